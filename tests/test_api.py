@@ -187,7 +187,7 @@ def test_resume_that_cannot_replay_leaves_the_state_as_it_was(tmp_path: Path, mo
     assert state.read_text() == before
 
 
-def test_state_file_that_cannot_be_read_is_written_anew(tmp_path: Path) -> None:
+def test_state_file_that_cannot_be_read_is_rewritten(tmp_path: Path) -> None:
     team = team_of_two(tmp_path)
     state = team.run().folder / "controller_state.json"
     before: Any = read(state)

@@ -198,7 +198,7 @@ def read_until(process: subprocess.Popen[str], kind: str, role: str) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a folder that nobody can write in, root neither")
-def test_runs_that_cannot_be_recorded_are_not_begun(tmp_path: Path) -> None:
+def test_runs_that_cannot_be_recorded_are_not_started(tmp_path: Path) -> None:
     done = console("--playbook", "roman-numerals", "--runs-dir", "/proc/runs", folder=tmp_path)
     assert done.returncode == 3
     assert "cannot write /proc/runs: " in message_of(done)
@@ -351,7 +351,7 @@ def damaged(journal: bytes) -> Iterator[bytes]:
     yield journal[:4096] + b"\xff" * (len(journal) - 4096)
 
 
-def test_damaged_journal_is_named_and_a_copy_of_it_goes_on(tmp_path: Path) -> None:
+def test_damaged_journal_is_named_and_a_copy_of_it_works(tmp_path: Path) -> None:
     team = team_of_three(tmp_path)
     folder = RunFolder(team.run().folder)
     state, whole = read(folder.state_path), folder.journal_path.read_bytes()

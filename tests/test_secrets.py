@@ -95,7 +95,7 @@ def test_only_its_user_can_look_into_a_run(tmp_path: Path) -> None:
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
-def test_goal_that_holds_a_secret_is_masked_where_it_is_told(tmp_path: Path) -> None:
+def test_goal_that_holds_a_secret_is_masked_wherever_it_is_shown(tmp_path: Path) -> None:
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
     record = json.loads((team.run(goal=f"rotate {TOKEN}").folder / "run.json").read_text())
     assert record["goal"] == "rotate [redacted]"

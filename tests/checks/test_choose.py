@@ -123,7 +123,7 @@ def test_order_of_values(make_context: MakeContext, prefer: object, values: list
     assert result["ranking"] == ranking
 
 
-def test_what_cannot_be_compared_ranks_last_and_is_said_so(make_context: MakeContext) -> None:
+def test_incomparable_candidate_ranks_last_and_is_reported(make_context: MakeContext) -> None:
     candidates = [{"a": None}, {"b": 1}, {"a": math.nan}, {"a": -5}, {"a": {"b": 1}}]
     result = choose_best(make_context({}, candidates=candidates, by=HIGHEST_A))
     assert (result["index"], result["ranking"]) == (3, [3, 0, 1, 2, 4])

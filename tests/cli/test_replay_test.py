@@ -52,7 +52,7 @@ def test_team_that_is_as_it_was_passes_and_leaves_nothing(project: Path, tmp_pat
     assert not list((tmp_path / "cache").glob("codex-multi-role/replays/*"))
 
 
-def test_changed_team_fails_and_the_reasons_are_told(project: Path, tmp_path: Path) -> None:
+def test_changed_team_fails_and_the_reasons_are_reported(project: Path, tmp_path: Path) -> None:
     TeamFolder(tmp_path, {"one": {"prompt_text": "Do it\u001b[31m differently.", **ROLES["one"]}}, {})
     kept, junit = tmp_path / "kept", tmp_path / "junit.xml"
     more = ["--roles", str(tmp_path / "roles"), "--json", "--keep", str(kept), "--junit", str(junit)]

@@ -47,7 +47,7 @@ def turn_of(role: str) -> Callable[[Record], bool]:
     return lambda event: event["type"] == "turn_started" and event["role"] == role
 
 
-def test_task_in_progress_is_interrupted_and_the_rest_goes_on(tmp_path: Path) -> None:
+def test_task_in_progress_is_interrupted_and_the_rest_continues(tmp_path: Path) -> None:
     team = team_of(tmp_path, [THREE], [NEVER, solved("b"), solved("c")])
     report = during(team, turn_of("solver"), lambda: cancel(team, "A", "known"), flow="plan-solve")
     assert (report.exit_code, report.outcome) == (1, "tasks_failed")

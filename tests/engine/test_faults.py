@@ -30,7 +30,7 @@ def pair(folder: Path, second: Record) -> TeamFolder:
     return TeamFolder(folder, {"one": {}, "two": {}}, {"one": [say("first")], "two": [second]})
 
 
-def test_usage_limit_parks_the_run_until_it_begins_anew(tmp_path: Path) -> None:
+def test_usage_limit_parks_the_run_until_it_resets(tmp_path: Path) -> None:
     team = pair(tmp_path, limit(3600))
     report = team.run()
     assert (report.status, report.outcome, report.exit_code) == ("parked", "quota", 5)

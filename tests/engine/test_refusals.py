@@ -48,7 +48,7 @@ def test_in_a_cycle_the_next_role_sees_the_refusal(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("refusal", [again(DECLINED), {"json": {"error": REASON, "status": "DONE"}}])
-def test_refusal_of_a_role_that_may_finish_is_no_success(tmp_path: Path, refusal: Record) -> None:
+def test_refusal_of_a_role_that_may_finish_is_not_a_success(tmp_path: Path, refusal: Record) -> None:
     team = TeamFolder(tmp_path, {"one": {"behaviors": {"can_finish": True}}}, {"one": [refusal]})
     report = team.run()
     assert (report.outcome, report.exit_code) == ("cycles_used_up", 1)

@@ -284,7 +284,7 @@ def test_partial_work_of_killed_turn_is_undone_and_kept_as_patch(tmp_path: Path)
     assert "+once" in (report.folder / "patcher/turn_001/undone.patch").read_text()
 
 
-def test_what_another_one_finished_meanwhile_is_not_taken_back(tmp_path: Path) -> None:
+def test_what_another_one_finished_meanwhile_is_not_undone(tmp_path: Path) -> None:
     roles: dict[str, Record] = {"quick": PATCHER, "slow": PATCHER, "last": {"depends_on": ["quick", "slow"]}}
     quick = {"steps": [{"patch": ADD.format(name="quick.txt"), "delay_seconds": 0.3}, say()]}
     slow = {"steps": [{"patch": ADD.format(name="slow.txt")}, {"text": "x", "delay_seconds": 300}]}

@@ -41,7 +41,7 @@ def test_results_are_in_order_of_the_works() -> None:
     assert Scheduler[str]("item", 2).run([slow, quick]) == (["slow", "quick"], None)
 
 
-def test_nothing_to_do_is_no_error() -> None:
+def test_nothing_to_do_is_not_an_error() -> None:
     assert Scheduler[str]("item", 2).run([]) == ([], None)
 
 

@@ -59,7 +59,7 @@ MATRIX: Mapping[str, tuple[str, ...]] = {
     "tokens and limits of the rate are read": (
         f"{CLIENT}answer_deltas_and_tokens_of_each_turn",
         f"{DISTURBED}unreported_tokens_are_counted_with_the_next_turn",
-        "engine/test_faults.py::test_usage_limit_parks_the_run_until_it_begins_anew",
+        "engine/test_faults.py::test_usage_limit_parks_the_run_until_it_resets",
     ),
     "what a later version words otherwise is borne": (
         f"{DISTURBED}each_turn_has_its_own_answer_all_the_same",

@@ -13,7 +13,7 @@ def test_every_end_once_with_its_exit_code() -> None:
     assert ends(flow) == (End("red", 1), End("red", 0), End("b_visits_used_up", 1), End("success", 0))
 
 
-def test_last_step_that_always_goes_elsewhere_is_no_success() -> None:
+def test_last_step_that_always_goes_elsewhere_is_not_a_success() -> None:
     assert ends(flow_of('steps: [{check: a, next: [{when: "cycle < 3", to: a}, {end: over, exit: 1}]}]')) == (
         End("over", 1),
     )

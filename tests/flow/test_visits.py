@@ -132,7 +132,7 @@ def test_nested_loop_restarts_in_every_round() -> None:
     assert visits_of(nested) == {"a": 3, "b": 5 + 3, "c": 1 + 3 + 8}
 
 
-def test_unbounded_loop_is_named_and_the_hint_mends_it() -> None:
+def test_unbounded_loop_is_named_and_the_hint_fixes_it() -> None:
     text = "steps: [{id: prepare, check: tests}, {id: edit-it, check: tests}, {id: try, check: tests, next: [%s]}]"
     with pytest.raises(DefinitionError) as caught:
         visits_of(flow_of(text % "{to: edit-it}"))

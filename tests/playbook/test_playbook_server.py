@@ -144,7 +144,7 @@ def test_stop_closes_quiet_connections_and_the_port(server: PlaybookServer) -> N
         socket.create_connection((host, int(port)), timeout=10)
 
 
-def test_without_descriptors_it_pauses_and_then_goes_on(
+def test_without_descriptors_it_pauses_and_then_continues(
     server: PlaybookServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     paused = threading.Event()

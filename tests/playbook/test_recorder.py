@@ -247,7 +247,7 @@ def basic(login: str) -> str:
     return f"Basic {base64.b64encode(login.encode()).decode()}"
 
 
-def test_login_in_an_address_is_sent_and_nowhere_told(upstream: Server, file: RecordingFile) -> None:
+def test_login_in_an_address_is_sent_and_shown_nowhere(upstream: Server, file: RecordingFile) -> None:
     address = upstream.address.replace("//", "//us%40er:secret-word@")
     with through(file, address) as (client, path):
         post(client, path).read()
@@ -315,7 +315,7 @@ def _ignored(client: http.client.HTTPConnection, path: str) -> None:
         post(client, path).read()
 
 
-def test_what_is_nested_too_deeply_to_be_kept_is_told(upstream: Server, file: RecordingFile) -> None:
+def test_what_is_nested_too_deeply_to_keep_is_reported(upstream: Server, file: RecordingFile) -> None:
     deep = b'data: {"type": "response.output_item.done", "item": ' + b"[" * 100_000 + b"]" * 100_000 + b"}\n\n"
     upstream.answering = lambda handler: handler.answer(200, deep, {"Content-Type": "text/event-stream"})
     with through(file, upstream.address) as (client, path):

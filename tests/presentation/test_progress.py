@@ -36,7 +36,7 @@ def test_role_works_from_the_start_to_the_end_of_its_turn() -> None:
     assert Progress.of(begun).roles["planner"].working_since == ""
 
 
-def test_repair_turn_is_told_apart() -> None:
+def test_repair_turn_is_distinguished() -> None:
     progress = Progress.of(in_order(started(), *turn("planner", 2, 1, repair_of=1)[:1]))
     assert progress.roles["planner"].state == REPAIRING
 

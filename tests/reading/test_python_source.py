@@ -71,6 +71,6 @@ def test_expression_is_read_alone() -> None:
         syntax_tree("x = 1", "eval")
 
 
-def test_what_the_parser_warns_of_is_not_told(recwarn: pytest.WarningsRecorder) -> None:
+def test_warnings_of_the_parser_are_not_shown(recwarn: pytest.WarningsRecorder) -> None:
     syntax_tree("'\\d' is 1")
     assert not recwarn.list

@@ -45,7 +45,7 @@ def test_part_that_does_not_load_has_a_remedy(installed: None, name: str, hint: 
     assert hint in str(caught.value.hint)
 
 
-def test_missing_entry_points_of_ours_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_entry_points_of_ours_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(install(tmp_path, "first", ["only = math:pi"]))
     with pytest.raises(UsageError, match='there is no part "ours"') as caught:
         PARTS.find("ours")

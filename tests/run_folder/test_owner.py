@@ -53,7 +53,7 @@ def held(path: Path) -> Iterator[tuple[subprocess.Popen[str], psutil.Process]]:
         holder.communicate()
 
 
-def test_second_process_is_refused_and_told_who_has_it(path: Path) -> None:
+def test_second_process_is_refused_and_the_owner_is_named(path: Path) -> None:
     with held(path) as (holder, _), pytest.raises(RunBusy) as caught:
         Owner(path).acquire()
     assert str(caught.value) == f"run {path.parent.name} is being worked on by process {holder.pid}"

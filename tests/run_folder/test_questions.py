@@ -81,7 +81,7 @@ def test_of_several_open_ones_one_is_to_be_named(tmp_path: Path) -> None:
     assert {each.key for each in questions.pending()} == {"fan.1.0", "fan.1.10"}
 
 
-def test_key_is_looked_up_among_those_asked_it_is_no_path(tmp_path: Path) -> None:
+def test_key_is_looked_up_among_questions_not_as_a_path(tmp_path: Path) -> None:
     run = tmp_path / "run"
     Questions(run).ask(question())
     outside = tmp_path / "other.json"

@@ -42,7 +42,7 @@ def test_turns_are_listed_by_role_and_number_beyond_1000(run: RunFolder) -> None
     assert listed == [("one", 101), ("one", 999), ("one", 1000), ("two", 1)]
 
 
-def test_turn_before_is_what_it_was_when_the_next_is_begun(run: RunFolder) -> None:
+def test_turn_before_is_unchanged_when_the_next_is_started(run: RunFolder) -> None:
     first = TurnFolder.create(run, "one")
     first.begin("Do it.", {"attempt": 1})
     first.write_answer("said", "sa|id", "## message")

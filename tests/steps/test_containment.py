@@ -26,7 +26,7 @@ def reasons(folder: Path) -> list[str | None]:
     return [entry.get("reason") for entry in read(folder / "writer/turn_001/applied_files.json")]
 
 
-def test_link_that_a_role_made_leads_nothing_it_hands_in_outside(tmp_path: Path) -> None:
+def test_link_that_a_role_made_leads_no_submitted_file_outside(tmp_path: Path) -> None:
     links = f"ln -s {tmp_path}/outside out; ln -s out twice; ln -s {tmp_path}/outside/precious.txt file; ln -s . here"
     paths = ["out/precious.txt", "out/new.txt", "twice/new.txt", "file", "here/out/new.txt", "here/fine.txt"]
     made = team(tmp_path, [command(links)], [{"path": path, "content": "x"} for path in paths])

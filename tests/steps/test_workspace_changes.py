@@ -71,7 +71,7 @@ def test_changes_a_role_makes_itself_are_in_the_patch_too(tmp_path: Path) -> Non
     assert list(team.workspace.iterdir()) == []
 
 
-def test_tests_run_after_a_change_and_their_result_is_handed_on(tmp_path: Path) -> None:
+def test_tests_run_after_a_change_and_their_result_is_passed_on(tmp_path: Path) -> None:
     team = writer(tmp_path, BAD_TEST, then=say(status="CONTINUE"))
     report = team.run(run_tests=True)
     result = read(report.folder / "tests/001/result.json")

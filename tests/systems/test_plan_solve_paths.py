@@ -61,7 +61,7 @@ def test_every_route_of_plan_solve_has_a_case(tmp_path: Path) -> None:
     assert PLAN_SOLVE.unwalked(tmp_path) == set()
 
 
-def test_planner_is_told_why_its_plan_was_not_accepted(tmp_path: Path) -> None:
+def test_planner_learns_why_its_plan_was_not_accepted(tmp_path: Path) -> None:
     rejected = PLAN_SOLVE.check("plan rejected with a comment", tmp_path / "a")
     assert rejected.asks[1].payload == {"problems": [], "comment": "shorter"}
     invalid = PLAN_SOLVE.check("invalid plan", tmp_path / "b")

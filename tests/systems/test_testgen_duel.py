@@ -88,7 +88,7 @@ def test_developer_that_fails_for_good_has_lost(tmp_path: Path) -> None:
     assert chosen == {"winner": "test_developer_2", **why}
 
 
-def test_without_any_candidate_there_is_no_success(tmp_path: Path) -> None:
+def test_run_without_any_candidate_is_not_a_success(tmp_path: Path) -> None:
     given = duel(tmp_path, [], [])
     report = given.run("sign.py", flow="testgen-duel")
     assert (report.outcome, report.exit_code) == ("incomplete", 1)

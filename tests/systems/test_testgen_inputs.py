@@ -136,7 +136,7 @@ def test_module_that_fails_to_import_is_reported_with_error(tmp_path: Path) -> N
 
 
 @pytest.mark.long
-def test_tests_that_loop_for_ever_are_ended_and_told(tmp_path: Path) -> None:
+def test_tests_that_loop_forever_are_ended_and_reported(tmp_path: Path) -> None:
     endless = f"{IMPORT}def test_p1():\n    while True:\n        sign(1)\n"
     given = Generation(
         tmp_path, {"sign.py": SIGN}, test_planner=[plan(P1, P2)], test_developer=[code(endless), code(WHOLE)]

@@ -49,7 +49,7 @@ def test_of_many_mutants_a_sample_is_judged(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_where_the_time_is_too_short_it_says_so_and_goes_on(tmp_path: Path) -> None:
+def test_time_that_is_too_short_is_reported_and_work_continues(tmp_path: Path) -> None:
     given = once(tmp_path)
     assert given.run("sign.py", mutation=True, mutation_seconds=0.01).exit_code == 0
     mutation = given.results[0]["mutation"]
@@ -124,7 +124,7 @@ def test_score_that_is_wanted_is_planned_for_when_all_is_reached(tmp_path: Path)
 
 
 @pytest.mark.long
-def test_score_that_is_not_reached_in_time_is_no_success(tmp_path: Path) -> None:
+def test_score_that_is_not_reached_in_time_is_not_a_success(tmp_path: Path) -> None:
     given = once(tmp_path)
     report = given.run("sign.py", mutation=True, target_mutation_score=90, max_iterations=1)
     assert (report.outcome, report.exit_code) == ("timeout", 1)
@@ -148,7 +148,7 @@ def test_iteration_that_notices_less_is_rolled_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("suites_here")
-def test_flaky_tests_are_dropped_and_told(tmp_path: Path) -> None:
+def test_flaky_tests_are_dropped_and_reported(tmp_path: Path) -> None:
     turns = (
         f"    with open({str(tmp_path / 'turns')!r}, 'a+') as f:\n        f.write('x')\n        assert f.tell() % 2\n"
     )

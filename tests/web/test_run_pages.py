@@ -39,7 +39,7 @@ def test_answer_without_a_verdict_decides_nothing(asking: RunFolder, fields: dic
     assert [question.key for question in Questions(asking.path).pending()] == ["ok.1"]
 
 
-def test_answer_is_recorded_though_the_run_cannot_go_on(asking: RunFolder) -> None:
+def test_answer_is_recorded_though_the_run_cannot_resume(asking: RunFolder) -> None:
     sent = form(question="ok.1", verdict="approve", go_on="yes")
     answer = visitor(asking).post("/runs/first/answer", data=sent)
     assert (answer.status_code, "Your answer is recorded, but" in answer.text) == (409, True)

@@ -111,7 +111,7 @@ OUTSIDE = (
         replaced(Workspace.resolve_inside, _unresolved),
         (
             f"{PATHS}::test_symlink_in_a_parent_that_leads_outside",
-            f"{CONTAINMENT}::test_link_that_a_role_made_leads_nothing_it_hands_in_outside",
+            f"{CONTAINMENT}::test_link_that_a_role_made_leads_no_submitted_file_outside",
         ),
     ),
     broken(

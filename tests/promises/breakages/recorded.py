@@ -70,7 +70,7 @@ RECORDED = (
     broken(
         "a run has one live owner",
         returns(Owner._lock, None),
-        ("run_folder/test_owner.py::test_second_process_is_refused_and_told_who_has_it",),
+        ("run_folder/test_owner.py::test_second_process_is_refused_and_the_owner_is_named",),
     ),
     broken(
         "a kill never leaves half a file",

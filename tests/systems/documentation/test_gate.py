@@ -231,7 +231,7 @@ def text_of(package: Package, name: str) -> str:
     return Path(package.docs / f"{name}.md").read_text()
 
 
-def test_refinement_that_lowers_the_score_is_taken_back(package: Package) -> None:
+def test_refinement_that_lowers_the_score_is_undone(package: Package) -> None:
     whole = package.measure()["score"]
     concepts, overview = text_of(package, "CONCEPTS"), text_of(package, "OVERVIEW")
     better = overview.replace("## Purpose\n", f"## Purpose\n\nIt begins with `{package.files[0]['path']}`.\n")

@@ -154,7 +154,7 @@ def test_analyst_gets_the_source_and_notes_on_dependencies(pages: Pages) -> None
     ]
 
 
-def test_long_source_is_shortened_and_a_binary_one_is_told(pages: Pages) -> None:
+def test_long_source_is_shortened_and_a_binary_one_is_reported(pages: Pages) -> None:
     (pages.root / "long.py").write_text("x = 1\n" * 10_000)
     (pages.root / "binary.py").write_bytes(b"\x00")
     given = {"files": [{"path": "long.py"}, {"path": "binary.py"}]}

@@ -185,7 +185,7 @@ def test_mutants_of_an_earlier_round_do_not_count(flow: FlowSpec, make_context: 
     assert [each["mutation_score"] for each in rounds] == [50.0, None]
 
 
-def test_plan_keeps_its_items_and_tells_of_refused_ones(flow: FlowSpec, make_context: MakeContext) -> None:
+def test_plan_keeps_its_items_and_reports_refused_ones(flow: FlowSpec, make_context: MakeContext) -> None:
     script = Script({"plan": [{"plan": [P1]}, {"plan": [P1, item("P2", "2")]}], "execute": [HALF, GREEN]}, make_context)
     state = script.walk(flow)
     merged = state.steps["merge_plan"].output
