@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import base64
+import gc
 import hashlib
 import json
 import os
@@ -349,3 +350,23 @@ def test_module_loaded_meanwhile_does_no_harm(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setitem(sys.modules, Name("before"), sys)
     assert described()["version"]
+
+
+def test_garbage_collected_meanwhile_does_no_harm() -> None:
+    """What is collected while the loaded modules are listed may import or let another thread do so."""
+    seen: list[str] = []
+
+    def load(phase: str, _: dict[str, int]) -> None:
+        seen.append(name := f"loaded_by_garbage_{len(seen)}")
+        sys.modules[name] = sys
+
+    thresholds = gc.get_threshold()
+    gc.callbacks.append(load)
+    gc.set_threshold(1)
+    try:
+        assert described()["version"]
+    finally:
+        gc.set_threshold(*thresholds)
+        gc.callbacks.remove(load)
+        for name in seen:
+            del sys.modules[name]

@@ -80,6 +80,6 @@ def pytest_runtest_logfinish(nodeid: str) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish() -> None:
-    files = {name: getattr(module, "__file__", None) for name, module in [*sys.modules.items()]}
+    files = {name: getattr(module, "__file__", None) for name, module in sys.modules.copy().items()}
     loaded = {name: os.path.realpath(file) for name, file in files.items() if isinstance(file, str)}
     (FOLDER / "loaded.json").write_text(json.dumps(loaded))

@@ -31,7 +31,8 @@ def _has(package: str) -> bool:
 
 def _editable() -> list[str]:
     """The folders of editable installs by setuptools, whose finder maps each package if a path entry is not enough."""
-    finders = [module for name, module in [*sys.modules.items()] if name.startswith("__editable__")]
+    # A copy is made in one go: a plain list makes garbage, whose collection may let another thread import.
+    finders = [module for name, module in sys.modules.copy().items() if name.startswith("__editable__")]
     mappings = [getattr(finder, "MAPPING", {}) for finder in finders]
     return [str(Path(folder).parent) for mapping in mappings for folder in mapping.values()]
 
