@@ -34,6 +34,8 @@ LONGEST_REQUEST = 1 << 17
 LOOK_SECONDS = 0.001
 DEADLINE_SECONDS = 60.0
 LOCK = threading.Lock()
+ENVIRONMENT = dict(os.environ)
+"""Of the test process itself: that of a test may name its folder, and would outlive it."""
 
 
 def can_be_preloaded(argv: Sequence[str]) -> bool:
@@ -109,7 +111,7 @@ def _line() -> socket.socket:
     """The line to the process that has imported everything; it ends with this one."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     program = f"from tests.support.preloaded import serve; serve({theirs.fileno()}, {os.getpid()})"
-    process = subprocess.Popen([sys.executable, "-c", program], cwd=TOP, pass_fds=[theirs.fileno()])
+    process = subprocess.Popen([sys.executable, "-c", program], cwd=TOP, env=ENVIRONMENT, pass_fds=[theirs.fileno()])
     theirs.close()
     ours.settimeout(DEADLINE_SECONDS)
 
