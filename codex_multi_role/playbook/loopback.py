@@ -145,6 +145,14 @@ class LoopbackHandler(BaseHTTPRequestHandler):
             return True
         return False
 
+    def do_GET(self) -> None:  # noqa: N802 - as http.server calls it
+        """Refuse a WebSocket, which Codex's built-in provider asks for first.
+
+        After any status but 426 it asks for five seconds before it turns to HTTP (measured on 0.163.0).
+        """
+        if self.admit():
+            self.reject(HTTPStatus.UPGRADE_REQUIRED, f"the {self.loopback.name} server answers to POST only")
+
     def body(self) -> bytes | None:
         """The request's body; None if it was rejected, or cut short by the client."""
         size = self.headers.get("Content-Length", "")

@@ -134,12 +134,10 @@ class _RecordingHandler(LoopbackHandler):
     def serves(self, path: str) -> bool:
         return path.startswith(tuple(f"/{key}/" for key in self.proxy.routes))
 
-    def do_GET(self) -> None:  # noqa: N802 - as http.server calls it
-        if not self.admit():
-            return
+    def do_GET(self) -> None:
         if "Upgrade" in self.headers:
-            self.reject(HTTPStatus.NOT_IMPLEMENTED, "what is recorded goes over HTTP, not over a WebSocket")
-        else:
+            super().do_GET()
+        elif self.admit():
             self._forward(None, None)
 
     def do_POST(self) -> None:  # noqa: N802 - as above

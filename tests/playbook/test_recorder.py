@@ -287,7 +287,7 @@ def test_truncated_request_is_not_passed_on(upstream: Server, file: RecordingFil
 def test_web_socket_is_refused(upstream: Server, file: RecordingFile) -> None:
     with through(file, upstream.address) as (client, path):
         client.request("GET", f"{path}/responses", headers={"Upgrade": "websocket", "Connection": "Upgrade"})
-        assert client.getresponse().status == 501
+        assert client.getresponse().status == 426
     assert upstream.received == []
 
 
