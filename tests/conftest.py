@@ -10,9 +10,11 @@ costly asks for a fraction of ``settings().max_examples``.
 from __future__ import annotations
 
 import gc
+import os
 import signal
 from collections.abc import Iterator
 from importlib.util import find_spec
+from shutil import which
 
 import pytest
 from hypothesis import settings
@@ -50,8 +52,12 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _as_anywhere() -> Iterator[None]:
+def _as_anywhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    programs = tmp_path_factory.mktemp("programs")
+    # A shell script that Codex runs at each start, for the system's name; without it, Codex reads /etc/os-release.
+    (programs / "lsb_release").symlink_to(which("false") or "/bin/false")
     with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("PATH", str(programs), prepend=os.pathsep)
         patched.setenv(WITHOUT_PLUGINS, "1")
         patched.delenv("GITHUB_ACTIONS", raising=False)  # it adds annotations to what commands say
         yield
