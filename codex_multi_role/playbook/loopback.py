@@ -145,7 +145,7 @@ class LoopbackHandler(BaseHTTPRequestHandler):
             return True
         return False
 
-    def do_GET(self) -> None:  # noqa: N802 - as http.server calls it
+    def do_GET(self) -> None:
         """Refuse a WebSocket, which Codex's built-in provider asks for first.
 
         After any status but 426 it asks for five seconds before it turns to HTTP (measured on 0.163.0).

@@ -134,7 +134,7 @@ class _RecordingHandler(LoopbackHandler):
     def serves(self, path: str) -> bool:
         return path.startswith(tuple(f"/{key}/" for key in self.proxy.routes))
 
-    def do_GET(self) -> None:
+    def do_GET(self) -> None:  # noqa: N802 - as http.server calls it
         if "Upgrade" in self.headers:
             super().do_GET()
         elif self.admit():
