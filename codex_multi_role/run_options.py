@@ -118,6 +118,7 @@ def _plain(value: object) -> object:
 class RunReport:
     """How a run ended. ``status``: succeeded, ended, failed, parked or interrupted; ``hint``: what to do next.
 
+    ``result``: what it produced, ``{title, text?, file?, format, figures}`` as its flow declares it, or None.
     ``page``: its ``report.html``; None if it could not be written, for the reason in ``page_problem``.
     """
 
@@ -129,5 +130,6 @@ class RunReport:
     exit_code: int
     hint: str
     totals: Mapping[str, float]
+    result: Mapping[str, Any] | None = None
     page: Path | None = None
     page_problem: str = ""

@@ -19,6 +19,7 @@ from codex_multi_role.reading.nearest import no_such
 # Rendered once per step, or once per item of its fan-out, with the names of the item.
 _STEP_TEMPLATES = ("for_each", "concurrency", "set")
 _ITEM_TEMPLATES = ("prompt", "review", "show", "with_")
+_RESULT_NAMES: Names = {"files": None, "tests": None}
 SUGGEST_NAMES = ("inputs", "cycle", "cycles")
 # The fields that templates can see of a step, each with its own as in `Names`; None if it may have any.
 StepFields = Callable[[StepSpec], Collection[str] | None]
@@ -45,6 +46,8 @@ def check_references(flow: FlowSpec, catalog: RoleSpecCatalog, fields: StepField
             check_schema(step.reply, flow.source, f"{place}.reply")
         _check_role(step, f"{flow.source}: {place}", roles)
         _check_templates(step, f"{flow.source}: {place}", names)
+    for key in ("title", "text", "file", "figures"):
+        check_template(getattr(flow.result, key), f"{flow.source}: result.{key}", {**names, **_RESULT_NAMES})
 
 
 def unused_roles(flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog) -> tuple[str, ...]:

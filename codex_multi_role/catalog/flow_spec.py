@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, JsonValue, model_validator
 
 from codex_multi_role.catalog.definition import Definition, ProtectedGlobs
 from codex_multi_role.catalog.flow_inputs import GoalSpec, InputSpec, resolve_inputs
-from codex_multi_role.catalog.step_spec import Route, StateName, StepSpec, VariableName
+from codex_multi_role.catalog.step_spec import Route, StateName, StepSpec, Text, VariableName
 
 
 class FlowStates(Definition):
@@ -21,12 +21,38 @@ class FlowStates(Definition):
     failure: StateName
 
 
+_CHANGED_FILES = """\
+{% for file in files %}{{ file.path }}  {{ 'binary' if file.added is none else '+%d -%d' % (file.added, file.removed) }}
+{% endfor %}"""
+
+
+class ResultSpec(Definition):
+    """What a run of the flow is about, shown first at its end. All but ``format`` are templates.
+
+    They see what a ``when`` sees, ``files`` ({path, added, removed} of each file that the run changed: its lines, null
+    in binary files) and ``tests``, the latest test result or null. ``file`` is relative to the run folder or to the
+    workspace. ``figures``: a few values by name. What cannot be rendered is left out: its step was not reached.
+    """
+
+    title: Text
+    text: str = _CHANGED_FILES
+    file: str = ""
+    format: Literal["text", "markdown"] = "text"
+    figures: dict[str, JsonValue] = Field(default_factory=dict)
+
+
+CHANGED_FILES = ResultSpec(
+    title="Changed files",
+    figures={"tests passed": "{{ tests.passed }}", "tests failed": "{{ tests.failed + tests.errors }}"},
+)
+
+
 class FlowFile(Definition):
     """A flow file as written. ``vars``: the run variables and their first values (templates).
 
     ``goal``: which goals it accepts. ``protect``: files that no role of a run may change. ``states``: those of a run of
     this flow, besides the ``state`` of its steps; a called flow has none. ``outputs``: the steps that a calling flow
-    sees, by default all; it always sees the ``vars``.
+    sees, by default all; it always sees the ``vars``. ``result``: what its runs show first.
     """
 
     name: str | None = None
@@ -37,6 +63,7 @@ class FlowFile(Definition):
     protect: ProtectedGlobs = ()
     states: FlowStates | None = None
     outputs: tuple[str, ...] | None = None
+    result: ResultSpec = CHANGED_FILES
     steps: Annotated[tuple[StepSpec, ...], Field(min_length=1)]
 
     @model_validator(mode="after")

@@ -20,11 +20,14 @@ from codex_multi_role.presentation.outcome import (
     outcome_in_words,
     playbook_in_words,
     report_command,
+    show_command,
     tokens_in_words,
     turns_in_words,
 )
 from codex_multi_role.presentation.plain import question_lines
 from codex_multi_role.presentation.progress import Progress
+from codex_multi_role.presentation.recorded import read_record
+from codex_multi_role.presentation.result import result_lines, result_of
 from codex_multi_role.presentation.wording import one_line, plural, verdict
 from codex_multi_role.run_folder import AskPerson, Questions, RunFolder
 from codex_multi_role.run_options import RunReport
@@ -73,11 +76,16 @@ def summary(report: RunReport, progress: Progress, runs_dir: Path) -> Iterator[s
     yield f"{outcome_in_words(report.outcome)}{f': {one_line(report.reason)}' if report.reason else ''}"
     if progress.started.playbook:
         yield f"  {playbook_in_words(progress.started.playbook, over=True)}"
+    folder = RunFolder(report.folder)
+    if (result := result_of(folder, read_record(folder))) is not None:
+        yield ""
+        yield from result_lines(result, f"{show_command(report.run_id, runs_dir)} --result")
+        yield ""
     yield f"  turns    {turns_in_words(totals)}"
     yield f"  tokens   {tokens_in_words(totals['input_tokens'], totals['output_tokens'])}"
     if progress.tests is not None:
         yield f"  tests    {verdict(vars(progress.tests))}"
-    if progress.files.written or progress.files.skipped:
+    if progress.files.skipped or (progress.files.written and report.result is None):
         yield f"  files    {_files(progress)}"
     yield f"  folder   {report.folder}"
     if report.page is not None:
@@ -85,11 +93,11 @@ def summary(report: RunReport, progress: Progress, runs_dir: Path) -> Iterator[s
     if report.page_problem:
         yield f"  report   {no_page(report, runs_dir)}"
     if report.exit_code == ExitCode.WAITING:
-        yield from _waiting_for(RunFolder(report.folder))
+        yield from _waiting_for(folder)
     if report.hint:
         yield f"  hint     {one_line(report.hint, 500)}"
     yield f"  exit     {exit_in_words(report.exit_code, 'see the reason above')}"
-    yield f"  next     {next_command(RunFolder(report.folder), runs_dir, report.exit_code)}"
+    yield f"  next     {next_command(folder, runs_dir, report.exit_code)}"
 
 
 def _waiting_for(folder: RunFolder) -> Iterator[str]:

@@ -11,11 +11,12 @@ import click
 
 from codex_multi_role.cli.options import JSON, RUNS_DIR, command, run_argument
 from codex_multi_role.cli.output import put_json, put_line, put_table, say
-from codex_multi_role.errors import StorageError
+from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.presentation.outcome import (
     ending_in_words,
     exit_in_words,
     next_from_record,
+    show_command,
     status_in_words,
 )
 from codex_multi_role.presentation.plain import question_lines
@@ -27,6 +28,7 @@ from codex_multi_role.presentation.recorded import (
     status_now,
     totals_now,
 )
+from codex_multi_role.presentation.result import ShownResult, result_lines, result_of
 from codex_multi_role.presentation.wording import compact, duration, moment, one_line, plural, verdict
 from codex_multi_role.run_folder import Question, RunFolder, list_runs, read_events
 from codex_multi_role.run_folder.states import read_states
@@ -99,19 +101,21 @@ def _started(record: dict[str, Any]) -> str:
 
 @command(RUNS_DIR, JSON, short_help="Say what happened in a run, turn by turn.")
 @run_argument
+@click.option("--result", "only_result", is_flag=True, help="Print only the text of the result, all of it.")
 @click.option(
     "--svg",
     "picture_path",
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write a picture of the run's final view to this file instead.",
 )
-def show(run: str, picture_path: Path | None, runs_dir: Path, json: bool) -> None:
+def show(run: str, only_result: bool, picture_path: Path | None, runs_dir: Path, json: bool) -> None:
     """Say what happened in RUN (an id, a unique prefix of one, or `latest`) and where to look for more.
 
     \b
     Examples:
       codex-multi-role show latest
       codex-multi-role show 2026 --json
+      codex-multi-role show latest --result > answer.md
       codex-multi-role show latest --svg run.svg
     """
     folder = RunFolder.find(runs_dir, run)
@@ -119,6 +123,10 @@ def show(run: str, picture_path: Path | None, runs_dir: Path, json: bool) -> Non
         _draw(folder, picture_path)
         return
     record = folder.record()
+    result = result_of(folder, record)
+    if only_result:
+        put_line(_whole(folder, result))
+        return
     record |= {"status": status_now(folder, record), "totals": totals_now(folder, record)}
     turns, tests, questions = read_turns(folder), read_tests(folder), open_questions(folder, record)
     states = read_states(folder)
@@ -128,12 +136,21 @@ def show(run: str, picture_path: Path | None, runs_dir: Path, json: bool) -> Non
         shown = {"run": record, "folder": str(folder.path), "questions": asked, "turns": turns, "tests": tests}
         put_json({**shown, "states": states, "next": following})
         return
-    for line in [*_heading(folder, record), *_questions(questions), *_states(states)]:
+    told = [] if result is None else [*result_lines(result, f"{show_command(folder.run_id, runs_dir)} --result"), ""]
+    for line in [*told, *_heading(folder, record), *_questions(questions), *_states(states)]:
         put_line(line)
     click.echo()
     put_table(TURN_HEADINGS, map(_turn_row, turns), numbers=("turn", "tokens in", "out", "seconds"))
     for line in [*_tests(tests), "", *_places(folder), *(["", f"next: {following}"] if following else [])]:
         put_line(line)
+
+
+def _whole(folder: RunFolder, result: ShownResult | None) -> str:
+    if result is None:
+        raise UsageError(f"run {folder.run_id} has no result", "`codex-multi-role show` says what happened in it.")
+    if result.is_whole:
+        return result.text
+    return folder.redact(Path(result.file).read_text(encoding="utf-8", errors="replace"))
 
 
 def _draw(folder: RunFolder, path: Path) -> None:

@@ -19,6 +19,7 @@ from codex_multi_role.flow import FlowState
 from codex_multi_role.host.atomic import write_json, write_text
 from codex_multi_role.lifecycle.definitions import Definitions
 from codex_multi_role.lifecycle.steering import Steering
+from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import RunFolder, TurnFolder, totals_of
 from codex_multi_role.run_folder.events import RunEnded, RunStarted, now
 from codex_multi_role.run_options import RunReport
@@ -90,7 +91,7 @@ class RunRecord:
         """Raises `StorageError`."""
         self._folder.write_record(self._fields)
 
-    def close(self, ending: Ending, seconds: float) -> RunReport:
+    def close(self, ending: Ending, seconds: float, result: Json | None) -> RunReport:
         """Write how the run ended, then report it. ``seconds``: the time worked on it. Raises `StorageError`."""
         self._fields |= {
             "status": ending.status,
@@ -100,6 +101,7 @@ class RunRecord:
             "ended_at": now(),
             "resets_at": ending.resets_at or None,
             "suggestion": ending.suggestion,
+            "result": result,
             "totals": totals_of(self._folder, seconds),
         }
         if ending.details:
@@ -114,6 +116,7 @@ class RunRecord:
             exit_code=ending.exit_code,
             hint=ending.hint,
             totals=self._fields["totals"],
+            result=result,
         )
 
     def _first(self, catalog_file: str) -> dict[str, Any]:
@@ -134,6 +137,7 @@ class RunRecord:
             "resumed_at": [*earlier.get("resumed_at", []), now()] if earlier else [],
             "ended_at": None,
             "resets_at": None,
+            "result": None,
             "versions": {"codex_multi_role": __version__, "python": platform.python_version()},
             "workspace": str(definitions.workspace),
             "workspace_inode": definitions.workspace.stat().st_ino,
@@ -176,7 +180,7 @@ class RunRecord:
         )
 
 
-def ended(report: RunReport) -> RunEnded:
+def ended(report: RunReport, tree: str) -> RunEnded:
     return RunEnded(
         status=report.status,
         outcome=report.outcome,
@@ -184,6 +188,8 @@ def ended(report: RunReport) -> RunEnded:
         exit_code=report.exit_code,
         totals=dict(report.totals),
         folder=str(report.folder),
+        result=dict(report.result) if report.result else None,
+        workspace=tree,
     )
 
 

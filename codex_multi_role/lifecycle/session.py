@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any
 
 from codex_multi_role.errors import (
+    CodexMultiRoleError,
     Ending,
     ExitCode,
     ReviewWaiting,
@@ -30,7 +31,9 @@ from codex_multi_role.lifecycle.live_roles import LiveRoles, named_keys
 from codex_multi_role.lifecycle.process_guard import end_earlier_guard, guarded
 from codex_multi_role.lifecycle.resuming import require_same_past, uses_other_files
 from codex_multi_role.lifecycle.run_record import RunRecord, ended, write_state
+from codex_multi_role.lifecycle.run_result import changed_files, run_result
 from codex_multi_role.lifecycle.stopping import Stop, stop_signals
+from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import (
     AskPerson,
     Cancellations,
@@ -87,6 +90,8 @@ class Session:
         self._killed_turns = 0
         self._ending: Future[Ending] | None = None
         self._state = self._first_state()
+        self._last_snapshot = ""
+        self._result: Json | None = None
 
     def _person(self, ask_person: AskPerson | None) -> AskPerson | None:
         """Who answers questions: in a replay, the recording first."""
@@ -180,10 +185,10 @@ class Session:
             with stop_signals(family.kill) as stop:
                 ending = self._run(events, states, stop)
             write_state(self._folder, self._state)
-            report = self._record.close(ending, self._clock.seconds)
+            report = self._record.close(ending, self._clock.seconds, self._result)
             self._publish_last_state(states, report)
             self._close_recording(events, report)
-            events.publish(ended(report))
+            events.publish(ended(report, self._last_snapshot))
         finally:
             events.close()
         return report
@@ -221,9 +226,21 @@ class Session:
                 services = replace(parts.services, ask_person=self._ask_person, states=states)
                 progress = replace(parts.progress, killed_turns=self._killed_turns)
                 with roles.following():
-                    return self._drive(replace(parts, services=services, progress=progress), stop)
+                    ending = self._drive(replace(parts, services=services, progress=progress), stop)
+                if not stop.in_a_hurry:
+                    self._gather_result(parts)
+                return ending
         except (Exception, KeyboardInterrupt) as error:
             return ending_for(error)
+
+    def _gather_result(self, parts: RunResources) -> None:
+        """Compare the workspace with the run's first snapshot, and fill in the result that the flow declares."""
+        if self._ending is None or not self._ending.done():
+            return
+        with contextlib.suppress(CodexMultiRoleError):  # the run ends as it did, without files
+            self._last_snapshot = parts.snapshots.take() if parts.settings.changes_workspace else ""
+        files = changed_files(self._folder, parts.snapshots, self._last_snapshot)
+        self._result = run_result(self._definitions.flow, self._state, self._folder, parts.workspace, files)
 
     def _drive(self, parts: RunResources, stop: Stop) -> Ending:
         # Lazy: this import is slow, and the processes start meanwhile.

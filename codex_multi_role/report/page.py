@@ -17,9 +17,10 @@ from codex_multi_role.host.redaction import Redactor
 from codex_multi_role.presentation.entries import Entries, text_sizes
 from codex_multi_role.presentation.flow_picture import Picture, draw, paths_taken
 from codex_multi_role.presentation.heading import heading
-from codex_multi_role.presentation.parts import Reader, cut_length
+from codex_multi_role.presentation.parts import cut_length
 from codex_multi_role.presentation.recorded import read_record
 from codex_multi_role.presentation.rendering import asset, template
+from codex_multi_role.presentation.result import result_of
 from codex_multi_role.presentation.story import Story
 from codex_multi_role.presentation.timeline import timeline
 from codex_multi_role.presentation.wording import moment, one_line
@@ -56,7 +57,7 @@ def _page(folder: RunFolder, runs_dir: Path) -> TemplateStream:
         flows=_flows(folder, story),
         timeline=timeline(story, entries.questions),
         entries=entries,
-        answer=Reader(folder.path, folder.redact, cut_at).text(folder.path / "answer.md"),
+        result=result_of(folder, read_record(folder)),
         run_states=states["run"],
         tasks=states["items"],
         warnings=story.notes,

@@ -308,9 +308,13 @@ class Warning(RunEvent):
 
 @dataclass(frozen=True)
 class RunEnded(RunEvent):
+    """``result`` as in ``run.json``; ``workspace`` as in `StepStarted`, at the end of this session."""
+
     status: str
     outcome: str
     reason: str
     exit_code: int
     totals: dict[str, float]
     folder: str
+    result: dict[str, Any] | None = None
+    workspace: str = ""

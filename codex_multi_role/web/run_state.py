@@ -15,6 +15,7 @@ from codex_multi_role.presentation.plain import PlainLines
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.presentation.recorded import open_questions, read_record, status_now
 from codex_multi_role.presentation.rendering import template
+from codex_multi_role.presentation.result import ShownResult, result_of
 from codex_multi_role.reading.json_files import read_records
 from codex_multi_role.run_folder import Question, RunFolder, event_of
 from codex_multi_role.run_folder.folder import has_reached_end
@@ -38,6 +39,7 @@ class Facts:
     alive: bool
     questions: list[Question]
     report: bool
+    result: ShownResult | None
     next_command: str
 
     @property
@@ -137,6 +139,7 @@ class RunState:
             alive=alive,
             questions=questions,
             report=self._folder.report_path.is_file(),
+            result=result_of(self._folder, record),
             next_command="" if alive else next_from_record(self._folder, self._folder.path.parent, record, status),
         )
 

@@ -140,6 +140,13 @@ class Snapshots:
         names = self._difference(before, after, "--name-only", "-z").decode(errors="replace")
         return names.split("\0")[:-1]
 
+    def line_counts(self, before: str, after: str) -> list[tuple[str, int | None, int | None]]:
+        """Each file that differs between two snapshots with its added and removed lines, None in a binary file."""
+        records = self._difference(before, after, "--numstat", "-z").decode(errors="replace").split("\0")[:-1]
+        return [
+            (path, _lines(added), _lines(removed)) for added, removed, path in (each.split("\t", 2) for each in records)
+        ]
+
     def _difference(self, before: str, after: str, *options: str, output: IO[bytes] | None = None) -> bytes:
         fixed = ("--no-color", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all")
         # A .gitignore can re-include a forbidden folder, so it is excluded here again.
@@ -191,6 +198,11 @@ class Snapshots:
         except OSError as error:
             raise StorageError(f"{git_dir} cannot be written: {error.strerror}") from error
         self._ready = True
+
+
+def _lines(count: str) -> int | None:
+    """A count as git prints it: ``-`` for a binary file."""
+    return int(count) if count.isdecimal() else None
 
 
 def _copy_objects(source: Path, target: Path) -> None:

@@ -11,6 +11,18 @@ from tests.support.console import console
 from tests.support.recorded_runs import make_run
 
 
+def test_result_is_shown_first_and_can_be_printed_alone(tmp_path: Path) -> None:
+    result = {"title": "Answer", "text": "# 42\n\nwhy", "format": "markdown", "figures": {"verified": True}}
+    make_run(tmp_path / "runs", "first", result=result)
+    lines = console("show", "first", folder=tmp_path).stdout.splitlines()
+    assert lines[:5] == ["Answer", "  # 42", "", "  why", "  verified yes"]
+    assert console("show", "first", "--result", folder=tmp_path).stdout == "# 42\n\nwhy\n"
+    make_run(tmp_path / "runs", "second")
+    done = console("show", "second", "--result", folder=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "run second has no result" in done.stderr
+
+
 def test_no_runs_yet(tmp_path: Path) -> None:
     done = console("runs", folder=tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "There are no runs in runs.\n")

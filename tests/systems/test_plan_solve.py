@@ -57,6 +57,14 @@ def test_worked_example_of_the_circle(tmp_path: Path) -> None:
     latest = read(report.folder / "controller_state.json")["latest_json_by_role"]
     assert latest["aggregator"]["answer"] == "Area 78.54 m², circumference 31.42 m"
     assert (report.folder / "answer.md").read_text() == "Area 78.54 m², circumference 31.42 m\n"
+    assert report.result == {
+        "title": "Answer",
+        "text": "Area 78.54 m², circumference 31.42 m",
+        "file": "answer.md",
+        "format": "markdown",
+        "figures": {"tasks": 4, "tasks failed": 0, "verified": True},
+    }
+    assert read(report.folder / "run.json")["result"] == report.result
     assert [each["id"] for each in latest["planner_agent"]["todos"]] == ["T1", "T2", "T3", "T4"]
     made = {each for path in report.folder.glob("solver*/turn_*") for each in calls(report.folder, str(path))}
     assert ("calculator", True, "78.54") in made

@@ -118,6 +118,18 @@ def test_patch_can_be_read_by_people(tmp_path: Path) -> None:
     assert b"GIT binary patch" in patch
 
 
+def test_lines_are_counted_except_in_binary_files(tmp_path: Path) -> None:
+    _fill(tmp_path)
+    snapshots = _snapshots(tmp_path)
+    before = snapshots.take()
+    _change(tmp_path)
+    (tmp_path / "a tab\there").write_text("one\n")
+    counts = {path: lines for path, *lines in snapshots.line_counts(before, snapshots.take())}
+    assert counts["text.txt"] == [2, 1]
+    assert counts["binary.dat"] == [None, None]
+    assert counts["a tab\there"] == [1, 0]
+
+
 def test_changed_paths(tmp_path: Path) -> None:
     _fill(tmp_path)
     snapshots = _snapshots(tmp_path)

@@ -9,12 +9,15 @@ from codex_multi_role.errors import ExitCode
 from codex_multi_role.integrations.ci.ended_run import Case, EndedRun
 from codex_multi_role.presentation.outcome import playbook_in_words, tokens_in_words, turns_in_words
 from codex_multi_role.presentation.progress import RoleProgress
-from codex_multi_role.presentation.recorded import changed_files
+from codex_multi_role.presentation.recorded import changed_files, read_record
+from codex_multi_role.presentation.result import result_of
 from codex_multi_role.presentation.wording import PROGRAM, duration, one_line, verdict
 from codex_multi_role.run_folder import Questions, RunFolder
 
 MOST_LISTED = 50
 MOST_ROLES = 200
+MOST_RESULT_LINES = 200
+MOST_RESULT_COLUMNS = 500
 GOOD, BAD, PARKED = "✅", "❌", "⏸️"
 HEADINGS = ["role", "turns", "tokens in", "tokens out", "time", "said last"]
 NUMBERS = frozenset(HEADINGS[1:5])
@@ -26,7 +29,7 @@ def job_summary(run: EndedRun) -> str:
     """Return the Markdown, below GitHub's limit of 1 MiB; every text of a model, a test or a user in it is code."""
     blocks = [_heading(run), _ending(run)]
     if run.folder is not None:
-        blocks += [_facts(run), _roles(run), _tests(run), _files(run, run.folder)]
+        blocks += [_result(run.folder), _facts(run), _roles(run), _tests(run), _files(run, run.folder)]
         blocks += [_warnings(run), _questions(run, run.folder)]
     blocks.append(_next_steps(run))
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
@@ -43,6 +46,20 @@ def _ending(run: EndedRun) -> list[str]:
     if played:
         parts.append(playbook_in_words(played, over=True, named=lambda name: code(run.line(name))))
     return [" ".join(part for part in parts if part)]
+
+
+def _result(folder: RunFolder) -> list[str]:
+    """The result as a block of code: it is the text of a model."""
+    result = result_of(folder, read_record(folder))
+    if result is None:
+        return []
+    lines = result.text.splitlines()
+    more = [f"- and {len(lines) - MOST_RESULT_LINES:,} more lines"] if len(lines) > MOST_RESULT_LINES else []
+    file = [f"- file: {code(one_line(result.file, 1000))}"] if result.file else []
+    figures = [f"- {code(name)}: {code(value)}" for name, value in result.figures]
+    text = "\n".join(line[:MOST_RESULT_COLUMNS] for line in lines[:MOST_RESULT_LINES])
+    fence = "`" * max(3, 1 + max(map(len, BACKTICKS.findall(text)), default=0))
+    return [f"### {code(result.title)}", "", *figures, *file, "", f"{fence}text", text, fence, *more]
 
 
 def _facts(run: EndedRun) -> list[str]:

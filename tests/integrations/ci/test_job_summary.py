@@ -57,6 +57,17 @@ def test_summary_contains_all_relevant_facts(tmp_path: Path) -> None:
     assert {token.type for token in tokens(told)} <= OURS
 
 
+def test_result_comes_first_as_code(tmp_path: Path) -> None:
+    run = make_ended(tmp_path)
+    assert run.folder is not None
+    text = "```\n<img src=x> @everyone\n" + "\n".join(HOSTILE)
+    run.folder.write_record({**run.folder.record(), "result": {"title": "Answer", "text": text, "figures": {"n": 3}}})
+    told = job_summary(run)
+    assert told.index("### `Answer`") < told.index("- goal:")
+    assert "- `n`: `3`" in told
+    assert {token.type for token in tokens(told)} <= OURS | {"fence"}
+
+
 def test_changed_files_are_listed(tmp_path: Path) -> None:
     run = make_ended(tmp_path)
     assert run.folder is not None

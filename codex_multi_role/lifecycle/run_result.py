@@ -1,0 +1,75 @@
+"""The result of a run, as its flow declares it: ``result`` in ``run.json``, which every view shows first at the end."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+from codex_multi_role.catalog import FlowSpec, render
+from codex_multi_role.errors import CodexMultiRoleError, DefinitionError
+from codex_multi_role.flow import FlowState
+from codex_multi_role.reading.json_types import Json
+from codex_multi_role.run_folder import RunFolder, read_events
+from codex_multi_role.run_folder.events import StepStarted
+from codex_multi_role.workspace import Snapshots, Workspace
+
+MAX_TEXT_CHARACTERS = 100_000
+FILES_LISTED = 1_000
+
+
+def run_result(
+    flow: FlowSpec, state: FlowState, folder: RunFolder, workspace: Workspace, files: list[Json]
+) -> Json | None:
+    """``{title, text?, file?, format, figures}``; None if the run has produced neither text nor file so far.
+
+    ``files`` as in `changed_files`. A longer text is cut, and says so.
+    """
+    declared = flow.result
+    context = {**state.context(), "files": files[:FILES_LISTED], "tests": state.latest_tests}
+
+    def rendered(template: object) -> Any:  # noqa: ANN401 - as `render`
+        with suppress(DefinitionError):
+            return render(template, context, "result")
+        return None
+
+    file = str(rendered(declared.file) or "").strip()
+    parts = {
+        "text": _cut(folder.redact(str(rendered(declared.text) or "").rstrip())),
+        "file": file if file and any((place / file).is_file() for place in (folder.path, workspace.root)) else "",
+    }
+    parts = {name: value for name, value in parts.items() if value}
+    if not parts:
+        return None
+    figures = {name: rendered(template) for name, template in declared.figures.items()}
+    return {
+        "title": str(rendered(declared.title) or flow.name),
+        **parts,
+        "format": declared.format,
+        "figures": {name: value for name, value in figures.items() if value is not None and value != ""},
+    }
+
+
+def changed_files(folder: RunFolder, snapshots: Snapshots, tree: str) -> list[Json]:
+    """``{path, added, removed}`` of each file that differs between the run's first snapshot and ``tree``.
+
+    The lines are null in a binary file. Empty if the snapshots cannot be read.
+    """
+    first = first_snapshot(folder)
+    if not first or not tree:
+        return []
+    with suppress(CodexMultiRoleError):
+        counts = snapshots.line_counts(first, tree)
+        return [{"path": path, "added": added, "removed": removed} for path, added, removed in counts]
+    return []
+
+
+def first_snapshot(folder: RunFolder) -> str:
+    """The workspace before the first step, also of the run that this one was forked from; empty if there is none."""
+    events = (each for path in (folder.inherited_events_path, folder.events_path) for each in read_events(path))
+    return next((each.workspace for each in events if isinstance(each, StepStarted)), "")
+
+
+def _cut(text: str) -> str:
+    if len(text) <= MAX_TEXT_CHARACTERS:
+        return text
+    return f"{text[:MAX_TEXT_CHARACTERS]}\n… {len(text) - MAX_TEXT_CHARACTERS:,} more characters"

@@ -1,0 +1,91 @@
+"""The result of a run for people: title, key figures, and the text or the beginning of the file."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from codex_multi_role.presentation.wording import one_line, printable
+from codex_multi_role.run_folder import RunFolder
+
+TERMINAL_LINES = 24
+READ_CHARACTERS = 100_000
+
+
+@dataclass(frozen=True)
+class ShownResult:
+    """``figures``: name and value. ``file``: absolute, empty if there is none; ``is_whole``: whether ``text`` is."""
+
+    title: str
+    figures: list[tuple[str, str]]
+    text: str
+    file: str
+    is_whole: bool
+
+    @property
+    def figures_line(self) -> str:
+        """``tests passed 12 · tests failed 0``."""
+        return " · ".join(f"{name} {value}" for name, value in self.figures)
+
+
+def result_of(folder: RunFolder, record: Mapping[str, Any]) -> ShownResult | None:
+    """Return the result in ``record``, the run's ``run.json``, without secrets; None if it has none."""
+    result = record.get("result")
+    if not isinstance(result, Mapping):
+        return None
+    result = folder.redact.within(dict(result))
+    path = _path(folder, record, str(result.get("file") or ""))
+    text, is_whole = str(result.get("text") or ""), True
+    if not text and path is not None:
+        text, is_whole = _beginning(folder, path)
+    figures = result.get("figures")
+    return ShownResult(
+        title=one_line(result.get("title", "Result")),
+        figures=[(one_line(name), _value(value)) for name, value in dict(figures or {}).items()],
+        text="\n".join(printable(line.expandtabs(4)) for line in text.splitlines()),
+        file=str(path) if path else "",
+        is_whole=is_whole,
+    )
+
+
+def result_lines(result: ShownResult, whole: str) -> Iterator[str]:
+    """Yield the result as a terminal shows it at the end of a run. ``whole``: the command that prints all of it."""
+    yield result.title
+    lines = result.text.splitlines()
+    yield from (textwrap.indent(line, "  ") for line in lines[:TERMINAL_LINES])
+    if len(lines) > TERMINAL_LINES or not result.is_whole:
+        yield f"  … the rest: {result.file or f'`{whole}`'}"
+    elif result.file:
+        yield f"  in {result.file}"
+    if result.figures:
+        yield f"  {result.figures_line}"
+
+
+def _path(folder: RunFolder, record: Mapping[str, Any], name: str) -> Path | None:
+    if not name:
+        return None
+    places = (folder.path, Path(str(record.get("workspace") or folder.path)))
+    return next((place / name for place in places if (place / name).is_file()), None)
+
+
+def _beginning(folder: RunFolder, path: Path) -> tuple[str, bool]:
+    """The first characters of a file, and whether they are all of them."""
+    with suppress(OSError), path.open(encoding="utf-8", errors="replace") as file:
+        text = file.read(READ_CHARACTERS + 1)
+        return folder.redact(text)[:READ_CHARACTERS], len(text) <= READ_CHARACTERS
+    return "", True
+
+
+def _value(value: object) -> str:
+    match value:
+        case bool():
+            return "yes" if value else "no"
+        case int():
+            return f"{value:,}"
+        case float():
+            return f"{value:,.4g}"
+    return one_line(value)
