@@ -13,6 +13,7 @@ from codex_multi_role.presentation.wording import one_line, printable
 from codex_multi_role.run_folder import RunFolder
 
 TERMINAL_LINES = 24
+TERMINAL_COLUMNS = 100
 READ_CHARACTERS = 100_000
 
 
@@ -55,8 +56,8 @@ def result_of(folder: RunFolder, record: Mapping[str, Any]) -> ShownResult | Non
 def result_lines(result: ShownResult, whole: str) -> Iterator[str]:
     """Yield the result as a terminal shows it at the end of a run. ``whole``: the command that prints all of it."""
     yield result.title
-    lines = result.text.splitlines()
-    yield from (textwrap.indent(line, "  ") for line in lines[:TERMINAL_LINES])
+    lines = [row for line in result.text.splitlines() for row in textwrap.wrap(line, TERMINAL_COLUMNS) or [""]]
+    yield from (f"  {line}" if line else "" for line in lines[:TERMINAL_LINES])
     if len(lines) > TERMINAL_LINES or not result.is_whole:
         yield f"  … the rest: {result.file or f'`{whole}`'}"
     elif result.file:

@@ -12,7 +12,10 @@ from codex_multi_role.workspace import Workspace
 from tests.support.flows import flow_of
 
 STEPS = "steps: [{id: measure, check: tests}, {id: report, check: tests}]"
-FILES = [{"path": "a.py", "added": 3, "removed": 1}, {"path": "logo.png", "added": None, "removed": None}]
+FILES: list[dict[str, Any]] = [
+    {"path": "a.py", "added": 3, "removed": 1},
+    {"path": "logo.png", "added": None, "removed": None},
+]
 
 
 def result_of(tmp_path: Path, result: str, tests: Any = None, files: list[dict[str, Any]] = FILES, **left: Any) -> Any:

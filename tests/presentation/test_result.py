@@ -5,7 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from codex_multi_role.presentation.result import READ_CHARACTERS, TERMINAL_LINES, result_lines, result_of
+from codex_multi_role.presentation.result import (
+    READ_CHARACTERS,
+    TERMINAL_COLUMNS,
+    TERMINAL_LINES,
+    result_lines,
+    result_of,
+)
 from codex_multi_role.run_folder import RunFolder
 
 
@@ -29,7 +35,7 @@ def test_title_text_and_figures_are_shown(tmp_path: Path) -> None:
 
 def test_long_text_ends_with_where_the_rest_is(tmp_path: Path) -> None:
     folder = RunFolder.create(tmp_path / "runs", "r")
-    text = "line\n" * (TERMINAL_LINES + 1)
+    text = "line\n" * (TERMINAL_LINES - 1) + "word " * TERMINAL_COLUMNS
     assert lines_of(folder, tmp_path, title="T", text=text)[-1] == "  … the rest: `codex-multi-role show r --result`"
     (tmp_path / "answer.md").write_text(text)
     assert lines_of(folder, tmp_path, title="T", file="answer.md")[-1] == f"  … the rest: {tmp_path / 'answer.md'}"

@@ -56,6 +56,9 @@ def test_repository_is_documented_after_plan_approval(documented: Documentation)
     assert shop.steps == NODES[2:]
     assert shop.asked == ["analyst"] * 3 + ["document_synthesizer"] * 4
     assert shop.documents == DOCUMENTS
+    result = shop.report.result or {}
+    assert (result["title"], result["file"], result["figures"]["score"]) == ("Documents", "docs/OVERVIEW.md", 1.0)
+    assert "docs/OVERVIEW.md  +" in result["text"]
     scores = score_of(shop.told)
     assert scores.pop("mermaid") == (None if "diagrams not judged: " in shop.report.reason else 1.0)
     assert set(scores.values()) == {1.0}

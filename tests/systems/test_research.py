@@ -55,6 +55,9 @@ def test_question_is_researched_verified_and_reported(tmp_path: Path) -> None:
     assert not any(step["workspace"] for step in given.team.of_type("step_started"))  # nothing changes it
     found = given.data()
     sources = given.sources_found
+    result = report.result or {}
+    assert (result["title"], result["file"], "text" in result) == ("Report", "research.md", False)
+    assert result["figures"]["sources"] == len(sources)
     assert [question["text"] for question in found["questions"]] == [OPENED, TOLL, COLOUR]
 
     opened = [source for source in sources.values() if source["address"] in ("chronicle.md", "copy.txt")]

@@ -118,6 +118,13 @@ def test_all_is_reached_at_once(tmp_path: Path) -> None:
     assert given.results[0]["mutation"] == {"status": "not judged", "reason": OFF}
     assert given.results[0]["flaky"] == {"runs": 0, "reason": "not looked for", "tests": {}}
     assert read(report.folder / "results.json")["python"] == given.team.of_type("run_started")[0]["python"]
+    assert report.result == {
+        "title": "Tests",
+        "text": "sign.py: 2 tests pass, coverage 100 %, mutants not judged\n  tests/test_sign.py",
+        "file": "results.json",
+        "format": "text",
+        "figures": {"files": 1, "tests passed": 2, "lowest coverage": 100.0},
+    }
 
 
 @pytest.mark.long
