@@ -1,0 +1,111 @@
+"""Five things that a newcomer does, each from an empty home, at a real terminal, with what a person would look for."""
+
+from __future__ import annotations
+
+import re
+import sys
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import pytest
+
+from tests.support.console import Session, at_terminal
+
+PROGRAM = [sys.executable, "-m", "codex_multi_role"]
+PROMPT = "Ctrl-D leaves the question open:"
+REVOKED = """
+name: broken
+roles:
+  planner:
+    - fault: {status: 401, message: "the key was revoked"}
+"""
+REVIEWED = """
+name: reviewed
+steps:
+  - id: write
+    ask: writer
+  - id: look
+    review: "Is it good enough?"
+    next:
+      - {when: "steps.look.approved", end: published}
+      - {when: "steps.write.visits < 3", to: write}
+      - {end: gave_up, exit: 1}
+"""
+WRITER = """
+version: 1
+roles:
+  - name: writer
+    prompt_text: Write one sentence.
+    output_schema: {type: object, required: [summary], properties: {summary: {type: string}}}
+"""
+WRITTEN = """
+name: written
+roles:
+  writer:
+    - json: {summary: a first try}
+    - json: {summary: a better one}
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "project").mkdir()
+    return tmp_path / "project"
+
+
+def typed(project: Path, *arguments: str, exit_code: int = 0) -> str:
+    """What a command prints on its terminal, without colours."""
+    with on_own_terminal(project, *arguments) as session:
+        assert session.end() == exit_code, session.drawn
+    return plain(session)
+
+
+def on_own_terminal(project: Path, *arguments: str) -> AbstractContextManager[Session]:
+    return at_terminal([*PROGRAM, *arguments], project, HOME=str(project.parent / "home"))
+
+
+def plain(session: Session) -> str:
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", session.drawn).replace("\r", "")
+
+
+def test_first_run_shows_what_it_made(project: Path) -> None:
+    drawn = typed(project, "--playbook", "roman-numerals", "--workspace", ".")
+    assert "Done: integrator said DONE" in drawn
+    assert re.search(r"Changed files\n +roman\.py +\+\d+ -0\n +test_roman\.py +\+\d+ -0\n", drawn)
+    assert (project / "roman.py").is_file()
+    assert "runs/" in typed(project, "show", "latest")
+
+
+def test_result_of_plan_solve_is_taken_out(project: Path) -> None:
+    drawn = typed(project, "--flow", "plan-solve", "--playbook", "circle")
+    assert "Answer\n  Area 78.54 m², circumference 31.42 m\n" in drawn
+    assert typed(project, "show", "latest", "--result") == "Area 78.54 m², circumference 31.42 m\n"
+
+
+def test_failed_run_says_why_and_is_resumed(project: Path) -> None:
+    (project / "broken.yaml").write_text(REVOKED)
+    drawn = typed(project, "--goal", "g", "--playbook", "broken.yaml", exit_code=3)
+    assert "the key was revoked" in drawn
+    following = re.search(r"next +codex-multi-role (resume \S+)", drawn)
+    assert following is not None
+    assert "the key was revoked" in typed(project, "show", "latest")
+    assert "Done: integrator said DONE" in typed(project, *following[1].split(), "--playbook", "roman-numerals")
+
+
+def test_flow_with_loop_and_review_is_written_and_run(project: Path) -> None:
+    (project / "roles" / "flows").mkdir(parents=True)
+    (project / "roles" / "catalog.yaml").write_text(WRITER)
+    (project / "roles" / "flows" / "reviewed.yaml").write_text(REVIEWED)
+    (project / "written.yaml").write_text(WRITTEN)
+    assert "reviewed" in typed(project, "flows", "validate", "reviewed")
+    arguments = ["--flow", "reviewed", "--goal", "g", "--playbook", "written.yaml"]
+    with on_own_terminal(project, *arguments) as session:
+        session.wait_for("Is it good enough?")
+        session.wait_for(PROMPT)
+        session.type("n too long\n")
+        session.wait_for("a better one")
+        session.wait_for(PROMPT)
+        session.type("y\n")
+        assert session.end() == 0, session.drawn
+    assert "Published" in plain(session)
