@@ -175,6 +175,8 @@ def _heading(folder: RunFolder, record: dict[str, Any]) -> Iterator[str]:
     yield f"status     {record['status']}: {ending_in_words(record['status'], record.get('outcome') or '')}"
     if record.get("reason"):
         yield f"reason     {one_line(record['reason'], 500)}"
+    if record.get("hint"):
+        yield f"hint       {one_line(record['hint'], 500)}"
     if record.get("exit_code") is not None:
         yield f"exit       {exit_in_words(record['exit_code'], '')}"
     if record.get("playbook"):

@@ -100,6 +100,7 @@ class RunRecord:
             "exit_code": ending.exit_code,
             "ended_at": now(),
             "resets_at": ending.resets_at or None,
+            "hint": ending.hint,
             "suggestion": ending.suggestion,
             "result": result,
             "totals": totals_of(self._folder, seconds),

@@ -29,6 +29,7 @@ class Heading:
     tone: str
     outcome: str
     reason: str
+    hint: str
     meaning: str
     next: str
     facts: list[tuple[str, str]]
@@ -55,6 +56,7 @@ def heading(folder: RunFolder, story: Story, runs_dir: Path) -> Heading:
         tone=run_status(status).tone,
         outcome=ending_in_words(status, str(record.get("outcome") or "")),
         reason=one_line(record.get("reason", ""), 2000),
+        hint=one_line(record.get("hint") or "", 2000),
         meaning="" if exit_code is None else f"exit code {exit_in_words(exit_code)}",
         next=next_from_record(folder, runs_dir, record, status),
         facts=[(name, value) for name, value in _facts(record, story) if value],

@@ -23,6 +23,11 @@ def test_result_is_shown_first_and_can_be_printed_alone(tmp_path: Path) -> None:
     assert "run second has no result" in done.stderr
 
 
+def test_failed_run_shows_what_would_help(tmp_path: Path) -> None:
+    make_run(tmp_path / "runs", "first", status="failed", outcome="unauthorized", exit_code=3, hint="Log in\nagain.")
+    assert "hint       Log in again.\n" in console("show", "first", folder=tmp_path).stdout
+
+
 def test_no_runs_yet(tmp_path: Path) -> None:
     done = console("runs", folder=tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "There are no runs in runs.\n")
