@@ -91,8 +91,11 @@ class RunRecord:
         """Raises `StorageError`."""
         self._folder.write_record(self._fields)
 
-    def close(self, ending: Ending, seconds: float, result: Json | None) -> RunReport:
-        """Write how the run ended, then report it. ``seconds``: the time worked on it. Raises `StorageError`."""
+    def close(self, ending: Ending, seconds: float, result: Json | None, files: list[Json] | None) -> RunReport:
+        """Write how the run ended, then report it. ``seconds``: the time worked on it. Raises `StorageError`.
+
+        ``result`` and ``files`` as in `run_result`.
+        """
         self._fields |= {
             "status": ending.status,
             "outcome": ending.outcome,
@@ -103,6 +106,7 @@ class RunRecord:
             "hint": ending.hint,
             "suggestion": ending.suggestion,
             "result": result,
+            "files": files,
             "totals": totals_of(self._folder, seconds),
         }
         if ending.details:
@@ -139,6 +143,7 @@ class RunRecord:
             "ended_at": None,
             "resets_at": None,
             "result": None,
+            "files": None,
             "versions": {"codex_multi_role": __version__, "python": platform.python_version()},
             "workspace": str(definitions.workspace),
             "workspace_inode": definitions.workspace.stat().st_ino,
@@ -189,7 +194,7 @@ def ended(report: RunReport, tree: str) -> RunEnded:
         exit_code=report.exit_code,
         totals=dict(report.totals),
         folder=str(report.folder),
-        result=dict(report.result) if report.result else None,
+        result=dict(report.result or {}),
         workspace=tree,
     )
 

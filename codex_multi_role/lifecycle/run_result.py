@@ -14,18 +14,18 @@ from codex_multi_role.run_folder.events import StepStarted
 from codex_multi_role.workspace import Snapshots, Workspace
 
 MAX_TEXT_CHARACTERS = 100_000
-FILES_LISTED = 1_000
+MAX_FILES_LISTED = 1_000
 
 
 def run_result(
-    flow: FlowSpec, state: FlowState, folder: RunFolder, workspace: Workspace, files: list[Json]
+    flow: FlowSpec, state: FlowState, folder: RunFolder, workspace: Workspace, files: list[Json] | None
 ) -> Json | None:
     """``{title, text?, file?, format, figures}``; None if the run has produced neither text nor file so far.
 
     ``files`` as in `changed_files`. A longer text is cut, and says so.
     """
     declared = flow.result
-    context = {**state.context(), "files": files[:FILES_LISTED], "tests": state.latest_tests}
+    context = {**state.context(), "files": (files or [])[:MAX_FILES_LISTED], "tests": state.latest_tests}
 
     def rendered(template: object) -> Any:  # noqa: ANN401 - as `render`
         with suppress(DefinitionError):
@@ -49,18 +49,18 @@ def run_result(
     }
 
 
-def changed_files(folder: RunFolder, snapshots: Snapshots, tree: str) -> list[Json]:
+def changed_files(folder: RunFolder, snapshots: Snapshots, tree: str) -> list[Json] | None:
     """``{path, added, removed}`` of each file that differs between the run's first snapshot and ``tree``.
 
-    The lines are null in a binary file. Empty if the snapshots cannot be read.
+    The lines are null in a binary file. None if either snapshot is missing or cannot be read.
     """
     first = first_snapshot(folder)
     if not first or not tree:
-        return []
+        return None
     with suppress(CodexMultiRoleError):
         counts = snapshots.line_counts(first, tree)
         return [{"path": path, "added": added, "removed": removed} for path, added, removed in counts]
-    return []
+    return None
 
 
 def first_snapshot(folder: RunFolder) -> str:

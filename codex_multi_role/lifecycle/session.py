@@ -91,6 +91,7 @@ class Session:
         self._ending: Future[Ending] | None = None
         self._state = self._first_state()
         self._last_snapshot = ""
+        self._files: list[Json] | None = None
         self._result: Json | None = None
 
     def _person(self, ask_person: AskPerson | None) -> AskPerson | None:
@@ -185,7 +186,7 @@ class Session:
             with stop_signals(family.kill) as stop:
                 ending = self._run(events, states, stop)
             write_state(self._folder, self._state)
-            report = self._record.close(ending, self._clock.seconds, self._result)
+            report = self._record.close(ending, self._clock.seconds, self._result, self._files)
             self._publish_last_state(states, report)
             self._close_recording(events, report)
             events.publish(ended(report, self._last_snapshot))
@@ -239,8 +240,8 @@ class Session:
             return
         with contextlib.suppress(CodexMultiRoleError):  # the run ends as it did, without files
             self._last_snapshot = parts.snapshots.take() if parts.settings.changes_workspace else ""
-        files = changed_files(self._folder, parts.snapshots, self._last_snapshot)
-        self._result = run_result(self._definitions.flow, self._state, self._folder, parts.workspace, files)
+        self._files = changed_files(self._folder, parts.snapshots, self._last_snapshot)
+        self._result = run_result(self._definitions.flow, self._state, self._folder, parts.workspace, self._files)
 
     def _drive(self, parts: RunResources, stop: Stop) -> Ending:
         # Lazy: this import is slow, and the processes start meanwhile.

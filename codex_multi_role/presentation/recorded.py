@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -30,8 +30,13 @@ def read_turns(folder: RunFolder) -> list[dict[str, Any]]:
     return [_turn(role, turn) for role, turn in _in_order(folder)]
 
 
-def changed_files(folder: RunFolder) -> list[str]:
-    """Return the files that the run's own turns changed, relative to the workspace, in order of their first change."""
+def changed_files(folder: RunFolder, record: Mapping[str, Any]) -> list[str]:
+    """Return the files that the run changed, relative to the workspace; ``record``: its ``run.json``.
+
+    Without an end, those are the files that its own turns have changed, in order of their first change.
+    """
+    if isinstance(files := record.get("files"), list):
+        return [str(file["path"]) for file in files]
     return list(dict.fromkeys(path for _, turn in _in_order(folder) for path in _changed(turn)))
 
 

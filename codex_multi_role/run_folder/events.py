@@ -308,7 +308,7 @@ class Warning(RunEvent):
 
 @dataclass(frozen=True)
 class RunEnded(RunEvent):
-    """``result`` as in ``run.json``; ``workspace`` as in `StepStarted`, at the end of this session."""
+    """``result`` as in ``run.json``, empty without one; ``workspace`` as in `StepStarted`, at the end."""
 
     status: str
     outcome: str
@@ -316,5 +316,5 @@ class RunEnded(RunEvent):
     exit_code: int
     totals: dict[str, float]
     folder: str
-    result: dict[str, Any] | None = None
+    result: dict[str, object] = field(default_factory=dict)
     workspace: str = ""

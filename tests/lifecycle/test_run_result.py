@@ -18,7 +18,9 @@ FILES: list[dict[str, Any]] = [
 ]
 
 
-def result_of(tmp_path: Path, result: str, tests: Any = None, files: list[dict[str, Any]] = FILES, **left: Any) -> Any:
+def result_of(
+    tmp_path: Path, result: str, tests: Any = None, files: list[dict[str, Any]] | None = FILES, **left: Any
+) -> Any:
     """The result of a flow with this ``result:`` whose step ``measure`` left ``left``."""
     flow = flow_of(f"{result}\n{STEPS}")
     state = new_state(flow, "a goal", {}, 1)
@@ -60,7 +62,7 @@ result:
 def test_run_that_produced_nothing_has_no_result(tmp_path: Path) -> None:
     declared = 'result: {title: Answer, text: "{{ steps.report.answer }}", file: answer.md, figures: {n: "{{ 1 }}"}}'
     assert result_of(tmp_path, declared) is None
-    assert result_of(tmp_path, "", files=[]) is None
+    assert result_of(tmp_path, "", files=None) is None
 
 
 def test_long_text_is_cut_and_says_so(tmp_path: Path) -> None:

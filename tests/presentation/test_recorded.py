@@ -25,7 +25,8 @@ def test_changed_files_are_named_once_whoever_wrote_them(tmp_path: Path) -> None
     leave_turn(folder, "./b.py", *(f"many/{number}.py" for number in range(30)), changed_paths=["a.py"])
     leave_turn(folder, changed_paths=["taken_back.py"]).undone_path.write_bytes(b"")
     TurnFolder.create(folder, "writer")
-    assert changed_files(folder) == ["b.py", "ü.py", "a.py", *(f"many/{number}.py" for number in range(30))]
+    assert changed_files(folder, {}) == ["b.py", "ü.py", "a.py", *(f"many/{number}.py" for number in range(30))]
+    assert changed_files(folder, {"files": [{"path": "by_a_check.md", "added": 1, "removed": 0}]}) == ["by_a_check.md"]
 
 
 def test_tests_are_in_order_beyond_a_thousand_too(tmp_path: Path) -> None:

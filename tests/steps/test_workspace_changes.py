@@ -66,7 +66,7 @@ def test_changes_a_role_makes_itself_are_in_the_patch_too(tmp_path: Path) -> Non
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)  # names in a patch are relative to its top
     report = team.run()
     assert (team.workspace / "made.txt").read_text() == "by the role itself\n"
-    assert changed_files(RunFolder(report.folder)) == ["made.txt", "handed.txt"]
+    assert changed_files(RunFolder(report.folder), {}) == ["made.txt", "handed.txt"]
     take_back(report.folder / "writer/turn_001", team.workspace)
     assert list(team.workspace.iterdir()) == []
 

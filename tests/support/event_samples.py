@@ -100,5 +100,6 @@ EVENT_FIELDS: dict[type[RunEvent], Record] = {
         "exit_code": 0,
         "totals": {"turns": 2},
         "folder": "/f",
+        "result": {"title": "Answer", "text": "42", "format": "text", "figures": {"n": 1}},
     },
 }

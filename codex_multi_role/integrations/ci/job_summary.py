@@ -98,7 +98,7 @@ def _test(run: EndedRun, case: Case) -> str:
 
 
 def _files(run: EndedRun, folder: RunFolder) -> list[str]:
-    names = changed_files(folder)
+    names = changed_files(folder, read_record(folder))
     return ["### Files changed", "", *_listed([code(run.line(name)) for name in names])] if names else []
 
 
