@@ -22,10 +22,11 @@ MOST_CHARACTERS = 1000
 Row = Sequence[str]
 
 
-def explanation(flows: Mapping[str, FlowSpec], name: str, catalog: RoleSpecCatalog, most: str) -> str:
+def explanation(flows: Mapping[str, FlowSpec], name: str, catalog: RoleSpecCatalog, most: str, typical: str) -> str:
     """Explain the flow ``name`` in lines that are YAML comments, so that the flow's file can follow.
 
-    ``flows``: the flow and those it calls; ``most``: its worst case in words.
+    ``flows``: the flow and those it calls; ``most``: its worst case in words; ``typical``: what its runs took, empty
+    if that is not known.
     """
     flow = flows[name]
     chart = chart_of(flow)
@@ -37,6 +38,7 @@ def explanation(flows: Mapping[str, FlowSpec], name: str, catalog: RoleSpecCatal
         "Calls": [(other.name, other.description) for other in flows.values() if other is not flow],
         "Protects": [(", ".join(flow.protect),)] if flow.protect else [],
         "Worst case": [(most,)],
+        "Earlier runs": [(typical,)] if typical else [],
     }
     lines = [f"{name}: {flow.description}" if flow.description else name, str(flow.source)]
     for heading, rows in parts.items():

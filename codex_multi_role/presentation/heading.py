@@ -47,7 +47,7 @@ def heading(folder: RunFolder, story: Story, runs_dir: Path) -> Heading:
     record = folder.redact.within(read_record(folder))
     status = status_now(folder, record)
     exit_code = record.get("exit_code")
-    files = folder.redact.within(changed_files(folder))
+    files = folder.redact.within(changed_files(folder, story.turns))
     return Heading(
         run_id=folder.run_id,
         goal=str(record.get("goal") or story.progress.started.goal)[:GOAL_LENGTH],

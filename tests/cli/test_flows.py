@@ -10,6 +10,7 @@ import yaml
 
 from tests.support.catalogs import write_team
 from tests.support.console import console
+from tests.support.recorded_runs import make_run
 
 FLOW = """
 description: Think once, then do.
@@ -228,3 +229,14 @@ def test_unknown_flow_gets_the_nearest_name(project: Path) -> None:
     done = console("flows", "validate", "--roles", "team", "onec", folder=project)
     assert (done.returncode, done.stdout) == (2, "")
     assert 'did you mean "once"?' in done.stderr
+
+
+def test_worst_case_is_in_days_beside_what_runs_took(project: Path) -> None:
+    done = console("flows", "validate", "testing", "--roles", "team", "--repair-attempts", "5", folder=project)
+    assert " in 4 days, with " in done.stdout
+    assert "typically" not in done.stdout
+    make_run(project / "runs", "first", flow="testing")
+    done = console("flows", "validate", "testing", "--roles", "team", folder=project)
+    assert done.stdout.endswith("; typically 2 turns in 12.5 s, as in the only run so far\n")
+    shown = console("flows", "show", "testing", "--roles", "team", folder=project).stdout
+    assert "# Earlier runs\n#   typically 2 turns in 12.5 s" in shown
