@@ -49,8 +49,7 @@ def _run_started(event: events.RunStarted) -> list[str]:
         f"goal: {one_line(event.goal)}",
         *_python(event.python),
     ]
-    lines += [playbook_in_words(event.playbook)] if event.playbook else []
-    return [*lines, f"starting {plural(len(event.roles), 'Codex process')}"] if event.roles else lines
+    return [*lines, playbook_in_words(event.playbook)] if event.playbook else lines
 
 
 def _python(python: Mapping[str, str]) -> list[str]:
@@ -68,6 +67,11 @@ def _about(role: str, words: str) -> list[str]:
 @_lines.register
 def _run_forked(event: events.RunForked) -> list[str]:
     return [one_line(event.message, 500)]
+
+
+@_lines.register
+def _processes_starting(event: events.ProcessesStarting) -> list[str]:
+    return [f"starting {plural(len(event.roles), 'Codex process')}"]
 
 
 @_lines.register

@@ -87,7 +87,8 @@ class Progress:
     """The whole run. ``started``: its latest session's start. ``at`` is the time of the latest event.
 
     ``tests``: the latest, with the status ``running`` until they end. ``questions``: those a person is asked now, by
-    key. ``forked``: from where and how, if the run is a fork.
+    key. ``starting``: the roles whose processes the session started at once. ``forked``: from where and how, if the run
+    is a fork.
     """
 
     started: events.RunStarted = NOT_STARTED
@@ -99,6 +100,7 @@ class Progress:
     files: WrittenFiles = field(default_factory=WrittenFiles)
     questions: dict[str, str] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
+    starting: list[str] = field(default_factory=list)
     forked: str = ""
     ended: events.RunEnded | None = None
 
@@ -139,15 +141,21 @@ class Progress:
     def where(self) -> str:
         """``cycle 2 of 3``, or the run's state if it has one; within a fan-out also ``1 of 4 tasks``.
 
-        Before its first turn, ``starting 4 Codex processes``. A flow may repeat more often than the cycles it was
-        given, or not use cycles at all.
+        Before its first turn, ``starting 4 Codex processes``; after its flow has ended, only the cycle. A flow may
+        repeat more often than the cycles it was given, or not use cycles at all.
         """
+        if self._has_reached_end:
+            return self.position.cycle_in_words
         return self._starting_in_words or self.position.in_words
+
+    @property
+    def _has_reached_end(self) -> bool:
+        return self.ended is not None and has_reached_end(vars(self.ended))
 
     @property
     def _starting_in_words(self) -> str:
         """Empty as soon as all processes are ready, or one of them has a turn."""
-        found = [self.roles[name].state for name in self.started.roles]
+        found = [self.roles[name].state for name in self.starting]
         at_work = self.position.tasks or any(role.state in AT_WORK for role in self.roles.values())
         if self.ended or at_work or STARTING not in found or not BEFORE_FIRST_TURN.issuperset(found):
             return ""
@@ -158,9 +166,9 @@ class Progress:
     def share(self) -> float | None:
         """The completed share of a fan-out, otherwise of the cycles, 0 to 1; None without either.
 
-        It is complete once the flow came to one of its ends.
+        It is 1 once the flow has ended.
         """
-        if self.ended is not None and has_reached_end(vars(self.ended)):
+        if self._has_reached_end:
             return 1.0
         return self.position.share(len(self.roles))
 
@@ -177,9 +185,17 @@ def _run_started(event: events.RunStarted, progress: Progress) -> None:
     _count_work(progress, event.at, event.worked_seconds)
     progress.position.steps = {name: progress.position.steps.get(name, 0) for name in event.steps}
     progress.questions.clear()
+    progress.starting = []
     for name in event.roles:
         role = progress.role(name)
         role.state, role.working_since = STARTING, ""
+
+
+@_apply.register
+def _processes_starting(event: events.ProcessesStarting, progress: Progress) -> None:
+    progress.starting = event.roles
+    for role in map(progress.role, event.roles):
+        role.state = STARTING
 
 
 @_apply.register

@@ -77,6 +77,13 @@ class RunForked(RunEvent):
 
 
 @dataclass(frozen=True)
+class ProcessesStarting(RunEvent):
+    """The session starts a Codex process for each of these roles at once; the others start when they are needed."""
+
+    roles: list[str]
+
+
+@dataclass(frozen=True)
 class RoleStarted(RunEvent):
     """A Codex process is ready for its first turn."""
 

@@ -24,17 +24,16 @@ def _utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def lines_of(*events: RunEvent) -> list[str]:
     plain = PlainLines(Progress())
-    return [line for record in in_order(started(playbook=None), *events) for line in plain.of(record)][3:]
+    return [line for record in in_order(started(playbook=None), *events) for line in plain.of(record)][2:]
 
 
 def test_whole_run_reads_as_a_story() -> None:
     plain = PlainLines(Progress())
     lines = [line for record in whole_run() for line in plain.of(record)]
-    assert lines[:7] == [
+    assert lines[:6] == [
         "10:15:00  run 20260131_101500_0a1b2c3d starts: flow cycles, 3 cycles",
         "10:15:00  goal: Convert roman numerals",
         "10:15:00  No model is asked: the answers come from the playbook roman-numerals.",
-        "10:15:00  starting 2 Codex processes",
         "10:15:01  planner: ready after 0.2 s (process 101)",
         "10:15:02  implementer: ready after 0.3 s (process 102)",
         "10:15:03  cycle 1 of 3",
@@ -49,6 +48,7 @@ def test_whole_run_reads_as_a_story() -> None:
 
 
 def test_every_event_type_can_be_shown() -> None:
+    assert lines_of(e.ProcessesStarting(["a", "b"])) == ["10:15:01  starting 2 Codex processes"]
     told = lines_of(
         e.RoleStarted("planner", 1, "t", 0.1, True),
         e.Approval("planner", 1, "item/fileChange", "decline", "roman.py"),

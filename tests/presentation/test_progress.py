@@ -144,14 +144,15 @@ def test_cycle_of_a_called_flow_is_not_that_of_the_run() -> None:
 
 
 def test_processes_are_starting_until_one_has_a_turn() -> None:
-    records = in_order(started(), e.StepStarted("team", 1, 1), *ready(), *turn("planner", 1, 1))
-    assert [Progress.of(records[:end]).where for end in (1, 3, 4, 5)] == [
-        "starting 2 Codex processes",
-        "starting 2 Codex processes, 1 ready",
-        "cycle 1 of 3",
+    starting = [e.ProcessesStarting([*ROLES, "implementer.2"]), e.StepStarted("team", 1, 1)]
+    records = in_order(started(), *starting, *ready(), e.RoleStarted("implementer.2", 1, "t", 0.1, False))
+    assert [Progress.of(records[:end]).where for end in (2, 4, 5, 6)] == [
+        "starting 3 Codex processes",
+        "starting 3 Codex processes, 1 ready",
+        "starting 3 Codex processes, 2 ready",
         "cycle 1 of 3",
     ]
-    first = in_order(started(), e.StepStarted("team", 1, 1), *turn("planner", 1, 1)[:1])
+    first = in_order(started(), *starting, *turn("planner", 1, 1)[:1])
     assert Progress.of(first).where == "cycle 1 of 3"
 
 
