@@ -113,11 +113,13 @@ def worst_case_words(
     """Return ``at most 12 turns and …`` for these options. Raises `DefinitionError` for a flow without a bound."""
     given = terms(cycles=cycles, repair_attempts=repair_attempts, run_tests=run_tests, test_seconds=test_seconds)
     most = worst_case(flows, name, catalog, given).within(turns=max_turns, processes=max_processes)
+    uses_cycles = any(flow.uses_cycles for flow in with_called(flows, name))
+    rounds = f"{plural(cycles, 'cycle')} and " if uses_cycles else ""
     words = (
         f"at most {plural(most.turns, 'turn')} and {plural(most.repair_turns, 'repair turn')}, "
         f"{plural(most.prompts, 'prompt')} with those sent again where a provider fails, "
         f"of {plural(most.processes, 'process')} in {duration(most.seconds)}, "
-        f"with {plural(cycles, 'cycle')} and {plural(repair_attempts, 'repair attempt')}"
+        f"with {rounds}{plural(repair_attempts, 'repair attempt')}"
     )
     return "; ".join([words, *_limits(max_tokens, max_seconds), *_not_counted(flows, name)])
 

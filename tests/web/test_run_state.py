@@ -10,6 +10,7 @@ import pytest
 
 from codex_multi_role.presentation.plain import PlainLines
 from codex_multi_role.presentation.progress import Progress
+from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.web import run_state
 from codex_multi_role.web.run_state import RunState
 from tests.support.recorded_runs import make_run, whole_run
