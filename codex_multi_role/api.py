@@ -126,7 +126,7 @@ def _work_on(made: Fork, runs_dir: Path, on_event: OnEvent | None, ask_person: A
             emit,
             ask_person=ask_person,
             forked_from=made.forked_from,
-            notes=(made.note,),
+            fork_note=made.note,
         )
 
     return _work(session, on_event, runs_dir)

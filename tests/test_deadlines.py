@@ -49,7 +49,6 @@ PLACES = {
     ("cli/watch.py", "while True"): "a person; ends when no run is worked on",
     ("presentation/event_tail.py", "while alive"): "ends with the process that works on the run",
     ("cli/gc.py", "owner.acquire()"): "takes the lock at once or raises RunBusy",
-    ("cli/output.py", "capture.get()"): "no queue: the text that rich drew",
     (
         "cli/resume.py",
         "while (left := (end - datetime.now(UTC)).total_seconds()) > 0",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -83,6 +84,11 @@ class FlowSpec(FlowFile):
         """The step with that id. Raises ``KeyError``; a loaded flow routes to its own steps only."""
         return {step.id: step for step in self.steps}[step_id]
 
+    @property
+    def uses_cycles(self) -> bool:
+        """Whether a template or condition mentions ``cycle`` or ``cycles``."""
+        return any(MENTIONS_CYCLES.search(text) for text in _texts(self.model_dump(mode="json", by_alias=True)))
+
     def shows(self, step_id: str) -> bool:
         """Whether a calling flow sees the result of that step."""
         return self.outputs is None or step_id in self.outputs
@@ -90,6 +96,23 @@ class FlowSpec(FlowFile):
     def resolve_inputs(self, given: Mapping[str, object]) -> dict[str, Any]:
         """The value of every input; see `flow_inputs.resolve_inputs`. Raises ``UsageError``."""
         return resolve_inputs(self.name, self.inputs, given)
+
+
+EXPRESSION = re.compile(r"\{[{%].*?[%}]\}", re.DOTALL)
+MENTIONS_CYCLES = re.compile(r"\bcycles?\b")
+
+
+def _texts(value: JsonValue, key: str = "") -> Iterator[str]:
+    """The conditions and expressions anywhere in ``value``, with its own ``key`` in what contains it."""
+    match value:
+        case dict():
+            for name, each in value.items():
+                yield from _texts(each, name)
+        case list():
+            for each in value:
+                yield from _texts(each, key)
+        case str():
+            yield from [value] if key == "when" else EXPRESSION.findall(value)
 
 
 AFTER_THE_LAST_STEP = "success"

@@ -21,18 +21,32 @@ from codex_multi_role.presentation.outcome import (
     IDLE,
     WARN,
     answer_commands,
+    outcome_in_words,
     playbook_in_words,
     status_in_words,
     tone_of,
 )
 from codex_multi_role.presentation.progress import AT_WORK, Progress, RoleProgress
-from codex_multi_role.presentation.wording import amounts, compact, duration, one_line, plural, seconds_between, verdict
+from codex_multi_role.presentation.wording import (
+    amounts,
+    compact,
+    duration,
+    failed_tests,
+    one_line,
+    plural,
+    seconds_between,
+    verdict,
+)
 
 WIDE, MIDDLE, NARROW = 92, 64, 36
 LATEST_WARNINGS = 3
 HEADING_LINES = 2
 UNLIMITED = 1_000_000
 LAST = "last event"
+LEAST_OF_LAST = 16
+LONGEST_NAME = 40
+KEY_COLUMNS, GAP = 2, 2
+"""The first columns, which are always shown, and the spaces around each."""
 RULER = Console(file=io.StringIO())
 STYLES = {GOOD: "green", BAD: "red", WARN: "yellow", BUSY: "cyan", IDLE: "dim"}
 
@@ -48,13 +62,22 @@ class Column:
     most: int = UNLIMITED
 
 
-def render(progress: Progress, now: str, width: int, height: int = UNLIMITED) -> RenderableType:
-    """Draw the whole view at ``now`` (an event's ``at``) for a terminal of ``width`` columns and ``height`` lines."""
+def render(
+    progress: Progress, now: str, width: int, height: int = UNLIMITED, *, questions: bool = True
+) -> RenderableType:
+    """Draw the whole view at ``now`` (an event's ``at``) for a terminal of ``width`` columns and ``height`` lines.
+
+    ``questions``: whether to show them, because they are not asked elsewhere on this terminal.
+    """
     above: list[RenderableType] = [_title(progress)]
+    if progress.forked:
+        above.append(_unwrapped(Text(one_line(progress.forked, 500), style="dim")))
     if progress.started.playbook:
         above.append(Text(playbook_in_words(progress.started.playbook), style="yellow"))
-    above += [*_position(progress, width), _progress_line(progress, now, width), *_budget_line(progress, now)]
-    below = [_tests_line(progress), *_questions(progress), *_warnings(progress)]
+    above += [*_position(progress, width), _progress_line(progress, now, width)]
+    above += [*_tasks_line(progress), *_budget_line(progress, now)]
+    asked = _questions(progress) if questions else []
+    below = [_tests_line(progress), *_failed_tests(progress), *asked, *_warnings(progress)]
     lines_left = height - _lines_of([*above, *below], width)
     return Group(*above, *_role_table(progress, now, width, lines_left), *below)
 
@@ -105,7 +128,11 @@ def _steps_line(progress: Progress, names: list[str], first: int, last: int) -> 
 
 
 def _progress_line(progress: Progress, now: str, width: int) -> RenderableType:
-    words = Text(f"{progress.where}  {duration(seconds_between(progress.started.at, now))}".strip())
+    where = progress.where
+    if progress.ended is not None:
+        where = ", ".join(filter(None, (outcome_in_words(progress.ended.outcome), where)))
+    elapsed = f"{duration(seconds_between(progress.started.at, now))} elapsed" if progress.started.at else ""
+    words = Text("  ".join(filter(None, (where, elapsed))))
     if width < MIDDLE or progress.share is None:
         return words
     line = Table.grid(padding=(0, 1))
@@ -116,6 +143,11 @@ def _progress_line(progress: Progress, now: str, width: int) -> RenderableType:
         ),
     )
     return line
+
+
+def _tasks_line(progress: Progress) -> list[Text]:
+    words = progress.position.tasks_in_words
+    return [_unwrapped(Text(f"tasks {words}"))] if words else []
 
 
 def _budget_line(progress: Progress, now: str) -> list[Text]:
@@ -144,8 +176,8 @@ def _warnings(progress: Progress) -> list[Text]:
 def _role_table(progress: Progress, now: str, width: int, lines: int) -> list[RenderableType]:
     """Draw the table in at most ``lines`` lines; if not all roles fit, those at work are shown first."""
     shown, hidden = _fit_roles(list(progress.roles.values()), max(1, lines - HEADING_LINES))
+    columns = _fit_columns(shown, now, width)
     table = Table(box=box.SIMPLE_HEAD, expand=True, padding=(0, 1), show_edge=False, pad_edge=False)
-    columns = [column for column in COLUMNS if column.least <= width <= column.most]
     for column in columns:
         table.add_column(
             column.heading,
@@ -163,6 +195,21 @@ def _role_table(progress: Progress, now: str, width: int, lines: int) -> list[Re
     return [table, _unwrapped(Text(f"and {plural(len(hidden), 'role')} more: {counts}", style="dim"))]
 
 
+def _fit_columns(roles: list[RoleProgress], now: str, width: int) -> list[Column]:
+    """Choose the columns for this width: without the last ones, if they would take room from a name or a state."""
+    columns = [column for column in COLUMNS if column.least <= width <= column.most]
+    needed = {column: _needed(column, roles, now) for column in columns}
+    while len(columns) > KEY_COLUMNS and sum(needed[column] + GAP for column in columns) > width:
+        columns.pop()
+    return columns
+
+
+def _needed(column: Column, roles: list[RoleProgress], now: str) -> int:
+    if column.heading == LAST:
+        return LEAST_OF_LAST
+    return max([len(column.heading), *(column.cell(role, now).cell_len for role in roles)])
+
+
 def _fit_roles(roles: list[RoleProgress], most: int) -> tuple[list[RoleProgress], list[RoleProgress]]:
     if len(roles) <= most:
         return roles, []
@@ -175,14 +222,14 @@ def _state(role: RoleProgress) -> Text:
 
 
 COLUMNS = (
-    Column("role", lambda role, now: Text(one_line(role.name, 24), style="bold")),
+    Column("role", lambda role, now: Text(one_line(role.name, LONGEST_NAME), style="bold")),
     Column("state", lambda role, now: _state(role)),
     Column("turn", lambda role, now: Text(str(role.turn or "")), number=True, least=MIDDLE),
     Column("tokens", lambda role, now: Text(compact(role.tokens)), number=True, least=MIDDLE, most=WIDE - 1),
     Column("tokens in", lambda role, now: Text(compact(role.input_tokens)), number=True, least=WIDE),
     Column("out", lambda role, now: Text(compact(role.output_tokens)), number=True, least=WIDE),
     Column("time", lambda role, now: Text(duration(role.seconds_at(now))), number=True, least=NARROW),
-    Column(LAST, lambda role, now: Text(one_line(role.last), style="dim"), least=MIDDLE),
+    Column(LAST, lambda role, now: Text(one_line(role.doing), style="dim"), least=MIDDLE),
 )
 
 
@@ -192,3 +239,8 @@ def _tests_line(progress: Progress) -> Text:
         return _unwrapped(Text(files))
     words = (verdict(vars(progress.tests)), STYLES[tone_of(progress.tests.status, BAD)])
     return _unwrapped(Text.assemble(f"tests {progress.tests.number:03d}: ", words, f"   {files}"))
+
+
+def _failed_tests(progress: Progress) -> list[Text]:
+    names = failed_tests(vars(progress.tests)) if progress.tests is not None else ""
+    return [_unwrapped(Text(f"  failed: {names}", style=STYLES[BAD]))] if names else []

@@ -22,10 +22,11 @@ MOST_CHARACTERS = 1000
 Row = Sequence[str]
 
 
-def explanation(flows: Mapping[str, FlowSpec], name: str, catalog: RoleSpecCatalog, most: str) -> str:
+def explanation(flows: Mapping[str, FlowSpec], name: str, catalog: RoleSpecCatalog, most: str, typical: str) -> str:
     """Explain the flow ``name`` in lines that are YAML comments, so that the flow's file can follow.
 
-    ``flows``: the flow and those it calls; ``most``: its worst case in words.
+    ``flows``: the flow and those it calls; ``most``: its worst case in words; ``typical``: what its runs took, empty
+    if that is not known.
     """
     flow = flows[name]
     chart = chart_of(flow)
@@ -37,6 +38,7 @@ def explanation(flows: Mapping[str, FlowSpec], name: str, catalog: RoleSpecCatal
         "Calls": [(other.name, other.description) for other in flows.values() if other is not flow],
         "Protects": [(", ".join(flow.protect),)] if flow.protect else [],
         "Worst case": [(most,)],
+        "Earlier runs": [(typical,)] if typical else [],
     }
     lines = [f"{name}: {flow.description}" if flow.description else name, str(flow.source)]
     for heading, rows in parts.items():
@@ -111,11 +113,13 @@ def worst_case_words(
     """Return ``at most 12 turns and …`` for these options. Raises `DefinitionError` for a flow without a bound."""
     given = terms(cycles=cycles, repair_attempts=repair_attempts, run_tests=run_tests, test_seconds=test_seconds)
     most = worst_case(flows, name, catalog, given).within(turns=max_turns, processes=max_processes)
+    uses_cycles = any(flow.uses_cycles for flow in with_called(flows, name))
+    rounds = f"{plural(cycles, 'cycle')} and " if uses_cycles else ""
     words = (
         f"at most {plural(most.turns, 'turn')} and {plural(most.repair_turns, 'repair turn')}, "
         f"{plural(most.prompts, 'prompt')} with those sent again where a provider fails, "
         f"of {plural(most.processes, 'process')} in {duration(most.seconds)}, "
-        f"with {plural(cycles, 'cycle')} and {plural(repair_attempts, 'repair attempt')}"
+        f"with {rounds}{plural(repair_attempts, 'repair attempt')}"
     )
     return "; ".join([words, *_limits(max_tokens, max_seconds), *_not_counted(flows, name)])
 

@@ -10,16 +10,21 @@ import click
 from codex_multi_role.cli.boundary import complain
 from codex_multi_role.cli.completion import flow_names
 from codex_multi_role.cli.lazy_group import LazyGroup
-from codex_multi_role.cli.options import BOUNDING, DEFAULTS, JSON, ROLES, command
+from codex_multi_role.cli.options import BOUNDING, DEFAULTS, JSON, ROLES, RUNS_DIR, command
 from codex_multi_role.cli.output import put_json, put_table, say
 from codex_multi_role.cli.settings import Setting
+from codex_multi_role.cli.tables import Column
 from codex_multi_role.cli.team import WATCH, open_catalog, option_for, repeatedly
 from codex_multi_role.errors import DefinitionError, UsageError
 
 if TYPE_CHECKING:
     from codex_multi_role.catalog import FlowEntry, RoleSpecCatalog
+    from codex_multi_role.presentation.typical import TypicalRun
 
-HEADINGS = ("flow", "inputs", "ends", "description", "file")
+COLUMNS = (
+    *("flow", Column("inputs", text=16), Column("ends", text=16)),
+    *(Column("description", text=36), Column("file", path=20)),
+)
 ASCII = Setting(["--ascii"], is_flag=True, help="Plain text of 80 columns instead of Mermaid.")
 OUTLINE = Setting(
     ["--outline"],
@@ -52,7 +57,7 @@ def list_flows(roles: Path | None, json: bool) -> None:
     if json:
         put_json([_record(entry) for entry in entries])
     else:
-        put_table(HEADINGS, [_row(entry) for entry in entries])
+        put_table(COLUMNS, [_row(entry) for entry in entries])
 
 
 def _record(entry: FlowEntry) -> dict[str, object]:
@@ -77,9 +82,15 @@ def _row(entry: FlowEntry) -> tuple[object, ...]:
     return (entry.name, *in_short, entry.problem or entry.description, entry.source)
 
 
-@command(ROLES, *BOUNDING, JSON, name="show", short_help="Explain and show a flow.")
+@command(ROLES, RUNS_DIR, *BOUNDING, JSON, name="show", short_help="Explain and show a flow.")
 @click.argument("name", metavar="FLOW", shell_complete=flow_names)
-def show_flows(name: str, roles: Path | None, json: bool, **bounding: Any) -> None:  # noqa: ANN401 - the settings above
+def show_flows(
+    name: str,
+    roles: Path | None,
+    runs_dir: Path,
+    json: bool,
+    **bounding: Any,  # noqa: ANN401 - the settings above
+) -> None:
     """Explain FLOW (its inputs, steps, ends and worst case) and show its file; with --json what was read from it.
 
     The explanation is in comments: what is printed is the flow's YAML still.
@@ -91,6 +102,7 @@ def show_flows(name: str, roles: Path | None, json: bool, **bounding: Any) -> No
     from codex_multi_role.catalog import read_text
     from codex_multi_role.cli.flow_explanation import explanation, worst_case_words
     from codex_multi_role.lifecycle.definitions import load_flow_and_called  # as above
+    from codex_multi_role.presentation.typical import typical_runs
 
     catalog = open_catalog(roles)
     flows, catalog = load_flow_and_called(name, catalog)
@@ -101,7 +113,9 @@ def show_flows(name: str, roles: Path | None, json: bool, **bounding: Any) -> No
         most = worst_case_words(flows, name, catalog, **bounding)
     except DefinitionError as error:
         most = f"none: {error}"
-    click.echo(f"{explanation(flows, name, catalog, most)}\n\n{read_text(flows[name].source).rstrip()}")
+    known = typical_runs(runs_dir).get(name)
+    explained = explanation(flows, name, catalog, most, known.in_words if known else "")
+    click.echo(f"{explained}\n\n{read_text(flows[name].source).rstrip()}")
 
 
 @command(ROLES, ASCII, OUTLINE, name="graph", short_help="Draw a flow.")
@@ -129,7 +143,7 @@ def graph_flows(name: str, roles: Path | None, ascii: bool, outline: bool, watch
     repeatedly(roles_folder(roles), draw, watch=watch)
 
 
-@command(ROLES, *BOUNDING, name="validate", short_help="Check flows; show their worst case.")
+@command(ROLES, RUNS_DIR, *BOUNDING, name="validate", short_help="Check flows; show their worst case.")
 @click.argument("names", metavar="[FLOW]...", nargs=-1, shell_complete=flow_names)
 @click.pass_context
 def validate_flows(
@@ -137,12 +151,14 @@ def validate_flows(
     /,
     names: tuple[str, ...],
     roles: Path | None,
+    runs_dir: Path,
     **bounding: Any,  # noqa: ANN401 - the settings above
 ) -> None:
     """Check each FLOW, or all of them, against the catalog, and show the most that a run of it can take.
 
     The time is that of all deadlines passing: those of turns, tests, checks and of reviews that have a limit. The
     limits of a run make the worst case smaller; each resume after a failure takes what failed once more.
+    What its earlier runs took with a model is shown beside it.
     Roles that a flow never asks are listed, but are not an error: a catalog may serve several flows.
 
     \b
@@ -151,25 +167,26 @@ def validate_flows(
       codex-multi-role flows validate cycles --cycles 5 --max-turns 40
     """
     from codex_multi_role.catalog import list_flows as find_flows  # as above
+    from codex_multi_role.presentation.typical import typical_runs
 
-    catalog = open_catalog(roles)
+    catalog, typical = open_catalog(roles), typical_runs(runs_dir)
     worst_code = 0
     for name in names or [entry.name for entry in find_flows(catalog.source.parent)]:
         try:
-            _validate(name, catalog, bounding)
+            _validate(name, catalog, bounding, typical.get(name))
         except UsageError as error:
             worst_code = complain(str(error), error.hint, error.exit_code)
     ctx.exit(worst_code)
 
 
-def _validate(name: str, catalog: RoleSpecCatalog, bounding: dict[str, Any]) -> None:
+def _validate(name: str, catalog: RoleSpecCatalog, bounding: dict[str, Any], typical: TypicalRun | None) -> None:
     from codex_multi_role.catalog.flow_references import unused_roles
     from codex_multi_role.cli.flow_explanation import worst_case_words
     from codex_multi_role.lifecycle.definitions import load_flow_and_called  # as above
 
     flows, catalog = load_flow_and_called(name, catalog)
     most = worst_case_words(flows, name, catalog, **bounding)
-    click.echo(f"ok: {name}: {most}")
+    click.echo(f"ok: {name}: {most}" + (f"; {typical.in_words}" if typical else ""))
     if unused := unused_roles(flows, catalog):
         say(f"note: {name} never asks {', '.join(unused)}")
 

@@ -11,7 +11,7 @@ import click
 
 from codex_multi_role.cli.ci_reports import report_end
 from codex_multi_role.cli.output import say
-from codex_multi_role.cli.terminal_questions import person_at
+from codex_multi_role.cli.terminal_questions import is_at_terminal, person_at
 from codex_multi_role.cli.views import View, open_view
 from codex_multi_role.errors import ExitCode
 from codex_multi_role.presentation.outcome import (
@@ -49,7 +49,8 @@ def in_foreground(ctx: click.Context, progress: Progress) -> Iterator[Callbacks]
     ``ctx`` has the settings `OF_THIS_PROCESS`.
     """
     as_json, quiet, plain = (ctx.params[name] for name in ("json", "quiet", "plain"))
-    with open_view(progress, as_json=as_json, quiet=quiet, plain=plain) as view:
+    asks = is_at_terminal() and not ctx.params.get("yes")
+    with open_view(progress, as_json=as_json, quiet=quiet, plain=plain, asks=asks) as view:
         person = person_at(view, as_json=as_json, awaited=ctx.params["await_answers"])
         yield {"on_event": view, "ask_person": person}
 
@@ -65,7 +66,7 @@ def say_end(ctx: click.Context, report: RunReport, progress: Progress) -> None:
     """Print the closing summary; ``ctx`` has the settings ``runs_dir``, ``json`` and ``quiet``."""
     if not ctx.params["json"] and not (ctx.params["quiet"] and report.exit_code == 0):
         lines = list(summary(report, progress, ctx.params["runs_dir"]))
-        for line in (lines[0], lines[-1]) if ctx.params["quiet"] else ["", *lines]:
+        for line in (_headline(report), lines[-1]) if ctx.params["quiet"] else ["", *lines]:
             say(line)
     if report.page_problem and ctx.params["json"]:
         say(f"report {no_page(report, ctx.params['runs_dir'])}")
@@ -73,7 +74,8 @@ def say_end(ctx: click.Context, report: RunReport, progress: Progress) -> None:
 
 def summary(report: RunReport, progress: Progress, runs_dir: Path) -> Iterator[str]:
     totals = report.totals
-    yield f"{outcome_in_words(report.outcome)}{f': {one_line(report.reason)}' if report.reason else ''}"
+    is_waiting = report.exit_code == ExitCode.WAITING  # the question itself follows
+    yield outcome_in_words(report.outcome) if is_waiting else _headline(report)
     if progress.started.playbook:
         yield f"  {playbook_in_words(progress.started.playbook, over=True)}"
     folder = RunFolder(report.folder)
@@ -98,6 +100,10 @@ def summary(report: RunReport, progress: Progress, runs_dir: Path) -> Iterator[s
         yield f"  hint     {one_line(report.hint, 500)}"
     yield f"  exit     {exit_in_words(report.exit_code, 'see the reason above')}"
     yield f"  next     {next_command(folder, runs_dir, report.exit_code)}"
+
+
+def _headline(report: RunReport) -> str:
+    return ": ".join(filter(None, (outcome_in_words(report.outcome), one_line(report.reason))))
 
 
 def _waiting_for(folder: RunFolder) -> Iterator[str]:

@@ -29,12 +29,13 @@ class LiveTable:
     """Draws ``progress`` on stderr, a terminal, while events arrive; the last state stays in the scrollback.
 
     Events arrive on the run's threads; a separate thread draws. The clock stops once ``over`` returns True, which
-    means that nobody works on the run any more.
+    means that nobody works on the run any more. ``asks``: whether the questions are asked below the table.
     """
 
-    def __init__(self, progress: Progress, over: Callable[[], bool]) -> None:
+    def __init__(self, progress: Progress, over: Callable[[], bool], *, asks: bool = False) -> None:
         self._progress = progress
         self._over = over
+        self._asks = asks
         self._console = Console(stderr=True)
         self._drawing = threading.Lock()
         self._switching = threading.Lock()
@@ -52,7 +53,7 @@ class LiveTable:
             if self._live is not None:
                 live, self._live = self._live, None
                 self._stopped.set()
-                live.stop()
+                live.stop()  # draws once more, without the questions: the summary below has them
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -82,7 +83,8 @@ class LiveTable:
         with self._drawing:
             progress = self._progress
             now = progress.at if progress.ended or self._over() else datetime.now(UTC).isoformat()
-            return render(progress, now, self._console.width, self._console.height)
+            questions = self._live is not None and not self._asks
+            return render(progress, now, self._console.width, self._console.height, questions=questions)
 
 
 def _redraw(live: Live, stopped: threading.Event) -> None:
@@ -95,9 +97,9 @@ def _redraw(live: Live, stopped: threading.Event) -> None:
 
 
 @contextmanager
-def live_table(progress: Progress, over: Callable[[], bool]) -> Iterator[LiveTable]:
+def live_table(progress: Progress, over: Callable[[], bool], *, asks: bool) -> Iterator[LiveTable]:
     """Yield a `LiveTable` and stop it at the end."""
-    table = LiveTable(progress, over)
+    table = LiveTable(progress, over, asks=asks)
     try:
         yield table
     finally:

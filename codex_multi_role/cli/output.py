@@ -7,20 +7,23 @@ import errno
 import json
 import os
 import select
+import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Literal, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
 from codex_multi_role.integrations.ci.github import harmless, runs_here
 from codex_multi_role.presentation.wording import one_line
 
+if TYPE_CHECKING:
+    from codex_multi_role.cli.tables import Column
+
 PATIENCE_SECONDS = 30.0
 PIECE = select.PIPE_BUF
 """Bytes that a pipe which is ready for writing takes without blocking."""
-UNLIMITED_COLUMNS = 10_000
 
 
 def open_missing() -> None:
@@ -127,22 +130,20 @@ def put_yaml(value: object) -> None:
     click.echo(yaml.safe_dump(value, sort_keys=False, allow_unicode=False, width=100), nl=False)
 
 
-def put_table(headings: Sequence[str], rows: Iterable[Sequence[object]], numbers: Iterable[str] = ()) -> None:
-    """Print ``rows`` below ``headings``; columns in ``numbers`` are right-aligned, the first one is never cut."""
-    from rich.console import Console  # here: only commands that print a table load rich
-    from rich.table import Table
-    from rich.text import Text
+def put_table(columns: Sequence[Column | str], rows: Iterable[Sequence[object]]) -> None:
+    """Print ``rows`` below the headings of ``columns``: one line per row, except on a terminal that is too narrow."""
+    from codex_multi_role.cli.tables import Column, Table  # here: few commands print a table
 
     cells = [[one_line("" if cell is None else cell) for cell in row] for row in rows]
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
-    for heading in headings:
-        name_width = max(len(row[0]) for row in cells) if cells and heading == headings[0] else None
-        justify: Literal["left", "right"] = "right" if heading in set(numbers) else "left"
-        table.add_column(heading, justify=justify, no_wrap=True, overflow="ellipsis", min_width=name_width)
+    named = [column if isinstance(column, Column) else Column(column) for column in columns]
+    table = Table(named, cells, shutil.get_terminal_size().columns if sys.stdout.isatty() else None)
+    for line in table.heading:
+        put_line(click.style(line, bold=True) if _draws(sys.stdout) else line)
     for row in cells:
-        table.add_row(*map(Text, row))
-    console = Console() if sys.stdout.isatty() else Console(width=UNLIMITED_COLUMNS, no_color=True, color_system=None)
-    with console.capture() as capture:
-        console.print(table)
-    for line in capture.get().splitlines():
-        put_line(line.rstrip())
+        for line in table.row(row):
+            put_line(line)
+
+
+def _draws(stream: TextIO) -> bool:
+    """Whether it is a terminal with more than plain text."""
+    return stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"

@@ -26,9 +26,9 @@ from codex_multi_role.cli.output import say
 from codex_multi_role.cli.run import choose_goal, parse_inputs
 from codex_multi_role.cli.settings import Setting
 from codex_multi_role.errors import QuotaUsedUp, UsageError
-from codex_multi_role.presentation.progress import Progress
+from codex_multi_role.presentation.progress import LASTING_EVENTS, Progress
 from codex_multi_role.presentation.wording import duration
-from codex_multi_role.run_folder import RunFolder, read_events
+from codex_multi_role.run_folder import RunFolder, skim_events
 
 GIVEN_NOW = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
 LONGEST_NAP_SECONDS = 30.0
@@ -123,7 +123,7 @@ def resume_run(ctx: click.Context, folder: RunFolder, changes: Mapping[str, Any]
     """Resume the run and exit with its code; ``ctx`` has the settings ``runs_dir`` and `OF_THIS_PROCESS`."""
     import codex_multi_role.api as api
 
-    progress = Progress.of(read_events(folder.events_path))
+    progress = Progress.of(skim_events(folder.events_path, LASTING_EVENTS))
     with in_foreground(ctx, progress) as callbacks:
         report = api.resume(folder.run_id, runs_dir=folder.path.parent, changes=changes, **callbacks)
     report_and_exit(ctx, report, progress)

@@ -11,12 +11,13 @@ from codex_multi_role.cli.completion import role_names
 from codex_multi_role.cli.lazy_group import LazyGroup
 from codex_multi_role.cli.options import JSON, ROLES, command
 from codex_multi_role.cli.output import put_json, put_table, put_yaml, say
+from codex_multi_role.cli.tables import Column
 from codex_multi_role.cli.team import WATCH, open_catalog, option_for, repeatedly
 
 if TYPE_CHECKING:
     from codex_multi_role.catalog import RoleSpec, RoleSpecCatalog
 
-HEADINGS = ("role", "model", "effort", "sandbox", "approval", "waits for", "file")
+COLUMNS = ("role", "model", "effort", "sandbox", "approval", Column("waits for", text=16), Column("file", path=20))
 
 roles = LazyGroup(
     name="roles",
@@ -40,7 +41,7 @@ def list_roles(roles: Path | None, json: bool) -> None:
     if json:
         put_json([role.model_dump(mode="json") for role in catalog.roles])
     else:
-        put_table(HEADINGS, [_row(role, catalog) for role in catalog.roles])
+        put_table(COLUMNS, [_row(role, catalog) for role in catalog.roles])
 
 
 def _row(role: RoleSpec, catalog: RoleSpecCatalog) -> list[object]:

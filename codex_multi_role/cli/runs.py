@@ -11,30 +11,33 @@ import click
 
 from codex_multi_role.cli.options import JSON, RUNS_DIR, command, run_argument
 from codex_multi_role.cli.output import put_json, put_line, put_table, say
+from codex_multi_role.cli.tables import Column
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.presentation.outcome import (
     ending_in_words,
     exit_in_words,
     next_from_record,
     show_command,
-    status_in_words,
 )
 from codex_multi_role.presentation.plain import question_lines
+from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.presentation.recorded import (
+    RecordedRun,
+    Records,
     open_questions,
-    read_record,
     read_tests,
     read_turns,
     status_now,
     totals_now,
 )
 from codex_multi_role.presentation.result import ShownResult, result_lines, result_of
-from codex_multi_role.presentation.wording import compact, duration, moment, one_line, plural, verdict
-from codex_multi_role.run_folder import Question, RunFolder, list_runs, read_events
-from codex_multi_role.run_folder.states import read_states
+from codex_multi_role.presentation.wording import compact, duration, moment, one_line, plural
+from codex_multi_role.run_folder import Question, RunFolder, read_events
 
-RUN_HEADINGS = ("run", "started", "flow", "status", "outcome", "turns", "tokens", "goal")
-TURN_HEADINGS = ("role", "turn", "status", "tokens in", "out", "seconds", "about")
+COLUMNS = (
+    *("run", "status", "started", "flow", Column("outcome", text=16)),
+    *(Column("turns", number=True), Column("tokens", number=True), Column("goal", text=24)),
+)
 PLACES = {
     "run.json": "the run in short",
     "report.html": "all of it on one page, for a browser",
@@ -55,32 +58,34 @@ def runs(runs_dir: Path, json: bool) -> None:
       codex-multi-role runs
       codex-multi-role runs --json | jq -r '.[].run_id'
     """
-    records = [
-        {
-            "run_id": folder.run_id,
-            **record,
-            "status": status_now(folder, record),
-            "totals": totals_now(folder, record),
-            "questions": list(map(asdict, open_questions(folder, record))),
-        }
-        for folder in list_runs(runs_dir)
-        for record in [read_record(folder)]
-    ]
+    records = [_current(run) for run in Records(runs_dir).look()]
     if json:
         put_json(records)
     elif records:
-        put_table(RUN_HEADINGS, map(_run_row, records), numbers=("turns", "tokens"))
+        put_table(COLUMNS, map(_run_row, records))
     else:
         say(f"There are no runs in {runs_dir}.")
+
+
+def _current(run: RecordedRun) -> dict[str, Any]:
+    """Return ``run.json`` with what is true now: reads nothing else of a run that ended."""
+    folder, record = run.folder, run.record
+    return {
+        "run_id": folder.run_id,
+        **record,
+        "status": status_now(folder, record),
+        "totals": totals_now(folder, record),
+        "questions": list(map(asdict, open_questions(folder, record))),
+    }
 
 
 def _run_row(record: dict[str, Any]) -> list[object]:
     totals = record["totals"]
     return [
         record["run_id"],
+        record["status"],
         _started(record),
         record.get("flow"),
-        record["status"],
         _outcome(record),
         totals.get("turns", 0),
         compact(totals.get("input_tokens", 0) + totals.get("output_tokens", 0)),
@@ -99,7 +104,7 @@ def _started(record: dict[str, Any]) -> str:
     return f"{moment(started):%Y-%m-%d %H:%M}" if started else ""
 
 
-@command(RUNS_DIR, JSON, short_help="Say what happened in a run, turn by turn.")
+@command(RUNS_DIR, JSON, short_help="Show what happened in a run, in order.")
 @run_argument
 @click.option("--result", "only_result", is_flag=True, help="Print only the text of the result, all of it.")
 @click.option(
@@ -118,6 +123,10 @@ def show(run: str, only_result: bool, picture_path: Path | None, runs_dir: Path,
       codex-multi-role show latest --result > answer.md
       codex-multi-role show latest --svg run.svg
     """
+    from codex_multi_role.cli.history import COLUMNS as HISTORY  # here: `runs` needs none of it
+    from codex_multi_role.cli.history import rows
+    from codex_multi_role.presentation.story import Story
+
     folder = RunFolder.find(runs_dir, run)
     if picture_path:
         _draw(folder, picture_path)
@@ -128,8 +137,9 @@ def show(run: str, only_result: bool, picture_path: Path | None, runs_dir: Path,
         put_line(_whole(folder, result))
         return
     record |= {"status": status_now(folder, record), "totals": totals_now(folder, record)}
-    turns, tests, questions = read_turns(folder), read_tests(folder), open_questions(folder, record)
-    states = read_states(folder)
+    story = Story.of_run(folder)
+    turns, tests, questions = read_turns(folder, story.turns), read_tests(folder), open_questions(folder, record)
+    states = story.states.as_json()
     following = next_from_record(folder, runs_dir, record, record["status"]) or None
     if json:
         asked = list(map(asdict, questions))
@@ -137,11 +147,11 @@ def show(run: str, only_result: bool, picture_path: Path | None, runs_dir: Path,
         put_json({**shown, "states": states, "next": following})
         return
     told = [] if result is None else [*result_lines(result, f"{show_command(folder.run_id, runs_dir)} --result"), ""]
-    for line in [*told, *_heading(folder, record), *_questions(questions), *_states(states)]:
+    for line in [*told, *_heading(folder, record, story.progress), *_questions(questions), *_states(states)]:
         put_line(line)
     click.echo()
-    put_table(TURN_HEADINGS, map(_turn_row, turns), numbers=("turn", "tokens in", "out", "seconds"))
-    for line in [*_tests(tests), "", *_places(folder), *(["", f"next: {following}"] if following else [])]:
+    put_table(HISTORY, rows(folder, story, turns, tests))
+    for line in ["", *_places(folder), *(["", f"next: {following}"] if following else [])]:
         put_line(line)
 
 
@@ -155,7 +165,6 @@ def _whole(folder: RunFolder, result: ShownResult | None) -> str:
 
 def _draw(folder: RunFolder, path: Path) -> None:
     from codex_multi_role.cli.live import picture  # here: only pictures need the live view
-    from codex_multi_role.presentation.progress import Progress
 
     try:
         path.write_text(picture(Progress.of(read_events(folder.events_path))), encoding="utf-8")
@@ -164,11 +173,11 @@ def _draw(folder: RunFolder, path: Path) -> None:
     say(f"wrote {path}")
 
 
-def _heading(folder: RunFolder, record: dict[str, Any]) -> Iterator[str]:
-    totals = record["totals"]
+def _heading(folder: RunFolder, record: dict[str, Any], progress: Progress) -> Iterator[str]:
+    totals, cycles = record["totals"], progress.position.cycles
     yield f"run        {folder.run_id}"
     yield f"goal       {one_line(record.get('goal', ''), 500)}"
-    yield f"flow       {record.get('flow')}, {plural(_cycles(record), 'cycle')}"
+    yield f"flow       {record.get('flow')}" + (f", {plural(cycles, 'cycle')}" if cycles else "")
     if origin := record.get("forked_from"):
         yield f"fork       of {origin['run_id']}, from before {origin['step']}:{origin['visit']}"
     yield f"workspace  {record.get('workspace')}"
@@ -204,31 +213,6 @@ def _states(states: dict[str, Any]) -> Iterator[str]:
 
 def _history(told: dict[str, Any]) -> str:
     return " → ".join(each["state"] for each in told["history"])
-
-
-def _cycles(record: dict[str, Any]) -> int:
-    return int(record["options"]["cycles"])
-
-
-def _turn_row(turn: dict[str, Any]) -> list[object]:
-    tokens = turn.get("tokens") or {}
-    repair = f"repairs turn {turn['repair_of']}. " if turn.get("repair_of") else ""
-    if turn.get("continues"):
-        repair = f"continues turn {turn['continues']}. "
-    inherited = "inherited. " if turn.get("inherited") else ""
-    return [
-        turn["role"],
-        turn["turn"],
-        status_in_words(turn.get("status", "unknown")),
-        f"{tokens.get('input', 0):,}",
-        f"{tokens.get('output', 0):,}",
-        f"{turn.get('seconds', 0):.1f}",
-        f"{inherited}{repair}{turn.get('reason') or turn.get('summary') or ''}",
-    ]
-
-
-def _tests(tests: list[dict[str, Any]]) -> list[str]:
-    return ["", *(f"tests {test['number']:03d}  {verdict(test)}" for test in tests)] if tests else []
 
 
 def _places(folder: RunFolder) -> Iterator[str]:

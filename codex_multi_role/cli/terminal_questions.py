@@ -36,9 +36,14 @@ def person_at(view: View, *, as_json: bool, awaited: bool) -> AskPerson | None:
 
     Without a terminal and with ``awaited``, it waits for an answer from elsewhere.
     """
-    if as_json or sys.stdin is None or not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if as_json or not is_at_terminal():
         return wait_for_others if awaited else None
     return TerminalAsker(view, sys.stdin.fileno())
+
+
+def is_at_terminal() -> bool:
+    """Whether a person can be asked on the terminal of this process."""
+    return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def wait_for_others(question: Question, is_over: Callable[[], bool]) -> Answer | None:

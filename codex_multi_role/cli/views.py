@@ -13,6 +13,7 @@ from codex_multi_role.cli.output import JsonLines, say
 from codex_multi_role.presentation.plain import PlainLines
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.run_folder import Record, event_of
+from codex_multi_role.run_folder.events import ReviewAsked
 
 
 class View(Protocol):
@@ -45,11 +46,13 @@ def open_view(
     as_json: bool,
     quiet: bool,
     plain: bool,
+    asks: bool = False,
     over: Callable[[], bool] = lambda: False,
     write: Callable[[Record], None] | None = None,
 ) -> AbstractContextManager[View]:
     """Return a context that gives the view for the run's events; every view keeps ``progress`` up to date.
 
+    ``asks``: whether a person is asked on this terminal, so that the view leaves the questions to whoever asks them.
     ``over``: whether nobody works on the run any more, called for every drawing. ``write``: prints an event as JSON; by
     default, a reader that is gone does not hold up the run.
     """
@@ -60,8 +63,8 @@ def open_view(
     if not plain and on_terminal():
         from codex_multi_role.cli.live import live_table  # here: rich loads slowly, and only a terminal needs it
 
-        return live_table(progress, over)
-    return nullcontext(_plain_lines(progress))
+        return live_table(progress, over, asks=asks)
+    return nullcontext(_plain_lines(progress, asks=asks))
 
 
 def on_terminal() -> bool:
@@ -77,11 +80,14 @@ def _json_lines(progress: Progress, write: Callable[[Record], None]) -> View:
     return Lines(take)
 
 
-def _plain_lines(progress: Progress) -> View:
+def _plain_lines(progress: Progress, *, asks: bool) -> View:
     lines = PlainLines(progress)
 
     def take(record: Record) -> None:
-        for line in lines.of(event_of(record)):
-            say(line)
+        event = event_of(record)
+        told = lines.of(event)
+        if not (asks and isinstance(event, ReviewAsked)):
+            for line in told:
+                say(line)
 
     return Lines(take)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,6 +14,7 @@ from codex_multi_role.cli.completion import run_ids
 from codex_multi_role.cli.foreground import say_end
 from codex_multi_role.cli.options import JSON, PLAIN, QUIET, RUNS_DIR, command
 from codex_multi_role.cli.output import put_json_line, put_line, say
+from codex_multi_role.cli.tables import Column, Table
 from codex_multi_role.cli.views import on_terminal, open_view
 from codex_multi_role.errors import ExitCode, RunStatus, UsageError
 from codex_multi_role.presentation.event_tail import RunNow, RunsReader, follow
@@ -25,13 +26,16 @@ from codex_multi_role.run_folder.owner import is_alive
 from codex_multi_role.run_options import RunReport
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from rich.console import RenderableType
 
 LOOK_SECONDS = 0.5
 LINES_AROUND = 3
-HEADINGS = ("run", "flow", "status", "where", "turns", "tokens", "now")
-LEAST_WIDTHS = (0, 100, 0, 70, 100, 80, 60)
-"""Minimum columns of a terminal for each heading."""
+COLUMNS = (
+    *(Column("run"), Column("flow"), Column("status"), Column("where", text=16)),
+    *(Column("turns", number=True), Column("tokens", number=True), Column("now", text=20)),
+)
+LEAST_WIDTHS = (0, 110, 0, 78, 110, 86, 60)
+"""Minimum columns of a terminal for each of them."""
 
 
 @command(RUNS_DIR, JSON, PLAIN, QUIET, short_help="Watch a run from another terminal.")
@@ -102,25 +106,24 @@ def _redraw(reader: RunsReader) -> None:
             time.sleep(LOOK_SECONDS)
 
 
-def _table(runs: list[RunNow]) -> Table:
+def _table(runs: list[RunNow]) -> RenderableType:
     """Return the live runs and the newest of the others, as many as fit."""
-    from rich.table import Table
+    from rich.console import Group
     from rich.text import Text
 
     size = shutil.get_terminal_size()
-    columns = [index for index, least in enumerate(LEAST_WIDTHS) if size.columns >= least]
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
-    for index in columns:
-        right: Literal["left", "right"] = "right" if HEADINGS[index] in ("turns", "tokens") else "left"
-        table.add_column(HEADINGS[index], justify=right, no_wrap=True, overflow="ellipsis")
-    chosen = sorted(runs, key=lambda run: run.alive)[-max(1, size.lines - LINES_AROUND) :]
-    for run in chosen:
-        cells = [Text(one_line(cell)) for cell in _row(run)]
-        table.add_row(*(cells[index] for index in columns), style="" if run.alive else "dim")
-    return table
+    lines = max(1, size.lines - LINES_AROUND)
+    chosen = sorted(runs, key=lambda run: run.alive)[-lines:]
+    shown = [index for index, least in enumerate(LEAST_WIDTHS) if size.columns >= least]
+    rows = [[one_line(row[index]) for index in shown] for row in map(_row, chosen)]
+    table = Table([COLUMNS[index] for index in shown], rows, size.columns)
+    drawn = [Text("\n".join(table.heading), style="bold")]
+    for run, row in list(zip(chosen, rows, strict=True))[-max(1, lines // len(table.heading)) :]:
+        drawn.append(Text("\n".join(table.row(row)), style="" if run.alive else "dim"))
+    return Group(*drawn)
 
 
-def _row(run: RunNow) -> Iterable[object]:
+def _row(run: RunNow) -> Sequence[object]:
     totals = run.record.get("totals") or {}
     tokens = totals.get("input_tokens", 0) + totals.get("output_tokens", 0)
     if run.progress is not None:
@@ -135,7 +138,7 @@ def _now(run: RunNow) -> str:
     if run.progress is None:
         return str(run.record.get("reason") or run.record.get("goal") or "")
     asked = [f"asks {key}: {words}" for key, words in run.progress.questions.items()]
-    working = [f"{role.name}: {role.last}" for role in run.progress.roles.values() if role.working_since]
+    working = [f"{role.name}: {role.doing}" for role in run.progress.roles.values() if role.working_since]
     return "; ".join([*asked, *working])
 
 

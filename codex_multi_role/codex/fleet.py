@@ -100,10 +100,12 @@ class Fleet:
         self._stopping = threading.Event()
         self._pool = ThreadPoolExecutor(PARALLEL_STARTS, thread_name_prefix="codex-start")
 
-    def start(self, more: Iterable[str] = ()) -> None:
-        """Start the members there is room for, and then ``more``, in the background; returns at once."""
-        for role in self._slots.fill([*self._members, *more]):
+    def start(self, more: Iterable[str] = ()) -> list[str]:
+        """Start the members there is room for, and then ``more``, in the background; returns at once which."""
+        starting = self._slots.fill([*self._members, *more])
+        for role in starting:
             self._pool.submit(self._start_into, role, self._new(role))
+        return starting
 
     @contextmanager
     def borrowed(self, role: str) -> Iterator[RoleClient]:

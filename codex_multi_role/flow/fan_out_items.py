@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
@@ -10,6 +11,8 @@ from codex_multi_role.catalog import FlowSpec, StepSpec, render
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.flow.effort import MOST_AT_ONCE
 from codex_multi_role.flow.state import FlowState
+
+SHORT_TEXT = re.compile(r"\S([^\n\r\t]{0,58}\S)?")
 
 
 def items_of(step: StepSpec, context: Mapping[str, Any]) -> tuple[list[Any], int]:
@@ -27,8 +30,10 @@ def items_of(step: StepSpec, context: Mapping[str, Any]) -> tuple[list[Any], int
 
 
 def name_of(item: object, index: int) -> str:
-    """An item's name: its ``id``, otherwise its number in the list, counted from 1."""
-    return str(item["id"] if isinstance(item, Mapping) and "id" in item else index + 1)
+    """An item's name: its ``id``, a short text itself, otherwise its number in the list, counted from 1."""
+    if isinstance(item, Mapping) and "id" in item:
+        return str(item["id"])
+    return item if isinstance(item, str) and SHORT_TEXT.fullmatch(item) else str(index + 1)
 
 
 def needs_of(step: StepSpec, items: Sequence[Any], context: Mapping[str, Any]) -> list[list[int]]:

@@ -19,6 +19,7 @@ from codex_multi_role.lifecycle.members import Members, unwritable_paths
 from codex_multi_role.lifecycle.recordings.model_providers import ModelProviders, start_providers
 from codex_multi_role.lifecycle.steering import Steering
 from codex_multi_role.run_folder import EventLog, RunFolder, list_turns, own_turns, started_turns
+from codex_multi_role.run_folder.events import ProcessesStarting
 from codex_multi_role.steps import RunProgress, RunResources, RunServices, RunSettings, TestSettings
 from codex_multi_role.steps.budget import Budget, Limits, WorkClock
 from codex_multi_role.workspace import ProtectedFiles, Snapshots, Workspace, Worktrees
@@ -59,7 +60,8 @@ def live_parts(
         homes = WarmHomes(definitions.codex, user_store(os.environ), Family.of_run(folder.path, "homes"))
         fleet = Members(definitions, folder, models, read_only, homes, catalog, kept_folder).fleet(events)
         stack.callback(fleet.stop)
-        fleet.start(_needed_first(definitions, folder))
+        if starting := fleet.start(_needed_first(definitions, folder)):
+            events.publish(ProcessesStarting(starting))
         stack.enter_context(homes.made_meanwhile())
         yield _resources(definitions, folder, events, fleet, clock, catalog, steering, read_only)
 

@@ -173,7 +173,7 @@ class RunRecord:
             run_id=self._folder.run_id,
             goal=options.goal,
             flow=definitions.flow.name,
-            cycles=options.cycles,
+            cycles=options.cycles if definitions.flow.uses_cycles else 0,
             roles=[role.name for role in definitions.roles],
             workspace=str(definitions.workspace),
             folder=str(self._folder.path),

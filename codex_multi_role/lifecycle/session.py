@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import ExitStack
@@ -45,7 +45,7 @@ from codex_multi_role.run_folder import (
     close_unfinished,
     list_turns,
 )
-from codex_multi_role.run_folder.events import Warning
+from codex_multi_role.run_folder.events import RunForked, Warning
 from codex_multi_role.run_folder.folder import new_numbered
 from codex_multi_role.run_folder.states import RUN, States
 from codex_multi_role.run_options import RunReport
@@ -63,7 +63,7 @@ OnEvent = Callable[[Record], None]
 class Session:
     """Works on one run in this process. ``earlier``: the previous session's ``run.json`` if the run is resumed.
 
-    ``forked_from`` (run_id, step, visit): the origin of a fork's first session; ``notes`` are published at the start.
+    ``forked_from`` (run_id, step, visit): the origin of a fork's first session, which publishes ``fork_note``.
     """
 
     def __init__(
@@ -75,13 +75,14 @@ class Session:
         earlier: Mapping[str, Any] | None = None,
         ask_person: AskPerson | None = None,
         forked_from: Mapping[str, Any] | None = None,
-        notes: Sequence[str] = (),
+        fork_note: str = "",
     ) -> None:
         self._definitions = definitions
         self._folder = folder
         self._on_event = on_event
         self._ask_person = self._person(ask_person)
-        self._notes = list(notes)
+        self._fork_note = fork_note
+        self._notes: list[str] = []
         self._earlier = earlier
         self._record = RunRecord(definitions, folder, catalog_file, earlier, forked_from)
         if wider := self._record.wider_rights:
@@ -213,6 +214,8 @@ class Session:
         events.publish(self._record.started())
         if self._definitions.flow.states is not None and not states.latest(RUN):
             states.move(RUN, "", self._definitions.flow.states.begin)
+        if self._fork_note:
+            events.publish(RunForked(self._fork_note))
         for note in self._notes:
             events.publish(Warning(note))
         try:

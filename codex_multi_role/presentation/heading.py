@@ -48,7 +48,7 @@ def heading(folder: RunFolder, story: Story, runs_dir: Path) -> Heading:
     record = folder.redact.within(read_record(folder))
     status = status_now(folder, record)
     exit_code = record.get("exit_code")
-    files = folder.redact.within(changed_files(folder, record))
+    files = folder.redact.within(changed_files(folder, record, story.turns))
     return Heading(
         run_id=folder.run_id,
         goal=str(record.get("goal") or story.progress.started.goal)[:GOAL_LENGTH],

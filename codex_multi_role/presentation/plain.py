@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping
 from functools import singledispatch
 
 from codex_multi_role.presentation.outcome import Incident, incident_in_words, playbook_in_words, status_in_words
-from codex_multi_role.presentation.progress import Progress
-from codex_multi_role.presentation.wording import clock, duration, one_line, plural, printable, verdict
+from codex_multi_role.presentation.progress import ACTIVITIES, Progress
+from codex_multi_role.presentation.wording import clock, duration, failed_tests, one_line, plural, printable, verdict
 from codex_multi_role.run_folder import Question, RunEvent, events
 
 PENDING = "PENDING"
+BEGINNINGS = (events.StepStarted, events.TurnStarted)
 SHOWN_LINES = 200
 """Maximum lines of what a question is about."""
 
@@ -23,9 +24,10 @@ class PlainLines:
 
     def of(self, event: RunEvent) -> list[str]:
         """Return the lines of one event, often none."""
-        cycle = self.progress.position.cycle
+        cycle = self.progress.position.cycle_in_words
         self.progress.apply(event)
-        said = [self.progress.where] if self.progress.position.cycle != cycle else []
+        now = self.progress.position.cycle_in_words
+        said = [now] if now != cycle and isinstance(event, BEGINNINGS) else []
         formatter = _lines.registry.get(type(event))  # as in `Progress.apply`
         if formatter is not None:
             said += formatter(event)
@@ -41,8 +43,9 @@ def _lines(event: RunEvent) -> list[str]:
 @_lines.register
 def _run_started(event: events.RunStarted) -> list[str]:
     verb = "continues" if event.resumed else "starts"
+    cycles = f", {plural(event.cycles, 'cycle')}" if event.cycles else ""
     lines = [
-        f"run {event.run_id} {verb}: flow {event.flow}, {plural(event.cycles, 'cycle')}",
+        f"run {event.run_id} {verb}: flow {event.flow}{cycles}",
         f"goal: {one_line(event.goal)}",
         *_python(event.python),
     ]
@@ -62,6 +65,16 @@ def _about(role: str, words: str) -> list[str]:
 
 
 @_lines.register
+def _run_forked(event: events.RunForked) -> list[str]:
+    return [one_line(event.message, 500)]
+
+
+@_lines.register
+def _processes_starting(event: events.ProcessesStarting) -> list[str]:
+    return [f"starting {plural(len(event.roles), 'Codex process')}"]
+
+
+@_lines.register
 def _role_started(event: events.RoleStarted) -> list[str]:
     how = "ready again, its conversation restored," if event.resumed else "ready"
     return _about(event.role, f"{how} after {duration(event.seconds)} (process {event.pid})")
@@ -78,7 +91,7 @@ def _turn_started(event: events.TurnStarted) -> list[str]:
 
 @_lines.register
 def _role_activity(event: events.RoleActivity) -> list[str]:
-    return [] if event.activity == "message" else _about(event.role, event.activity)
+    return [] if event.activity in ACTIVITIES else _about(event.role, event.activity)
 
 
 @_lines.register
@@ -132,7 +145,9 @@ def _tests_started(event: events.TestsStarted) -> list[str]:
 
 @_lines.register
 def _tests_ended(event: events.TestsEnded) -> list[str]:
-    return [f"tests {event.number:03d}: {verdict(vars(event))} in {duration(event.seconds)}"]
+    failed = failed_tests(vars(event))
+    names = f": {failed}" if failed else ""
+    return [f"tests {event.number:03d}: {verdict(vars(event))} in {duration(event.seconds)}{names}"]
 
 
 @_lines.register

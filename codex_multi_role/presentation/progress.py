@@ -11,18 +11,26 @@ from functools import singledispatch
 from typing import Self
 
 from codex_multi_role.presentation.outcome import incident_in_words
-from codex_multi_role.presentation.wording import seconds_between
-from codex_multi_role.run_folder import RunEvent, events, states
+from codex_multi_role.presentation.position import FlowPosition, Task
+from codex_multi_role.presentation.wording import plural, seconds_between
+from codex_multi_role.run_folder import RunEvent, events
+from codex_multi_role.run_folder.folder import has_reached_end
 
 STARTING, READY, WORKING, REPAIRING, SKIPPED = "starting", "ready", "working", "repairing", "skipped"
-ENDED_TASKS = frozenset({states.COMPLETED, states.FAILED, states.SKIPPED})
 AT_WORK = frozenset({WORKING, REPAIRING})
+BEFORE_FIRST_TURN = frozenset({STARTING, READY, SKIPPED})
+ANSWERING, THINKING = "writing its answer", "thinking"
+ACTIVITIES = {"message": ANSWERING, "reasoning": THINKING}
+"""Codex's words for what a role does between its tools and commands."""
 NOT_STARTED = events.RunStarted("", "", "", 0, [], "", "", None, resumed=False)
 
 
 @dataclass
 class RoleProgress:
-    """One role. ``state``: a constant of this module or, after a turn, its status. Tokens and seconds add up."""
+    """One role. ``state``: a constant of this module or, after a turn, its status. Tokens and seconds add up.
+
+    ``last``: its current tool or command or, after a turn, what it said. ``task``: the name of the one it works on.
+    """
 
     name: str
     state: str = STARTING
@@ -33,53 +41,19 @@ class RoleProgress:
     seconds: float = 0.0
     working_since: str = ""
     last: str = ""
+    task: str = ""
 
     @property
     def tokens(self) -> int:
         return self.input_tokens + self.output_tokens
 
+    @property
+    def doing(self) -> str:
+        """``T2: command: pytest -q``."""
+        return ": ".join(filter(None, (self.task, self.last)))
+
     def seconds_at(self, now: str) -> float:
         return self.seconds + seconds_between(self.working_since, now)
-
-
-@dataclass
-class FlowPosition:
-    """Where in its flow a run is. ``step`` may belong to a called flow, ``current_step`` is the run's own.
-
-    ``steps``: the run's own, with their visits so far. ``finished``: the roles that had their turn in this cycle.
-    ``state``: the run's, if its flow names states. ``tasks``: those of the latest fan-out, by unit.
-    """
-
-    step: str = ""
-    current_step: str = ""
-    steps: dict[str, int] = field(default_factory=dict)
-    cycle: int = 0
-    cycles: int = 0
-    finished: set[str] = field(default_factory=set)
-    state: str = ""
-    tasks: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def tasks_over(self) -> int:
-        return sum(state in ENDED_TASKS for state in self.tasks.values())
-
-    @property
-    def in_words(self) -> str:
-        tasks = f", {self.tasks_over} of {len(self.tasks)} tasks" if self.tasks else ""
-        return f"{self.state or self._cycle_in_words}{tasks}"
-
-    @property
-    def _cycle_in_words(self) -> str:
-        if not self.cycle:
-            return f"step {self.step}" if self.step else ""
-        return f"cycle {self.cycle}" + (f" of {self.cycles}" if self.cycle <= self.cycles else "")
-
-    def share(self, roles: int) -> float | None:
-        if self.tasks:
-            return self.tasks_over / len(self.tasks)
-        if not (self.cycle and self.cycles and roles):
-            return None
-        return min(1.0, (self.cycle - 1 + len(self.finished) / roles) / self.cycles)
 
 
 @dataclass
@@ -113,7 +87,8 @@ class Progress:
     """The whole run. ``started``: its latest session's start. ``at`` is the time of the latest event.
 
     ``tests``: the latest, with the status ``running`` until they end. ``questions``: those a person is asked now, by
-    key.
+    key. ``starting``: the roles whose processes the session started at once. ``forked``: from where and how, if the run
+    is a fork.
     """
 
     started: events.RunStarted = NOT_STARTED
@@ -125,6 +100,8 @@ class Progress:
     files: WrittenFiles = field(default_factory=WrittenFiles)
     questions: dict[str, str] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
+    starting: list[str] = field(default_factory=list)
+    forked: str = ""
     ended: events.RunEnded | None = None
 
     @classmethod
@@ -164,13 +141,35 @@ class Progress:
     def where(self) -> str:
         """``cycle 2 of 3``, or the run's state if it has one; within a fan-out also ``1 of 4 tasks``.
 
-        A flow may repeat more often than the cycles it was given, or not use cycles at all.
+        Before its first turn, ``starting 4 Codex processes``; after its flow has ended, only the cycle. A flow may
+        repeat more often than the cycles it was given, or not use cycles at all.
         """
-        return self.position.in_words
+        if self._has_reached_end:
+            return self.position.cycle_in_words
+        return self._starting_in_words or self.position.in_words
+
+    @property
+    def _has_reached_end(self) -> bool:
+        return self.ended is not None and has_reached_end(vars(self.ended))
+
+    @property
+    def _starting_in_words(self) -> str:
+        """Empty as soon as all processes are ready, or one of them has a turn."""
+        found = [self.roles[name].state for name in self.starting]
+        at_work = self.position.tasks or any(role.state in AT_WORK for role in self.roles.values())
+        if self.ended or at_work or STARTING not in found or not BEFORE_FIRST_TURN.issuperset(found):
+            return ""
+        ready = f", {found.count(READY)} ready" if READY in found else ""
+        return f"starting {plural(len(found), 'Codex process')}{ready}"
 
     @property
     def share(self) -> float | None:
-        """The completed share of a fan-out, otherwise of the cycles, 0 to 1; None without either."""
+        """The completed share of a fan-out, otherwise of the cycles, 0 to 1; None without either.
+
+        It is 1 once the flow has ended.
+        """
+        if self._has_reached_end:
+            return 1.0
         return self.position.share(len(self.roles))
 
 
@@ -186,9 +185,17 @@ def _run_started(event: events.RunStarted, progress: Progress) -> None:
     _count_work(progress, event.at, event.worked_seconds)
     progress.position.steps = {name: progress.position.steps.get(name, 0) for name in event.steps}
     progress.questions.clear()
+    progress.starting = []
     for name in event.roles:
         role = progress.role(name)
         role.state, role.working_since = STARTING, ""
+
+
+@_apply.register
+def _processes_starting(event: events.ProcessesStarting, progress: Progress) -> None:
+    progress.starting = event.roles
+    for role in map(progress.role, event.roles):
+        role.state = STARTING
 
 
 @_apply.register
@@ -204,12 +211,13 @@ def _step_started(event: events.StepStarted, progress: Progress) -> None:
         position.current_step = event.step
         position.steps[event.step] = max(position.steps.get(event.step, 0), event.visit)
         visit = f"{event.step}.{event.visit}"
-        position.tasks = {unit: state for unit, state in position.tasks.items() if unit.rpartition(".")[0] == visit}
+        position.tasks = {unit: task for unit, task in position.tasks.items() if unit.rpartition(".")[0] == visit}
     _enter_cycle(position, event.cycle)
 
 
-def _enter_cycle(position: FlowPosition, cycle: int | None) -> None:
-    if cycle and cycle != position.cycle:
+def _enter_cycle(position: FlowPosition, cycle: int) -> None:
+    """``cycle``: that of the flow with the latest step; a called flow has its own."""
+    if cycle and cycle != position.cycle and not _is_called(position.step):
         position.cycle = cycle
         position.finished.clear()
 
@@ -222,6 +230,7 @@ def _turn_started(event: events.TurnStarted, progress: Progress) -> None:
     role.turn = event.turn
     role.state = WORKING if event.repair_of is None else REPAIRING
     role.working_since = event.at
+    role.task, role.last = progress.position.task_of(event.unit), THINKING
     _count_work(progress, event.at, event.worked_seconds)
 
 
@@ -232,7 +241,10 @@ def _count_work(progress: Progress, at: str, worked: float | None = None) -> Non
 
 @_apply.register
 def _role_activity(event: events.RoleActivity, progress: Progress) -> None:
-    progress.role(event.role).last = event.activity
+    role = progress.role(event.role)
+    words = ACTIVITIES.get(event.activity)
+    if words is None or role.last in ACTIVITIES.values():  # a message does not replace the latest tool or command
+        role.last = words or event.activity
 
 
 @_apply.register
@@ -249,12 +261,13 @@ def _tool_called(event: events.ToolCalled, progress: Progress) -> None:
 def _turn_ended(event: events.TurnEnded, progress: Progress) -> None:
     role = progress.role(event.role)
     role.state, role.working_since = event.status, ""
+    role.task = ""
     role.turn = event.turn
     role.turns += 1
     role.input_tokens += event.input_tokens
     role.output_tokens += event.output_tokens
     role.seconds += event.seconds
-    role.last = event.summary or event.reason or role.last
+    role.last = event.summary or event.reason
     progress.position.finished.add(role.name)
     _count_work(progress, event.at, event.worked_seconds)
 
@@ -330,7 +343,7 @@ def _state_changed(event: events.StateChanged, progress: Progress) -> None:
     if not event.unit:
         progress.position.state = event.state
     elif not _is_called(event.unit):
-        progress.position.tasks[event.unit] = event.state
+        progress.position.tasks[event.unit] = Task(event.item, event.state)
 
 
 def _is_called(key: str) -> bool:
@@ -344,6 +357,11 @@ def _warning(event: events.Warning, progress: Progress) -> None:
 
 
 @_apply.register
+def _run_forked(event: events.RunForked, progress: Progress) -> None:
+    progress.forked = event.message
+
+
+@_apply.register
 def _run_ended(event: events.RunEnded, progress: Progress) -> None:
     progress.ended = event
     progress.work.seconds, progress.work.at = event.totals.get("seconds", progress.work.seconds), event.at
@@ -351,3 +369,7 @@ def _run_ended(event: events.RunEnded, progress: Progress) -> None:
         role.working_since = ""
         if role.state in AT_WORK:
             role.state = "interrupted"
+
+
+LASTING_EVENTS = frozenset(_apply.registry) - {events.RoleActivity, events.Approval, events.ToolCalled}
+"""The events that change more than what a role did last within its turn."""

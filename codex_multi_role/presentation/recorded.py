@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -16,7 +16,7 @@ from codex_multi_role.run_folder import (
     RunFolder,
     TurnFolder,
     list_turns,
-    read_events,
+    skim_with_inherited,
     totals_of,
 )
 from codex_multi_role.run_folder.events import TurnStarted
@@ -24,20 +24,27 @@ from codex_multi_role.run_folder.folder import RUN_ID, has_reached_end, number_o
 from codex_multi_role.run_folder.owner import is_alive
 from codex_multi_role.run_folder.turn_folder import INHERITED
 
-
-def read_turns(folder: RunFolder) -> list[dict[str, Any]]:
-    """Read ``turn.json`` of every turn in the order they began, with the handoff's ``summary``."""
-    return [_turn(role, turn) for role, turn in _in_order(folder)]
+TurnKey = tuple[str, int]
+"""A turn's role and number."""
 
 
-def changed_files(folder: RunFolder, record: Mapping[str, Any]) -> list[str]:
+def read_turns(folder: RunFolder, began: Iterable[TurnKey] | None = None) -> list[dict[str, Any]]:
+    """Read ``turn.json`` of every turn in the order they ``began``, with the handoff's ``summary``.
+
+    The order is read from the log unless it is given.
+    """
+    return [_turn(role, turn) for role, turn in _in_order(folder, began)]
+
+
+def changed_files(folder: RunFolder, record: Mapping[str, Any], began: Iterable[TurnKey] | None = None) -> list[str]:
     """Return the files that the run changed, relative to the workspace; ``record``: its ``run.json``.
 
-    Without an end, those are the files that its own turns have changed, in order of their first change.
+    Without an end, those are the files that its own turns have changed, in order of their first change. ``began`` as in
+    `read_turns`.
     """
     if isinstance(files := record.get("files"), list):
         return [str(file["path"]) for file in files]
-    return list(dict.fromkeys(path for _, turn in _in_order(folder) for path in _changed(turn)))
+    return list(dict.fromkeys(path for _, turn in _in_order(folder, began) for path in _changed(turn)))
 
 
 def _changed(turn: TurnFolder) -> Iterator[str]:
@@ -48,11 +55,14 @@ def _changed(turn: TurnFolder) -> Iterator[str]:
     yield from (str(PurePosixPath(file["path"])) for file in turn.files() if file["status"] == "WROTE")
 
 
-def _in_order(folder: RunFolder) -> list[tuple[str, TurnFolder]]:
-    paths = (folder.inherited_events_path, folder.events_path)
-    began = (event for path in paths for event in read_events(path) if isinstance(event, TurnStarted))
-    order = {(event.role, event.turn): position for position, event in enumerate(began)}
+def _in_order(folder: RunFolder, began: Iterable[TurnKey] | None) -> list[tuple[str, TurnFolder]]:
+    order = {turn: position for position, turn in enumerate(_began(folder) if began is None else began)}
     return sorted(list_turns(folder), key=lambda each: order.get((each[0], each[1].number), len(order)))
+
+
+def _began(folder: RunFolder) -> Iterator[TurnKey]:
+    events = skim_with_inherited(folder, {TurnStarted})
+    return ((event.role, event.turn) for event in events if isinstance(event, TurnStarted))
 
 
 def _turn(role: str, turn: TurnFolder) -> dict[str, Any]:

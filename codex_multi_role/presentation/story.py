@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from functools import singledispatch
 
 from codex_multi_role.presentation.outcome import Incident, incident_in_words
-from codex_multi_role.presentation.progress import Progress
+from codex_multi_role.presentation.progress import LASTING_EVENTS, Progress
 from codex_multi_role.presentation.wording import one_line
-from codex_multi_role.run_folder import RunEvent, events
+from codex_multi_role.run_folder import RunEvent, RunFolder, events, skim_events
 from codex_multi_role.run_folder.states import ReportedStates
 
 RUNNING, INTERRUPTED = "running", "interrupted"
@@ -85,6 +85,12 @@ class Story:
         self.roles: list[str] = []
         self.began = ""
         self.at = ""
+
+    @classmethod
+    def of_run(cls, folder: RunFolder) -> Story:
+        """Build the story of the run in ``folder``; its `progress` lacks what a role did last within a turn."""
+        wanted = LASTING_EVENTS.union(_add.registry)
+        return cls.of(skim_events(folder.inherited_events_path, wanted), skim_events(folder.events_path, wanted))
 
     @classmethod
     def of(cls, inherited: Iterable[RunEvent], own: Iterable[RunEvent]) -> Story:

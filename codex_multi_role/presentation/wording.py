@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 PROGRAM = "codex-multi-role"
 ELLIPSIS = "..."
+DAYS_FROM_HOURS = 72
+TESTS_NAMED = 3
 
 
 def one_line(value: object, limit: int = 200) -> str:
@@ -18,7 +21,15 @@ def one_line(value: object, limit: int = 200) -> str:
 
 def printable(line: str) -> str:
     """Remove control characters."""
+    if line.isprintable():  # fast, and nearly always so
+        return line
     return "".join(letter for letter in line if not unicodedata.category(letter).startswith("C"))
+
+
+def named(names: Sequence[str], most: int) -> str:
+    """``a, b and 3 more``."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(map(one_line, names[:most])) + more
 
 
 def plural(number: float, noun: str) -> str:
@@ -28,13 +39,15 @@ def plural(number: float, noun: str) -> str:
 
 
 def duration(seconds: float) -> str:
-    """``0.4 s``, ``2 min 05 s``, ``1 h 02 min``."""
+    """``0.4 s``, ``2 min 05 s``, ``1 h 02 min``, ``12 days``."""
     if round(seconds, 1) < 60:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
     if minutes < 60:
         return f"{minutes} min {rest:02d} s"
-    return f"{minutes // 60} h {minutes % 60:02d} min"
+    if minutes < DAYS_FROM_HOURS * 60:
+        return f"{minutes // 60} h {minutes % 60:02d} min"
+    return plural(minutes / (24 * 60), "day")
 
 
 def compact(number: float) -> str:
@@ -63,6 +76,16 @@ def seconds_between(start: str, end: str) -> float:
 def amounts(of: Mapping[str, float]) -> list[str]:
     """``["18 turns", "48.8k tokens", "9 min 00 s"]``: turns, tokens and seconds."""
     return [duration(amount) if name == "seconds" else f"{compact(amount)} {name}" for name, amount in of.items()]
+
+
+def failed_tests(tests: Mapping[str, Any], most: int = TESTS_NAMED) -> str:
+    """``test_a::test_one, test_a::test_two and 3 more``; empty if the test result names no failed test.
+
+    ``tests``: a ``result.json``, or the fields of `TestsEnded`.
+    """
+    names = [one_line(each["test"] if isinstance(each, Mapping) else each) for each in tests.get("failures") or ()]
+    more = int(tests.get("failed") or 0) + int(tests.get("errors") or 0) - len(names[:most])
+    return ", ".join(names[:most]) + (f" and {more} more" if names and more > 0 else "")
 
 
 def verdict(tests: Mapping[str, object]) -> str:

@@ -24,7 +24,7 @@ from codex_multi_role.presentation.result import result_of
 from codex_multi_role.presentation.story import Story
 from codex_multi_role.presentation.timeline import timeline
 from codex_multi_role.presentation.wording import moment, one_line
-from codex_multi_role.run_folder import RunFolder, read_events
+from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.events import now
 from codex_multi_role.version import __version__
 
@@ -46,7 +46,7 @@ def write_report(folder: RunFolder, runs_dir: Path, path: Path | None = None) ->
 
 
 def _page(folder: RunFolder, runs_dir: Path) -> TemplateStream:
-    story = Story.of(read_events(folder.inherited_events_path), read_events(folder.events_path))
+    story = Story.of_run(folder)
     run = heading(folder, story, runs_dir)
     cut_at = cut_length(text_sizes(folder))
     entries = Entries(folder, story, cut_at, alive=run.alive)

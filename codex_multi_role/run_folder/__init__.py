@@ -1,11 +1,18 @@
 """The layout of ``runs/<id>/``, atomic writes, the event log."""
 
-from codex_multi_role.run_folder.event_log import EventLog, event_of, read_events
+from codex_multi_role.run_folder.event_log import EventLog, event_of, read_events, skim_events
 from codex_multi_role.run_folder.events import Record, RunEvent
 from codex_multi_role.run_folder.folder import RunFolder, list_runs
 from codex_multi_role.run_folder.items import Cancellation, Cancellations
 from codex_multi_role.run_folder.owner import Owner
-from codex_multi_role.run_folder.past import Beginning, beginnings, events_with_inherited, inherit, inherit_turn
+from codex_multi_role.run_folder.past import (
+    Beginning,
+    beginnings,
+    events_with_inherited,
+    inherit,
+    inherit_turn,
+    skim_with_inherited,
+)
 from codex_multi_role.run_folder.questions import Answer, AskPerson, Question, Questions, answer_of_person
 from codex_multi_role.run_folder.turn_folder import (
     TurnFolder,
@@ -43,6 +50,8 @@ __all__ = [
     "list_turns",
     "own_turns",
     "read_events",
+    "skim_events",
+    "skim_with_inherited",
     "started_turns",
     "totals_of",
 ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import MISSING, fields
 from datetime import datetime
 from functools import cache
@@ -30,6 +30,30 @@ _TYPES = {each.type: each for each in RunEvent.__subclasses__() if each is not U
 def read_events(path: Path) -> Iterator[RunEvent]:
     """The events of ``events.jsonl`` in order; a line that a kill truncated is skipped."""
     return map(event_of, read_event_records(path))
+
+
+def skim_events(path: Path, wanted: Collection[type[RunEvent]]) -> Iterator[RunEvent]:
+    """The events of the classes ``wanted``, and of those between two of them the last, because it tells the time.
+
+    A log is mostly what roles did within their turns, and parsing a line takes much longer than passing over it.
+    """
+    return map(event_of, read_records(_skimmed(path, wanted)))
+
+
+def _skimmed(path: Path, wanted: Collection[type[RunEvent]]) -> Iterator[bytes]:
+    unwanted = tuple(f'{{"type": "{name}", '.encode() for name, kind in _TYPES.items() if kind not in wanted)
+    if not path.exists():
+        return
+    last = b""
+    with path.open("rb") as lines:
+        for line in lines:
+            if line.startswith(unwanted):
+                last = line if line.endswith(b"}\n") else last  # not one that a kill truncated
+                continue
+            yield from (last, line) if last else (line,)
+            last = b""
+    if last:
+        yield last
 
 
 def read_event_records(path: Path) -> Iterator[Record]:
@@ -87,7 +111,7 @@ class EventLog:
         text = self._redact(text)
         with self._lock:
             if not self._warned:
-                earlier = (event for event in read_events(self._path) if isinstance(event, Warning))
+                earlier = (event for event in skim_events(self._path, {Warning}) if isinstance(event, Warning))
                 self._warned = {event.message.partition(": ")[2] for event in earlier}
             if text in self._warned or len(self._warned) >= MAX_WARNINGS:
                 return

@@ -48,6 +48,8 @@ class UnknownEvent(RunEvent):
 class RunStarted(RunEvent):
     """A session starts. ``steps``: the flow's, in order. ``limits``: of turns, tokens and seconds, as far as set.
 
+    ``cycles``: 0 if the flow does not use them.
+
     ``worked_seconds`` as in `TurnEnded`, of the earlier sessions. ``python``: the interpreter for the tests, ``{path,
     version, source}``; its version is empty if nothing needs it.
     """
@@ -65,6 +67,20 @@ class RunStarted(RunEvent):
     limits: dict[str, float] = field(default_factory=dict)
     worked_seconds: float = 0.0
     python: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class RunForked(RunEvent):
+    """A fork's first session starts. ``message``: from where, and with which workspace, in words."""
+
+    message: str
+
+
+@dataclass(frozen=True)
+class ProcessesStarting(RunEvent):
+    """The session starts a Codex process for each of these roles at once; the others start when they are needed."""
+
+    roles: list[str]
 
 
 @dataclass(frozen=True)
@@ -230,6 +246,8 @@ class TestsStarted(RunEvent):
 
 @dataclass(frozen=True)
 class TestsEnded(RunEvent):
+    """``failures``: the names of the first failed tests."""
+
     __test__ = False
     number: int
     status: str
@@ -238,6 +256,7 @@ class TestsEnded(RunEvent):
     errors: int
     skipped: int
     seconds: float
+    failures: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

@@ -82,12 +82,13 @@ def _write(path: Path, content: Json) -> None:
 
 
 def find_task(folder: RunFolder, task: str) -> dict[str, Any]:
-    """The entry in `read_states` of the item named ``task``, its id or its unit; the last of several.
+    """The entry in `read_states` of the item with that name, unit or number, counted from 1; the last of several.
 
     Raises `UsageError`, which lists the existing ones.
     """
     items = read_states(folder)["items"]
     found = [each for each in items if task in (each["item"], each["unit"])]
+    found = found or [each for each in items if task == str(int(each["unit"].rpartition(".")[2]) + 1)]
     if found:
         return dict(found[-1])
     if not items:

@@ -8,13 +8,13 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 
 from codex_multi_role.host.atomic import make_folder, storage_errors, write_text
-from codex_multi_role.run_folder.event_log import read_event_records, read_events
+from codex_multi_role.run_folder.event_log import read_event_records, read_events, skim_events
 from codex_multi_role.run_folder.events import RunEvent, StepStarted, TestsStarted, TurnStarted
 from codex_multi_role.run_folder.folder import RunFolder
 from codex_multi_role.run_folder.turn_folder import INHERITED, TurnFolder
@@ -45,6 +45,11 @@ class Beginning:
 def events_with_inherited(folder: RunFolder) -> list[RunEvent]:
     """All events of the run, after those that it inherited from earlier runs."""
     return [*read_events(folder.inherited_events_path), *read_events(folder.events_path)]
+
+
+def skim_with_inherited(folder: RunFolder, wanted: Collection[type[RunEvent]]) -> Iterator[RunEvent]:
+    """The same events as far as they are ``wanted``; see `skim_events`."""
+    return chain(skim_events(folder.inherited_events_path, wanted), skim_events(folder.events_path, wanted))
 
 
 def beginnings(events: Iterable[RunEvent]) -> list[Beginning]:

@@ -14,7 +14,7 @@ from codex_multi_role.host.atomic import write_text
 from codex_multi_role.run_folder.event_log import EventLog, event_of
 from codex_multi_role.run_folder.events import Record, RunEvent, StateChanged
 from codex_multi_role.run_folder.folder import RunFolder
-from codex_multi_role.run_folder.past import events_with_inherited
+from codex_multi_role.run_folder.past import skim_with_inherited
 
 RUN = ""
 """The run itself, in place of a unit's key."""
@@ -60,7 +60,11 @@ class ReportedStates:
 
 def read_states(folder: RunFolder) -> dict[str, Any]:
     """`ReportedStates.as_json` for the run in ``folder``, including what it inherited."""
-    return ReportedStates(events_with_inherited(folder)).as_json()
+    return _reported(folder).as_json()
+
+
+def _reported(folder: RunFolder) -> ReportedStates:
+    return ReportedStates(skim_with_inherited(folder, {StateChanged}))
 
 
 class States:
@@ -69,7 +73,7 @@ class States:
     def __init__(self, folder: RunFolder, events: EventLog) -> None:
         self._path = folder.path / "states.json"
         self._events = events
-        self._known = ReportedStates(events_with_inherited(folder))
+        self._known = _reported(folder)
         self._texts = {unit: _as_text(summary) for unit, summary in self._known.summaries()}
         if self._texts:
             self._write()  # a kill may have come between an event and the file

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,8 @@ def terms(*, cycles: int, repair_attempts: int, run_tests: bool, test_seconds: f
 
 
 COULD_NOT_RUN = "could not run"
+FAILURES_TOLD, MAX_NAME_CHARACTERS = 5, 200
+"""Maximum number of failed tests that an event names, and the length of a name."""
 
 
 def check_step(run: RunResources, unit: Unit) -> StepOutcome:
@@ -84,8 +86,17 @@ def run_tests(
     counts = (int(str(result.get(name, 0))) for name in ("passed", "failed", "errors", "skipped"))
     passed, failed, errors, skipped = counts
     seconds = float(str(result.get("seconds", 0)))
-    run.services.events.publish(TestsEnded(number, str(result["status"]), passed, failed, errors, skipped, seconds))
+    names = _failed_tests(result, run.services.folder.redact)
+    run.services.events.publish(
+        TestsEnded(number, str(result["status"]), passed, failed, errors, skipped, seconds, names)
+    )
     return result
+
+
+def _failed_tests(result: Json, redact: Callable[[str], str]) -> list[str]:
+    """The names of the first failed tests. The beginning of a secret would not be recognized: redacted, then cut."""
+    failures: list[Json] = result.get("failures") or []
+    return [redact(str(each["test"]))[:MAX_NAME_CHARACTERS] for each in failures[:FAILURES_TOLD]]
 
 
 def _context(

@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 from codex_multi_role.catalog import FlowSpec, Route
 from codex_multi_role.catalog.flow_spec import never_reached, ways_out
 
@@ -27,3 +31,16 @@ def test_steps_that_nothing_leads_to() -> None:
         update={"steps": (FLOW.steps[2].model_copy(update={"next": (Route(end="x"),)}), *FLOW.steps[:2])}
     )
     assert never_reached(cut) == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("step", "uses"),
+    [
+        ({"next": [{"when": "cycle < cycles", "to": "a"}]}, True),
+        ({"with": {"rounds": ["{{ cycles }}"]}}, True),
+        ({"with": {"text": "every cycle of {{ goal }}"}}, False),
+        ({"next": [{"when": "steps.a.cycles_left", "end": "cycle"}]}, False),
+    ],
+)
+def test_flow_uses_cycles_if_an_expression_mentions_them(step: dict[str, Any], uses: bool) -> None:
+    assert FlowSpec.model_validate({"name": "x", "steps": [{"check": "a", **step}]}).uses_cycles is uses

@@ -60,7 +60,8 @@ def test_with_nobody_there_a_run_parks_and_says_what_answers_it(team: TeamFolder
     assert done.returncode == 4
     run_id = (team.runs / "latest").resolve().name
     answers = f"codex-multi-role approve {run_id} --resume, or codex-multi-role reject {run_id} --comment WHY --resume"
-    assert "Waiting for a person: ok.1 waits for a person: Ship it?" in done.stderr
+    log, summary = done.stderr.split("\n\nWaiting for a person\n")
+    assert (log.count("Ship it?"), summary.count("Ship it?")) == (1, 1)
     assert f"  next     {answers}" in done.stderr
     assert "  exit     4: parked, waiting for a person" in done.stderr
 

@@ -133,3 +133,40 @@ def test_nothing_has_happened_yet() -> None:
 def test_markup_and_control_characters_of_a_model_are_text() -> None:
     record = e.TurnEnded("planner", 1, "completed", "completed", "", 1, 1, 0.1, "[red]\x1b[31mred[/red]")
     assert "[red][31mred[/red]" in drawn(Progress.of(in_order(started(), record)), 120)
+
+
+def test_last_line_of_a_finished_run_says_how_it_ended() -> None:
+    (line,) = [line for line in drawn(Progress.of(whole_run()), 100).splitlines() if "elapsed" in line]
+    assert line.startswith("Done, cycle 2 of 3  28.0 s elapsed ━━━")
+
+
+def test_failed_tests_are_named() -> None:
+    view = drawn(Progress.of(whole_run()[:16]), 100)
+    assert "tests 001: failed: 3 passed, 1 failed" in view
+    assert "  failed: test_a::test_one" in view
+
+
+def test_tasks_of_a_fan_out_are_named() -> None:
+    tasks = [e.StateChanged(f"solve.1.{number}", f"T{number}", "IN_PROGRESS", "") for number in range(2)]
+    view = drawn(Progress.of(in_order(started(), e.StepStarted("solve", 1, 0), *tasks)), 90)
+    assert "\ntasks in progress: T0, T1\n" in view
+
+
+def test_questions_can_be_left_to_who_asks_them() -> None:
+    progress = Progress.of(in_order(started(), e.ReviewAsked("ok.1", "Ship it?")))
+    console = Console(width=100, file=io.StringIO())
+    with console.capture() as capture:
+        console.print(render(progress, progress.at, 100, questions=False))
+    assert "Ship it?" not in capture.get()
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, 200])
+def test_long_names_and_states_are_whole_at_every_width(width: int) -> None:
+    progress = Progress.of(in_order(started()))
+    name = "documentation_structure_reviewer.12"
+    progress.apply(e.TurnEnded(name, 1, "invalid_reply", "x", "", 1, 1, 4000.0, "said " * 50, at=progress.at))
+    view = drawn(progress, width)
+    assert name in view
+    assert "invalid reply" in view
+    assert all(heading in view for heading in ("role", "state"))
+    assert max(map(len, view.splitlines())) <= width

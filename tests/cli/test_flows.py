@@ -10,6 +10,7 @@ import yaml
 
 from tests.support.catalogs import write_team
 from tests.support.console import console
+from tests.support.recorded_runs import make_run
 
 FLOW = """
 description: Think once, then do.
@@ -145,8 +146,9 @@ def test_validate_shows_the_worst_case(project: Path) -> None:
     assert done.returncode == 0
     assert done.stdout == (
         "ok: once: at most 2 turns and 4 repair turns, 18 prompts with those sent again where a provider fails, "
-        "of 2 processes in 4 h 47 min, with 3 cycles and 2 repair attempts\n"
+        "of 2 processes in 4 h 47 min, with 2 repair attempts\n"
     )
+    assert ", with 3 cycles and 2 repair" in console("flows", "validate", "cycles", folder=project).stdout
 
 
 def test_validate_shows_what_limits_leave_of_the_worst_case(project: Path) -> None:
@@ -228,3 +230,14 @@ def test_unknown_flow_gets_the_nearest_name(project: Path) -> None:
     done = console("flows", "validate", "--roles", "team", "onec", folder=project)
     assert (done.returncode, done.stdout) == (2, "")
     assert 'did you mean "once"?' in done.stderr
+
+
+def test_worst_case_is_in_days_beside_what_runs_took(project: Path) -> None:
+    done = console("flows", "validate", "testing", "--roles", "team", "--repair-attempts", "5", folder=project)
+    assert " in 4 days, with 5 repair attempts\n" in done.stdout
+    assert "typically" not in done.stdout
+    make_run(project / "runs", "first", flow="testing")
+    done = console("flows", "validate", "testing", "--roles", "team", folder=project)
+    assert done.stdout.endswith("; typically 2 turns in 12.5 s, as in the only run so far\n")
+    shown = console("flows", "show", "testing", "--roles", "team", folder=project).stdout
+    assert "# Earlier runs\n#   typically 2 turns in 12.5 s" in shown

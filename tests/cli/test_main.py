@@ -118,11 +118,14 @@ def test_machines_read_the_events_people_read_the_rest(team: TeamFolder) -> None
     done = console_process(*GIVEN, "--json", "--run-id", "first", folder=team.folder)
     assert (done.returncode, done.stderr) == (0, "")
     recorded = (team.runs / "first" / "events.jsonl").read_text().splitlines()
-    assert [json.loads(line) for line in done.stdout.splitlines()] == [json.loads(line) for line in recorded]
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    assert events == [json.loads(line) for line in recorded]
+    failures = [event["failures"] for event in events if event["type"] == "tests_ended"]
+    assert failures == [["test_it::test_it"], []]
     shown = console("show", "latest", folder=team.folder).stdout
     assert "status     succeeded: Done" in shown
-    assert "tests 001  failed" in shown
-    assert "tests 002  passed" in shown
+    tests = [line.split()[1:4] for line in shown.splitlines() if " tests 0" in line]
+    assert tests == [["tests", "001", "failed"], ["tests", "002", "passed"]]
     assert "first" in console("runs", folder=team.folder).stdout
 
 

@@ -106,7 +106,7 @@ def test_fork_from_the_shell(tmp_path: Path) -> None:
     assert (tmp_path / "workspace.fork-second").is_dir()
     shown = console("show", "latest", folder=tmp_path).stdout.splitlines()
     assert "fork       of first, from before team:2" in shown
-    turns = [line.split() for line in shown if line.startswith(("one ", "two "))]
+    turns = [line.split()[1:] for line in shown if {"one", "two"} & set(line.split()[1:2])]
     assert [(turn[0], turn[1], "inherited." in turn) for turn in turns] == [
         ("one", "1", True),
         ("two", "1", True),
@@ -114,4 +114,4 @@ def test_fork_from_the_shell(tmp_path: Path) -> None:
         ("two", "2", False),
     ]
     events = console("fork", "first", "--from", "team", "--json", folder=tmp_path).stdout.splitlines()
-    assert [json.loads(line)["type"] for line in events][:2] == ["run_started", "warning"]
+    assert [json.loads(line)["type"] for line in events][:2] == ["run_started", "run_forked"]

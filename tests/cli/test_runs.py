@@ -39,7 +39,7 @@ def test_table_has_one_line_of_any_length_per_run(tmp_path: Path) -> None:
     make_run(tmp_path / "runs", "first")
     make_run(tmp_path / "runs", "second", goal="long " * 100, status="succeeded", outcome="done")
     heading, first, second = console("runs", folder=tmp_path).stdout.splitlines()
-    assert heading.split() == ["run", "started", "flow", "status", "outcome", "turns", "tokens", "goal"]
+    assert heading.split() == ["run", "status", "started", "flow", "outcome", "turns", "tokens", "goal"]
     assert first.startswith("first")
     assert "cycles_used_up" in first
     assert "2468" in first
@@ -86,10 +86,11 @@ def test_run_is_shown_turn_by_turn(tmp_path: Path) -> None:
     assert "status     ended: All cycles are used up" in lines
     assert "exit       1: ended without reaching the goal" in lines
     assert "totals     2 turns, 1 repair, 2,400 tokens in, 68 out, 12.5 s" in lines
-    first, second = [line.split() for line in lines if line.startswith("planner")]
+    first, second = [line.split()[1:] for line in lines if " planner " in line]
     assert first == ["planner", "1", "invalid", "reply", "1,200", "34", "1.5", "summary:", "is", "missing"]
     assert second[-5:] == ["repairs", "turn", "1.", "planned", "it"]
-    assert "tests 001  failed: 3 passed, 1 failed" in lines
+    (tests,) = [line.split()[1:] for line in lines if " tests 001 " in line]
+    assert tests == ["tests", "001", "failed", "3", "passed,", "1", "failed:", "test_a::test_one"]
     assert f"look in {folder.path}" in lines
     assert lines[-1] == "next: codex-multi-role resume 20260131_101500_0a1b2c3d --cycles 6"
 
@@ -131,3 +132,34 @@ def test_unreadable_record_is_named(tmp_path: Path) -> None:
     done = console("show", "first", folder=tmp_path)
     assert done.returncode == 2
     assert "run.json cannot be read" in done.stderr
+
+
+def test_turns_tests_and_questions_are_in_one_order_by_time(tmp_path: Path) -> None:
+    folder = make_run(tmp_path / "runs", "first")
+    question = {"key": "ok.1", "question": "Keep it?", "show": "", "asked_at": "2026-01-31T10:15:16.500+00:00"}
+    answer = {"approved": True, "comment": "good", "by": "ann", "at": "2026-01-31T10:15:17.000+00:00"}
+    path = folder.path / "reviews/ok.1.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps({**question, "time_limit_seconds": None, "default": None, "answer": answer}))
+    lines = console("show", "first", folder=tmp_path).stdout.splitlines()
+    start = next(number for number, line in enumerate(lines) if line.startswith("at "))
+    rows = [line.split() for line in lines[start + 1 : lines.index("", start)]]
+    assert [row[0] for row in rows] == sorted(row[0] for row in rows)
+    assert [row[1:3] for row in rows] == [
+        ["planner", "1"],
+        ["implementer", "1"],
+        ["implementer", "2"],
+        ["tests", "001"],
+        ["review", "ok.1"],
+        ["planner", "2"],
+        ["implementer", "3"],
+        ["tests", "002"],
+    ]
+    assert rows[4][3:] == ["approved", "Keep", "it?", "ann:", "good"]
+
+
+def test_flow_without_cycles_shows_none(tmp_path: Path) -> None:
+    folder = make_run(tmp_path / "runs", "first")
+    assert "flow       cycles, 3 cycles" in console("show", "first", folder=tmp_path).stdout
+    folder.events_path.write_text(folder.events_path.read_text().replace('"cycles": 3', '"cycles": 0'))
+    assert "flow       cycles\n" in console("show", "first", folder=tmp_path).stdout

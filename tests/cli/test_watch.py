@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ from tests.support.console import DEADLINE_SECONDS, console, environment, line, 
 from tests.support.recorded_runs import make_run, whole_run
 from tests.support.teams import TeamFolder, say
 
+CODES = re.compile("\x1b\\[[0-9;?]*[A-Za-z]")
 WATCH = [sys.executable, "-m", "codex_multi_role", "watch"]
 
 
@@ -125,6 +127,22 @@ def test_all_runs_at_once_until_none_is_worked_on(tmp_path: Path) -> None:
         assert child.wait(DEADLINE_SECONDS) == 0
     drawn, _, code = on_terminal([*WATCH, "--all"], tmp_path)
     assert ("killed" in drawn, code) == (True, 0)
+
+
+@pytest.mark.parametrize(("width", "headings"), [(60, 3), (80, 4), (120, 7), (200, 7)])
+def test_all_runs_are_a_table_at_every_width(tmp_path: Path, width: int, headings: int) -> None:
+    run_id = "20260131_101500_0a1b2c3d"
+    make_run(tmp_path / "runs", run_id, status="interrupted", exit_code=130, reason="long " * 40)
+    drawn, _, code = on_terminal([*WATCH, "--all"], tmp_path, COLUMNS=str(width))
+    heading, row, *_ = CODES.sub("", drawn).strip().splitlines()
+    expected = ["run", "flow", "status", "where", "turns", "tokens", "now"]
+    shown = heading.split()
+    assert (code, len(shown)) == (0, headings)
+    assert shown == [name for name in expected if name in shown]
+    assert {"run", "status", "now"} <= set(shown)
+    assert row.startswith(f"{run_id}  ")
+    assert "  interrupted  " in row
+    assert max(len(heading), len(row)) <= width
 
 
 def test_run_or_all_of_them(tmp_path: Path) -> None:

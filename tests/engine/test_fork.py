@@ -50,7 +50,7 @@ def test_fork_inherits_past_records_but_counts_only_own_turns(parent: Parent) ->
     assert [entry["handoff"]["summary"] for entry in history] == [
         *("plan 1", "build 1", "judge 1", "build 2", "judge 2", "build 3", "judge 3")
     ]
-    assert [event["type"] for event in team.events][:2] == ["run_started", "warning"]
+    assert [event["type"] for event in team.events][:2] == ["run_started", "run_forked"]
     assert not team.events[0]["resumed"]
 
 
@@ -77,7 +77,7 @@ def test_workspace_is_as_it_was_then(parent: Parent, start: str, files: dict[str
     assert tree(workspace) == files
     assert bool((workspace / "tool.sh").stat().st_mode & 0o111) == executable
     assert read(report.folder / "run.json")["workspace"] == str(workspace)
-    [note] = [event["message"] for event in team.of_type("warning")]
+    [note] = [event["message"] for event in team.of_type("run_forked")]
     assert original.run_id in note
     assert "what git ignored" in note
     assert str(workspace) in note
@@ -193,7 +193,7 @@ def test_workspace_that_nothing_could_change_is_used_as_it_is(tmp_path: Path) ->
     team.run(cycles=2)
     assert forked(team, "team:2").outcome == "cycles_used_up"
     assert read(team.runs / "latest/run.json")["workspace"] == str(team.workspace)
-    assert "as it is now" in team.of_type("warning")[0]["message"]
+    assert "as it is now" in team.of_type("run_forked")[0]["message"]
     team.roles["one"] = WRITER
     team.write_catalog()
     with pytest.raises(UsageError, match="nothing in the run could change it, but the fork can"):

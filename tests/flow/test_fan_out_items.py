@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from codex_multi_role.catalog import FlowSpec
-from codex_multi_role.flow import first_at_once, new_state
+from codex_multi_role.flow import first_at_once, name_of, new_state
 
 TASKS: list[dict[str, Any]] = [{"id": "a", "after": []}, {"id": "b", "after": ["a"]}, {"id": "c", "after": []}]
 
@@ -47,3 +47,20 @@ def test_items_that_begin_at_once_are_known_before_the_run(step: dict[str, Any],
 def test_items_at_once_unknown_for_other_steps_and_invalid_lists(step: dict[str, Any]) -> None:
     """The number is 0 for any step except a fan-out of asks over a valid list."""
     assert first(step)[1] == 0
+
+
+@pytest.mark.parametrize(
+    ("item", "name"),
+    [
+        ({"id": "T1"}, "T1"),
+        ("parser", "parser"),
+        ("two words", "two words"),
+        ("", "3"),
+        ("two\nlines", "3"),
+        ("x" * 61, "3"),
+        (7, "3"),
+        ({"name": "x"}, "3"),
+    ],
+)
+def test_item_is_named_by_its_id_or_its_text_or_its_number(item: object, name: str) -> None:
+    assert name_of(item, 2) == name

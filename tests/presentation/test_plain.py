@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -42,11 +43,12 @@ def test_whole_run_reads_as_a_story() -> None:
     )
     assert "10:15:10  implementer: turn 2 starts, repairing the answer of turn 1" in lines
     assert "10:15:13  implementer: 2 files written, 1 skipped: roman.py, test_roman.py" in lines
-    assert "10:15:15  tests 001: failed: 3 passed, 1 failed in 0.4 s" in lines
+    assert "10:15:15  tests 001: failed: 3 passed, 1 failed in 0.4 s: test_a::test_one" in lines
     assert lines[-1] == "10:15:27  warning: the disk is nearly full"
 
 
 def test_every_event_type_can_be_shown() -> None:
+    assert lines_of(e.ProcessesStarting(["a", "b"])) == ["10:15:01  starting 2 Codex processes"]
     told = lines_of(
         e.RoleStarted("planner", 1, "t", 0.1, True),
         e.Approval("planner", 1, "item/fileChange", "decline", "roman.py"),
@@ -107,3 +109,16 @@ def test_what_a_model_wrote_cannot_steer_the_terminal() -> None:
     (line,) = lines_of(e.TurnEnded("planner", 1, "completed", "completed", "", 1, 1, 0.1, wild))
     assert line.endswith("[2Jgone newline")
     assert line.isprintable()
+
+
+@pytest.mark.parametrize("cycles", [0, 1])
+def test_run_without_cycles_announces_none(cycles: int) -> None:
+    plain = PlainLines(Progress())
+    begun = replace(started(), cycles=cycles)
+    lines = [line for event in in_order(begun, e.StepStarted("team", 1, 1)) for line in plain.of(event)]
+    assert lines[0].endswith("flow cycles, 1 cycle" if cycles else "flow cycles")
+    assert not any("cycle 1" in line for line in lines)
+
+
+def test_fork_says_where_it_comes_from() -> None:
+    assert lines_of(e.RunForked("forked from first before team:2")) == ["10:15:01  forked from first before team:2"]

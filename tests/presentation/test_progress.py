@@ -3,8 +3,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from codex_multi_role.presentation.progress import REPAIRING, STARTING, WORKING, Progress
+from codex_multi_role.run_folder import RunEvent
 from codex_multi_role.run_folder import events as e
 from tests.support.recorded_runs import ROLES, ended, in_order, started, turn, whole_run
+
+
+def ready() -> list[RunEvent]:
+    """The processes of all roles are ready."""
+    return [e.RoleStarted(name, 1, "t", 0.1, False) for name in ROLES]
 
 
 def test_end_of_a_run_shows_every_role_with_its_sums() -> None:
@@ -81,16 +87,15 @@ def test_where_shows_run_state_and_number_of_finished_tasks() -> None:
 
     tasks = [state("solve.1.0", "PENDING"), state("solve.1.1", "PENDING"), state("solve.1.0", "COMPLETED")]
     called = state("solve.1.0/inner.1.0", "PENDING")
-    records = in_order(
-        started(), e.StepStarted("solve", 1, 1), state("", "SOLVING"), *tasks, called, e.StepStarted("verify", 1, 1)
-    )
-    assert [Progress.of(records[:end]).where for end in (2, 3, 7, 8)] == [
+    solving = [e.StepStarted("solve", 1, 1), state("", "SOLVING"), *tasks, called]
+    records = in_order(started(), *ready(), *solving, e.StepStarted("verify", 1, 1))
+    assert [Progress.of(records[:end]).where for end in (4, 5, 9, 10)] == [
         "cycle 1 of 3",
         "SOLVING",
         "SOLVING, 1 of 2 tasks",
         "SOLVING",
     ]
-    assert [Progress.of(records[:end]).share for end in (1, 5, 7, 8)] == [None, 0.0, 0.5, 0.0]
+    assert [Progress.of(records[:end]).share for end in (3, 7, 9, 10)] == [None, 0.0, 0.5, 0.0]
 
 
 def test_time_left_counts_down_during_tests_but_not_questions() -> None:
@@ -110,3 +115,78 @@ def test_current_step_is_one_of_the_flows_own_whatever_its_name() -> None:
     steps = [e.StepStarted(name, 1, 1) for name in ("look.1", "batch", "batch.1.3/analyse")]
     records = in_order(started(), *steps)
     assert [Progress.of(records[:end]).position.current_step for end in (2, 3, 4)] == ["look.1", "batch", "batch"]
+
+
+def uses(cycles: int, *events: RunEvent) -> Progress:
+    begun = replace(started(), cycles=cycles, steps=["plan", "build"])
+    return Progress.of(in_order(begun, *ready(), *events))
+
+
+def test_bar_is_full_once_the_flow_has_ended() -> None:
+    begun = [started(), *turn("planner", 1, 1)]
+    assert [Progress.of(in_order(*begun, ended(exit_code=code))).share for code in (0, 1)] == [1.0, 1.0]
+    parked = replace(ended(), exit_code=4)
+    assert Progress.of(in_order(*begun, parked)).share == Progress.of(in_order(*begun)).share
+    assert uses(0, ended()).share == 1.0
+
+
+def test_cycles_are_named_only_where_a_flow_has_several() -> None:
+    step = e.StepStarted("plan", 1, 1)
+    assert [uses(cycles, step).where for cycles in (0, 1, 2)] == ["step plan", "step plan", "cycle 1 of 2"]
+    assert uses(2, e.StepStarted("plan", 3, 3)).where == "cycle 3"
+    only = in_order(replace(started(), cycles=1), *ready(), e.StepStarted("team", 1, 1))
+    assert Progress.of(only).where == ""
+
+
+def test_cycle_of_a_called_flow_is_not_that_of_the_run() -> None:
+    inner = [e.StepStarted("plan.1/team", 1, 1), *turn("planner", 1, 1)]
+    assert uses(3, e.StepStarted("plan", 2, 2), *inner).position.cycle == 2
+
+
+def test_processes_are_starting_until_one_has_a_turn() -> None:
+    starting = [e.ProcessesStarting([*ROLES, "implementer.2"]), e.StepStarted("team", 1, 1)]
+    records = in_order(started(), *starting, *ready(), e.RoleStarted("implementer.2", 1, "t", 0.1, False))
+    assert [Progress.of(records[:end]).where for end in (2, 4, 5, 6)] == [
+        "starting 3 Codex processes",
+        "starting 3 Codex processes, 1 ready",
+        "starting 3 Codex processes, 2 ready",
+        "cycle 1 of 3",
+    ]
+    first = in_order(started(), *starting, *turn("planner", 1, 1)[:1])
+    assert Progress.of(first).where == "cycle 1 of 3"
+
+
+def test_current_tool_or_command_outlasts_messages() -> None:
+    begun = turn("planner", 1, 1)[0]
+    told = ["reasoning", "message", "command: ls", "message", "reasoning", "tool: ask_user"]
+    records = in_order(started(), begun, *(e.RoleActivity("planner", 1, each) for each in told))
+    assert [Progress.of(records[:end]).roles["planner"].last for end in range(2, 9)] == [
+        "thinking",
+        "thinking",
+        "writing its answer",
+        "command: ls",
+        "command: ls",
+        "command: ls",
+        "tool: ask_user",
+    ]
+
+
+def test_tasks_are_named_and_so_is_the_one_a_role_works_on() -> None:
+    def state(number: int, state: str) -> e.StateChanged:
+        return e.StateChanged(f"solve.1.{number}", f"T{number}", state, "")
+
+    tasks = [state(number, "PENDING") for number in range(9)]
+    states = [state(number, "IN_PROGRESS") for number in range(7)] + [state(1, "FAILED"), state(2, "COMPLETED")]
+    solving = e.TurnStarted("solver.2", 1, 1, 1, None, unit="solve.1.3/inner.1")
+    activity = e.RoleActivity("solver.2", 1, "command: ls")
+    progress = Progress.of(in_order(started(), e.StepStarted("solve", 1, 1), *tasks, *states, solving, activity))
+    assert progress.position.tasks_in_words == "in progress: T0, T3, T4, T5, T6; failed: T1"
+    assert progress.roles["solver.2"].doing == "T3: command: ls"
+    over = turn("solver.2", 1, 1)[-1]
+    progress.apply(replace(over, at=progress.at))
+    assert progress.roles["solver.2"].doing == "what solver.2 did"
+
+
+def test_fork_is_not_among_the_warnings() -> None:
+    progress = Progress.of(in_order(started(), e.RunForked("forked from first before team:2")))
+    assert (progress.forked, progress.warnings) == ("forked from first before team:2", [])

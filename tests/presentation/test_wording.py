@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codex_multi_role.presentation.wording import compact, duration, one_line, plural, verdict
+from codex_multi_role.presentation.wording import compact, duration, failed_tests, named, one_line, plural, verdict
 
 
 @given(st.text(), st.integers(min_value=4, max_value=50))
@@ -22,7 +22,16 @@ def test_words_without_a_printable_letter_leave_nothing_behind() -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "words"),
-    [(0, "0.0 s"), (59.94, "59.9 s"), (59.96, "1 min 00 s"), (125, "2 min 05 s"), (3725, "1 h 02 min")],
+    [
+        (0, "0.0 s"),
+        (59.94, "59.9 s"),
+        (59.96, "1 min 00 s"),
+        (125, "2 min 05 s"),
+        (3725, "1 h 02 min"),
+        (71 * 3600, "71 h 00 min"),
+        (72 * 3600, "3 days"),
+        (101_793_600, "1,178 days"),
+    ],
 )
 def test_durations(seconds: float, words: str) -> None:
     assert duration(seconds) == words
@@ -45,3 +54,15 @@ def test_verdict_names_what_is_not_zero() -> None:
     counts = {"passed": 3, "failed": 1, "errors": 0, "skipped": 0}
     assert verdict({"status": "failed", **counts}) == "failed: 3 passed, 1 failed"
     assert verdict({"status": "no tests"}) == "no tests"
+
+
+def test_failed_tests_are_named_as_far_as_they_are_known() -> None:
+    assert failed_tests({"failures": ["a", "b"], "failed": 1, "errors": 1}) == "a, b"
+    assert failed_tests({"failures": [{"test": "a", "message": "m"}], "failed": 20}) == "a and 19 more"
+    assert failed_tests({"failures": list("abcde"), "failed": 5}) == "a, b, c and 2 more"
+    assert failed_tests({"failed": 2}) == failed_tests({"failures": []}) == ""
+
+
+def test_names_beyond_the_most_are_counted() -> None:
+    assert named(["a", "b"], 2) == "a, b"
+    assert named(["a", "b", "c"], 1) == "a and 2 more"

@@ -14,7 +14,7 @@ import pytest
 from codex_multi_role.errors import StorageError
 from codex_multi_role.host.redaction import Redactor
 from codex_multi_role.reading.json_files import read_records
-from codex_multi_role.run_folder import EventLog, Record, RunEvent, event_of, read_events
+from codex_multi_role.run_folder import EventLog, Record, RunEvent, event_of, read_events, skim_events
 from codex_multi_role.run_folder.events import FilesApplied, RoleActivity, RunStarted, TurnEnded, UnknownEvent, Warning
 from tests.support.event_samples import EVENT_FIELDS
 from tests.support.processes import largest_file
@@ -190,3 +190,14 @@ def test_line_without_one_whole_object_is_skipped() -> None:
     damaged_lines = [b"[]\n", b"null\n", b"\n", b"{} {}\n", b'{"type": "warn', b'{"type": "\xc3"}\n', b"[" * 100_000]
     damaged_lines.append(b'{"seconds": NaN}')
     assert list(read_records([*damaged_lines, b' {"turn": 1}\r\n'])) == [{"turn": 1}]
+
+
+def test_skimming_yields_wanted_events_with_the_one_before(tmp_path: Path) -> None:
+    """The last event before a wanted one tells when it happened; lines that are not ours are read as they are."""
+    path = tmp_path / "events.jsonl"
+    told = [RoleActivity("one", 1, f"command {number}", at=AT) for number in range(4)]
+    warning = Warning("look here", at=AT)
+    lines = [json.dumps(each.as_record()) for each in (*told[:3], warning, told[3])]
+    path.write_text("\n".join([*lines, '{"at": "x", "type": "role_activity"}', lines[0], lines[0][:40]]))
+    assert list(skim_events(path, {Warning})) == [told[2], warning, told[3], UnknownEvent(), told[0]]
+    assert list(skim_events(tmp_path / "missing", {Warning})) == []

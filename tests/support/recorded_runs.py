@@ -14,10 +14,11 @@ from codex_multi_role.run_folder import events as e
 ROLES = ["planner", "implementer"]
 FOUR_ROLES = ("planner", "architect", "implementer", "integrator")
 PATCH = "diff --git a/part.py b/part.py\n--- a/part.py\n+++ b/part.py\n@@ -1 +1,2 @@\n-old\n+new\n+line\n"
+FAILURES = [{"test": "test_a::test_one", "message": "assert 1 == 2"}]
 BEGAN = datetime(2026, 1, 31, 10, 15, tzinfo=UTC)
 
 
-def started(*, resumed: bool = False, playbook: str | None = "roman-numerals") -> RunEvent:
+def started(*, resumed: bool = False, playbook: str | None = "roman-numerals") -> e.RunStarted:
     """The first event of a run."""
     return e.RunStarted(
         run_id="20260131_101500_0a1b2c3d",
@@ -47,7 +48,7 @@ def turn(
     ]
 
 
-def ended(*, exit_code: int = 0) -> RunEvent:
+def ended(*, exit_code: int = 0) -> e.RunEnded:
     """The last event of a run: done, or out of cycles."""
     totals = {"turns": 5, "repairs": 1, "input_tokens": 6000, "output_tokens": 170, "seconds": 12.5}
     status, outcome, reason = ("succeeded", "done", "implementer said DONE")
@@ -68,7 +69,7 @@ def whole_run() -> list[RunEvent]:
         *turn("implementer", 2, 1, repair_of=1),
         e.FilesApplied("implementer", 2, 2, 1, ["roman.py", "test_roman.py"]),
         e.TestsStarted(1, "implementer", 2),
-        e.TestsEnded(1, "failed", 3, 1, 0, 0, 0.4),
+        e.TestsEnded(1, "failed", 3, 1, 0, 0, 0.4, ["test_a::test_one"]),
         e.StepStarted("team", 2, 2),
         *turn("planner", 2, 2),
         e.DoneIgnored("planner", 2),
@@ -119,7 +120,8 @@ def make_run(runs_dir: Path, run_id: str, **changes: Any) -> RunFolder:
         )
     turn.write_handoff({"summary": "planned\nit"})
     tests = folder.new_tests_folder()
-    (tests / "result.json").write_text(json.dumps({"status": "failed", "passed": 3, "failed": 1}))
+    result = {"status": "failed", "passed": 3, "failed": 1, "failures": FAILURES}
+    (tests / "result.json").write_text(json.dumps(result))
     return folder
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from codex_multi_role.presentation.plain import PlainLines
 from codex_multi_role.presentation.progress import Progress
+from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.web import run_state
 from codex_multi_role.web.run_state import RunState
 from tests.support.recorded_runs import make_run, whole_run
@@ -113,3 +114,20 @@ def test_run_whose_record_is_damaged_is_shown_as_that(tmp_path: Path) -> None:
     state.look()
     assert state.snapshot.status == "unreadable"
     assert told(state) == expected()
+
+
+def test_overview_names_failed_tests_and_cycles_only_where_there_are_any(tmp_path: Path) -> None:
+    folder = make_run(tmp_path / "runs", "first")
+    lines = folder.events_path.read_text().splitlines(keepends=True)
+    last = next(number for number, line in enumerate(lines) if '"tests_ended"' in line)
+    folder.events_path.write_text("".join(lines[: last + 1]))
+    assert "cycles, cycle 1 of 3" in overview(folder)
+    assert "<dd>test_a::test_one</dd>" in overview(folder)
+    folder.events_path.write_text(folder.events_path.read_text().replace('"cycles": 3', '"cycles": 0'))
+    assert "cycle 1" not in overview(folder)
+
+
+def overview(folder: RunFolder) -> str:
+    state = RunState(folder, "")
+    state.look()
+    return {part.name: part.html for part in state.snapshot.parts}["overview"]

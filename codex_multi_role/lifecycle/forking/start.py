@@ -113,6 +113,7 @@ class Again:
         items, _ = items_of(step, context)
         needs = needs_of(step, items, context)
         again = {index for index, item in enumerate(items) if name_of(item, index) == self.name}
+        again |= {int(self.unit.rpartition(".")[2])} & set(range(len(items)))  # under its name in an earlier version
         for _ in items:
             again |= {index for index, needed in enumerate(needs) if again & {*needed}}
         return sum(self._give_one(parent, fork, index, item) for index, item in enumerate(items) if index not in again)

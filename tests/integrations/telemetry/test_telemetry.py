@@ -137,7 +137,7 @@ def test_run_that_is_resumed_is_not_measured_twice(tmp_path: Path) -> None:
 
 
 def test_role_with_a_number_in_its_name_is_one_of_its_own() -> None:
-    begun = replace(started(), roles=["planner", "planner.2"])  # type: ignore[call-arg]
+    begun = replace(started(), roles=["planner", "planner.2"])
     turns = [turn(name, 1, 1)[2] for name in ("planner", "planner.2", "planner.2.2", "planner.3")]
     _, points = taken([event.as_record() for event in in_order(begun, *turns)])
     counts = [

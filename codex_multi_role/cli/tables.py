@@ -1,0 +1,124 @@
+"""Tables that are right at every width: a row that does not fit continues on the next line, below its headings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from codex_multi_role.presentation.wording import ELLIPSIS
+
+GAP, INDENT = 2, 2
+"""Spaces between two columns, and before the continuation of a row."""
+
+Cells = Sequence[str]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column whose cells are always whole.
+
+    ``text`` and ``path`` are the exceptions: a narrow terminal shortens them to no less than that number of columns, a
+    text at its end, a path at its beginning.
+    """
+
+    heading: str
+    number: bool = False
+    text: int = 0
+    path: int = 0
+
+    @property
+    def least(self) -> int:
+        """Columns that it needs; 0 if its cells are always whole."""
+        return max(self.text or self.path, len(self.heading)) if self.text or self.path else 0
+
+    def fitted(self, cell: str, width: int) -> str:
+        """The cell, aligned, and shortened if it is wider."""
+        if columns_of(cell) > width and self.least:
+            room = width - len(ELLIPSIS)
+            cell = ELLIPSIS + _cut(cell[::-1], room)[::-1] if self.path else _cut(cell, room).rstrip() + ELLIPSIS
+        padding = " " * (width - columns_of(cell))
+        return padding + cell if self.number else cell + padding
+
+
+def columns_of(text: str) -> int:
+    """Columns that ``text`` takes on a terminal."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len  # here: most tables are ASCII, and rich loads slowly
+
+    return cell_len(text)
+
+
+def _cut(text: str, width: int) -> str:
+    if text.isascii():
+        return text[:width]
+    from rich.cells import set_cell_size  # as above
+
+    return set_cell_size(text, width)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A column's place in a line: its ``index`` in the table and its ``width``."""
+
+    column: Column
+    index: int
+    width: int
+
+
+class Table:
+    """The ``columns`` of these ``rows`` on a terminal of ``width``; None: as wide as the cells are."""
+
+    def __init__(self, columns: Sequence[Column], rows: Sequence[Cells], width: int | None = None) -> None:
+        self._columns = columns
+        natural = [max(map(columns_of, cells)) for cells in zip(*self._with_headings(rows), strict=True)]
+        self._lines = _places(columns, natural, width) if width is not None else [_line(columns, natural)]
+
+    def _with_headings(self, rows: Sequence[Cells]) -> Iterator[Cells]:
+        yield [column.heading for column in self._columns]
+        yield from rows
+
+    @property
+    def heading(self) -> list[str]:
+        """The lines of the headings."""
+        return self.row([column.heading for column in self._columns])
+
+    def row(self, cells: Cells) -> list[str]:
+        """The lines of one row."""
+        return [self._drawn(cells, number) for number in range(len(self._lines))]
+
+    def _drawn(self, cells: Cells, number: int) -> str:
+        drawn = (place.column.fitted(cells[place.index], place.width) for place in self._lines[number])
+        return (" " * (INDENT if number else 0) + (" " * GAP).join(drawn)).rstrip()
+
+
+def _line(columns: Sequence[Column], widths: Sequence[int]) -> list[Place]:
+    return [Place(column, index, widths[index]) for index, column in enumerate(columns)]
+
+
+def _places(columns: Sequence[Column], natural: Sequence[int], width: int) -> list[list[Place]]:
+    """Fill each line with as many columns as fit at their least width, then widen the ones that were shortened."""
+    lines: list[list[Place]] = []
+    for index, column in enumerate(columns):
+        place = Place(column, index, min(natural[index], column.least or natural[index]))
+        if lines and _spare([*lines[-1], place], width, len(lines) - 1) >= 0:
+            lines[-1].append(place)
+        else:
+            lines.append([place])
+    return [_widened(line, natural, _spare(line, width, number)) for number, line in enumerate(lines)]
+
+
+def _spare(line: Sequence[Place], width: int, number: int) -> int:
+    used = sum(place.width for place in line) + GAP * (len(line) - 1) + (INDENT if number else 0)
+    return width - used
+
+
+def _widened(line: Sequence[Place], natural: Sequence[int], spare: int) -> list[Place]:
+    """Share ``spare`` columns: those that need little get all of it, the others get equal parts of the rest."""
+    widths = {place.index: place.width for place in line}
+    waiting = sorted(line, key=lambda place: natural[place.index] - place.width)
+    for number, place in enumerate(waiting):
+        part = min(natural[place.index] - place.width, max(0, spare) // (len(waiting) - number))
+        widths[place.index] += part
+        spare -= part
+    return [Place(place.column, place.index, widths[place.index]) for place in line]

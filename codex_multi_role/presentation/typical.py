@@ -1,0 +1,44 @@
+"""What a run of a flow takes, as measured: the medians of its earlier runs."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from codex_multi_role.presentation.recorded import Records
+from codex_multi_role.presentation.wording import duration, plural
+from codex_multi_role.run_folder.folder import has_reached_end
+
+
+@dataclass(frozen=True)
+class TypicalRun:
+    """``turns`` and ``seconds``: the medians of that many ``runs``."""
+
+    runs: int
+    turns: float
+    seconds: float
+
+    @property
+    def in_words(self) -> str:
+        """``typically 8 turns in 3 min 20 s, the median of 12 runs``."""
+        known = f"the median of {self.runs} runs" if self.runs > 1 else "as in the only run so far"
+        return f"typically {plural(self.turns, 'turn')} in {duration(self.seconds)}, {known}"
+
+
+def typical_runs(runs_dir: Path) -> dict[str, TypicalRun]:
+    """By flow, from the runs below ``runs_dir`` that came to an end of the flow and asked a model."""
+    totals: defaultdict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for run in Records(runs_dir).look():
+        record = run.record
+        if has_reached_end(record) and not (record.get("playbook") or record.get("recording")):
+            totals[str(record.get("flow"))].append(record.get("totals") or {})
+    return {flow: _typical(each) for flow, each in totals.items()}
+
+
+def _typical(totals: list[Mapping[str, Any]]) -> TypicalRun:
+    turns, seconds = (median(float(each.get(name) or 0) for each in totals) for name in ("turns", "seconds"))
+    return TypicalRun(len(totals), turns, seconds)

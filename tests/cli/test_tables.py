@@ -1,0 +1,107 @@
+"""Tables on terminals of every width: whole headings, whole names and states, no line that is too long."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from codex_multi_role.cli.tables import Column, Table, columns_of
+from tests.support.catalogs import write_team
+from tests.support.console import at_terminal, console
+from tests.support.recorded_runs import make_run
+
+WIDTHS = (60, 80, 120, 200)
+RUNS = ("20260131_101500_0a1b2c3d", "20260131_101501_0a1b2c3e")
+CODES = re.compile("\x1b\\[[0-9;?]*[A-Za-z]")
+FLOW = "description: Think once, then do, at some length.\nsteps: [{ask: thinker}, {ask: doer, next: [{end: done}]}]\n"
+HEADINGS = {
+    "runs": ("run", "status", "started", "flow", "outcome", "turns", "tokens", "goal"),
+    "show": ("at", "who", "turn", "status", "tokens in", "out", "seconds", "about"),
+    "flows list": ("flow", "inputs", "ends", "description", "file"),
+    "roles list": ("role", "model", "effort", "sandbox", "approval", "waits for", "file"),
+}
+CELLS = {
+    "runs": (*RUNS, "interrupted", "succeeded", "cycles_used_up", "2468", "2026-01-31"),
+    "show": ("planner", "invalid reply", "completed", "tests 001", "failed", "1,200", "repairs turn 1."),
+    "flows list": ("cycles", "once_more_with_feeling", "Think once", "done 0", ".yaml"),
+    "roles list": ("thinker", "doer", "$THINKER_MODEL", "workspace-write", "on-request", "catalog.yaml"),
+}
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = write_team(tmp_path_factory.mktemp("project"), once_more_with_feeling=FLOW)
+    make_run(folder / "runs", RUNS[0], status="interrupted", exit_code=130, goal="long " * 40)
+    make_run(folder / "runs", RUNS[1], status="succeeded", goal="\N{CJK UNIFIED IDEOGRAPH-6F22} " * 40)
+    return folder
+
+
+def on_screen(command: str, project: Path, width: int) -> list[str]:
+    """The lines of a command on a terminal of ``width`` columns."""
+    where = {"show": ["latest"], "runs": []}.get(command, ["--roles", "team"])
+    argv = [sys.executable, "-m", "codex_multi_role", *command.split(), *where]
+    with at_terminal(argv, project, COLUMNS=str(width)) as terminal:
+        assert terminal.end() == 0
+    return CODES.sub("", terminal.drawn).splitlines()
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("command", HEADINGS)
+def test_every_heading_and_key_cell_is_whole(project: Path, command: str, width: int) -> None:
+    lines = on_screen(command, project, width)
+    start = next(number for number, line in enumerate(lines) if line.startswith(f"{HEADINGS[command][0]} "))
+    headings, found = list(HEADINGS[command]), []
+    for line in lines[start : start + 4]:
+        words = re.split(r" {2,}", line.strip())
+        if words != headings[: len(words)]:
+            break
+        found += words
+        del headings[: len(words)]
+    assert found == list(HEADINGS[command]), "the headings come in order, whole, before the first row"
+    text = "\n".join(lines)
+    assert [cell for cell in CELLS[command] if cell not in text] == []
+    table = lines[start : lines.index("", start) if "" in lines[start:] else None]
+    assert max(map(columns_of, table)) <= width
+
+
+def test_row_is_one_line_in_a_pipe(project: Path) -> None:
+    heading, *rows = console("runs", folder=project).stdout.splitlines()
+    assert tuple(re.split(r" {2,}", heading)) == HEADINGS["runs"]
+    assert [row.split()[0] for row in rows] == list(RUNS)
+    assert ("long " * 40).strip() in rows[0]
+
+
+def drawn(columns: list[Column], row: list[str], width: int | None) -> list[str]:
+    table = Table(columns, [row], width)
+    return [*table.heading, *table.row(row)]
+
+
+def test_row_continues_below_its_headings() -> None:
+    columns = [Column("name"), Column("number", number=True), Column("about", text=10)]
+    row = ["first", "12", "a text that is long enough"]
+    assert drawn(columns, row, None) == ["name   number  about", "first      12  a text that is long enough"]
+    assert drawn(columns, row, 30) == ["name   number  about", "first      12  a text that..."]
+    assert drawn(columns, row, 20) == ["name   number", "  about", "first      12", "  a text that is..."]
+
+
+def test_path_loses_its_beginning() -> None:
+    assert drawn([Column("file", path=10)], ["/home/somebody/roles/catalog.yaml"], 20)[1] == "...oles/catalog.yaml"
+
+
+def test_short_cells_leave_their_room_to_long_ones() -> None:
+    columns = [Column("a", text=4), Column("b", text=4), Column("c", text=4)]
+    assert drawn(columns, ["x" * 5, "y" * 40, "z" * 40], 41)[1] == f"xxxxx  {'y' * 13}...  {'z' * 13}..."
+
+
+def test_cell_that_is_never_cut_may_be_wider_than_the_terminal() -> None:
+    assert drawn([Column("run"), Column("status")], ["r" * 50, "failed"], 20)[2:] == ["r" * 50, "  failed"]
+
+
+def test_wide_characters_take_two_columns() -> None:
+    columns = [Column("a", text=4), Column("b")]
+    assert drawn(columns, ["\N{CJK UNIFIED IDEOGRAPH-6F22}" * 10, "end"], 16)[1] == (
+        "\N{CJK UNIFIED IDEOGRAPH-6F22}" * 4 + "...  end"
+    )

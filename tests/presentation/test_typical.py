@@ -1,0 +1,29 @@
+"""What earlier runs of a flow took."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from codex_multi_role.presentation.typical import typical_runs
+from tests.support.recorded_runs import make_run
+
+
+def took(turns: int, seconds: float) -> dict[str, float]:
+    return {"turns": turns, "seconds": seconds}
+
+
+def test_figures_are_the_medians_of_runs_that_ended_with_a_model(tmp_path: Path) -> None:
+    for number, (turns, seconds) in enumerate([(4, 60.0), (8, 200.0), (30, 4000.0)]):
+        make_run(tmp_path, f"run{number}", totals=took(turns, seconds))
+    make_run(tmp_path, "played", totals=took(99, 1.0), playbook="roman-numerals")
+    make_run(tmp_path, "parked", totals=took(99, 1.0), exit_code=5)
+    make_run(tmp_path, "other", flow="testgen", totals=took(1, 12.0))
+    found = typical_runs(tmp_path)
+    assert {flow: each.in_words for flow, each in found.items()} == {
+        "cycles": "typically 8 turns in 3 min 20 s, the median of 3 runs",
+        "testgen": "typically 1 turn in 12.0 s, as in the only run so far",
+    }
+
+
+def test_nothing_is_typical_before_the_first_run(tmp_path: Path) -> None:
+    assert typical_runs(tmp_path / "nowhere") == {}
