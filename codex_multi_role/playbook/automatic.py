@@ -1,12 +1,14 @@
 """The automatic playbook: every role of a team gets a small valid answer, made from its JSON Schema.
 
+Without a schema, the answer has the fields that the flow uses.
+
 It is an ordinary playbook, which the run keeps beside its other YAML; so a resumed run plays the same answers, and a
 person can copy and edit it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import yaml
@@ -14,6 +16,7 @@ import yaml
 from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, RoleSpec, RoleSpecCatalog
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.playbook.script import AUTOMATIC, SUFFIX, Playbook
+from codex_multi_role.playbook.used_fields import schema_from_use
 
 Schema = Mapping[str, Any]
 Asks = dict[str, Schema | None]
@@ -25,14 +28,15 @@ GOAL = "Try this team with automatic answers."
 MAX_VARIANTS = 6
 DONE, CONTINUE = "DONE", "CONTINUE"
 HEADER = """\
-# Made by --playbook auto: small valid answers, derived from the JSON Schema of each role and step. No model was asked.
+# Made by --playbook auto: small valid answers, derived from the JSON Schema of each role and step, or from the fields
+# that the flow uses. No model was asked.
 # Copy this file to edit it, and play it with --playbook FILE.
 """
 
 
 def automatic_playbook(flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog) -> Playbook:
     """Answers for every role that ``flows`` ask. Raises `DefinitionError` that names a role without a valid answer."""
-    roles = {role.name: [_visit(role, asks)] for role, asks in _asks(flows, catalog)}
+    roles = {role.name: [_visit(role, asks, flows.values())] for role, asks in _asks(flows, catalog)}
     script = {
         "name": NAME,
         "description": "Answers made from the JSON Schemas of the roles.",
@@ -66,13 +70,29 @@ def _ambiguous(role: RoleSpec, step: str) -> DefinitionError:
     )
 
 
-def _visit(role: RoleSpec, asks: Asks) -> dict[str, Any]:
+def _visit(role: RoleSpec, asks: Asks, flows: Collection[FlowSpec]) -> dict[str, Any]:
     """The script's entry for the role: by asking step, if the steps ask for different replies."""
-    answers = {step: _choose(_answers(role, asks[step], step)) for step in sorted(asks, key=len, reverse=True)}
+    answers = {}
+    for step in sorted(asks, key=len, reverse=True):  # a longer id may begin with a shorter one
+        schema = _with_used_fields(role, asks[step], schema_from_use(flows, role.name, step))
+        answers[step] = _choose(_answers(role, schema, step))
     if len(answers) == 1:
         return next(iter(answers.values()))
     whens = {step: {"when": f"unit.split('/')[-1].startswith('{step}.')"} if step else {} for step in answers}
     return {"choose": [{**whens[step], **answer} for step, answer in answers.items()]}
+
+
+def _with_used_fields(role: RoleSpec, schema: Schema | None, used: Schema) -> Schema:
+    """``schema`` with the fields required that a flow uses; without a schema, those fields beside the usual two."""
+    fields, names = used.get("properties", {}), used.get("required", ())
+    if schema is not None:
+        declared = schema.get("properties", {})
+        required = dict.fromkeys([*schema.get("required", declared), *(name for name in names if name in declared)])
+        return {**schema, "required": list(required)} if names else schema
+    words = f"Automatic answer of {role.name}; no model was asked."
+    usual = {"summary": {"default": words}, "status": {"default": CONTINUE}}
+    merged = {name: {**usual.get(name, {}), **fields.get(name, {})} for name in (*usual, *names)}
+    return {"type": "object", "required": list(merged), "properties": merged}
 
 
 def _choose(answers: Sequence[Any]) -> dict[str, Any]:
@@ -96,11 +116,11 @@ def _escaped(value: Any) -> Any:  # noqa: ANN401 - any JSON
     return value
 
 
-def _answers(role: RoleSpec, schema: Schema | None, step: str) -> list[Any]:
+def _answers(role: RoleSpec, schema: Schema, step: str) -> list[Any]:
     """Different answers of one ask, in the order of the visits. Raises `DefinitionError`."""
     from codex_multi_role.playbook.example import NoExample, count_variants, example  # here: jsonschema is slow to load
 
-    schema, may_finish = schema if schema is not None else {}, role.behaviors.can_finish
+    may_finish = role.behaviors.can_finish
     try:
         count = min(max(count_variants(schema), 2 if may_finish else 1), MAX_VARIANTS)
         answers = [
@@ -113,11 +133,11 @@ def _answers(role: RoleSpec, schema: Schema | None, step: str) -> list[Any]:
 
 
 def _as_handoff(role: RoleSpec, schema: Schema, answer: Any, *, done: bool) -> Any:  # noqa: ANN401 - any JSON
-    """``answer`` with a summary if it is empty, and with the status DONE exactly if ``done``, as far as valid."""
-    from codex_multi_role.playbook.example import FILLER, NoExample, is_valid
+    """``answer`` with the status DONE exactly if ``done``, as far as the schema allows; and never empty."""
+    from codex_multi_role.playbook.example import NoExample, is_valid
 
-    if answer in ({}, FILLER):
-        answer = {"summary": f"Automatic answer of {role.name}; no model was asked.", "status": CONTINUE}
+    if answer == {}:  # which would count as no answer
+        answer = {"summary": f"Automatic answer of {role.name}; no model was asked."}
     if not isinstance(answer, dict):
         raise NoExample("$: a reply must be an object")
     listed = schema.get("properties", {}).get("status", {})
