@@ -13,7 +13,7 @@ MAX_LINES = 10
 PRINTED = {
     "Run a team": "succeeded 0",
     "Follow a run": "planner (",
-    "Look at earlier runs": "integrator 2 completed",
+    "Look at earlier runs": "integrator 1 completed",
     "Resume a run": "cycles_used_up\ndone",
     "Write a team in Python": "'status': 'DONE'",
     "Answer a question": "success",

@@ -9,7 +9,7 @@ import yaml
 
 from codex_multi_role.errors import DefinitionError
 from tests.support.console import console
-from tests.support.teams import TeamFolder, fan, read, with_flow
+from tests.support.teams import TeamFolder, fan, read, say, with_flow
 
 VERDICT = {"type": "object", "required": ["verdict"], "properties": {"verdict": {"enum": ["revise", "accept"]}}}
 FINISHER = {"behaviors": {"can_finish": True}}
@@ -55,3 +55,12 @@ def test_command_needs_no_goal_and_names_the_answers(tmp_path: Path) -> None:
     assert done.returncode == 0, done
     assert "from the playbook auto (automatic answers)" in done.stderr
     assert read(tmp_path / "runs/latest/run.json")["goal"] == "Try this team with automatic answers."
+
+
+def test_resume_may_change_to_automatic_answers(tmp_path: Path) -> None:
+    team = TeamFolder(tmp_path, {"writer": {}}, {"writer": [say("written")]})
+    team.run()
+    assert team.resume(playbook="auto", cycles=2).outcome == "cycles_used_up"
+    report = team.resume(cycles=3)
+    assert report.totals["turns"] == 3
+    assert "Automatic" in read(report.folder / "writer/turn_003/handoff.json")["summary"]
