@@ -83,11 +83,12 @@ class _Derivation:
             raise NoExample(f"{path}: {problem}")
         schema = self._merged(schema if isinstance(schema, Mapping) else {})
         stated = list(self._stated(schema, position))
-        if stated:
-            return self._first_valid(schema, stated, path)
-        alternatives = schema.get("oneOf") or schema.get("anyOf")
-        if alternatives:
-            return self._alternative(schema, alternatives, path, depth, position)
+        fitting = [value for value in stated if self._validator.evolve(schema=schema).is_valid(value)]
+        if fitting or "const" in schema or "enum" in schema:
+            return self._first_valid(schema, fitting or stated, path)
+        for key in ("oneOf", "anyOf"):
+            if schema.get(key):
+                return self._alternative(schema, key, path, depth, position)
         return self._of_type(schema, path, depth, position)
 
     def _merged(self, schema: Schema) -> dict[str, Any]:
@@ -117,8 +118,14 @@ class _Derivation:
         if "default" in schema:
             yield schema["default"]
 
-    def _alternative(self, schema: Schema, alternatives: list[Schema], path: str, depth: int, position: int) -> Any:  # noqa: ANN401
-        own = {key: value for key, value in schema.items() if key not in ("oneOf", "anyOf")}
+    def _alternative(self, schema: Schema, key: str, path: str, depth: int, position: int) -> Any:  # noqa: ANN401
+        """A value for the first of the schemas in ``key`` that has one; far down, those without inner values first."""
+        own = {name: value for name, value in schema.items() if name != key}
+        alternatives = list(schema[key])
+        if depth >= DEPTH_WITHOUT_EXTRAS:
+            alternatives.sort(
+                key=lambda each: isinstance(each, Mapping) and not {"$ref", "properties"}.isdisjoint(each)
+            )
         problem = NoExample(f"{path}: no alternative fits")
         for each in alternatives:
             try:

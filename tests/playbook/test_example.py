@@ -34,6 +34,11 @@ TASK = {
         ({"enum": ["b", "a"]}, "b"),
         ({"type": "string", "examples": ["2024-01-31"], "default": "never"}, "2024-01-31"),
         ({"default": {"deep": 1}}, {"deep": 1}),
+        ({"type": "string", "default": None}, "automatic"),
+        (
+            {"oneOf": [{"required": ["a"]}, {"required": ["b"]}], "anyOf": [{"properties": {"a": {"const": 1}}}]},
+            {"a": 1},
+        ),
         ({"type": "array", "items": {"type": "integer"}}, [0]),
         ({"type": "array", "maxItems": 0}, []),
         ({"type": "array", "minItems": 3, "uniqueItems": True}, ["automatic", "automatic 2", "automatic 3"]),
@@ -56,6 +61,12 @@ def test_schema_that_contains_itself_ends() -> None:
     value = example({"$defs": {"task": TASK}, **TASK})
     assert value["needs"][0]["needs"]
     assert str(value).count("automatic") < 10
+
+
+def test_tree_of_alternatives_stays_small() -> None:
+    child = {"anyOf": [{"$ref": "#/$defs/node"}, {"type": "null"}]}
+    node = {"required": ["left", "right"], "properties": {"left": child, "right": child}}
+    assert len(str(example({"$defs": {"node": node}, "$ref": "#/$defs/node"}))) < 1000
 
 
 def test_numbers_select_among_the_values_in_turn() -> None:
