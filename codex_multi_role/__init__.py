@@ -11,41 +11,96 @@ from typing import TYPE_CHECKING, Any
 from codex_multi_role.version import __version__
 
 if TYPE_CHECKING:
-    from codex_multi_role.api import RunOptions, RunReport, answer, cancel_task, fork, restart, resume, run
+    from codex_multi_role.api import (
+        EndedRun,
+        Flow,
+        Role,
+        Route,
+        Run,
+        RunOptions,
+        RunReport,
+        Step,
+        Team,
+        Turn,
+        answer,
+        cancel_task,
+        fork,
+        load_run,
+        restart,
+        resume,
+        run,
+        runs,
+    )
     from codex_multi_role.catalog import RoleSpec, RoleSpecCatalog
+    from codex_multi_role.errors import (
+        CodexMultiRoleError,
+        CodexNotFound,
+        CodexNotLoggedIn,
+        CodexUnavailable,
+        DefinitionError,
+        ExitCode,
+        RunBusy,
+        RunNotFound,
+        RunStatus,
+        StorageError,
+        UsageError,
+    )
+    from codex_multi_role.run_folder import RunEvent, events
     from codex_multi_role.systems.plan_solve.plan_solver import PlanSolved, PlanSolver, create_plan_solver
 
-_PUBLIC = {
-    "PlanSolved": "systems.plan_solve.plan_solver",
-    "PlanSolver": "systems.plan_solve.plan_solver",
-    "RoleSpec": "catalog",
-    "RoleSpecCatalog": "catalog",
-    "RunOptions": "api",
-    "RunReport": "api",
-    "answer": "api",
-    "cancel_task": "api",
-    "create_plan_solver": "systems.plan_solve.plan_solver",
-    "fork": "api",
-    "restart": "api",
-    "resume": "api",
-    "run": "api",
+_MODULES = {
+    "api": (
+        *("EndedRun", "Flow", "Role", "Route", "Run", "RunOptions", "RunReport", "Step", "Team", "Turn"),
+        *("answer", "cancel_task", "fork", "load_run", "restart", "resume", "run", "runs"),
+    ),
+    "catalog": ("RoleSpec", "RoleSpecCatalog"),
+    "errors": (
+        *("CodexMultiRoleError", "CodexNotFound", "CodexNotLoggedIn", "CodexUnavailable", "DefinitionError"),
+        *("ExitCode", "RunBusy", "RunNotFound", "RunStatus", "StorageError", "UsageError"),
+    ),
+    "run_folder": ("RunEvent", "events"),
+    "systems.plan_solve.plan_solver": ("PlanSolved", "PlanSolver", "create_plan_solver"),
 }
+_PUBLIC = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
+    "CodexMultiRoleError",
+    "CodexNotFound",
+    "CodexNotLoggedIn",
+    "CodexUnavailable",
+    "DefinitionError",
+    "EndedRun",
+    "ExitCode",
+    "Flow",
     "PlanSolved",
     "PlanSolver",
+    "Role",
     "RoleSpec",
     "RoleSpecCatalog",
+    "Route",
+    "Run",
+    "RunBusy",
+    "RunEvent",
+    "RunNotFound",
     "RunOptions",
     "RunReport",
+    "RunStatus",
+    "Step",
+    "StorageError",
+    "Team",
+    "Turn",
+    "UsageError",
     "__version__",
     "answer",
     "cancel_task",
     "create_plan_solver",
+    "events",
     "fork",
+    "load_run",
     "restart",
     "resume",
     "run",
+    "runs",
 ]
 
 

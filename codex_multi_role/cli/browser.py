@@ -40,10 +40,15 @@ def report(run: str, output: Path | None, open_it: bool, runs_dir: Path, quiet: 
     if not quiet:
         say(f"wrote {path}")
     if open_it:
-        import webbrowser  # here: only --open needs it
+        open_page(path)
 
-        if not webbrowser.open(path.as_uri()):
-            say("No browser could be started: open the file in one.")
+
+def open_page(path: Path) -> None:
+    """Show a file in the user's browser, or say that none could be started."""
+    import webbrowser  # here: few commands need it
+
+    if not webbrowser.open(path.resolve().as_uri()):
+        say("No browser could be started: open the file in one.")
 
 
 @command(*SERVE, short_help="Show the runs in a browser; decide and start there.")

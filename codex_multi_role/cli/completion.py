@@ -61,9 +61,9 @@ def role_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> O
 
 
 def playbook_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> Offer:
-    from codex_multi_role.playbook import list_playbooks
+    from codex_multi_role import playbook
 
-    return _offer(dict.fromkeys(list_playbooks(_roles_folder(ctx)), ""), incomplete)
+    return _offer(dict.fromkeys(playbook.playbook_names(_roles_folder(ctx)), ""), incomplete)
 
 
 def _roles_folder(ctx: click.Context) -> Path:

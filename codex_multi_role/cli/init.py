@@ -85,6 +85,7 @@ def init(folder: Path, purpose: str | None, shipped: bool, force: bool) -> None:
     _write_all({folder / name: content for name, content in files}, force)
     roles = folder / LOCAL_ROLES
     say(f"next: edit {roles}, then `codex-multi-role roles validate{option_for(roles)}`")
+    say(f"to try it without a model: `codex-multi-role --playbook auto{option_for(roles)}`")
 
 
 def _ask() -> str:

@@ -38,6 +38,7 @@ COMMANDS = {
     "roles": "roles",
     "flows": "flows",
     "init": "init",
+    "demo": "demo",
     "doctor": "doctor",
     "completion": "completion",
     "codex": "doctor",
@@ -50,7 +51,9 @@ Without a command this is `run`.
 
 \b
 Examples:
-  codex-multi-role --playbook roman-numerals             see it work; no model is asked
+  codex-multi-role demo                                  see a team work in a temporary folder; no model is asked
+  codex-multi-role --playbook roman-numerals             the same in this folder
+  codex-multi-role --playbook auto                       try your own team; every answer is automatic
   codex-multi-role --goal "Add a --version flag" --cycles 3
   codex-multi-role --goal-file goal.md --workspace ../shop --model gpt-5-codex
   codex-multi-role resume latest --cycles 6              continue where it stopped

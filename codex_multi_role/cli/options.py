@@ -136,7 +136,8 @@ PLAYBOOK = Setting(
     metavar="NAME|FILE",
     callback=not_empty,
     shell_complete=playbook_names,
-    help="Ask no model: the answers come from this playbook, which may also suggest goal and cycles.",
+    help="Ask no model: the answers come from this playbook, which may also suggest goal and cycles. "
+    "auto: small valid answers made from the roles' JSON Schemas, to try a team of your own.",
 )
 RECORD = Setting(
     ["--record"],

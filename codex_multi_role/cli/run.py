@@ -80,9 +80,12 @@ def _suggested(values: Mapping[str, Any]) -> dict[str, Any]:
     if values["playbook"] is None:
         return {}
     from codex_multi_role.lifecycle.definitions import roles_folder
-    from codex_multi_role.playbook import load_playbook
+    from codex_multi_role.playbook import is_automatic, load_playbook
 
-    playbook = load_playbook(values["playbook"], roles_folder(values["roles"]))
+    folder = roles_folder(values["roles"])
+    if is_automatic(values["playbook"], folder):
+        return {}
+    playbook = load_playbook(values["playbook"], folder)
     suggested = {"goal": playbook.goal, "cycles": playbook.cycles}
     return {name: value for name, value in suggested.items() if value}
 

@@ -218,12 +218,9 @@ def load_definitions(options: RunOptions) -> Definitions:
 
 def _load(options: RunOptions, codex: Path, workspace: Path, python: Interpreter) -> Definitions:
     flows, catalog = load_flow_and_called(options.flow, load_catalog(options.roles))
-    options = replace(options, goal=flows[options.flow].goal.resolve(options.flow, options.goal))
-    playbook = None
-    if options.playbook is not None:
-        from codex_multi_role.playbook import load_playbook
-
-        playbook = load_playbook(options.playbook, catalog.source.parent)
+    playbook, suggested = _playbook(options, flows, catalog)
+    goal = flows[options.flow].goal
+    options = replace(options, goal=goal.resolve(options.flow, options.goal or goal.default or suggested))
     recording = None
     if options.replay is not None:
         from codex_multi_role.playbook.recording import Recording
@@ -240,6 +237,20 @@ def _load(options: RunOptions, codex: Path, workspace: Path, python: Interpreter
         workspace=workspace,
         python=python,
     )
+
+
+def _playbook(options: RunOptions, flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog) -> tuple[Any, str]:
+    """The run's playbook, or None; and the goal of an automatic run that is given none."""
+    if options.playbook is None:
+        return None, ""
+    from codex_multi_role.playbook import is_automatic, load_playbook  # here: most runs have none
+
+    folder = catalog.source.parent
+    if not is_automatic(options.playbook, folder):
+        return load_playbook(options.playbook, folder), ""
+    from codex_multi_role.playbook.automatic import GOAL, automatic_playbook
+
+    return automatic_playbook(flows, catalog), GOAL
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from codex_multi_role.catalog import SKILLS_FOLDER, RoleSpecCatalog
-from codex_multi_role.host.atomic import make_folder, storage_errors
+from codex_multi_role.host.atomic import make_folder, storage_errors, write_text
 from codex_multi_role.lifecycle.definitions import Definitions
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.folder import new_numbered
@@ -33,7 +33,8 @@ def keep_definitions(definitions: Definitions, folder: RunFolder, target: Path |
     for settings in definitions.settings:
         _copy(settings, catalog.parent / settings.name)
     if definitions.playbook is not None:
-        _copy(definitions.playbook.source, catalog.parent / "playbooks" / definitions.playbook.source.name)
+        playbooks = make_folder(catalog.parent / "playbooks")
+        write_text(playbooks / definitions.playbook.source.name, definitions.playbook.text)
     if definitions.recording is not None and target is None:  # a resumed run keeps its recording
         _copy(definitions.recording.path, folder.catalog_path / RECORDING)
     return str(catalog.relative_to(folder.catalog_path))

@@ -91,9 +91,10 @@ def require_same_past(definitions: Definitions, folder: RunFolder, earlier: Mapp
 
 
 def uses_other_files(definitions: Definitions, folder: RunFolder) -> bool:
-    """Whether ``definitions`` of a resumed run come from elsewhere than its own copies."""
+    """Whether ``definitions`` of a resumed run come from elsewhere than its own copies, or are not files yet."""
     sources = [definitions.catalog.source, *([definitions.playbook.source] if definitions.playbook else [])]
-    return not all(source.resolve().is_relative_to(folder.catalog_path.resolve()) for source in sources)
+    own = folder.catalog_path.resolve()
+    return not all(source.resolve().is_relative_to(own) and source.is_file() for source in sources)
 
 
 def _as_before(definitions: Definitions, folder: RunFolder, earlier: Mapping[str, Any]) -> Definitions:

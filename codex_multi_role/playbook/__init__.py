@@ -2,6 +2,14 @@
 
 from codex_multi_role.playbook.playbook_server import PlaybookServer
 from codex_multi_role.playbook.request import AnswerKey
-from codex_multi_role.playbook.script import Playbook, list_playbooks, load_playbook
+from codex_multi_role.playbook.script import Playbook, is_automatic, list_playbooks, load_playbook, playbook_names
 
-__all__ = ["AnswerKey", "Playbook", "PlaybookServer", "list_playbooks", "load_playbook"]
+__all__ = [
+    "AnswerKey",
+    "Playbook",
+    "PlaybookServer",
+    "is_automatic",
+    "list_playbooks",
+    "load_playbook",
+    "playbook_names",
+]

@@ -69,10 +69,11 @@ class ModelRequest:
 
 @dataclass(frozen=True)
 class NextStepRequest(ModelRequest):
-    """Requests the next step of a role's turn."""
+    """Requests the next step of a role's turn. ``unit`` as in `Asked`."""
 
     ask: AnswerKey
     prompt: str
+    unit: str = ""
 
 
 @dataclass(frozen=True)
@@ -137,12 +138,15 @@ def read_request(raw: bytes) -> NextStepRequest | CompactionRequest:
         if turn.request_kind == "compaction":
             return CompactionRequest(turn.turn_id, outputs, len(raw))
         ask = _AskMetadata.model_validate_json(body.client_metadata.turn)
+        unit = _UnitMetadata.model_validate_json(body.client_metadata.turn).unit
     except ValidationError as error:
         raise UsageError(
             f"the playbook server was asked without saying which answer is wanted: {first_problem(error)}",
             "Only turns that codex-multi-role starts can be played.",
         ) from error
-    return NextStepRequest(turn.turn_id, outputs, len(raw), AnswerKey(**ask.model_dump()), _last_prompt(body.input))
+    return NextStepRequest(
+        turn.turn_id, outputs, len(raw), AnswerKey(**ask.model_dump()), _last_prompt(body.input), unit
+    )
 
 
 def read_asked(raw: bytes) -> Asked:

@@ -18,14 +18,16 @@ from codex_multi_role.catalog.source_files import packaged_roles
 from codex_multi_role.catalog.templates import check_expression, check_template
 from codex_multi_role.errors import UsageError
 from codex_multi_role.reading.nearest import did_you_mean, no_such
-from codex_multi_role.reading.yaml_source import load_yaml, validate
+from codex_multi_role.reading.yaml_source import parse_text, read_text, validate
 
 LONGEST_WAIT_SECONDS = 3600.0
 MOST_DELTAS = 300_000
 
 Forms = dict[str, set[str]]
 SUFFIX = ".yaml"
-TEMPLATE_NAMES = dict.fromkeys(("prompt", "role", "visit", "repair", "attempt", "tool_outputs"))
+AUTOMATIC = "auto"
+"""The name that stands for answers made from the team's JSON Schemas, unless a project has a playbook of that name."""
+TEMPLATE_NAMES = dict.fromkeys(("prompt", "role", "visit", "repair", "attempt", "unit", "tool_outputs"))
 
 
 class _OneOf(Definition):
@@ -167,7 +169,7 @@ class ScriptedVisit(ScriptedAnswer):
 class Playbook(Definition):
     """A script for the embedded model. ``goal`` and ``cycles`` are suggestions for the command line.
 
-    ``source`` is the file it was loaded from.
+    ``source`` is the file it was loaded from, ``text`` what that file contained.
     """
 
     name: str = Field(min_length=1)
@@ -179,17 +181,27 @@ class Playbook(Definition):
     default: ScriptedVisit | None = None
 
     _source: Path = PrivateAttr(default=Path())
+    _text: str = PrivateAttr(default="")
 
     @classmethod
     def load(cls, path: Path) -> Self:
         """Raises `DefinitionError`."""
-        playbook = validate(cls, load_yaml(path), path)
-        playbook._source = path
+        return cls.parse(read_text(path), path)
+
+    @classmethod
+    def parse(cls, text: str, path: Path) -> Self:
+        """The playbook in ``text``, the content of the file ``path``. Raises `DefinitionError`."""
+        playbook = validate(cls, parse_text(text, path), path)
+        playbook._source, playbook._text = path, text
         return playbook
 
     @property
     def source(self) -> Path:
         return self._source
+
+    @property
+    def text(self) -> str:
+        return self._text
 
     def entry(self, role: str, visit: int) -> ScriptedVisit:
         """Raises `UsageError` if the script has nothing for this visit (1-based) of this role."""
@@ -211,6 +223,16 @@ def list_playbooks(roles_dir: Path | None = None) -> dict[str, Path]:
     return dict(sorted(found.items()))
 
 
+def playbook_names(roles_dir: Path | None = None) -> list[str]:
+    """Every name that ``--playbook`` takes."""
+    return list(dict.fromkeys((AUTOMATIC, *list_playbooks(roles_dir))))
+
+
+def is_automatic(name: str, roles_dir: Path | None = None) -> bool:
+    """Whether ``name`` stands for the automatic playbook; a project's own file of that name hides it."""
+    return name == AUTOMATIC and name not in list_playbooks(roles_dir)
+
+
 def load_playbook(name_or_path: str, roles_dir: Path | None = None) -> Playbook:
     """Load a playbook from a path (anything with a separator or a suffix), or look up its name.
 
@@ -219,16 +241,17 @@ def load_playbook(name_or_path: str, roles_dir: Path | None = None) -> Playbook:
     """
     path = Path(name_or_path)
     if not path.suffix and os.sep not in name_or_path:
-        path = _known_playbook(name_or_path, list_playbooks(roles_dir))
+        path = _known_playbook(name_or_path, roles_dir)
     playbook = Playbook.load(path)
     for place, step in _steps(playbook):
         _check(step, f"{path}: {place}")
     return playbook
 
 
-def _known_playbook(name: str, known: dict[str, Path]) -> Path:
+def _known_playbook(name: str, roles_dir: Path | None) -> Path:
+    known = list_playbooks(roles_dir)
     if name not in known:
-        message, hint = no_such("playbook", name, known)
+        message, hint = no_such("playbook", name, playbook_names(roles_dir))
         raise UsageError(message, f"{hint} A file is given with its suffix.")
     return known[name]
 

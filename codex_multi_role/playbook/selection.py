@@ -78,7 +78,8 @@ class _Templates:
 
     def __init__(self, request: NextStepRequest, where: str) -> None:
         self.where = where
-        self._context = request.ask._asdict() | {"prompt": request.prompt, "tool_outputs": list(request.tool_outputs)}
+        given = {"prompt": request.prompt, "unit": request.unit, "tool_outputs": list(request.tool_outputs)}
+        self._context = request.ask._asdict() | given
 
     def fill(self, template: object) -> Any:  # noqa: ANN401 - JSON-shaped, as the script's author wrote it
         return render(template, self._context, self.where)

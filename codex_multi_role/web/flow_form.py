@@ -78,9 +78,9 @@ def read_flows(roles: Path | None) -> StartableFlows:
 def read_playbooks(roles: Path | None) -> list[str]:
     """Return the names of the playbooks."""
     from codex_multi_role.lifecycle.definitions import roles_folder  # as above
-    from codex_multi_role.playbook import list_playbooks
+    from codex_multi_role.playbook import playbook_names
 
-    return list(list_playbooks(roles_folder(roles)))
+    return playbook_names(roles_folder(roles))
 
 
 def form_of(flow: FlowSpec, playbooks: list[str], sent: Form | None = None) -> FlowForm:

@@ -204,7 +204,7 @@ class Researching:
                 on_event(event)
 
         with nullcontext() if self.searches_apart else searching_here():
-            self.report = run(options, told)
+            self.report: RunReport = run(options, told)
         return self.report
 
     def asked(self, role: str) -> int:

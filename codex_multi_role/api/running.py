@@ -1,4 +1,4 @@
-"""The public API: `run` a flow for a goal, `resume` a stopped run, `fork` a run from a recorded point."""
+"""Work on a run until it ends: start, resume, fork, restart; and answer or cancel from outside."""
 
 from __future__ import annotations
 
@@ -19,20 +19,13 @@ from codex_multi_role.run_folder import AskPerson, Cancellations, Question, Ques
 from codex_multi_role.run_folder.items import find_open_task
 from codex_multi_role.run_options import RunOptions, RunReport
 
-__all__ = ["RunOptions", "RunReport", "answer", "cancel_task", "fork", "restart", "resume", "run"]
+__all__ = ["OnEvent", "answer", "cancel_task", "fork", "restart", "resume", "run"]
 
 KEPT_BY_A_RUN = frozenset({"goal", "run_id", "runs_dir", "flow", "database_url", "record"})
 
 
 def run(options: RunOptions, on_event: OnEvent | None = None, ask_person: AskPerson | None = None) -> RunReport:
-    """Run a flow for a goal and wait until it ends. ``on_event`` gets every event record, in order.
-
-    ``ask_person`` answers reviews. Without it, or if it returns None, the run parks: `answer` the question and
-    `resume`.
-
-    Raises `UsageError`, `CodexUnavailable` and `StorageError` for problems found before anything starts. The report
-    contains all later failures.
-    """
+    """Run a flow for a goal and wait until it ends; see `starting.run`. ``on_event`` gets every event record."""
     definitions = load_definitions(options)
     if options.record is not None:
         if options.record.exists():
@@ -57,7 +50,7 @@ def run(options: RunOptions, on_event: OnEvent | None = None, ask_person: AskPer
 def resume(
     reference: str,
     *,
-    runs_dir: Path,
+    runs_dir: Path = RunOptions.runs_dir,
     changes: Mapping[str, object] | None = None,
     on_event: OnEvent | None = None,
     ask_person: AskPerson | None = None,
@@ -83,7 +76,7 @@ def resume(
 def fork(
     reference: str,
     *,
-    runs_dir: Path,
+    runs_dir: Path = RunOptions.runs_dir,
     start: str | None,
     changes: Mapping[str, object] | None = None,
     on_event: OnEvent | None = None,
@@ -103,7 +96,7 @@ def restart(
     reference: str,
     task: str,
     *,
-    runs_dir: Path,
+    runs_dir: Path = RunOptions.runs_dir,
     changes: Mapping[str, object] | None = None,
     on_event: OnEvent | None = None,
     ask_person: AskPerson | None = None,
@@ -145,7 +138,12 @@ def _work(session: Callable[[OnEvent | None], Session], on_event: OnEvent | None
 
 
 def answer(
-    reference: str, *, runs_dir: Path, approved: bool, comment: str = "", question: str | None = None
+    reference: str,
+    *,
+    runs_dir: Path = RunOptions.runs_dir,
+    approved: bool,
+    comment: str = "",
+    question: str | None = None,
 ) -> Question:
     """Answer a question of a run, whether or not its process is alive: the one with that key, or the only open one.
 
@@ -155,7 +153,7 @@ def answer(
     return Questions(folder.path).answer(question, answer_of_person(approved, comment))
 
 
-def cancel_task(reference: str, task: str, *, runs_dir: Path, comment: str = "") -> str:
+def cancel_task(reference: str, task: str, *, runs_dir: Path = RunOptions.runs_dir, comment: str = "") -> str:
     """Cancel one task of a run, whether or not its process is alive: an item of a fan-out that has not ended.
 
     ``task`` is the item's id, its number in the list if it has no id, or its unit key (``solve.1.0``). Its turn is

@@ -1,4 +1,4 @@
-"""The public API: what `run` and `resume` promise a program that calls them."""
+"""Work on a run until it ends: what `run` and `resume` promise a program that calls them."""
 
 from __future__ import annotations
 

@@ -1,0 +1,31 @@
+"""The public API: run a team, look at what runs left, and write a team in Python.
+
+`run` takes a goal and options as keywords; every run, now or earlier, is a `Run` or the `EndedRun` that `run` returns.
+"""
+
+from codex_multi_role.api.recorded import EndedRun, Run, Turn, load_run, runs
+from codex_multi_role.api.running import answer, cancel_task
+from codex_multi_role.api.starting import fork, restart, resume, run
+from codex_multi_role.api.team import Flow, Role, Route, Step, Team
+from codex_multi_role.run_options import RunOptions, RunReport
+
+__all__ = [
+    "EndedRun",
+    "Flow",
+    "Role",
+    "Route",
+    "Run",
+    "RunOptions",
+    "RunReport",
+    "Step",
+    "Team",
+    "Turn",
+    "answer",
+    "cancel_task",
+    "fork",
+    "load_run",
+    "restart",
+    "resume",
+    "run",
+    "runs",
+]

@@ -1,0 +1,215 @@
+"""What a run left in its folder, as objects: the run, its result, its turns. All of it is read when asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import codex_multi_role.api.running as running
+from codex_multi_role.lifecycle.stopping import stop_run
+from codex_multi_role.presentation.recorded import changed_files, open_questions, read_turns, status_now, totals_now
+from codex_multi_role.reading.json_files import read_object
+from codex_multi_role.reading.json_types import Json
+from codex_multi_role.run_folder import AskPerson, Question, RunEvent, RunFolder, event_of, list_runs, read_events
+from codex_multi_role.run_folder.folder import LATEST
+from codex_multi_role.run_options import RunOptions, RunReport
+
+OnTypedEvent = Callable[[RunEvent], None]
+RUNS_DIR = RunOptions.runs_dir
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One prompt to one role, and its answer. ``role`` is the process: ``planner``, or ``planner.2`` for a second one.
+
+    ``details``: all of ``turn.json``.
+    """
+
+    role: str
+    number: int
+    folder: Path
+    details: Json = field(repr=False)
+
+    @property
+    def status(self) -> str:
+        """``completed``, ``invalid``, ``failed``, ``interrupted``, …; ``details["reason"]`` says why."""
+        return str(self.details.get("status", ""))
+
+    @property
+    def prompt(self) -> str:
+        return _text(self.folder / "prompt.txt")
+
+    @property
+    def answer(self) -> str:
+        """The text of the answer, as the model wrote it."""
+        return _text(self.folder / "assistant_text.txt")
+
+    @property
+    def handoff(self) -> Json | None:
+        """The validated answer; None if the turn left none."""
+        return read_object(self.folder / "handoff.json") or None
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+
+
+class RunContents:
+    """The content of a run's ``folder``, and what can be done with the run."""
+
+    folder: Path
+
+    @property
+    def record(self) -> Json:
+        """``run.json``. Raises `RunNotFound`."""
+        return RunFolder(self.folder).record()
+
+    @property
+    def goal(self) -> str:
+        return str(self.record["goal"])
+
+    @property
+    def flow(self) -> str:
+        return str(self.record["flow"])
+
+    @property
+    def result(self) -> Json | None:
+        """What the flow declares as its result: ``title``, ``text`` or ``file``, ``format``, ``figures``; or None."""
+        return self.record.get("result")
+
+    @property
+    def turns(self) -> list[Turn]:
+        """All turns in the order they began."""
+        return [
+            Turn(turn["role"], turn["turn"], Path(turn["folder"]), turn) for turn in read_turns(RunFolder(self.folder))
+        ]
+
+    @property
+    def handoffs(self) -> dict[str, Json]:
+        """The latest handoff of each role."""
+        return dict(read_object(RunFolder(self.folder).state_path).get("latest_json_by_role", {}))
+
+    @property
+    def files(self) -> list[str]:
+        """The files that the run changed, relative to its workspace."""
+        return changed_files(RunFolder(self.folder))
+
+    @property
+    def events(self) -> Iterator[RunEvent]:
+        """The events in order; see the classes in `codex_multi_role.events`."""
+        return read_events(RunFolder(self.folder).events_path)
+
+    @property
+    def questions(self) -> list[Question]:
+        """What the run asks a person now."""
+        return open_questions(RunFolder(self.folder), self.record)
+
+    def answer(self, *, approved: bool, comment: str = "", question: str | None = None) -> Question:
+        """Answer the question with the key ``question``, by default the only open one. Raises `UsageError`."""
+        return running.answer(
+            self.folder.name, runs_dir=self.folder.parent, approved=approved, comment=comment, question=question
+        )
+
+    def resume(
+        self, *, on_event: OnTypedEvent | None = None, ask_person: AskPerson | None = None, **changes: object
+    ) -> EndedRun:
+        """Resume the run and wait until it ends. ``changes``: `RunOptions` fields. Raises what `resume` raises."""
+        return EndedRun.of(
+            running.resume(
+                self.folder.name,
+                runs_dir=self.folder.parent,
+                changes=with_paths(changes),
+                on_event=untyped(on_event),
+                ask_person=ask_person,
+            )
+        )
+
+    def fork(
+        self,
+        start: str,
+        *,
+        on_event: OnTypedEvent | None = None,
+        ask_person: AskPerson | None = None,
+        **changes: object,
+    ) -> EndedRun:
+        """Start another run from ``start`` (``STEP[:VISIT]``) of this one. Raises what `fork` raises."""
+        return EndedRun.of(
+            running.fork(
+                self.folder.name,
+                runs_dir=self.folder.parent,
+                start=start,
+                changes=with_paths(changes),
+                on_event=untyped(on_event),
+                ask_person=ask_person,
+            )
+        )
+
+    def cancel(self) -> None:
+        """Stop the run in the process that works on it, and wait until it has stopped. Raises `UsageError`."""
+        stop_run(RunFolder(self.folder))
+
+
+@dataclass(frozen=True)
+class EndedRun(RunReport, RunContents):
+    """How a run ended, and what it left."""
+
+    @classmethod
+    def of(cls, report: RunReport) -> EndedRun:
+        return cls(**vars(report))
+
+
+@dataclass(frozen=True)
+class Run(RunContents):
+    """A recorded run: at work in some process, stopped, or over."""
+
+    folder: Path
+
+    @property
+    def run_id(self) -> str:
+        return self.folder.name
+
+    @property
+    def status(self) -> str:
+        """``running``, ``succeeded``, ``ended``, ``failed``, ``parked``, ``interrupted`` or ``killed``."""
+        return status_now(RunFolder(self.folder), self.record)
+
+    @property
+    def outcome(self) -> str:
+        return str(self.record["outcome"])
+
+    @property
+    def reason(self) -> str:
+        return str(self.record["reason"])
+
+    @property
+    def exit_code(self) -> int | None:
+        """None before its first end."""
+        return self.record["exit_code"]  # type: ignore[no-any-return]
+
+    @property
+    def totals(self) -> Mapping[str, float]:
+        return totals_now(RunFolder(self.folder), self.record)
+
+
+def load_run(reference: str = LATEST, *, runs_dir: Path | str = RUNS_DIR) -> Run:
+    """The run with that id or a unique prefix of it, by default the newest. Raises `RunNotFound`."""
+    return Run(RunFolder.find(Path(runs_dir), reference).path)
+
+
+def runs(runs_dir: Path | str = RUNS_DIR) -> list[Run]:
+    """All runs below ``runs_dir``, the newest first."""
+    return [Run(folder.path) for folder in reversed(list_runs(Path(runs_dir)))]
+
+
+def untyped(on_event: OnTypedEvent | None) -> running.OnEvent | None:
+    """A callback for event records that gives ``on_event`` the typed events."""
+    return None if on_event is None else lambda record: on_event(event_of(record))
+
+
+PATHS = ("workspace", "roles", "runs_dir", "python", "codex_bin", "record", "replay")
+
+
+def with_paths(options: Mapping[str, object]) -> dict[str, object]:
+    """``options`` with a `Path` for every text that stands for one."""
+    return {name: Path(value) if name in PATHS and isinstance(value, str) else value for name, value in options.items()}

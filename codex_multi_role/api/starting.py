@@ -1,0 +1,78 @@
+"""`run`, for a goal with options as keywords, or for `RunOptions`; and the other calls that start work on a run."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Any, ParamSpec, overload
+
+import codex_multi_role.api.running as running
+from codex_multi_role.api.recorded import EndedRun, OnTypedEvent, untyped, with_paths
+from codex_multi_role.api.team import Team
+from codex_multi_role.errors import UsageError
+from codex_multi_role.run_folder import AskPerson
+from codex_multi_role.run_options import RunOptions, RunReport
+
+Given = ParamSpec("Given")
+
+
+@overload
+def run(goal: RunOptions, on_event: running.OnEvent | None = None, ask_person: AskPerson | None = None) -> EndedRun: ...
+
+
+@overload
+def run(
+    goal: str = "",
+    on_event: OnTypedEvent | None = None,
+    ask_person: AskPerson | None = None,
+    *,
+    team: Team | None = None,
+    **options: object,
+) -> EndedRun: ...
+
+
+def run(
+    goal: str | RunOptions = "",
+    on_event: Callable[[Any], None] | None = None,
+    ask_person: AskPerson | None = None,
+    *,
+    team: Team | None = None,
+    **options: object,
+) -> EndedRun:
+    """Run a flow for a goal and wait until it ends. ``options``: fields of `RunOptions`, with texts for paths as well.
+
+    ``on_event`` gets every event, in order: an object of `codex_multi_role.events`, or, if the first argument is
+    `RunOptions`, its JSON record. ``ask_person`` answers reviews. Without it, or if it returns None, the run parks:
+    `answer` the question and `resume`. ``team``: roles and a flow written in Python; the run keeps them as YAML.
+
+    Raises `UsageError`, `CodexUnavailable` and `StorageError` for problems found before anything starts. The report
+    contains all later failures.
+    """
+    if isinstance(goal, RunOptions):
+        if team is not None or options:
+            raise UsageError("run takes either RunOptions or options as keywords, not both")
+        return EndedRun.of(running.run(goal, on_event, ask_person))
+    given = RunOptions(goal=goal).changed(with_paths(options))
+    if team is None:
+        return EndedRun.of(running.run(given, untyped(on_event), ask_person))
+    if given.roles is not None:
+        raise UsageError("run takes either team or roles, not both")
+    with tempfile.TemporaryDirectory(prefix="codex-multi-role-team-") as name:
+        team.write(Path(name))
+        own = given.changed({"roles": Path(name), "flow": options.get("flow") or team.flow_name})
+        return EndedRun.of(running.run(own, untyped(on_event), ask_person))
+
+
+def _as_ended_run(call: Callable[Given, RunReport]) -> Callable[Given, EndedRun]:
+    @wraps(call)
+    def with_contents(*args: Given.args, **keywords: Given.kwargs) -> EndedRun:
+        return EndedRun.of(call(*args, **keywords))
+
+    return with_contents
+
+
+resume = _as_ended_run(running.resume)
+fork = _as_ended_run(running.fork)
+restart = _as_ended_run(running.restart)

@@ -1,0 +1,69 @@
+"""A team written in Python: the same keys as in YAML, checked by the same models."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import ConfigDict
+
+from codex_multi_role.catalog.catalog import CatalogFile
+from codex_multi_role.catalog.flow_spec import FlowFile
+from codex_multi_role.catalog.role_entries import RoleEntry
+from codex_multi_role.catalog.step_spec import Route, StepSpec
+from codex_multi_role.host.atomic import make_folder, write_text
+from codex_multi_role.run_options import RunOptions
+
+__all__ = ["Flow", "Role", "Route", "Step", "Team"]
+
+Role = RoleEntry
+Flow = FlowFile
+FLOW = "team"
+"""The name of a team's flow that has none."""
+
+
+class Step(StepSpec):
+    """A step of a flow. The keys ``with`` and ``as``, which Python reserves, are ``with_`` and ``as_`` here."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+
+class Team(CatalogFile):
+    """The keys of a catalog file, and the ``flow`` that asks its roles; by default ``cycles``, which asks all of them.
+
+    Files that a role names are relative to the current folder. A wrong key or value raises pydantic's
+    ``ValidationError``.
+    """
+
+    version: Literal[1] = 1
+    flow: FlowFile | None = None
+
+    @property
+    def flow_name(self) -> str:
+        return RunOptions.flow if self.flow is None else self.flow.name or FLOW
+
+    def write(self, folder: Path) -> None:
+        """Write the team to ``folder`` as YAML, for ``--roles``. Raises `StorageError`."""
+        catalog = {"version": self.version, **_written(self, exclude={"flow"})}
+        for role in catalog["roles"]:
+            _refer_from(folder, role)
+        _write_yaml(make_folder(folder) / "catalog.yaml", catalog)
+        if self.flow is not None:
+            _write_yaml(make_folder(folder / "flows") / f"{self.flow_name}.yaml", _written(self.flow))
+
+
+def _written(model: CatalogFile | FlowFile, **options: Any) -> dict[str, Any]:  # noqa: ANN401 - pydantic's own
+    return model.model_dump(mode="json", by_alias=True, exclude_unset=True, **options)
+
+
+def _write_yaml(path: Path, data: object) -> None:
+    write_text(path, yaml.safe_dump(data, sort_keys=False, allow_unicode=True))
+
+
+def _refer_from(folder: Path, role: dict[str, Any]) -> None:
+    """Make the paths in ``role`` relative to ``folder``, so that the run's own copy finds its copies of the files."""
+    for key in ("role_file", "prompt_file", "output_schema"):
+        if isinstance(role.get(key), str):
+            role[key] = os.path.relpath(Path(role[key]).resolve(), folder.resolve())

@@ -1,0 +1,35 @@
+"""Every example of the page about the Python API runs as printed."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+PAGE = Path(__file__).parents[2] / "docs/how-to/python-api.md"
+EXAMPLES = dict(re.findall(r"^## (.+)\n(?:(?!## ).*\n)*?```python\n((?:.*\n)*?)```", PAGE.read_text(), re.MULTILINE))
+MAX_LINES = 10
+PRINTED = {
+    "Run a team": "succeeded 0",
+    "Follow a run": "planner (",
+    "Look at earlier runs": "integrator 1 completed",
+    "Resume a run": "cycles_used_up\ndone",
+    "Write a team in Python": "'status': 'DONE'",
+    "Answer a question": "success",
+    "Handle errors": 'did you mean "cycles"',
+}
+
+
+def test_every_section_has_a_short_example() -> None:
+    assert EXAMPLES.keys() == PRINTED.keys()
+    assert all(len(code.strip().splitlines()) <= MAX_LINES for code in EXAMPLES.values())
+
+
+def test_examples_print_what_they_promise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for title, code in EXAMPLES.items():
+        exec(compile(code, title, "exec"), {"__name__": "example"})
+        assert PRINTED[title] in capsys.readouterr().out, title

@@ -1,0 +1,71 @@
+"""A recorded run as an object."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from codex_multi_role import Run, RunEvent, RunNotFound, load_run, runs
+from tests.support.teams import NEVER, TeamFolder, read, say
+
+
+def finished(folder: Path) -> Run:
+    plays = {"one": [{"json": {"summary": "made it", "files": [{"path": "a.txt", "content": "x"}]}}, say("second")]}
+    team = TeamFolder(folder, {"one": {"behaviors": {"apply_files": True}}}, plays)
+    return load_run(team.run().run_id, runs_dir=team.runs)
+
+
+def test_loaded_run_tells_what_was_recorded(tmp_path: Path) -> None:
+    past = finished(tmp_path)
+    record = read(past.folder / "run.json")
+    assert (past.run_id, past.goal, past.flow) == (record["run_id"], "reach it", "cycles")
+    assert (past.status, past.outcome, past.exit_code) == ("ended", "cycles_used_up", 1)
+    assert past.totals == record["totals"]
+    assert past.reason == record["reason"]
+    assert past.handoffs["one"]["summary"] == "made it"
+    assert past.files == ["a.txt"]
+    assert past.questions == []
+    (turn,) = past.turns
+    assert (turn.role, turn.number, turn.status) == ("one", 1, "completed")
+    assert turn.prompt.startswith("Role: one\n")
+    assert json.loads(turn.answer) == turn.handoff
+
+
+def test_result_is_the_recorded_one(tmp_path: Path) -> None:
+    past = finished(tmp_path)
+    result = {"title": "Answer", "text": "42", "format": "text", "figures": {}}
+    (past.folder / "run.json").write_text(json.dumps({**past.record, "result": result}))
+    assert past.result == result
+
+
+def test_loaded_run_is_resumed_and_forked(tmp_path: Path) -> None:
+    past, seen = finished(tmp_path), list[RunEvent]()
+    assert past.resume(cycles=2, on_event=seen.append).turns[1].handoff == {"summary": "second"}
+    assert seen[-1].type == "run_ended"
+    forked = past.fork("team:2", workspace=str(tmp_path / "other"))
+    assert forked.record["forked_from"]["run_id"] == past.run_id
+    assert [each.run_id for each in runs(tmp_path / "runs")] == [forked.run_id, past.run_id]
+
+
+def test_killed_run_is_reported_as_killed(tmp_path: Path) -> None:
+    past = finished(tmp_path)
+    (past.folder / "run.json").write_text(json.dumps({**past.record, "status": "running", "exit_code": None}))
+    assert (past.status, past.exit_code) == ("killed", None)
+
+
+def test_running_run_is_cancelled_from_outside(tmp_path: Path) -> None:
+    team = TeamFolder(tmp_path, {"one": {}}, {"one": [NEVER]})
+    child = team.start("--json")
+    assert child.stdout is not None
+    assert any('"turn_started"' in line for line in child.stdout)
+    load_run(runs_dir=team.runs).cancel()
+    child.communicate(timeout=60)
+    assert load_run(runs_dir=team.runs).status == "interrupted"
+
+
+def test_runs_of_a_missing_folder_are_none(tmp_path: Path) -> None:
+    assert runs(tmp_path / "nowhere") == []
+    with pytest.raises(RunNotFound):
+        load_run(runs_dir=tmp_path / "nowhere")

@@ -1,0 +1,60 @@
+"""`run` with a goal and keywords: typed events, paths as texts, and what it refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codex_multi_role import EndedRun, Role, RunEvent, RunOptions, Team, UsageError, events, resume, run
+from tests.support.teams import TeamFolder, say
+
+ROLES: dict[str, Any] = {"one": {}, "two": {}}
+
+
+def folder_of_two(folder: Path) -> TeamFolder:
+    return TeamFolder(folder, ROLES, {name: [say(f"{name} {visit}") for visit in (1, 2)] for name in ROLES})
+
+
+def keywords(team: TeamFolder, **more: Any) -> dict[str, Any]:
+    paths = {
+        name: str(path) for name, path in vars(team.options()).items() if name in ("roles", "runs_dir", "workspace")
+    }
+    return {"playbook": str(team.playbook), "run_tests": False, "cycles": 1, **paths, **more}
+
+
+def test_goal_and_keywords_give_typed_events(tmp_path: Path) -> None:
+    team, seen = folder_of_two(tmp_path), list[RunEvent]()
+    report = run("reach it", seen.append, **keywords(team))
+    assert isinstance(seen[0], events.RunStarted)
+    assert [event.summary for event in seen if isinstance(event, events.TurnEnded)] == ["one 1", "two 1"]
+    assert (report.goal, report.outcome) == ("reach it", "cycles_used_up")
+    assert list(report.events) == seen
+
+
+def test_run_options_give_event_records(tmp_path: Path) -> None:
+    team = folder_of_two(tmp_path)
+    report = team.run()
+    assert isinstance(report, EndedRun)
+    assert team.events[0]["type"] == "run_started"
+    again = resume("latest", runs_dir=team.runs, changes={"cycles": 2}, on_event=team.events.append)
+    assert [turn.handoff for turn in again.turns if turn.number == 2] == [{"summary": "one 2"}, {"summary": "two 2"}]
+
+
+def test_unknown_option_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no option called cycels"):
+        run("reach it", **keywords(folder_of_two(tmp_path), cycels=2))
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize("more", [{"cycles": 2}, {"team": Team(roles=[Role(name="one", prompt_text="Do it.")])}])
+def test_run_options_and_keywords_exclude_each_other(more: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match="either RunOptions or"):
+        run(RunOptions(goal="reach it"), **more)
+
+
+def test_team_and_roles_exclude_each_other(tmp_path: Path) -> None:
+    team = Team(roles=[Role(name="one", prompt_text="Do it.")])
+    with pytest.raises(UsageError, match="either team or roles"):
+        run("reach it", team=team, roles=tmp_path)

@@ -1,0 +1,58 @@
+"""A team written in Python is a team in YAML."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from pydantic import ValidationError
+
+from codex_multi_role import Flow, Role, Route, Step, Team, load_run, run
+from codex_multi_role.lifecycle.definitions import load_catalog, load_flow_and_called
+from tests.support.teams import read
+
+WRITER = Role(name="writer", prompt_text="Write it.\nAll of it.")
+
+
+def test_written_team_loads_as_it_was_written(tmp_path: Path) -> None:
+    steps = [Step(id="write", ask="writer", with_={"n": 1}, next=[Route(when="cycle > 1", end="over"), Route(to="ok")])]
+    team = Team(
+        roles=[WRITER],
+        defaults={"reasoning_effort": "low"},
+        flow=Flow(name="own", inputs={"most": 3}, steps=[*steps, Step(id="ok", review="All right?")]),
+    )
+    team.write(tmp_path)
+    flows, catalog = load_flow_and_called("own", load_catalog(tmp_path))
+    assert catalog.role("writer").reasoning_effort == "low"
+    assert catalog.role("writer").prompt_text == WRITER.prompt_text
+    assert flows["own"].step("write").with_ == {"n": 1}
+    assert flows["own"].inputs["most"].default == 3
+    assert yaml.safe_load((tmp_path / "flows/own.yaml").read_text())["steps"][0]["with"] == {"n": 1}
+
+
+def test_files_of_a_role_are_found_from_the_written_team(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("writer.yaml").write_text("name: writer\n")
+    Path("prompt.md").write_text("Write it from a file.\n")
+    Team(roles=[Role(role_file="writer.yaml", prompt_file="prompt.md")]).write(tmp_path / "deep/team")
+    assert load_catalog(tmp_path / "deep/team").role("writer").prompt_text == "Write it from a file.\n"
+
+
+def test_run_of_a_python_team_keeps_it_and_is_resumed(tmp_path: Path) -> None:
+    folders: dict[str, Any] = {"workspace": tmp_path, "runs_dir": tmp_path / "runs"}
+    steps = [Step(id="write", ask="writer"), Step(id="ok", review="All right?")]
+    team = Team(roles=[WRITER], flow=Flow(steps=steps))
+    report = run("reach it", team=team, playbook="auto", run_tests=False, **folders)
+    assert (report.flow, report.status) == ("team", "parked")
+    kept = report.folder / "catalog" / read(report.folder / "run.json")["catalog_file"]
+    assert yaml.safe_load(kept.read_text())["roles"][0]["prompt_text"] == WRITER.prompt_text
+    (question,) = report.questions
+    report.answer(approved=True, question=question.key)
+    assert load_run(runs_dir=tmp_path / "runs").resume().outcome == "success"
+
+
+def test_wrong_key_is_refused_where_it_is_written() -> None:
+    with pytest.raises(ValidationError, match="prompt_txt"):
+        Role(**{"name": "writer", "prompt_txt": "Write it."})
