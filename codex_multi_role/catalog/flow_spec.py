@@ -16,28 +16,29 @@ from codex_multi_role.catalog.step_spec import Route, StateName, StepSpec, Varia
 class FlowStates(Definition):
     """The states of a run besides those of its steps: before the first, and at its end."""
 
-    begin: StateName
-    success: StateName
-    failure: StateName
+    begin: StateName = Field(description="The state before the first step.")
+    success: StateName = Field(description="The state after exit code 0.")
+    failure: StateName = Field(description="The state after any other end.")
 
 
 class FlowFile(Definition):
-    """A flow file as written. ``vars``: the run variables and their first values (templates).
+    """A flow file as written. A called flow has no ``states``; its caller always sees its ``vars``."""
 
-    ``goal``: which goals it accepts. ``protect``: files that no role of a run may change. ``states``: those of a run of
-    this flow, besides the ``state`` of its steps; a called flow has none. ``outputs``: the steps that a calling flow
-    sees, by default all; it always sees the ``vars``.
-    """
-
-    name: str | None = None
-    description: str = ""
-    goal: GoalSpec = GoalSpec()
-    inputs: dict[VariableName, InputSpec] = Field(default_factory=dict)
-    vars: dict[VariableName, JsonValue] = Field(default_factory=dict)
-    protect: ProtectedGlobs = ()
-    states: FlowStates | None = None
-    outputs: tuple[str, ...] | None = None
-    steps: Annotated[tuple[StepSpec, ...], Field(min_length=1)]
+    name: str | None = Field(default=None, description="The flow's name, which is that of its file.")
+    description: str = Field(default="", description="One line for `flows list`.")
+    goal: GoalSpec = Field(default=GoalSpec(), description="Which goals it accepts.")
+    inputs: dict[VariableName, InputSpec] = Field(
+        default_factory=dict, description="Inputs by name: a default value, or a mapping of the keys below."
+    )
+    vars: dict[VariableName, JsonValue] = Field(
+        default_factory=dict, description="Run variables and their first values (templates)."
+    )
+    protect: ProtectedGlobs = Field(default=(), description="Globs of files that no role of a run may change.")
+    states: FlowStates | None = Field(default=None, description="States of a run besides the `state` of its steps.")
+    outputs: tuple[str, ...] | None = Field(
+        default=None, description="The steps that a calling flow sees; all of them by default."
+    )
+    steps: Annotated[tuple[StepSpec, ...], Field(min_length=1)] = Field(description="The steps, in order.")
 
     @model_validator(mode="after")
     def _check_states(self) -> Self:
