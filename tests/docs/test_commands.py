@@ -1,4 +1,4 @@
-"""Every command of the README, of the documentation and of the examples works as printed.
+"""Every command of the README and of the documentation works as printed.
 
 The commands of a page are given in its order, in one folder. Those that need a model find a scripted one, or no login.
 A flow's playbook is played by a test of its system and by the long tests here; otherwise its command becomes a dry
@@ -8,24 +8,18 @@ run.
 from __future__ import annotations
 
 import os
-import re
-import shlex
-import subprocess
 from pathlib import Path
 
 import pytest
 import yaml
 
 from codex_multi_role.playbook import Playbook, PlaybookServer
+from tests.docs.newcomer import give
 from tests.docs.pages import Block, blocks, commands, page_names
-from tests.support.console import Completed, console
 from tests.support.serving import listening
 
 pytestmark = pytest.mark.systems
-OURS = re.compile("codex-multi-role (?!codex )")
-"""Not what becomes Codex itself."""
 LOCAL_PROVIDER = "http://127.0.0.1:8080/v1"
-NEW_FOLDER = "$(mktemp -d)"
 SERVER = "codex-multi-role serve"
 LOGIN = "codex-multi-role codex login"
 DOCTOR = "codex-multi-role doctor"
@@ -39,39 +33,16 @@ NEEDS_A_RUN = {"docs/how-to/watch.md": 2, "docs/how-to/resume-and-fork.md": 1}
 """With its cycles; the goal is reached in the second."""
 RECORDINGS = "docs/how-to/record-and-replay.md"
 ANSWERS = {"name": "docs", "default": {"json": {"summary": "nothing to do", "status": "DONE"}}}
-PAGES = [name for name in page_names() if commands(name) and name != RECORDINGS]
+PAGES = [name for name in page_names() if commands(name) and name != RECORDINGS and not name.startswith("examples/")]
 PLAYS = sorted(
     {
         each
-        for page in page_names()
+        for page in PAGES
         if page not in PLAYED
         for each in commands(page)
         if "--flow" in each and "--playbook" in each
     }
 )
-
-
-def give(command: str, folder: Path) -> Completed:
-    """Give the parts of ``command`` until one fails: in this process what is ours, the rest to a shell."""
-    for part in command.split(" && "):
-        done = _in_this_process(part, folder) if OURS.match(part) else _in_a_shell(part, folder)
-        if done.returncode:
-            break
-    return done
-
-
-def _in_a_shell(command: str, folder: Path) -> Completed:
-    return subprocess.run(["bash", "-c", command], cwd=folder, capture_output=True, text=True, timeout=240, check=False)
-
-
-def _in_this_process(command: str, folder: Path) -> Completed:
-    given, _, file = command.partition(" > ")
-    (temporary := folder.parent / "temporary").mkdir(exist_ok=True)
-    _, *arguments = shlex.split(given.replace(NEW_FOLDER, str(temporary)))
-    done = console(*arguments, folder=folder)
-    if file:
-        (folder / file).write_text(done.stdout)
-    return done
 
 
 def _as_given(command: str, page: str) -> str:
