@@ -53,6 +53,13 @@ def test_every_page_is_in_the_navigation() -> None:
     assert listed == {page.relative_to(TOP / "docs").as_posix() for page in (TOP / "docs").rglob("*.md")}
 
 
+@pytest.mark.parametrize("overview", ["docs/index.md", "docs/llms.txt"])
+def test_overview_leads_to_every_page(overview: str) -> None:
+    linked = set(LINK.findall((TOP / overview).read_text()))
+    pages = {page.relative_to(TOP / "docs").as_posix() for page in (TOP / "docs").rglob("*.md")} - {"index.md"}
+    assert pages <= linked
+
+
 def _leaves(part: object) -> list[str]:
     if isinstance(part, str):
         return [part]
