@@ -56,7 +56,7 @@ class RoleSettings(Definition):
     )
     prompt_flags: PromptFlags = Field(
         default=PromptFlags(),
-        description="What the role is told it may do; its sandbox and approval policy follow from it.",
+        description="What the prompt allows the role to do; its sandbox and approval policy follow from it.",
     )
     behaviors: RoleBehaviors = Field(
         default=RoleBehaviors(), description="What happens with its answer, and how patient the run is."

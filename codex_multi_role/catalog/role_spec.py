@@ -94,7 +94,7 @@ class PromptFlags(Definition):
         default=False, description="It may change files itself: its sandbox is `workspace-write`."
     )
     allow_file_suggestions: StrictBool = Field(
-        default=False, description="It is told to propose whole files in `files[]`; see `apply_files`."
+        default=False, description="Its prompt says to propose whole files in `files[]`; see `apply_files`."
     )
 
 

@@ -82,7 +82,7 @@ def _result(model: type[BaseModel]) -> str:
 
 
 def tools() -> str:
-    """Every tool, and what its model is told about it."""
+    """Every tool, as it is described to a model."""
     parts = [ABOUT_TOOLS]
     for name in tool_names():
         tool = find_tool(name)
@@ -117,5 +117,5 @@ def events() -> str:
 
 
 def _made_up(kind: type) -> bool:
-    """Whether the docstring is the signature that `dataclass` writes where there is none."""
+    """Whether `dataclass` wrote the docstring: the signature, if a class has none."""
     return (kind.__doc__ or "").startswith(f"{kind.__name__}(")
