@@ -10,6 +10,7 @@ from codex_multi_role.flow.chart import chart_of
 from codex_multi_role.presentation.flow_picture import PathTaken, draw
 from codex_multi_role.presentation.rendering import template
 from tests.docs.markdown import code, page, prose, table
+from tests.docs.pages import TOP
 
 ABOUT = """
 These flows are part of the package. No command on this page asks a model: a playbook gives the answers. In the
@@ -80,11 +81,16 @@ def _exhibit(flow: FlowSpec) -> list[str]:
     ]
     return [
         f"## {flow.name}",
-        prose(flow.description) + f" Guide: [{guide.replace('-', ' ')}](../how-to/{guide}.md).",
+        prose(flow.description) + f" Guide: [{_title(guide)}](../how-to/{guide}.md).",
         f"```sh\n{command}\n```",
         f"![The flow {flow.name}: {', '.join(step.id for step in flow.steps)}](flows/{flow.name}.svg)",
         table(("input", "type", "default", "meaning"), rows),
     ]
+
+
+def _title(guide: str) -> str:
+    """The heading of the guide's page."""
+    return (TOP / f"docs/how-to/{guide}.md").read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
 
 
 def _default(value: object) -> str:
