@@ -93,7 +93,7 @@ class RunContents:
     @property
     def files(self) -> list[str]:
         """The files that the run changed, relative to its workspace."""
-        return changed_files(RunFolder(self.folder))
+        return changed_files(RunFolder(self.folder), self.record)
 
     @property
     def events(self) -> Iterator[RunEvent]:

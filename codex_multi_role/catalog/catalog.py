@@ -78,11 +78,18 @@ MAX_SHOWN_FILES = 5
 class CatalogFile(Definition):
     """The catalog file as written."""
 
-    version: Literal[1]
-    defaults: RoleSettings = RoleSettings()
-    general_prompts: GeneralPrompts = GeneralPrompts()
-    schema_hints: dict[str, str | None] = Field(default_factory=dict)
-    roles: Annotated[tuple[RoleEntry, ...], Field(min_length=1)]
+    version: Literal[1] = Field(description="The version of the format.")
+    defaults: RoleSettings = Field(
+        default=RoleSettings(), description="Keys for every role; a role's own keys override them, key by key."
+    )
+    general_prompts: GeneralPrompts = Field(default=GeneralPrompts(), description="The fixed parts of every prompt.")
+    schema_hints: dict[str, str | None] = Field(
+        default_factory=dict,
+        description="Texts that show the form of an answer, by name; `default` for roles without an entry.",
+    )
+    roles: Annotated[tuple[RoleEntry, ...], Field(min_length=1)] = Field(
+        description="The roles, in the order of their work unless one has `depends_on`."
+    )
 
 
 @dataclass(frozen=True)

@@ -35,13 +35,17 @@ class InputSpec(Definition):
     a default is. An optional one without a default is None.
     """
 
-    type: InputType = "string"
-    default: JsonValue = None
-    required: StrictBool = False
-    description: str = ""
-    choices: tuple[JsonValue, ...] = ()
-    minimum: float | None = None
-    maximum: float | None = None
+    type: InputType = Field(
+        default="string", description="Values of a `list` or `mapping` are YAML on the command line."
+    )
+    default: JsonValue = Field(default=None, description="The value if none is given.")
+    required: StrictBool = Field(
+        default=False, description="Whether it must be given; by default, if there is no default."
+    )
+    description: str = Field(default="", description="One line for people.")
+    choices: tuple[JsonValue, ...] = Field(default=(), description="The values that it accepts.")
+    minimum: float | None = Field(default=None, description="The least number that it accepts.")
+    maximum: float | None = Field(default=None, description="The greatest number that it accepts.")
 
     @model_validator(mode="before")
     @classmethod
@@ -88,9 +92,9 @@ class InputSpec(Definition):
 class GoalSpec(Definition):
     """The length of the goals that a flow accepts, in characters; ``default``: its own goal, if none is given."""
 
-    default: str = ""
-    min_length: Annotated[int, Field(ge=1)] = 1
-    max_length: Annotated[int, Field(ge=1)] | None = None
+    default: str = Field(default="", description="The goal if none is given.")
+    min_length: Annotated[int, Field(ge=1)] = Field(default=1, description="Characters, at least.")
+    max_length: Annotated[int, Field(ge=1)] | None = Field(default=None, description="Characters, at most.")
 
     @property
     def wanted(self) -> str:

@@ -17,9 +17,9 @@ from codex_multi_role.catalog.step_spec import Route, StateName, StepSpec, Text,
 class FlowStates(Definition):
     """The states of a run besides those of its steps: before the first, and at its end."""
 
-    begin: StateName
-    success: StateName
-    failure: StateName
+    begin: StateName = Field(description="The state before the first step.")
+    success: StateName = Field(description="The state after exit code 0.")
+    failure: StateName = Field(description="The state after any other end.")
 
 
 _CHANGED_FILES = """\
@@ -31,15 +31,15 @@ class ResultSpec(Definition):
     """What a run of the flow is about, shown first at its end. All but ``format`` are templates.
 
     They see what a ``when`` sees, ``files`` ({path, added, removed} of each file that the run changed: its lines, null
-    in binary files) and ``tests``, the latest test result or null. ``file`` is relative to the run folder or to the
-    workspace. ``figures``: a few values by name. What cannot be rendered is left out: its step was not reached.
+    in binary files) and ``tests``, the latest test result or null. What cannot be rendered, because its step was not
+    reached, is left out.
     """
 
-    title: Text
-    text: str = _CHANGED_FILES
-    file: str = ""
-    format: Literal["text", "markdown"] = "text"
-    figures: dict[str, JsonValue] = Field(default_factory=dict)
+    title: Text = Field(description="The heading.")
+    text: str = Field(default=_CHANGED_FILES, description="The result itself; by default the changed files.")
+    file: str = Field(default="", description="A file with the result, relative to the run folder or the workspace.")
+    format: Literal["text", "markdown"] = Field(default="text", description="What the text or the file contains.")
+    figures: dict[str, JsonValue] = Field(default_factory=dict, description="A few values by name.")
 
 
 CHANGED_FILES = ResultSpec(
@@ -49,23 +49,26 @@ CHANGED_FILES = ResultSpec(
 
 
 class FlowFile(Definition):
-    """A flow file as written. ``vars``: the run variables and their first values (templates).
+    """A flow file as written. A called flow has no ``states``; its caller always sees its ``vars``."""
 
-    ``goal``: which goals it accepts. ``protect``: files that no role of a run may change. ``states``: those of a run of
-    this flow, besides the ``state`` of its steps; a called flow has none. ``outputs``: the steps that a calling flow
-    sees, by default all; it always sees the ``vars``. ``result``: what its runs show first.
-    """
-
-    name: str | None = None
-    description: str = ""
-    goal: GoalSpec = GoalSpec()
-    inputs: dict[VariableName, InputSpec] = Field(default_factory=dict)
-    vars: dict[VariableName, JsonValue] = Field(default_factory=dict)
-    protect: ProtectedGlobs = ()
-    states: FlowStates | None = None
-    outputs: tuple[str, ...] | None = None
-    result: ResultSpec = CHANGED_FILES
-    steps: Annotated[tuple[StepSpec, ...], Field(min_length=1)]
+    name: str | None = Field(default=None, description="The flow's name, which is that of its file.")
+    description: str = Field(default="", description="One line for `flows list`.")
+    goal: GoalSpec = Field(default=GoalSpec(), description="Which goals it accepts.")
+    inputs: dict[VariableName, InputSpec] = Field(
+        default_factory=dict, description="Inputs by name: a default value, or a mapping of the keys below."
+    )
+    vars: dict[VariableName, JsonValue] = Field(
+        default_factory=dict, description="Run variables and their first values (templates)."
+    )
+    protect: ProtectedGlobs = Field(default=(), description="Globs of files that no role of a run may change.")
+    states: FlowStates | None = Field(default=None, description="States of a run besides the `state` of its steps.")
+    outputs: tuple[str, ...] | None = Field(
+        default=None, description="The steps that a calling flow sees; all of them by default."
+    )
+    result: ResultSpec = Field(
+        default=CHANGED_FILES, description="What a run shows first at its end; by default the changed files."
+    )
+    steps: Annotated[tuple[StepSpec, ...], Field(min_length=1)] = Field(description="The steps, in order.")
 
     @model_validator(mode="after")
     def _check_states(self) -> Self:

@@ -65,19 +65,33 @@ class McpServer(Definition):
     secret. ``tools``: the approval of single tools, by name.
     """
 
-    command: Annotated[Text, AfterValidator(_check_command)] | None = None
-    args: tuple[str, ...] = ()
-    env: dict[VariableName, str] = Field(default_factory=dict)
-    env_vars: tuple[VariableName, ...] = ()
-    cwd: Annotated[Text, AfterValidator(_check_folder)] | None = None
-    url: Annotated[Text, AfterValidator(_check_url)] | None = None
-    bearer_token_env_var: VariableName | None = None
-    enabled_tools: tuple[Text, ...] | None = None
-    disabled_tools: tuple[Text, ...] = ()
-    startup_timeout_sec: Seconds | None = None
-    tool_timeout_sec: Seconds | None = None
-    approval: McpApproval = "auto"
-    tools: dict[Text, McpApproval] = Field(default_factory=dict)
+    command: Annotated[Text, AfterValidator(_check_command)] | None = Field(
+        default=None, description="The program to start: its name on PATH, or an absolute path."
+    )
+    args: tuple[str, ...] = Field(default=(), description="Its arguments.")
+    env: dict[VariableName, str] = Field(
+        default_factory=dict, description="Environment variables with values that are not secret."
+    )
+    env_vars: tuple[VariableName, ...] = Field(default=(), description="Names of environment variables that it gets.")
+    cwd: Annotated[Text, AfterValidator(_check_folder)] | None = Field(
+        default=None, description="Its working folder, an absolute path."
+    )
+    url: Annotated[Text, AfterValidator(_check_url)] | None = Field(
+        default=None, description="The address of a server, instead of `command`."
+    )
+    bearer_token_env_var: VariableName | None = Field(
+        default=None, description="The environment variable with the token for `url`."
+    )
+    enabled_tools: tuple[Text, ...] | None = Field(
+        default=None, description="The only tools that the role's model is offered."
+    )
+    disabled_tools: tuple[Text, ...] = Field(default=(), description="Tools that the role's model is not offered.")
+    startup_timeout_sec: Seconds | None = Field(default=None, description="How long Codex waits for its start.")
+    tool_timeout_sec: Seconds | None = Field(default=None, description="How long Codex waits for a call.")
+    approval: McpApproval = Field(
+        default="auto", description="`auto` approves calls of tools that the server marks as read-only or harmless."
+    )
+    tools: dict[Text, McpApproval] = Field(default_factory=dict, description="Approval of single tools, by name.")
 
     @model_validator(mode="after")
     def _is_a_program_or_an_address(self) -> Self:

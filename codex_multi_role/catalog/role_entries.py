@@ -39,24 +39,52 @@ _RESOLVED = {"role_file", "prompt_file", "schema_hint_template", "schema_hint_pa
 class LimitsEntry(Definition):
     """``limits`` as written; every key is optional."""
 
-    idle_seconds: Seconds | None = None
-    turn_seconds: Seconds | None = None
+    idle_seconds: Seconds | None = Field(
+        default=None, description="Longest silence, 120 by default, or 300 with `timeout_policy: planner`."
+    )
+    turn_seconds: Seconds | None = Field(
+        default=None, description="Longest turn, 900 by default, or 1800 with `timeout_policy: planner`."
+    )
 
 
 class RoleSettings(Definition):
     """The keys that ``defaults`` may have and every role may override. Blank text counts as not given."""
 
-    reasoning_effort: ReasoningEffort | None = None
-    prompt_flags: PromptFlags = PromptFlags()
-    behaviors: RoleBehaviors = RoleBehaviors()
-    sandbox: Sandbox | None = None
-    approval_policy: ApprovalPolicy | None = None
-    auto_approve: AutoApprove = AutoApprove()
-    limits: LimitsEntry = LimitsEntry()
-    protect: ProtectedGlobs = ()
-    mcp_servers: dict[ServerName, McpServer | None] = Field(default_factory=dict)  # None: removes that of a lower layer
-    codex_config: dict[str, JsonValue] = Field(default_factory=dict)
-    project_instructions: StrictBool = True
+    reasoning_effort: ReasoningEffort | None = Field(
+        default=None,
+        description="`none`, `minimal`, `low`, `medium`, `high`, `xhigh`, `max` or `ultra`; by default Codex's own.",
+    )
+    prompt_flags: PromptFlags = Field(
+        default=PromptFlags(),
+        description="What the prompt allows the role to do; its sandbox and approval policy follow from it.",
+    )
+    behaviors: RoleBehaviors = Field(
+        default=RoleBehaviors(), description="What happens with its answer, and how patient the run is."
+    )
+    sandbox: Sandbox | None = Field(
+        default=None,
+        description="Overrides what follows from `prompt_flags`. No sandboxed role can write where the runs are.",
+    )
+    approval_policy: ApprovalPolicy | None = Field(
+        default=None, description="Overrides what follows from `prompt_flags`: when Codex asks for approval."
+    )
+    auto_approve: AutoApprove = Field(
+        default=AutoApprove(), description="What is accepted if Codex asks to leave its sandbox."
+    )
+    limits: LimitsEntry = Field(default=LimitsEntry(), description="Deadlines of a turn, in seconds.")
+    protect: ProtectedGlobs = Field(
+        default=(), description="Globs of files that it must leave as they are, such as `tests/**`."
+    )
+    mcp_servers: dict[ServerName, McpServer | None] = Field(
+        default_factory=dict, description="MCP servers by name, merged with those of `defaults`; null removes one."
+    )
+    codex_config: dict[str, JsonValue] = Field(
+        default_factory=dict,
+        description="Codex settings of this role. `agents.enabled: true` switches sub-agents on; their tokens count.",
+    )
+    project_instructions: StrictBool = Field(
+        default=True, description="Whether it gets the project's `AGENTS.md` files and the skills that Codex finds."
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -69,25 +97,47 @@ class RoleSettings(Definition):
 class RoleFile(RoleSettings):
     """A role in its own file."""
 
-    name: RoleName | None = None
-    model: str | None = None
-    model_env: str | None = None
-    prompt_text: str | None = None
-    prompt_file: str | None = None
-    skills: tuple[Text, ...] = ()
-    depends_on: tuple[str, ...] = ()
-    schema_hint_template: str | None = None
-    schema_hint_params: dict[Text, JsonValue] = Field(default_factory=dict)
-    output_schema: Annotated[Any, AfterValidator(schema_or_path)] = None
-    tools: tuple[Text, ...] = ()
-    max_steps: Annotated[int, Field(ge=0, le=MOST_STEPS)] = 0
-    optional: StrictBool = False
+    name: RoleName | None = Field(default=None, description="The role's name, which is also its folder in a run.")
+    model: str | None = Field(default=None, description="The model; overrides `model_env` and `--model`.")
+    model_env: str | None = Field(
+        default=None, description="An environment variable that names the model; overrides `--model`."
+    )
+    prompt_text: str | None = Field(
+        default=None, description="The instructions; overrides `prompt_file`. One of the two is required."
+    )
+    prompt_file: str | None = Field(default=None, description="A file with the instructions, relative to the catalog.")
+    skills: tuple[Text, ...] = Field(
+        default=(),
+        description="Codex skills by name: those in `skills/` beside the catalog, the project's or the user's.",
+    )
+    depends_on: tuple[str, ...] = Field(
+        default=(),
+        description="Roles whose handoffs it gets. Roles that do not depend on each other work in parallel.",
+    )
+    schema_hint_template: str | None = Field(
+        default=None, description="The entry of the catalog's `schema_hints` that it is shown; its name by default."
+    )
+    schema_hint_params: dict[Text, JsonValue] = Field(
+        default_factory=dict, description="Values for the placeholders of that entry."
+    )
+    output_schema: Annotated[Any, AfterValidator(schema_or_path)] = Field(
+        default=None,
+        description="JSON Schema of its answer, inline or a file; the answer is validated against it.",
+    )
+    tools: tuple[Text, ...] = Field(default=(), description="Tools that its model may call besides Codex's own.")
+    max_steps: Annotated[int, Field(ge=0, le=MOST_STEPS)] = Field(
+        default=0,
+        description="How often a turn is continued that ended with plain text instead of its JSON or `terminate`.",
+    )
+    optional: StrictBool = Field(default=False, description="The run continues if the role fails.")
 
 
 class RoleEntry(RoleFile):
     """An entry of the catalog's ``roles``; its keys override those of its ``role_file``."""
 
-    role_file: str | None = None
+    role_file: str | None = Field(
+        default=None, description="A file with the rest of the role, relative to the catalog."
+    )
 
 
 @dataclass(frozen=True)

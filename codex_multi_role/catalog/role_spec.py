@@ -88,29 +88,41 @@ RoleName = Annotated[str, AfterValidator(check_role_name)]
 class PromptFlags(Definition):
     """What the prompt says the role may do; also the source of its sandbox and approval policy."""
 
-    allow_tools: StrictBool = True
-    allow_read: StrictBool = True
-    allow_write: StrictBool = False
-    allow_file_suggestions: StrictBool = False
+    allow_tools: StrictBool = Field(default=True, description="It may call tools and run commands.")
+    allow_read: StrictBool = Field(default=True, description="It may read files.")
+    allow_write: StrictBool = Field(
+        default=False, description="It may change files itself: its sandbox is `workspace-write`."
+    )
+    allow_file_suggestions: StrictBool = Field(
+        default=False, description="Its prompt says to propose whole files in `files[]`; see `apply_files`."
+    )
 
 
 class RoleBehaviors(Definition):
     """What the controller does with the role's answer, and how long it waits."""
 
-    timeout_policy: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)] = "default"
-    apply_files: StrictBool = False
-    can_finish: StrictBool = False
+    timeout_policy: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)] = Field(
+        default="default", description="`planner` has longer limits; any other name means `default`."
+    )
+    apply_files: StrictBool = Field(
+        default=False, description="Write the files that it proposes in `files[]` into the workspace."
+    )
+    can_finish: StrictBool = Field(default=False, description="Its status DONE ends the run.")
     # Part of the original format, for its dynamic mode; `WITHOUT_EFFECT` here.
-    is_orchestrator: StrictBool = False
-    can_request_clarification: StrictBool = True
-    reports_to: str = "planner"
+    is_orchestrator: StrictBool = Field(default=False, description="No effect; part of the original format.")
+    can_request_clarification: StrictBool = Field(default=True, description="No effect; part of the original format.")
+    reports_to: str = Field(default="planner", description="No effect; part of the original format.")
 
 
 class AutoApprove(Definition):
     """Which of Codex's approval requests are accepted without asking; the others are declined."""
 
-    commands: StrictBool = False
-    file_changes: StrictBool = False
+    commands: StrictBool = Field(
+        default=False, description="Accept commands that Codex asks to run outside its sandbox. They run without one."
+    )
+    file_changes: StrictBool = Field(
+        default=False, description="Accept file changes that Codex asks for outside its sandbox."
+    )
 
 
 class RoleLimits(Definition):

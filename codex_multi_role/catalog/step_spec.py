@@ -27,19 +27,20 @@ Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class Route(Definition):
-    """One entry of ``next``: taken if ``when`` is true or missing.
+    """One entry of ``next``: leads ``to`` a step, or to the ``end`` of the run with that outcome.
 
-    Leads ``to`` a step, or to the ``end`` of the run with that outcome. ``exit`` is then the exit code (None: 0),
-    ``reason`` says why, and ``suggest`` is a helpful command (``fork RUN --from plan``). Both are templates, but a
-    command that people may type uses nothing that a model wrote.
+    A command that people may type (``suggest``) uses nothing that a model wrote.
     """
 
-    when: Text | None = None
-    to: str | None = None
-    end: Text | None = None
-    exit: Literal[0, 1] | None = None
-    reason: Text | None = None
-    suggest: Annotated[str, StringConstraints(pattern=r"^(resume|fork|restart|show) RUN( |$)")] | None = None
+    when: Text | None = Field(default=None, description="A condition; without one the entry is always taken.")
+    to: str | None = Field(default=None, description="The step that follows.")
+    end: Text | None = Field(default=None, description="The outcome with which the run ends.")
+    exit: Literal[0, 1] | None = Field(default=None, description="The exit code of that end; 0 by default.")
+    reason: Text | None = Field(default=None, description="Why it ends (a template).")
+    suggest: Annotated[str, StringConstraints(pattern=r"^(resume|fork|restart|show) RUN( |$)")] | None = Field(
+        default=None,
+        description="A helpful command: `fork RUN --from plan` (a template of `inputs`, `cycle` and `cycles`).",
+    )
 
     @model_validator(mode="after")
     def _check_target(self) -> Self:
@@ -52,63 +53,81 @@ class Route(Definition):
 
 
 class Retry(Definition):
-    """``attempts`` includes the first one; the pause before the next starts at ``backoff_seconds`` and doubles."""
+    """Tries after a failure."""
 
-    attempts: Annotated[int, Field(ge=2, le=10)]
-    backoff_seconds: Annotated[float, Field(ge=0, le=3600)] = 1.0
+    attempts: Annotated[int, Field(ge=2, le=10)] = Field(description="Tries, including the first one.")
+    backoff_seconds: Annotated[float, Field(ge=0, le=3600)] = Field(
+        default=1.0, description="The pause before the second try; it doubles for each later one."
+    )
 
 
 class StepLimits(Definition):
     """Limits of an ask that override its role's."""
 
-    idle_seconds: Seconds | None = None
-    turn_seconds: Seconds | None = None
+    idle_seconds: Seconds | None = Field(default=None, description="Longest silence; overrides the role's.")
+    turn_seconds: Seconds | None = Field(default=None, description="Longest turn; overrides the role's.")
 
 
 class StepSpec(Definition):
     """One step. Exactly one of ``ask``, ``check``, ``review`` and ``call``; ``id`` is its name unless given.
 
-    ``ask`` names a role, or is ``*``: every role of the catalog, ordered by its ``dependencies()``. ``prompt`` (a
-    template) and ``reply`` (a JSON Schema) replace the role's own, ``with`` replaces the handoff it is given.
-    ``isolate`` gives it a copy of the workspace, merged back after the step unless ``merge`` is none; then the check
-    ``merge`` does it for the ``copy`` that the result names.
-    ``check`` names a check and ``with`` its arguments. ``review`` is a question to a person; without an answer after
-    ``time_limit_seconds``, ``default`` applies. ``call`` names a flow and ``with`` its inputs; ``max_depth`` bounds a
-    flow that calls itself.
-
-    ``for_each`` (a list, or a template of one, with at most ``max_items``) runs the step once per item, named ``as``,
-    ``concurrency`` at a time. ``needs``, a template, gives the ids (the items' own ``id``) that an item waits for: it
-    sees their results as ``needed``, and is skipped if one of them failed. ``retry`` and ``on_error`` apply to a
-    failure, separately for each item. ``set`` gives run variables new values afterwards. ``next``: the first entry
-    whose condition is true, otherwise the following step. ``max_visits``: a bound. ``state``: the run's from here on.
+    ``*`` asks the roles in the order of the catalog's ``dependencies()``. A copy that ``merge: none`` leaves is merged
+    by the check ``merge``, for the ``copy`` that the result names. An item is skipped if one that it ``needs`` failed.
+    ``retry`` and ``on_error`` apply to each item separately.
     """
 
-    ask: Text | None = None
-    check: Text | None = None
-    review: Text | None = None
-    call: Text | None = None
-    id: Annotated[str, AfterValidator(check_name)]
-    with_: dict[str, JsonValue] = Field(default_factory=dict, alias="with")
-    prompt: Text | None = None
-    reply: dict[str, JsonValue] | None = None
-    limits: StepLimits | None = None
-    isolate: Literal["worktree"] | None = None
-    merge: Literal["all", "none"] = "all"
-    show: Text | None = None
-    time_limit_seconds: Seconds | None = None
-    default: Literal["reject"] | None = None
-    max_depth: Annotated[int, Field(ge=1, le=50)] | None = None
-    for_each: Text | list[JsonValue] | None = None
-    as_: VariableName = Field(default="item", alias="as")
-    concurrency: Annotated[int, Field(ge=1, le=64)] | Text = 1
-    needs: Text | None = None
-    max_items: Annotated[int, Field(ge=1, le=100_000)] | None = None
-    retry: Retry | None = None
-    on_error: Literal["fail", "skip"] = "fail"
-    set: dict[VariableName, JsonValue] = Field(default_factory=dict)
-    next: tuple[Route, ...] = ()
-    max_visits: Annotated[int, Field(ge=1)] | None = None
-    state: StateName | None = None
+    ask: Text | None = Field(default=None, description="A role to ask, or `*` for every role of the catalog.")
+    check: Text | None = Field(default=None, description="A check to run.")
+    review: Text | None = Field(default=None, description="A question to a person (a template).")
+    call: Text | None = Field(default=None, description="A flow to call.")
+    id: Annotated[str, AfterValidator(check_name)] = Field(
+        description="The step's name; by default the role, check or flow that it names."
+    )
+    with_: dict[str, JsonValue] = Field(
+        default_factory=dict,
+        alias="with",
+        description="What a role gets instead of the previous answer; a check's options; a called flow's inputs.",
+    )
+    prompt: Text | None = Field(default=None, description="A template that replaces the role's own instructions.")
+    reply: dict[str, JsonValue] | None = Field(
+        default=None, description="A JSON Schema that replaces the role's `output_schema`."
+    )
+    limits: StepLimits | None = Field(default=None, description="Deadlines of the turn that override the role's.")
+    isolate: Literal["worktree"] | None = Field(
+        default=None, description="Ask in a git worktree (elsewhere a copy) of the workspace."
+    )
+    merge: Literal["all", "none"] = Field(default="all", description="Whether the copy is merged back after the step.")
+    show: Text | None = Field(default=None, description="What a person sees with the question (a template).")
+    time_limit_seconds: Seconds | None = Field(
+        default=None, description="How long a review waits before its `default` applies."
+    )
+    default: Literal["reject"] | None = Field(default=None, description="The answer after the time limit.")
+    max_depth: Annotated[int, Field(ge=1, le=50)] | None = Field(
+        default=None, description="The bound of a flow that calls itself."
+    )
+    for_each: Text | list[JsonValue] | None = Field(
+        default=None, description="A list, or a template of one: the step runs once per item."
+    )
+    as_: VariableName = Field(default="item", alias="as", description="The name of the item in templates.")
+    concurrency: Annotated[int, Field(ge=1, le=64)] | Text = Field(
+        default=1, description="Items at the same time (a number, or a template of one)."
+    )
+    needs: Text | None = Field(
+        default=None, description="A template of the ids that an item waits for; their results are `needed`."
+    )
+    max_items: Annotated[int, Field(ge=1, le=100_000)] | None = Field(
+        default=None, description="The bound of a `for_each` template, which requires it."
+    )
+    retry: Retry | None = Field(default=None, description="Tries and pauses after a failure.")
+    on_error: Literal["fail", "skip"] = Field(default="fail", description="`fail` ends the run; `skip` continues.")
+    set: dict[VariableName, JsonValue] = Field(
+        default_factory=dict, description="New values of run variables after the step (templates)."
+    )
+    next: tuple[Route, ...] = Field(
+        default=(), description="Where to go: the first entry whose `when` is true, otherwise the following step."
+    )
+    max_visits: Annotated[int, Field(ge=1)] | None = Field(default=None, description="How often the step may run.")
+    state: StateName | None = Field(default=None, description="The run's state from this step on.")
 
     @model_validator(mode="before")
     @classmethod

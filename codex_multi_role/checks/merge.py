@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import Field
 
@@ -14,9 +14,9 @@ from codex_multi_role.errors import UsageError
 
 
 class MergeOptions(CheckOptions):
-    """``copies``: the ``copy`` of each result to merge, made by a step with ``isolate`` and ``merge: none``."""
+    """A copy is the ``copy`` of a result of a step with ``isolate`` and ``merge: none``."""
 
-    copies: Annotated[list[str], Field(min_length=1)]
+    copies: list[str] = Field(min_length=1, description="a list of copies, as results name them")
 
 
 class MergeConflict(ResultPart):

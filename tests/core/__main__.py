@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.core.without_systems import PACKAGE, copy_without_systems, environment
 
-DOCUMENTS = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
+DOCUMENTS = ("docs", "examples", "mkdocs.yml", "README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
 NAMES = (*PACKAGE, "tests", "benchmarks", "action.yml", "templates", "pyproject.toml", *DOCUMENTS)
 
 

@@ -1,4 +1,4 @@
-"""Every path through document and the flows it calls, without any process. The README's gallery has its drawing."""
+"""Every path through document and the flows it calls, without any process. docs/reference/flows has its drawing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every path through plan-solve, without any process. The README's gallery has its drawing."""
+"""Every path through plan-solve, without any process. docs/reference/flows has its drawing."""
 
 from __future__ import annotations
 

@@ -93,11 +93,11 @@ def test_no_input_is_a_part_of_a_script() -> None:
     assert {f"inputs.{name}" for name in action["inputs"]} <= used | conditions
 
 
-def test_readme_uses_only_known_inputs_and_outputs() -> None:
-    """The examples in the README use only inputs and outputs that the action and the GitLab component declare."""
+def test_documentation_uses_only_known_inputs_and_outputs() -> None:
+    """The examples use only inputs and outputs that the action and the GitLab component declare."""
     [action] = read_yaml(TOP / "action.yml")
     spec, _ = read_yaml(TOP / "templates/codex-multi-role.yml")
-    blocks = [yaml.safe_load(block) for block in YAML_BLOCK.findall((TOP / "README.md").read_text())]
+    blocks = [yaml.safe_load(block) for block in YAML_BLOCK.findall((TOP / "docs/how-to/ci.md").read_text())]
     [job] = [job for block in blocks for job in block.get("jobs", {}).values()]
     [step] = [step for step in job["steps"] if "codex-multi-role" in step.get("uses", "")]
     assert set(step["with"]) <= set(action["inputs"])

@@ -1,0 +1,98 @@
+"""The pages of the command line and of the settings, from click's declarations."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from typing import cast
+
+import click
+
+from codex_multi_role.cli.main import group
+from codex_multi_role.cli.options import RUN, SERVE
+from codex_multi_role.cli.settings import Setting
+from tests.docs.markdown import code, page, prose, table
+
+DEFAULT = re.compile(r"\s*\[(?:default: )?([^\[\]]*)\]$")
+BOUNDS = (
+    (re.compile(r"(\S+)<=x<=(\S+)"), r"\1 to \2"),
+    (re.compile(r"x>=(\S+)"), r"at least \1"),
+    (re.compile(r"x>(\S+)"), r"more than \1"),
+)
+"""click's notation of ranges, and ours."""
+SETTINGS = """
+Every option of `run` and `serve` can also be an environment variable, and a key of `codex-multi-role.yaml` in the
+current folder. A flag overrides the variable, the variable overrides the file, and the file overrides the default.
+Keys are in snake case or kebab case. A repeatable option is a list or a mapping in the file; its variable is split
+as a shell would.
+
+```yaml title="codex-multi-role.yaml"
+cycles: 5
+max-tokens: 500000
+config:
+  model_provider: ollama
+```
+"""
+
+
+def command_line() -> str:
+    """Every command with its options."""
+    context = click.Context(group, info_name="codex-multi-role", **group.context_settings)
+    return page("Command line", _about(group), *_commands(group, context))
+
+
+def _commands(parent: click.Group, context: click.Context) -> Iterator[str]:
+    for name in parent.list_commands(context):
+        command = parent.get_command(context, name)
+        assert command is not None
+        own = click.Context(command, info_name=name, parent=context)
+        yield f"## `{own.command_path.removeprefix('codex-multi-role ')}`"
+        yield f"```text\n{own.command_path} {' '.join(command.collect_usage_pieces(own))}\n```"
+        yield _about(command)
+        yield _options(command, own)
+        if isinstance(command, click.Group):
+            yield from _commands(command, own)
+
+
+def _about(command: click.Command) -> str:
+    """The help text; paragraphs that click must not wrap become blocks."""
+    return "\n\n".join(_paragraph(part.strip("\n")) for part in inspect.cleandoc(command.help or "").split("\n\n"))
+
+
+def _paragraph(text: str) -> str:
+    if not text.startswith("\b\n"):
+        return prose(text)
+    first, *lines = text.removeprefix("\b\n").splitlines()
+    if not all(line.startswith("  ") for line in lines) or not lines:
+        return prose("\n".join([first, *lines]))
+    return "\n".join([first, "", "```text", *(line[2:] for line in lines), "```"])
+
+
+def _options(command: click.Command, context: click.Context) -> str:
+    records = [param.get_help_record(context) for param in command.get_params(context)]
+    rows = [_row(*record) for record in records if record is not None and record[0] != "-h, --help"]
+    return table(("option", "meaning", "default"), rows)
+
+
+def _row(names: str, about: str) -> tuple[str, str, str]:
+    found = DEFAULT.search(about)
+    default = found[1].removeprefix("(").removesuffix(")") if found else ""
+    for notation, words in BOUNDS:
+        default = notation.sub(words, default)
+    return code(names.replace("|", " or ")), prose(DEFAULT.sub("", about)), prose(default)
+
+
+def settings() -> str:
+    """Every setting: its key, its variable and its option."""
+    known = {setting.key: setting for setting in cast("list[Setting]", [*RUN, *SERVE])}
+    rows = [
+        (
+            code(key.replace("_", "-")),
+            code(setting.envvar),
+            " ".join(map(code, setting.opts)),
+            prose(setting.help or ""),
+        )
+        for key, setting in sorted(known.items())
+    ]
+    return page("Settings", SETTINGS, table(("key of the file", "environment variable", "option", "meaning"), rows))

@@ -1,0 +1,116 @@
+"""Every command of the README and of the documentation works as printed.
+
+The commands of a page are given in its order, in one folder. Those that need a model find a scripted one, or no login.
+A flow's playbook is played by a test of its system and by the long tests here; otherwise its command becomes a dry
+run.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+import yaml
+
+from codex_multi_role.playbook import Playbook, PlaybookServer
+from tests.docs.newcomer import give
+from tests.docs.pages import Block, blocks, commands, page_names
+from tests.support.serving import listening
+
+pytestmark = pytest.mark.systems
+LOCAL_PROVIDER = "http://127.0.0.1:8080/v1"
+SERVER = "codex-multi-role serve"
+LOGIN = "codex-multi-role codex login"
+DOCTOR = "codex-multi-role doctor"
+NO_GOAL_REACHED = "codex-multi-role --playbook roman-numerals --workspace again --cycles 1"
+NEEDS_LOGIN = 'codex-multi-role --goal "Add a --version flag, with a test" --cycles 3'
+EXIT_CODES = {NEEDS_LOGIN: 2, NO_GOAL_REACHED: 1}
+PLAYED = {"README.md", "docs/tutorial/first-run.md", "docs/how-to/ci.md"}
+"""Here playbooks are always played."""
+A_RUN = "mkdir workspace && codex-multi-role --playbook roman-numerals --workspace workspace --cycles"
+NEEDS_A_RUN = {"docs/how-to/watch.md": 2, "docs/how-to/resume-and-fork.md": 1}
+"""With its cycles; the goal is reached in the second."""
+RECORDINGS = "docs/how-to/record-and-replay.md"
+ANSWERS = {"name": "docs", "default": {"json": {"summary": "nothing to do", "status": "DONE"}}}
+PAGES = [name for name in page_names() if commands(name) and name != RECORDINGS and not name.startswith("examples/")]
+PLAYS = sorted(
+    {
+        each
+        for page in PAGES
+        if page not in PLAYED
+        for each in commands(page)
+        if "--flow" in each and "--playbook" in each
+    }
+)
+
+
+def _as_given(command: str, page: str) -> str:
+    if command == LOGIN:
+        return f"{command} --help"
+    if command == DOCTOR:
+        return f"{command} -c model_provider=ollama"
+    if "--playbook" in command and page not in PLAYED:
+        return command.replace("codex-multi-role --", "codex-multi-role --dry-run --")
+    return command
+
+
+def _write(block: Block, folder: Path) -> None:
+    (file := folder / block.title).parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(block.text)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_commands_of_page_work(page: str, tmp_path: Path) -> None:
+    """From top to bottom; a block with a file's name is written to it."""
+    (folder := tmp_path / "project").mkdir()
+    if page in NEEDS_A_RUN:
+        cycles = NEEDS_A_RUN[page]
+        assert give(f"{A_RUN} {cycles}", folder).returncode == (cycles == 1)
+    with PlaybookServer(Playbook.model_validate(ANSWERS)) as server:
+        for block in blocks(page):
+            if block.title and page.startswith("docs/tutorial/"):
+                _write(block, folder)
+            for command in block.commands:
+                if command == SERVER or "pytest -n" in command:  # tested below; and this very command
+                    continue
+                done = give(_as_given(command, page).replace(LOCAL_PROVIDER, server.base_url), folder)
+                assert done.returncode == EXIT_CODES.get(command, 0), f"{command}\n{done.stdout}{done.stderr}"
+                assert "Traceback" not in done.stderr
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("command", PLAYS)
+def test_flow_plays_its_playbook(command: str, tmp_path: Path) -> None:
+    (folder := tmp_path / "project").mkdir()
+    done = give(command, folder)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_readme_has_the_two_commands() -> None:
+    assert [command.split()[0] for command in commands("README.md")].count("python") == 1
+    assert {LOGIN, NEEDS_LOGIN} <= set(commands("README.md"))
+
+
+def test_server_answers_until_it_is_ended(tmp_path: Path) -> None:
+    """On a port that is free: the one of the page may be somebody's."""
+    assert commands("docs/how-to/browser.md") == [SERVER]
+    environment = {**os.environ, "CODEX_MULTI_ROLE_PORT": "0"}
+    with listening(["bash", "-c", f"exec {SERVER}"], tmp_path, environment) as server:
+        assert server.client.get("/").status_code == 200
+        assert server.end() == (0, "")
+
+
+def test_commands_of_recordings_work(tmp_path: Path) -> None:
+    """The first one records what a playbook answers."""
+    role = {"name": "one", "prompt_text": "Do it.", "behaviors": {"can_finish": True}}
+    (tmp_path / "roles").mkdir()
+    (tmp_path / "roles/catalog.yaml").write_text(yaml.safe_dump({"version": 1, "roles": [role]}))
+    (tmp_path / "play.yaml").write_text(yaml.safe_dump(ANSWERS))
+    record, replay, test = commands(RECORDINGS)
+    recorded = (
+        f"mkdir shop recordings && {record} --playbook play.yaml --workspace shop && cp version.ndjson recordings"
+    )
+    for command in (recorded, replay, test):
+        done = give(command, tmp_path)
+        assert done.returncode == 0, done.stderr

@@ -1,0 +1,51 @@
+"""Each example is valid, and plays to its goal without a model."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.docs.newcomer import give
+from tests.docs.pages import TOP, commands
+from tests.support.console import console
+
+pytestmark = pytest.mark.systems
+EXAMPLES = sorted(path.parent for path in TOP.glob("examples/*/README.md"))
+OUTCOMES = {
+    "best-of-two": ("success", {"clamp.py": "max(low"}),
+    "fix-until-green": ("green", {"mean.py": "len(numbers)"}),
+    "pair": ("done", {"slug.py": "lower()"}),
+    "per-file": ("success", {"SUMMARY.md": "- add.py: Adds two numbers.\n- sub.py: Subtracts"}),
+    "plan-approval": ("success", {"greeting.txt": "Welcome"}),
+    "sections": ("success", {"report.md": "when they are cheap"}),
+    "translate": ("success", {"hello.md.french": "Redémarrez"}),
+    "triage": ("answered", {}),
+}
+"""The outcome, and what is in the files of the workspace."""
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
+def test_example_is_valid_and_plays(example: Path, tmp_path: Path) -> None:
+    folder = tmp_path / example.name
+    shutil.copytree(example, folder, ignore=shutil.ignore_patterns("runs", "work"))
+    flows = [file.stem for file in folder.glob("roles/flows/*.yaml")]
+    for validate in (["roles", "validate"], *(["flows", "validate", flow] for flow in flows)):
+        valid = console(*validate, folder=folder)
+        assert valid.returncode == 0, valid.stderr
+    for command in commands(f"examples/{example.name}/README.md"):
+        done = give(command, folder)
+        assert done.returncode == 0, done.stdout + done.stderr
+    record = json.loads((folder / "runs/latest/run.json").read_text())
+    outcome, files = OUTCOMES[example.name]
+    assert record["outcome"] == outcome
+    for name, text in files.items():
+        assert text in (Path(record["workspace"]) / name).read_text()
+
+
+def test_overview_lists_every_example() -> None:
+    listed = re.findall(r"\]\(([^)/]+)/README\.md\)", (TOP / "examples/README.md").read_text())
+    assert sorted(listed) == [example.name for example in EXAMPLES]

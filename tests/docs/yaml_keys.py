@@ -1,0 +1,60 @@
+"""The pages of the keys of roles and of flows, from their models."""
+
+from __future__ import annotations
+
+from codex_multi_role.catalog.catalog import CatalogFile
+from codex_multi_role.catalog.flow_inputs import GoalSpec, InputSpec
+from codex_multi_role.catalog.flow_spec import FlowFile, FlowStates
+from codex_multi_role.catalog.mcp_servers import McpServer
+from codex_multi_role.catalog.role_entries import LimitsEntry, RoleEntry, RoleSettings
+from codex_multi_role.catalog.role_spec import AutoApprove, PromptFlags, RoleBehaviors
+from codex_multi_role.catalog.step_spec import Retry, Route, StepLimits, StepSpec
+from tests.docs.markdown import code, keys, page, prose
+
+CATALOG = """
+A catalog is `roles/catalog.yaml`, or any file that `--roles` names. [Define a team](../how-to/teams.md) explains
+how to write one. Unknown keys are errors, and a key without a value counts as not given.
+"""
+ROLES = """
+`name`, and one of `prompt_text` and `prompt_file`, are required. A role may be an entry of the catalog, a file of
+its own (`role_file`), or both: the keys of the entry override those of the file.
+"""
+FLOWS = """
+A flow is `roles/flows/<name>.yaml`. [Write a flow](../how-to/flows.md) explains how to write one.
+"""
+STEPS = """
+Each step has exactly one of `ask`, `check`, `review` and `call`. `prompt`, `reply`, `limits`, `isolate` and `merge`
+belong to `ask`; `show`, `time_limit_seconds` and `default` to `review`; `max_depth` to `call`; `as`, `concurrency`,
+`max_items` and `needs` to `for_each`.
+"""
+INPUTS = "`max_iterations: 5` is short for a default and its type, `question:` for a required text."
+
+
+def roles() -> str:
+    """The keys of a catalog and of a role."""
+    defaults = ", ".join(map(code, RoleSettings.model_fields))
+    return page(
+        "Role keys",
+        *("## Catalog keys", CATALOG, keys(CatalogFile), prose(f"`defaults` can have {defaults}.")),
+        *("## Role keys", ROLES, keys(RoleEntry)),
+        *("### `prompt_flags`", keys(PromptFlags)),
+        *("### `behaviors`", keys(RoleBehaviors)),
+        *("### `auto_approve`", keys(AutoApprove)),
+        *("### `limits`", keys(LimitsEntry)),
+        *("## MCP server keys", "A server has either a `command` or a `url`.", keys(McpServer)),
+    )
+
+
+def flows() -> str:
+    """The keys of a flow and of its steps."""
+    return page(
+        "Flow and step keys",
+        *("## Flow keys", FLOWS, keys(FlowFile)),
+        *("### `inputs`", INPUTS, keys(InputSpec)),
+        *("### `goal`", keys(GoalSpec)),
+        *("### `states`", keys(FlowStates)),
+        *("## Step keys", STEPS, keys(StepSpec)),
+        *("### `next`", keys(Route)),
+        *("### `retry`", keys(Retry)),
+        *("### `limits`", keys(StepLimits)),
+    )
