@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from codex_multi_role.catalog.catalog import CatalogFile
 from codex_multi_role.catalog.flow_inputs import GoalSpec, InputSpec
-from codex_multi_role.catalog.flow_spec import FlowFile, FlowStates
+from codex_multi_role.catalog.flow_spec import FlowFile, FlowStates, ResultSpec
 from codex_multi_role.catalog.mcp_servers import McpServer
 from codex_multi_role.catalog.role_entries import LimitsEntry, RoleEntry, RoleSettings
 from codex_multi_role.catalog.role_spec import AutoApprove, PromptFlags, RoleBehaviors
@@ -26,6 +26,11 @@ STEPS = """
 Each step has exactly one of `ask`, `check`, `review` and `call`. `prompt`, `reply`, `limits`, `isolate` and `merge`
 belong to `ask`; `show`, `time_limit_seconds` and `default` to `review`; `max_depth` to `call`; `as`, `concurrency`,
 `max_items` and `needs` to `for_each`.
+"""
+RESULT = """
+All but `format` are templates. They know what a `when` knows, `files` (`path`, `added` and `removed` lines of each file
+that the run changed; null for a binary file) and `tests`, the latest test result. Whatever cannot be rendered, because
+its step was not reached, is left out.
 """
 INPUTS = "`max_iterations: 5` is short for a default and its type, `question:` for a required text."
 
@@ -53,6 +58,7 @@ def flows() -> str:
         *("### `inputs`", INPUTS, keys(InputSpec)),
         *("### `goal`", keys(GoalSpec)),
         *("### `states`", keys(FlowStates)),
+        *("### `result`", RESULT, keys(ResultSpec)),
         *("## Step keys", STEPS, keys(StepSpec)),
         *("### `next`", keys(Route)),
         *("### `retry`", keys(Retry)),
