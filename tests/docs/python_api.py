@@ -65,7 +65,7 @@ def _signature(name: str, thing: object) -> str:
 
 def _parameter(parameter: inspect.Parameter) -> str:
     """As written: annotations are texts, which `inspect` would quote."""
-    stars = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
+    stars = "*" * (parameter.kind is parameter.VAR_POSITIONAL) + "**" * (parameter.kind is parameter.VAR_KEYWORD)
     kind = "" if parameter.annotation is parameter.empty else f": {parameter.annotation}"
     if parameter.default is parameter.empty:
         return f"{stars}{parameter.name}{kind}"
