@@ -36,7 +36,7 @@ SYSTEMS = {
 }
 
 
-FOR_DEVELOPERS = re.compile(r"\s*Options: `\w+`[.;]|\s*Raises [^.]*\.")
+FOR_DEVELOPERS = re.compile(r"\s*Options: `\w+`[.;]|\s*Raises\s[^.]*\.")
 """Sentences of a check's docstring about its model and its exceptions."""
 
 

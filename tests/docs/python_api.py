@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import inspect
-import re
 from dataclasses import fields, is_dataclass
 
 import codex_multi_role
 from tests.docs.markdown import code, docstring, page, table
 
+LINE = 100
 ABOUT = """
 `import codex_multi_role` is cheap: each name is loaded when it is first used. The package is typed.
 
@@ -48,14 +48,26 @@ def _method(name: str, kind: type, method: str) -> list[str]:
 
 
 def _signature(name: str, thing: object) -> str:
-    if inspect.isclass(thing) and (is_dataclass(thing) or not inspect.isroutine(getattr(thing, "__init__", None))):
-        return f"class {name}"
-    if not callable(thing) or inspect.isclass(thing):
-        return name
-    signature = re.sub(r"'([^']*)'", r"\1", str(inspect.signature(thing)))
-    shown = f"{name}{signature}"
-    return (
-        shown
-        if len(shown) <= 100
-        else shown.replace(", ", ",\n    ").replace("(", "(\n    ", 1).replace(") ->", "\n) ->")
-    )
+    """On one line if it is short, otherwise one parameter per line."""
+    if not inspect.isroutine(thing):
+        return f"class {name}" if inspect.isclass(thing) else name
+    signature = inspect.signature(thing)
+    given: list[str] = []
+    for parameter in signature.parameters.values():
+        if parameter.kind is parameter.KEYWORD_ONLY and "*" not in given:
+            given.append("*")
+        given.append(_parameter(parameter))
+    result = "" if signature.return_annotation is signature.empty else f" -> {signature.return_annotation}"
+    short = f"{name}({', '.join(given)}){result}"
+    lines = "".join(f"    {each},\n" for each in given)
+    return short if len(short) <= LINE else f"{name}(\n{lines}){result}"
+
+
+def _parameter(parameter: inspect.Parameter) -> str:
+    """As written: annotations are texts, which `inspect` would quote."""
+    stars = "*" * (parameter.kind is parameter.VAR_POSITIONAL) + "**" * (parameter.kind is parameter.VAR_KEYWORD)
+    kind = "" if parameter.annotation is parameter.empty else f": {parameter.annotation}"
+    if parameter.default is parameter.empty:
+        return f"{stars}{parameter.name}{kind}"
+    default = parameter.default.__name__ if inspect.isclass(parameter.default) else repr(parameter.default)
+    return f"{parameter.name}{kind} = {default}"

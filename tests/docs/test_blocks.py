@@ -48,6 +48,7 @@ def test_python_of_page_compiles_and_imports(page: str, block: Block) -> None:
     exec("\n".join(line for line in block.text.splitlines() if line.startswith(("from ", "import "))), {})
 
 
+@pytest.mark.long
 def test_python_of_reference_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -61,7 +61,7 @@ class PlanSolver:
     options: Mapping[str, Any]
 
     def run(self, goal: str, on_event: OnEvent | None = None, ask_person: AskPerson | None = None) -> PlanSolved:
-        """Plan, solve, aggregate, verify. Raises what `app.run` raises; the report contains failures within the run."""
+        """Plan, solve, aggregate, verify. Raises what `api.run` raises; the report contains failures within the run."""
         folder = self.options.get("roles")
         with tempfile.TemporaryDirectory() as name:
             names = _write_roles(Path(name), self.roles, Path(folder) if folder else None)
