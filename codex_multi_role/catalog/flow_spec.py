@@ -26,11 +26,13 @@ class FlowFile(Definition):
 
     ``goal``: which goals it accepts. ``protect``: files that no role of a run may change. ``states``: those of a run of
     this flow, besides the ``state`` of its steps; a called flow has none. ``outputs``: the steps that a calling flow
-    sees, by default all; it always sees the ``vars``.
+    sees, by default all; it always sees the ``vars``. ``internal``: only meant to be called by other flows, so lists of
+    flows leave it out.
     """
 
     name: str | None = None
     description: str = ""
+    internal: bool = False
     goal: GoalSpec = GoalSpec()
     inputs: dict[VariableName, InputSpec] = Field(default_factory=dict)
     vars: dict[VariableName, JsonValue] = Field(default_factory=dict)

@@ -34,19 +34,19 @@ from codex_multi_role.run_folder.states import read_states
 RUN_HEADINGS = ("run", "started", "flow", "status", "outcome", "turns", "tokens", "goal")
 TURN_HEADINGS = ("role", "turn", "status", "tokens in", "out", "seconds", "about")
 PLACES = {
-    "run.json": "the run in short",
-    "report.html": "all of it on one page, for a browser",
+    "run.json": "summary of the run",
+    "report.html": "everything on one page, for a browser",
     "answer.md": "the answer",
-    "controller_state.json": "the roles' latest answers, and all of them in order",
-    "events.jsonl": "what happened, in order",
-    "states.json": "the states that the run and its tasks went through",
-    "catalog": "the YAML it ran with",
+    "controller_state.json": "the latest answer of each role, and all answers in order",
+    "events.jsonl": "all events, in order",
+    "states.json": "the states of the run and its tasks over time",
+    "catalog": "the roles and flows it ran with",
 }
 
 
 @command(RUNS_DIR, JSON, short_help="List the runs.")
 def runs(runs_dir: Path, json: bool) -> None:
-    """List the runs below --runs-dir, the oldest first.
+    """List the runs in --runs-dir, oldest first.
 
     \b
     Examples:
@@ -97,22 +97,23 @@ def _started(record: dict[str, Any]) -> str:
     return f"{moment(started):%Y-%m-%d %H:%M}" if started else ""
 
 
-@command(RUNS_DIR, JSON, short_help="Say what happened in a run, turn by turn.")
+@command(RUNS_DIR, JSON, short_help="Show what happened in a run, turn by turn.")
 @run_argument
 @click.option(
     "--svg",
     "picture_path",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write a picture of the run's final view to this file instead.",
+    metavar="FILE",
+    help="Write a picture of the final view of the run to FILE instead.",
 )
 def show(run: str, picture_path: Path | None, runs_dir: Path, json: bool) -> None:
-    """Say what happened in RUN (an id, a unique prefix of one, or `latest`) and where to look for more.
+    """Show what happened in RUN (default: the latest run), turn by turn, and where to find the details.
 
     \b
     Examples:
-      codex-multi-role show latest
+      codex-multi-role show
       codex-multi-role show 2026 --json
-      codex-multi-role show latest --svg run.svg
+      codex-multi-role show --svg run.svg
     """
     folder = RunFolder.find(runs_dir, run)
     if picture_path:
@@ -153,7 +154,7 @@ def _heading(folder: RunFolder, record: dict[str, Any]) -> Iterator[str]:
     yield f"goal       {one_line(record.get('goal', ''), 500)}"
     yield f"flow       {record.get('flow')}, {plural(_cycles(record), 'cycle')}"
     if origin := record.get("forked_from"):
-        yield f"fork       of {origin['run_id']}, from before {origin['step']}:{origin['visit']}"
+        yield f"fork       of {origin['run_id']}, before {origin['step']}:{origin['visit']}"
     yield f"workspace  {record.get('workspace')}"
     yield f"status     {record['status']}: {ending_in_words(record['status'], record.get('outcome') or '')}"
     if record.get("reason"):
@@ -161,7 +162,7 @@ def _heading(folder: RunFolder, record: dict[str, Any]) -> Iterator[str]:
     if record.get("exit_code") is not None:
         yield f"exit       {exit_in_words(record['exit_code'], '')}"
     if record.get("playbook"):
-        yield f"playbook   {record['playbook']}: no model was asked"
+        yield f"playbook   {record['playbook']} (no model was asked)"
     yield (
         f"totals     {plural(totals.get('turns', 0), 'turn')}, {plural(totals.get('repairs', 0), 'repair')}, "
         f"{totals.get('input_tokens', 0):,} tokens in, {totals.get('output_tokens', 0):,} out, "

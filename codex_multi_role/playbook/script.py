@@ -79,7 +79,7 @@ class Fault(_OneOf):
 
     status: int | None = Field(default=None, ge=400, le=599)
     code: str | None = None
-    message: str = "this fault was asked for by the playbook"
+    message: str = "this fault was requested by the playbook"
     headers: dict[str, str] = Field(default_factory=dict)
     body: JsonValue = None
     drop: Literal[True] | None = None
@@ -229,7 +229,7 @@ def load_playbook(name_or_path: str, roles_dir: Path | None = None) -> Playbook:
 def _known_playbook(name: str, known: dict[str, Path]) -> Path:
     if name not in known:
         message, hint = no_such("playbook", name, known)
-        raise UsageError(message, f"{hint} A file is given with its suffix.")
+        raise UsageError(message, f"{hint} Give a file with its suffix.")
     return known[name]
 
 

@@ -93,9 +93,7 @@ def test_show_explains_the_flow_in_comments(project: Path) -> None:
     assert "success exit 0 after once" in words
     assert "Protects tests/**, *.toml" in words
     assert "Calls once Think once, then do." in words
-    assert (
-        "at most 51 turns and 0 repair turns, 153 prompts with those sent again where a provider fails, of 5" in words
-    )
+    assert "at most 51 turns and 0 repair turns, 153 prompts including retries after provider failures, of 5" in words
 
 
 @pytest.mark.parametrize(
@@ -144,7 +142,7 @@ def test_validate_shows_the_worst_case(project: Path) -> None:
     done = console("flows", "validate", "--roles", "team", "once", folder=project)
     assert done.returncode == 0
     assert done.stdout == (
-        "ok: once: at most 2 turns and 4 repair turns, 18 prompts with those sent again where a provider fails, "
+        "ok: once: at most 2 turns and 4 repair turns, 18 prompts including retries after provider failures, "
         "of 2 processes in 4 h 47 min, with 3 cycles and 2 repair attempts\n"
     )
 
@@ -153,11 +151,11 @@ def test_validate_shows_what_limits_leave_of_the_worst_case(project: Path) -> No
     limits = ["--max-turns=5", "--max-tokens=9000", "--max-seconds=90", "--max-processes=1", "--repair-attempts=1"]
     done = console("flows", "validate", "--roles", "team", *limits, "once", folder=project)
     words = done.stdout.removeprefix("ok: once: ").strip().split("; ")
-    assert words[0].startswith("at most 2 turns and 2 repair turns, 5 prompts with those sent again where ")
+    assert words[0].startswith("at most 2 turns and 2 repair turns, 5 prompts including retries after ")
     assert " of 1 process in " in words[0]
     assert words[1:] == [
-        "no turn begins once 9,000 tokens are used, but those under way then still finish",
-        "no turn begins after 1 min 30 s",
+        "no turn starts once 9,000 tokens are used, but running turns still finish",
+        "no turn starts after 1 min 30 s",
     ]
 
 
@@ -169,7 +167,7 @@ def test_worst_case_includes_check_time_and_names_omissions(project: Path) -> No
     (project / "team" / "flows" / "half.yaml").write_text(f"steps: [{steps}, {{check: tests}}]\n")
     done = console("flows", "validate", "--roles", "team", "--test-seconds", "120", "half", folder=project)
     assert " in 3 min 00 s, " in done.stdout
-    assert done.stdout.endswith("; the time until a person answers a review comes on top\n")
+    assert done.stdout.endswith("; plus the time until a person answers each review\n")
 
 
 def test_misspelled_check_is_refused_with_a_suggestion(project: Path) -> None:

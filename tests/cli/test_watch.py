@@ -93,7 +93,7 @@ def test_killed_run_is_reported_and_is_not_a_success(tmp_path: Path) -> None:
     done = console("watch", "first", folder=tmp_path)
     assert done.returncode == 3
     assert done.stderr.splitlines()[-2:] == [
-        "The run was killed. It is not running, and no end is recorded.",
+        "The run was killed. It is not running, and its end was not recorded.",
         "  next     codex-multi-role resume first",
     ]
 
@@ -127,15 +127,15 @@ def test_all_runs_at_once_until_none_is_worked_on(tmp_path: Path) -> None:
     assert ("killed" in drawn, code) == (True, 0)
 
 
-def test_run_or_all_of_them(tmp_path: Path) -> None:
-    done = console("watch", folder=tmp_path)
-    assert (done.returncode, done.stderr.splitlines()[0]) == (2, "error: watch takes a RUN or --all")
+def test_run_and_all_runs_exclude_each_other(tmp_path: Path) -> None:
+    done = console("watch", "latest", "--all", folder=tmp_path)
+    assert (done.returncode, done.stderr.splitlines()[0]) == (2, "error: RUN and --all exclude each other")
 
 
 @pytest.mark.parametrize("setting", ["--json", "--quiet"])
 def test_all_runs_are_for_people(setting: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_guarded(group, ["watch", "--all", setting]) == 2
-    assert "error: --all takes neither --json nor --quiet" in capsys.readouterr().err
+    assert "error: --all excludes --json and --quiet" in capsys.readouterr().err
 
 
 def test_empty_run_list_is_reported_on_a_terminal(tmp_path: Path) -> None:

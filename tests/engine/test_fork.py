@@ -79,7 +79,7 @@ def test_workspace_is_as_it_was_then(parent: Parent, start: str, files: dict[str
     assert read(report.folder / "run.json")["workspace"] == str(workspace)
     [note] = [event["message"] for event in team.of_type("warning")]
     assert original.run_id in note
-    assert "what git ignored" in note
+    assert "that git ignores" in note
     assert str(workspace) in note
 
 

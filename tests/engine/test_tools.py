@@ -129,8 +129,8 @@ def test_tools_that_changed_on_resume_are_warned_of(tmp_path: Path) -> None:
     team.write_catalog()
     team.resume(roles=tmp_path / "roles", cycles=2)
     (warning,) = team.of_type("warning")
-    assert "one: its conversation keeps the tools it began with (ask_user)" in warning["message"]
-    assert summary(team) == "the tool ask_user is not offered to this role any more"
+    assert "one: its conversation keeps the tools it started with (ask_user)" in warning["message"]
+    assert summary(team) == "the tool ask_user is no longer available to this role"
 
 
 def test_unknown_tool_is_found_before_a_run(tmp_path: Path) -> None:

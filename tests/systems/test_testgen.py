@@ -13,7 +13,7 @@ from codex_multi_role.steps.check import terms
 from tests.support.generation import ABOVE, BELOW, IMPORT, P1, P2, SIGN, Generation, code, item, plan
 from tests.support.teams import read
 
-OFF = "it was switched off: the input mutation is false"
+OFF = "disabled: the input mutation is false"
 P3 = item("P3", "1", given="0")
 ZERO = "def test_p3_zero():\n    assert sign(0) == 1\n"
 IDLE = ABOVE.replace("    assert sign(4) == 1", "    sign(4)")
@@ -127,7 +127,7 @@ def test_when_no_iteration_is_left_it_ends_with_what_there_is(tmp_path: Path) ->
     assert (report.outcome, report.exit_code) == ("timeout", 1)
     (result,) = given.results
     assert (result["status"], result["metrics"]["coverage_percent"]) == ("timeout", 66.67)
-    assert "66.67 % are reached, 100 % are wanted" in result["reason"]
+    assert "66.67 % are reached, 100 % are required" in result["reason"]
     assert given.text() == IMPORT + BELOW
 
 
@@ -196,7 +196,7 @@ def test_test_that_still_fails_is_removed_as_suspected_bug(tmp_path: Path) -> No
     assert BELOW in given.text()
     assert (result["untested_plan_items"], result["tests_without_assertion"]) == (["P4"], ["test_p2_above"])
     assert "items of the plan without a test: P4; tests without an assertion: test_p2_above" in result["reason"]
-    assert "sign.py: timeout: no iteration is left" in report.reason
+    assert "sign.py: timeout: no iterations are left" in report.reason
 
 
 @pytest.mark.long
@@ -210,7 +210,7 @@ def test_what_the_plan_expects_is_not_asserted_away(tmp_path: Path) -> None:
     )
     assert given.run("sign.py", max_iterations=2).outcome == "timeout"
     assert given.rounds == [("generate", "kept"), ("fix", "rolled back")]
-    assert given.results[0]["rounds"][1]["reason"] == "no longer expects what the plan says: P3 (0)"
+    assert given.results[0]["rounds"][1]["reason"] == "no longer expects what the plan requires: P3 (0)"
     assert [bug["id"] for bug in given.results[0]["suspected_bugs"]] == ["P3"]
 
 

@@ -143,7 +143,7 @@ def test_tests_that_loop_forever_are_ended_and_reported(tmp_path: Path) -> None:
     )
     assert given.run("sign.py", timeout_seconds=10).exit_code == 0
     assert given.rounds == [("generate", "kept"), ("fix", "kept")]
-    assert "no end after" in given.prompt("test_developer", 2)
+    assert "no result after" in given.prompt("test_developer", 2)
 
 
 @pytest.mark.long

@@ -16,8 +16,8 @@ _NOTHING = {
     PAGES: "there is no source file",
     MERMAID: "no document has a Mermaid diagram",
     LINKS: "no document has a link",
-    SECTIONS: "no section is asked for",
-    CLAIMS: "no document names anything of the code in code font",
+    SECTIONS: "no section is required",
+    CLAIMS: "no document names anything from the code in code font",
 }
 
 

@@ -92,7 +92,7 @@ def test_concurrency_of_nothing_is_refused(concurrency: Any) -> None:
 
 def test_invalid_arguments_are_reported_before_start(tmp_path: Path) -> None:
     team = team_of(tmp_path, [])
-    with pytest.raises(UsageError, match=r'there is no role file "nobody\.yaml"'):
+    with pytest.raises(UsageError, match=r'role file not found: "nobody\.yaml"'):
         solver_of(team, "nobody").run("reach it")
     with pytest.raises(DefinitionError, match=r"missing\.yaml"):
         solver_of(team, tmp_path / "missing.yaml").run("reach it")

@@ -105,7 +105,7 @@ def test_figures_decide_the_mode_and_what_follows(figures: dict[str, Any], mode:
 @pytest.mark.parametrize(
     ("best", "now", "reason"),
     [
-        ({"expects": ["P1", "P2"]}, {"coverage": 100.0}, "no longer expects what the plan says: P2 (p2)"),
+        ({"expects": ["P1", "P2"]}, {"coverage": 100.0}, "no longer expects what the plan requires: P2 (p2)"),
         ({"coverage": 50.0}, {"crashed": True, "reason": "exit 2", "coverage": None}, "crashed: exit 2"),
         ({"crashed": True}, {"crashed": True}, ""),
         ({"crashed": True, "coverage": None}, {"coverage": 10.0}, ""),
