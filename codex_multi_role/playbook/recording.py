@@ -131,7 +131,9 @@ class Recording:
                 providers={line["role"]: line["provider"] for line in reversed(exchanges)},
             )
         except (KeyError, TypeError, ValueError) as error:
-            raise DefinitionError(f"{path}: an exchange has no valid {error}", "Record it again.") from error
+            raise DefinitionError(
+                f"{path}: an exchange is invalid (missing or wrong: {error})", "Record it again."
+            ) from error
 
 
 def _lines(path: Path) -> Iterator[Line]:

@@ -63,7 +63,7 @@ def test_repository_is_documented_after_plan_approval(documented: Documentation)
     # Each batch is told of what it depends on.
     assert "WHAT THEY DEPEND ON" not in shop.prompt("batch_execution.1.0/analyse.1")
     assert "    return amount * RATE\n" in shop.prompt("batch_execution.1.0/analyse.1")
-    known = "WHAT THEY DEPEND ON:\nshop/money.py: The file money.py has 5 lines.\n"
+    known = "DEPENDENCIES:\nshop/money.py: The file money.py has 5 lines.\n"
     assert known in shop.prompt("batch_execution.1.1/analyse.1")
 
 
@@ -114,7 +114,7 @@ def test_agentic_planning_and_synthesis_build_on_earlier_turns(tmp_path: Path) -
     assert "Look out for: What binds shop/money.py, shop/orders.py together" in shop.prompt(
         "batch_execution.1.0/analyse.1"
     )
-    compared = "3 files, of which each has a note."
+    compared = "3 files, each with a note."
     assert f"PATTERNS:\n{compared}\n" in shop.prompt("synthesis.1/cross_compare.1")
     assert f"COMPARISON:\n{compared}\n" in shop.prompt("synthesis.1/generate_overview.1")
     assert '    n2["shop/money.py"]' in shop.prompt("synthesis.1/generate_architecture.1")
@@ -182,7 +182,7 @@ def test_low_quality_documents_are_refined(tmp_path: Path) -> None:
     assert "- the section 'Layers' is missing\n" in prompt
     assert "- sections: it is 0.0, and has to be at least 1.0\n" in prompt
     assert "- `Nonsense()` is not a name in the code\n" in prompt
-    assert "THE DOCUMENT AS IT IS:\n# Title\n" in prompt
+    assert "CURRENT DOCUMENT:\n# Title\n" in prompt
     assert "## Layers\n" in (shop.team.workspace / "docs/ARCHITECTURE.md").read_text()
 
 

@@ -75,7 +75,7 @@ def test_behind_a_proxy_its_pages_are_ours_and_a_token_is_needed(runs: Path) -> 
 
 @pytest.mark.parametrize("url", ["runs.example.com", "ftp://x", "https://", f"{PROXY}/runs", f"{PROXY}?a", "http://[x"])
 def test_invalid_public_address_is_wrong_usage(url: str) -> None:
-    with pytest.raises(UsageError, match="is none"):
+    with pytest.raises(UsageError, match="is invalid"):
         Access.to("127.0.0.1", None, url)
 
 

@@ -96,7 +96,7 @@ def test_tests_that_are_red_as_a_whole_are_a_red_case(tmp_path: Path, report: st
     leave_tests(run.folder, report, status="timed out", reason="no result after 300 s", output_tail="collecting")
     [result] = report_of(run)["tests/tests 002"].result
     assert isinstance(result, Error)
-    assert result.message == "timed out: no end after 300 s"
+    assert result.message == "timed out: no result after 300 s"
     assert result.text == "collecting"
 
 
