@@ -17,6 +17,7 @@ HERE = Path(__file__).parent
 PROJECT = HERE.parent
 PACKAGE = PROJECT / "codex_multi_role"
 PHRASES = yaml.safe_load((HERE / "language.yaml").read_text())
+PATTERNS = [(re.compile(rf"\b(?:{phrase['find']})\b"), phrase["write"]) for phrase in PHRASES]
 SUFFIXES = (".html", ".js", ".md", ".yaml", ".yml")
 READ_BY_PEOPLE = ("roles", "templates", "docs", "examples", "codex_multi_role/presentation", "action.yml")
 LEFT_OUT = {"README.md": "it is being rewritten", "CONTRIBUTING.md": "it is being rewritten with the README"}
@@ -24,11 +25,11 @@ LEFT_OUT = {"README.md": "it is being rewritten", "CONTRIBUTING.md": "it is bein
 
 def found(text: str) -> list[str]:
     """Each phrase in ``text``, with what to write instead."""
-    line = " ".join(text.split())
+    line = " ".join(text.split()).lower()
     return [
-        f'"{match[0]}" (write: {phrase["write"]}) in: …{line[max(0, match.start() - 40) : match.end() + 40]}…'
-        for phrase in PHRASES
-        for match in re.finditer(rf"\b(?:{phrase['find']})\b", line, re.IGNORECASE)
+        f'"{match[0]}" (write: {write}) in: …{line[max(0, match.start() - 40) : match.end() + 40]}…'
+        for pattern, write in PATTERNS
+        for match in pattern.finditer(line)
     ]
 
 
@@ -80,7 +81,7 @@ def test_help_is_plain_english() -> None:
 def test_messages_are_plain_english() -> None:
     texts = [each for module in sorted(PACKAGE.rglob("*.py")) for each in messages(module)]
     assert any("did you mean" in text for _, text in texts)
-    assert [(place, found(text)) for place, text in texts if found(text)] == []
+    assert [(place, wrong) for place, text in texts if (wrong := found(text))] == []
 
 
 def test_pages_prompts_and_documents_are_plain_english() -> None:

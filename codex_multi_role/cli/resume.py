@@ -42,7 +42,7 @@ def resume(ctx: click.Context, /, run: str, **values: Any) -> None:  # noqa: ANN
     """Resume RUN (default: the latest run) where it stopped.
 
     A run remembers its options. Options given here, as flags or in the environment, replace them from now on; -i and
-    -c add to them. codex-multi-role.yaml is not read again.
+    -c add to them. codex-multi-role.yaml does not change them.
 
     \b
     Examples:
