@@ -172,7 +172,7 @@ def test_run_whose_journal_is_gone_is_not_paid_for_again(tmp_path: Path, left: b
     folder.journal_path.unlink()
     if left is not None:
         folder.journal_path.write_bytes(left)
-    with pytest.raises(StorageError, match=r"the journal .* is gone") as caught:
+    with pytest.raises(StorageError, match=r"the journal .* is missing") as caught:
         team.resume(cycles=2)
     assert "copy" in caught.value.hint
     assert (folder.record(), team.turns()) == (before, [])

@@ -182,10 +182,10 @@ def test_lists_and_mappings_are_yaml_text(collecting: FlowSpec) -> None:
     [
         ({}, 'the input "wanted" is missing', "Set --input 'wanted=[a, b]'."),
         ({"wanted": "a"}, "the input \"wanted\" is not of type list: 'a'", "Set --input 'wanted=[a, b]'."),
-        ({"wanted": ""}, 'the input "wanted" is not of type list', "Give"),
-        ({"wanted": "[a"}, 'the input "wanted" is not valid YAML: did not find expected', "Give"),
-        ({"wanted": "[" * 100 + "]" * 100}, 'the input "wanted" is not valid YAML: nested more than 64', "Give"),
-        ({"wanted": "[\0]"}, 'the input "wanted" is not valid YAML', "Give"),
+        ({"wanted": ""}, 'the input "wanted" is not of type list', "Set"),
+        ({"wanted": "[a"}, 'the input "wanted" is not valid YAML: did not find expected', "Set"),
+        ({"wanted": "[" * 100 + "]" * 100}, 'the input "wanted" is not valid YAML: nested more than 64', "Set"),
+        ({"wanted": "[\0]"}, 'the input "wanted" is not valid YAML', "Set"),
         ({"wanted": "[]", "sizes": "[1]"}, 'the input "sizes" is not of type mapping', "Set --input 'sizes={a: 1}'."),
     ],
 )

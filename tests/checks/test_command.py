@@ -186,7 +186,7 @@ def test_working_folder_in_the_workspace(command: MakeContext) -> None:
 def test_working_folder_that_is_not_there(command: MakeContext) -> None:
     for cwd in ("later", "a.txt"):
         result = _run(command({"a.txt": ""}, argv=["pwd"], cwd=cwd))
-        assert (result["status"], result["reason"]) == ("could not run", f"folder not found: {cwd}")
+        assert (result["status"], result["reason"]) == ("could not run", f"folder {cwd} does not exist")
 
 
 @pytest.mark.parametrize("cwd", ["..", "/tmp", "a/../..", "~", ".git", "sub/.git/hooks", "away", ""])

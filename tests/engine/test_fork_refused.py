@@ -123,7 +123,7 @@ def test_journal_that_is_gone_or_of_another_version(parent: Parent, monkeypatch:
         forked(team, "build")
     monkeypatch.undo()
     (original.folder / "journal.sqlite").write_bytes(b"")
-    with pytest.raises(StorageError, match="is gone"):
+    with pytest.raises(StorageError, match="is missing"):
         forked(team, "build")
     sqlite3.connect(original.folder / "journal.sqlite").execute("CREATE TABLE other (x)").connection.close()
     with pytest.raises(StorageError, match="cannot be used") as caught:

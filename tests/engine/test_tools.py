@@ -204,7 +204,7 @@ def test_turn_that_only_talks_is_continued_on_the_same_thread(tmp_path: Path) ->
     assert [turn["continues"] for turn in turns] == [None, 1, 2]
     assert len({turn["thread_id"] for turn in turns}) == 1
     assert planned(team) == ["T1"]
-    assert "neither the end of your task" in (team.runs / "latest/one/turn_002/prompt.txt").read_text()
+    assert "neither finished your task" in (team.runs / "latest/one/turn_002/prompt.txt").read_text()
     assert json.loads((team.runs / "latest/run.json").read_text())["totals"]["repairs"] == 0
 
 

@@ -76,7 +76,7 @@ def test_failing_tests_are_passed_to_developer_who_fixes_them(rounds: Generation
 def test_what_is_not_reached_is_planned_and_appended(rounds: Generation) -> None:
     replan = rounds.prompt("test_planner", 3)
     assert "sign.py: lines 4; branches 2->4" in replan
-    assert "it is 66.67 %" in replan
+    assert "from 66.67 % to" in replan
     assert BELOW in replan
     assert SIGN in replan
     append = rounds.prompt("test_developer", 5)
@@ -91,7 +91,7 @@ def test_missing_tests_and_assertions_prevent_success(rounds: Generation) -> Non
     assert rounds.results[0]["rounds"][4]["coverage"] == 100.0
     prompt = rounds.prompt("test_developer", 6)
     assert "MODE: fix" in prompt
-    assert "These items have no test yet; write one for each: P3" in prompt
+    assert "These items have no tests yet; write one for each: P3" in prompt
     assert "make each assert what the plan expects: test_p2_above" in prompt
     assert f"{IMPORT}{BELOW}\n\n{IDLE}" in prompt
 

@@ -111,7 +111,7 @@ def test_empty_folder_is_reported(tmp_path: Path) -> None:
 def test_target_that_is_not_there_is_wrong_usage(tmp_path: Path) -> None:
     report = Generation(tmp_path, {}).run("gone.py")
     assert report.exit_code == 2
-    assert "there is no gone.py" in report.reason
+    assert "not found: gone.py" in report.reason
 
 
 def test_binary_file_is_reported_as_not_python(tmp_path: Path) -> None:

@@ -97,9 +97,9 @@ def test_surviving_mutants_are_passed_to_next_plan(tmp_path: Path) -> None:
     assert given.run("sign.py", mutation=True).exit_code == 0
     replan = given.prompt("test_planner", 2)
     assert "sign.py: lines 4; branches 2->4" in replan
-    assert "or for a change below that none notices" in replan
+    assert "or for a mutant below that no test detects" in replan
     assert f"line 2:\n{TO_ZERO}" in replan
-    assert "NOT NOTICED" not in given.prompt("test_planner", 1)
+    assert "SURVIVING MUTANTS" not in given.prompt("test_planner", 1)
     first, second = (each["mutation_score"] for each in given.results[0]["rounds"])
     assert (0 < first < 100, second) == (True, None)  # the last was enough
     assert given.metrics()["mutation_score_percent"] == 100.0

@@ -86,7 +86,7 @@ def test_confirm_option_solves_nothing_without_confirmation(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("concurrency", [0, -1, True, "4"])
 def test_concurrency_of_nothing_is_refused(concurrency: Any) -> None:
-    with pytest.raises(UsageError, match="concurrency must be a number from 1 on"):
+    with pytest.raises(UsageError, match="concurrency must be at least 1"):
         create_plan_solver(concurrency=concurrency)
 
 

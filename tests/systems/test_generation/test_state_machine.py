@@ -113,7 +113,7 @@ def test_figures_decide_the_mode_and_what_follows(figures: dict[str, Any], mode:
         ({"coverage": 60.0}, {"coverage": None}, "reaches None %, the best so far 60.0 %"),
         ({"coverage": 60.0, "passed": 3}, {"coverage": 60.0}, "2 tests pass, of the best so far 3"),
         ({"passed": 3}, {}, ""),
-        ({"coverage": 90.0, "score": 80.0}, {"coverage": 90.0, "score": 75.0}, "notices 75.0 % of the mutants, the"),
+        ({"coverage": 90.0, "score": 80.0}, {"coverage": 90.0, "score": 75.0}, "kills 75.0 % of the mutants, the"),
         ({"coverage": 90.0, "score": 80.0}, {"coverage": 95.0, "score": 75.0}, ""),
         ({"coverage": 90.0, "score": 80.0}, {"coverage": 90.0, "score": None}, ""),
         ({"coverage": 90.0, "score": 80.0}, {"coverage": 90.0, "score": 80.0}, ""),
