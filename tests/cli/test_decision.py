@@ -75,7 +75,7 @@ def test_with_nobody_there_a_run_parks_and_says_what_answers_it(team: TeamFolder
 
 def test_approve_then_resume_continues_a_parked_run(team: TeamFolder) -> None:
     run_alone(team)
-    approved = console("approve", "latest", "--comment", "good", "--junit", "junit.xml", folder=team.folder)
+    approved = console("approve", "--comment", "good", "--junit", "junit.xml", folder=team.folder)
     assert approved.returncode == 0
     first, second, third = approved.stderr.splitlines()
     assert first.endswith(": ok.1 is approved.")
@@ -84,7 +84,7 @@ def test_approve_then_resume_continues_a_parked_run(team: TeamFolder) -> None:
     again = console("reject", "latest", "--comment", "no", folder=team.folder)
     assert again.returncode == 2
     assert "ok.1 was approved by" in again.stderr
-    assert console("resume", "latest", folder=team.folder).returncode == 0
+    assert console("resume", folder=team.folder).returncode == 0
     assert outcome(team) == ("shipped", 0)
 
 
@@ -147,7 +147,7 @@ def test_cancel_stops_a_run_that_works_and_it_can_be_resumed(tmp_path: Path) -> 
     team.plays["one"] = [{"fault": {"stall_seconds": 300}}]
     team.write_plays()
     with running(team, "--flow", "own", until=("turn_started", "one")) as process:
-        stopped = console("cancel", "latest", folder=team.folder)
+        stopped = console("cancel", folder=team.folder)
         assert stopped.returncode == 0
         assert stopped.stderr.endswith(": Cancelled: the run was stopped\n")
         assert process.wait(30) == 130

@@ -67,6 +67,16 @@ def test_list_tells_inputs_ends_and_what_cannot_be_read(project: Path) -> None:
     assert 'stpes: unknown key; did you mean "steps"?' in rows["wrong"]
 
 
+def test_list_leaves_out_internal_flows_unless_all(project: Path) -> None:
+    (project / "team" / "flows" / "part.yaml").write_text(f"internal: true{FLOW}")
+    listed = console("flows", "list", "--roles", "team", folder=project).stdout
+    assert re.findall(r"^(part|once|testgen-rounds|testgen)\b(?!-)", listed, re.MULTILINE) == ["once", "testgen"]
+    everything = json.loads(console("flows", "list", "--all", "--json", "--roles", "team", folder=project).stdout)
+    internal = {flow["name"] for flow in everything if flow["internal"]}
+    assert {"part", "testgen-rounds"} <= internal
+    assert internal.isdisjoint({"once", "testgen", "cycles"})
+
+
 def test_show_is_the_file_or_what_was_read(project: Path) -> None:
     done = console("flows", "show", "once", "--roles", "team", folder=project)
     assert done.stdout.endswith(FLOW.strip() + "\n")
@@ -204,6 +214,8 @@ def test_validate_looks_at_all_flows_and_names_what_is_wrong(project: Path) -> N
     assert done.returncode == 2
     assert "ok: once" in done.stdout
     assert "ok: cycles" in done.stdout
+    assert "ok: testgen-rounds" not in done.stdout
+    assert "never asks" not in done.stderr
     assert "wrong.yaml" in done.stderr
     assert "thinker" in done.stderr
 

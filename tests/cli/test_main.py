@@ -9,9 +9,11 @@ import sys
 import sysconfig
 from pathlib import Path
 
+import click
 import pytest
 
 import codex_multi_role
+from codex_multi_role.cli.main import group
 from codex_multi_role.cli.options import RUN_SECTIONS
 from tests.support.console import console, console_process, environment, on_terminal
 from tests.support.teams import TeamFolder, say
@@ -56,6 +58,14 @@ def test_first_argument_can_be_the_goal(arguments: list[str], tmp_path: Path) ->
 def test_goal_on_the_command_line_wins_over_the_file(tmp_path: Path) -> None:
     (tmp_path / "codex-multi-role.yaml").write_text("goal: another\n")
     assert "TEAM:\nmake it\n" in console("make it", "--dry-run", folder=tmp_path).stdout
+
+
+def test_run_is_the_latest_unless_named() -> None:
+    context = click.Context(group)
+    commands = [group.get_command(context, name) for name in group.list_commands(context)]
+    runs = {each.name: run for each in commands if each for run in each.params if run.name == "run"}
+    assert {"resume", "fork", "restart", "approve", "reject", "cancel", "show", "watch", "report"} == set(runs)
+    assert [name for name, run in runs.items() if run.required] == []
 
 
 def test_help_groups_commands_and_options(tmp_path: Path) -> None:
@@ -159,7 +169,7 @@ def test_machines_read_the_events_people_read_the_rest(team: TeamFolder) -> None
     assert (done.returncode, done.stderr) == (0, "")
     recorded = (team.runs / "first" / "events.jsonl").read_text().splitlines()
     assert [json.loads(line) for line in done.stdout.splitlines()] == [json.loads(line) for line in recorded]
-    shown = console("show", "latest", folder=team.folder).stdout
+    shown = console("show", folder=team.folder).stdout
     assert "status     succeeded: Done" in shown
     assert "tests 001  failed" in shown
     assert "tests 002  passed" in shown

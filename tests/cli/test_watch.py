@@ -80,7 +80,7 @@ def test_watching_ends_when_nobody_reads_it(tmp_path: Path) -> None:
 def test_real_run_is_watched_to_its_end(tmp_path: Path) -> None:
     team = TeamFolder(tmp_path, {"one": {"behaviors": {"can_finish": True}}}, {"one": [say(status="DONE")]})
     report = team.run()
-    done = console("watch", "latest", "--runs-dir", str(report.folder.parent), folder=tmp_path)
+    done = console("watch", "--runs-dir", str(report.folder.parent), folder=tmp_path)
     assert (done.returncode, done.stdout) == (0, "")
     assert "one: turn 1 completed" in done.stderr
     assert "exit     0: goal reached" in done.stderr
