@@ -64,9 +64,9 @@ _MEANINGS = {
     ExitCode.GOAL_REACHED: "goal reached",
     ExitCode.GOAL_NOT_REACHED: "ended without reaching the goal",
     ExitCode.WRONG_USAGE: "wrong usage or configuration",
-    ExitCode.FAILED: "a role or Codex failed for good",
+    ExitCode.FAILED: "a role or Codex failed",
     ExitCode.WAITING: "parked, waiting for a person",
-    ExitCode.BUDGET_USED_UP: "parked, a budget or a quota is used up",
+    ExitCode.BUDGET_USED_UP: "parked, a limit or quota is used up",
     ExitCode.INTERRUPTED: "interrupted",
 }
 
@@ -279,6 +279,6 @@ def ending_for(error: BaseException) -> Ending:
         outcome="internal_error",
         reason=f"{type(error).__name__}: {error}",
         exit_code=CodexMultiRoleError.exit_code,
-        hint="This is a fault of codex-multi-role; traceback.txt in the run folder says where.",
+        hint="This is a bug in codex-multi-role; see traceback.txt in the run folder.",
         details="".join(traceback.format_exception(error)),
     )

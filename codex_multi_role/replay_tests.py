@@ -55,7 +55,7 @@ def find_recordings(folder: Path) -> list[Path]:
     """The recordings in ``folder``, by name. Raises `UsageError` if the folder has none."""
     found = sorted(folder.glob(f"*{ENDING}"))
     if not found:
-        raise UsageError(f"there is no recording (*{ENDING}) in {folder}", "`run --record FILE` writes one.")
+        raise UsageError(f"no recordings (*{ENDING}) in {folder}", "`run --record FILE` writes one.")
     return found
 
 
@@ -132,7 +132,7 @@ def _remove_left_over(place: Path) -> None:
 def _copy_of_workspace(recording: Path, target: Path) -> Path:
     """Copy the recording's workspace to ``target``. Raises `UsageError` if that exists, and `StorageError`."""
     if target.exists():
-        raise UsageError(f"{target} is there already", "Name another folder with --keep.")
+        raise UsageError(f"{target} already exists", "Name another folder with --keep.")
     for name in (recording.stem, COMMON_WORKSPACE):
         if (source := recording.parent / name).is_dir():
             with _copying(target):

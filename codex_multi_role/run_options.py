@@ -71,15 +71,15 @@ class RunOptions:
             raise UsageError(f"repair attempts must be from 0 to {MOST_REPAIRS}, not {self.repair_attempts}")
         if self.replay and (self.record or self.playbook):
             other = "record" if self.record else "playbook"
-            raise UsageError(f"replay and {other} exclude each other", "A replay asks no model: it has its recording.")
+            raise UsageError(f"replay and {other} exclude each other", "A replay takes its answers from the recording.")
         if self.replay_match not in REPLAY_MATCHES:
-            raise UsageError(f"a replay's match is {' or '.join(REPLAY_MATCHES)}, not {self.replay_match}")
+            raise UsageError(f"the match of a replay must be {' or '.join(REPLAY_MATCHES)}, not {self.replay_match}")
         if self.max_processes is not None and self.max_processes < 1:
             raise UsageError(f"processes at once must be at least 1, not {self.max_processes}")
         if self.database_url and urlsplit(self.database_url).password:
             raise UsageError(
-                "the database URL holds a password, which would be in run.json and in the list of processes",
-                "Leave it out of the URL and put it into PGPASSWORD or ~/.pgpass.",
+                "the database URL contains a password; it would be visible in run.json and the process list",
+                "Remove it from the URL and set PGPASSWORD, or use ~/.pgpass.",
             )
         if not 0 < self.test_seconds < math.inf:
             raise UsageError(f"the seconds for tests must be more than 0, not {self.test_seconds:g}")
@@ -102,7 +102,7 @@ class RunOptions:
         """These options with some changed, by name. Raises `UsageError` for an unknown name."""
         unknown = set(changes) - {each.name for each in fields(self)}
         if unknown:
-            raise UsageError(f"a run has no option called {', '.join(sorted(unknown))}")
+            raise UsageError(f"unknown option of a run: {', '.join(sorted(unknown))}")
         return replace(self, **changes)  # type: ignore[arg-type]  # checked by name
 
 

@@ -228,14 +228,14 @@ def test_unwritable_codex_home_is_reported_by_run_and_doctor(tmp_path: Path, dis
     def told_by_run(words: str) -> None:
         done = on_disk(disk, *program, *run_it, "--runs-dir", str(team.runs), CODEX_HOME=home_there)
         assert (done.returncode, message_of(done).endswith(f"/codex_home cannot be written: {words}")) == (2, True)
-        assert "name another with CODEX_HOME" in done.stderr
+        assert "name another one with CODEX_HOME" in done.stderr
         assert not team.runs.exists()
 
     def told_by_doctor(words: str) -> None:
         done = on_disk(disk, *program, "doctor", "--json", CODEX_HOME=home_there)
         (login,) = [each for each in json.loads(done.stdout) if each["name"] == "login"]
         assert (done.returncode, login["ok"], login["detail"].endswith(words)) == (2, False, True)
-        assert "name another with CODEX_HOME" in login["advice"]
+        assert "name another one with CODEX_HOME" in login["advice"]
 
     disk.fill()
     told_by_run(FULL)

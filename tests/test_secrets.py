@@ -105,7 +105,7 @@ def test_goal_that_holds_a_secret_is_masked_wherever_it_is_shown(tmp_path: Path)
 def test_setting_with_secret_is_refused_before_writing(tmp_path: Path) -> None:
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
     with pytest.raises(
-        UsageError, match=r"-c model_providers\.x\.http_headers: holds what looks like a secret"
+        UsageError, match=r"-c model_providers\.x\.http_headers: contains what looks like a secret"
     ) as caught:
         team.run(config=(f'model_providers.x.http_headers={{Authorization="Bearer {TOKEN}"}}',))
     assert "env_http_headers" in caught.value.hint
@@ -127,7 +127,9 @@ def test_setting_with_secret_is_refused_before_writing(tmp_path: Path) -> None:
 )
 def test_secret_of_an_mcp_server_is_refused(tmp_path: Path, server: Record) -> None:
     team = TeamFolder(tmp_path, {"one": {"mcp_servers": {"docs": server}}}, {"one": [say()]})
-    with pytest.raises(DefinitionError, match=r"role one: mcp_servers\.docs: holds what looks like a secret") as caught:
+    with pytest.raises(
+        DefinitionError, match=r"role one: mcp_servers\.docs: contains what looks like a secret"
+    ) as caught:
         team.run()
     assert "env_vars" in caught.value.hint
     assert not team.runs.exists()

@@ -29,9 +29,7 @@ def run(options: RunOptions, on_event: OnEvent | None = None, ask_person: AskPer
     definitions = load_definitions(options)
     if options.record is not None:
         if options.record.exists():
-            raise UsageError(
-                f"the recording {options.record} is there already", "Name another file, or delete it first."
-            )
+            raise UsageError(f"the recording {options.record} already exists", "Name another file, or delete it first.")
         make_folder(options.record.parent)
     folder = RunFolder.create(options.runs_dir, options.run_id)
     try:

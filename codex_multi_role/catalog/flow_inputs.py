@@ -108,11 +108,11 @@ class GoalSpec(Definition):
         goal = given if given.strip() else self.default
         length = len(goal.strip())
         if not length:
-            raise UsageError("there is no goal", 'State the goal: --goal "…", or --goal-file FILE for a longer text.')
+            raise UsageError("there is no goal", 'Set it with --goal "…" or --goal-file FILE.')
         if length < self.min_length or (self.max_length is not None and length > self.max_length):
             raise UsageError(
-                f"flow {flow}: the goal has {length} characters, {self.wanted} are wanted",
-                "Give another with --goal.",
+                f"flow {flow}: the goal has {length} characters, but {self.wanted} are required",
+                "Set another goal with --goal.",
             )
         return goal
 
@@ -132,7 +132,7 @@ def resolve_inputs(flow: str, specs: Mapping[str, InputSpec], given: Mapping[str
 def _resolve(flow: str, name: str, spec: InputSpec, given: Mapping[str, object]) -> object:
     if name not in given:
         if spec.required:
-            hint = _example(name, spec.type) or f"Give --input {name}=<{spec.type}>."
+            hint = _example(name, spec.type) or f"Set --input {name}=<{spec.type}>."
             raise UsageError(f'flow {flow}: the input "{name}" is missing', hint)
         return spec.default
     try:
@@ -156,7 +156,7 @@ def _read(kind: InputType, value: object) -> object:
 
 
 def _example(name: str, kind: InputType) -> str:
-    return f"Give --input '{name}={_YAML_EXAMPLES[kind]}'." if kind in _YAML_EXAMPLES else ""
+    return f"Set --input '{name}={_YAML_EXAMPLES[kind]}'." if kind in _YAML_EXAMPLES else ""
 
 
 def _convert(kind: InputType, value: object, *, strict: bool = False) -> object:

@@ -50,6 +50,10 @@ class FlowEntry:
     def description(self) -> str:
         return self.flow.description if self.flow is not None else ""
 
+    @property
+    def is_internal(self) -> bool:
+        return self.flow is not None and self.flow.internal
+
 
 def load_flow(name: str, roles_dir: Path | None, catalog: RoleSpecCatalog) -> FlowSpec:
     """The flow with that name; checks and raises like ``load_flows``."""

@@ -53,6 +53,7 @@ class FlowFile(Definition):
 
     name: str | None = Field(default=None, description="The flow's name, which is that of its file.")
     description: str = Field(default="", description="One line for `flows list`.")
+    internal: bool = Field(default=False, description="Whether only other flows call it; lists of flows leave it out.")
     goal: GoalSpec = Field(default=GoalSpec(), description="Which goals it accepts.")
     inputs: dict[VariableName, InputSpec] = Field(
         default_factory=dict, description="Inputs by name: a default value, or a mapping of the keys below."

@@ -69,7 +69,7 @@ def check_template(text: object, where: str, names: Names | None = None) -> None
 def check_expression(expression: str, where: str, names: Names | None = None) -> None:
     """Like ``check_template``, for a ``when``: an expression without braces."""
     if expression.strip().startswith("{{"):
-        raise DefinitionError(f"{where}: a condition stands without {{{{ }}}}", "Write the bare expression.")
+        raise DefinitionError(f"{where}: a condition must not contain {{{{ }}}}", "Write the bare expression.")
     with _problems_at(where):
         _expression(expression)
         _check_names(f"{{{{ {expression} }}}}", where, names)

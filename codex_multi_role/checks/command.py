@@ -39,10 +39,10 @@ class CommandOptions(CheckOptions):
     outside it.
     """
 
-    argv: list[str] = Field(min_length=1, description="a list of texts, the program first: [git, status]")
+    argv: list[str] = Field(min_length=1, description="a list of strings, the program first: [git, status]")
     cwd: str = Field(default=".", description="a folder of the workspace, relative to it")
     timeout_seconds: float | None = Field(default=None, gt=0, allow_inf_nan=False, description="a number of seconds")
-    environment: dict[VariableName, VariableValue] = Field(default={}, description="names and texts: {LANG: C}")
+    environment: dict[VariableName, VariableValue] = Field(default={}, description="names and values: {LANG: C}")
     sandbox: bool = Field(default=True, description="true, or false to run outside Codex's sandbox")
     json_: Literal[True, False, "auto"] = Field(default="auto", alias="json", description="true, false or auto")
     expect: list[int] = Field(default=[0], min_length=1, description="a list of exit codes: [0, 1]")
@@ -51,7 +51,7 @@ class CommandOptions(CheckOptions):
     @classmethod
     def _refuse_a_command_line(cls, argv: object) -> object:
         if isinstance(argv, str):
-            raise ValueError("give a list of texts, not one text: no shell reads it")
+            raise ValueError("must be a list of strings, not one string: there is no shell")
         return argv
 
 
@@ -98,7 +98,7 @@ def run_argv(context: CheckContext) -> ProgramResult:
 def judge(ran: CommandResult, options: CommandOptions, problem: str) -> tuple[Status, str]:
     """The status and its reason (``""`` if ``ok``); ``problem`` is what is wrong with the JSON."""
     if ran.timed_out:
-        return "timed out", f"no end after {ran.seconds:.1f} s"
+        return "timed out", f"no result after {ran.seconds:.1f} s"
     if ran.returncode not in options.expect:
         return "failed", f"exit code {ran.returncode}"
     if problem and options.json_ is True:
@@ -125,12 +125,12 @@ def _environment(context: CheckContext, options: CommandOptions) -> dict[str, st
 def _missing(folder: Path, options: CommandOptions, environment: Mapping[str, str]) -> str:
     """What is missing to run it, or ``""``. A sandbox does not clearly tell a missing program from a failing one."""
     if not folder.is_dir():
-        return f"there is no folder {options.cwd}"
+        return f"folder {options.cwd} does not exist"
     program = options.argv[0]
     places = environment.get("PATH", os.defpath).split(os.pathsep)
     search = os.pathsep.join(str(folder / place) for place in places)
     found = shutil.which(str(folder / program) if "/" in program else program, path=search)
-    return "" if found else f"there is no program {program}"
+    return "" if found else f"program not found: {program}"
 
 
 def _run(

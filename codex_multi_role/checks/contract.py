@@ -39,11 +39,11 @@ class RunFacts:
 
 
 def _no_run() -> RunFacts:
-    raise UsageError("this check belongs to a run")
+    raise UsageError("this check can only run within a run")
 
 
 def _no_settings() -> Any:  # noqa: ANN401 - any settings model
-    raise UsageError("this check has no settings here")
+    raise UsageError("this check has no settings file")
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def in_copy(context: CheckContext, key: str) -> CheckContext:
     if not key:
         return context
     if context.worktrees is None:
-        raise UsageError(f"there is no copy {key!r} of the workspace")
+        raise UsageError(f"no copy {key!r} of the workspace")
     return replace(context, workspace=context.worktrees.open(key).workspace)
 
 
@@ -162,4 +162,4 @@ class TimeLeft:
         if self._context.stopping.is_set():
             raise RunInterrupted
         if time.monotonic() > self._until:
-            raise CheckFailed(f"check {self._check}: it took longer than {self._context.deadline_seconds:g} s")
+            raise CheckFailed(f"check {self._check}: took longer than {self._context.deadline_seconds:g} s")

@@ -27,10 +27,10 @@ class CoverageOptions(CheckOptions):
     """
 
     target: str = Field(min_length=1, description="a Python file or a folder of the workspace")
-    tests: Paths = Field(default=["tests"], description="a Python file or a folder of the workspace, or a list of such")
-    per_test: bool = Field(default=False, description="true to tell what each test reaches")
+    tests: Paths = Field(default=["tests"], description="a Python file or folder of the workspace, or a list of them")
+    per_test: bool = Field(default=False, description="true to record what each test covers")
     timeout_seconds: float | None = Field(default=None, gt=0, allow_inf_nan=False, description="a number of seconds")
-    copy_: str = Field(default="", alias="copy", description="the copy of a result of a step with isolate")
+    copy_: str = Field(default="", alias="copy", description="the copy from a result of a step with isolate")
 
 
 def _longest(options: Mapping[str, object], deadline_seconds: float) -> float:

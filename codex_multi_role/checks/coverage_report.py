@@ -76,7 +76,7 @@ def parse_reached(report: bytes) -> dict[str, Reached]:
     try:
         return {str(test): _reached(files) for test, files in json.loads(report).items()}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise ValueError(f"what each test reached cannot be read: {error!r}") from error
+        raise ValueError(f"the coverage of each test cannot be read: {error!r}") from error
 
 
 def _reached(files: dict[str, Any]) -> Reached:

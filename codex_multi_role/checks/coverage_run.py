@@ -35,7 +35,7 @@ LEAST_SECONDS = 1.0
 MAX_TESTS = 400
 """Maximum number of tests for which `reached` is reported."""
 WHOLE_PERCENT = 100.0
-NOT_COUNTED = "the tests start another Python process, whose lines are not counted: call the code directly"
+NOT_COUNTED = "the tests start another Python process, whose lines do not count: call the code directly"
 SETTINGS = "[run]\nbranch = True\nrelative_files = True\ndata_file = {data}\nsource = {source}\n"
 
 
@@ -81,19 +81,19 @@ def junit_name(node: str) -> str:
 
 def _loss_message(ran: CommandResult) -> str:
     if ran.timed_out:
-        return f"no end after {ran.seconds:.0f} s; the tests were run again without it"
+        return f"no result after {ran.seconds:.0f} s; the tests were rerun without it"
     output = f": {ran.output.strip().splitlines()[-1][:300]}" if ran.output.strip() else ""
-    return f"it ended the whole test process (exit code {ran.returncode}){output}; the tests were run again without it"
+    return f"it ended the whole test process (exit code {ran.returncode}){output}; the tests were rerun without it"
 
 
 def _verdict(ran: CommandResult, counts: TestCounts | None, broken: str) -> tuple[Status, str]:
     code = ran.returncode
     if ran.timed_out:
-        return "timed out", f"no end after {ran.seconds:.0f} s"
+        return "timed out", f"no result after {ran.seconds:.0f} s"
     if code == NO_TESTS_COLLECTED and not (counts and counts.failed):
         return "no tests", "pytest found no test"
     if code == INTERRUPTED and counts and counts.failed and not counts.errors:
-        return "failed", "too many tests did not end; the rest was not run"
+        return "failed", "too many tests did not finish; the rest were not run"
     if code not in (0, TESTS_FAILED, NO_TESTS_COLLECTED):
         return "crashed", f"pytest ended with exit code {code}"
     if counts is None:
@@ -196,7 +196,7 @@ class CoverageRun:
         program = str(PLUGINS / "codex_multi_role_reached.py")
         self._run([program, str(self._settings), self._included, str(report), str(MAX_TESTS)], REPORT_SECONDS)
         try:
-            return replace(outcome, reached=parse_reached(read_report(report, "report of what each test reached")))
+            return replace(outcome, reached=parse_reached(read_report(report, "report of the coverage of each test")))
         except ValueError as error:
             return replace(outcome, status="crashed", reason=str(error))
 

@@ -78,7 +78,7 @@ class _PlainLoader(yaml.CSafeLoader):
 
     def construct_scalar(self, node: yaml.ScalarNode | yaml.MappingNode) -> Any:  # noqa: ANN401 - as PyYAML declares it
         if node.tag != f"{_TAG}str" and len(node.value) > _LONGEST_NUMBER:
-            raise _problem("a number that is too long", node)
+            raise _problem("a number with too many digits", node)
         return super().construct_scalar(node)
 
 
@@ -90,7 +90,7 @@ def _check_events(text: str) -> None:
         if levels > MAX_LEVELS:
             raise _problem(_TOO_DEEP, event)
         if isinstance(event, yaml.AliasEvent) or getattr(event, "tag", None):
-            raise _problem("aliases (*) and tags (!) are not taken", event)
+            raise _problem("aliases (*) and tags (!) are not supported", event)
 
 
 def _problem(text: str, place: yaml.Event | yaml.Node) -> ConstructorError:

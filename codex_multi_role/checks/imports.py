@@ -70,7 +70,7 @@ def import_problem(
                 return f"the tests import {name} from {file}, not from the copy under test"
     imported = {Path(file) for file in loaded.values() if Path(file).is_relative_to(copy / target)}
     if missed := sorted(file for file in unseen if copy / file in imported):
-        return f"coverage.py saw nothing of {missed[0]}, although the tests import it"
+        return f"coverage.py measured nothing of {missed[0]}, although the tests import it"
     if imported:
         return ""
     for name in _names(copy, target, known):

@@ -83,8 +83,8 @@ def find_interpreter(root: Path, environment: Mapping[str, str], setting: Path |
     if setting is not None:
         program = setting / "bin" / "python" if setting.is_dir() else setting
         if not program.is_file():
-            hint = "Name a Python, or the folder of a virtual environment."
-            raise UsageError(f"--python: {setting.absolute()} is not a Python", hint)
+            hint = "Name a Python executable, or the folder of a virtual environment."
+            raise UsageError(f"--python: {setting.absolute()} is not a Python executable", hint)
         return Interpreter(program.absolute(), "--python")
     for source, folder in _environments(root, environment):
         if has_python(folder):
@@ -125,7 +125,7 @@ def inspect(
             message = (
                 str(error) if isinstance(error, UsageError) else (ran.errors.strip().splitlines() or ["no answer"])[-1]
             )
-            hint = f"Make the environment again, or name another Python with --python: {found.path}"
+            hint = f"Recreate the environment, or name another Python with --python: {found.path}"
             return replace(found, problem=f"{_label(found)} cannot be started: {message[:300]}", hint=hint)
     return _judged(found, facts, root)
 

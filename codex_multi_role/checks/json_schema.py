@@ -28,15 +28,15 @@ class SchemaOptions(CheckOptions):
     ``schema`` is a JSON Schema or the name of such a file; draft 2020-12 unless its ``$schema`` names another.
     """
 
-    value: JsonValue = Field(default=None, description="what to judge, usually a template")
+    value: JsonValue = Field(default=None, description="the value to validate, usually a template")
     file: str | None = Field(default=None, description="a JSON or YAML file of the workspace, relative to it")
-    schema_: JsonValue = Field(alias="schema", description="a JSON Schema, or a file of the workspace that holds one")
+    schema_: JsonValue = Field(alias="schema", description="a JSON Schema, or a file of the workspace with one")
 
     @field_validator("schema_")
     @classmethod
     def _check_schema(cls, schema: JsonValue) -> JsonValue:
         if not isinstance(schema, dict | str):
-            raise ValueError("give a mapping, or the name of a file")
+            raise ValueError("must be a mapping or the name of a file")
         return schema
 
     @model_validator(mode="after")
@@ -118,7 +118,7 @@ def schema_problems(value: Any, schema: dict[str, Any]) -> list[str]:  # noqa: A
     named = {"$schema": str(schema.get("$schema", _DRAFT))}
     draft = validator_for(named, default=None)  # type: ignore[arg-type]  # the annotations omit None
     if draft is None:
-        raise ValueError(f"there is no JSON Schema draft {schema['$schema']!r}")
+        raise ValueError(f"unknown JSON Schema draft {schema['$schema']!r}")
     try:
         draft.check_schema(schema)
         # An empty registry, because the default one fetches a remote $ref from the network.

@@ -56,7 +56,7 @@ def read_report(path: Path, kind: str = "JUnit report") -> bytes:
         # Do not follow links, and do not wait for a pipe's writer: the tests could have put anything there.
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
-        raise ValueError(f"pytest left no {kind}") from None
+        raise ValueError(f"pytest wrote no {kind}") from None
     with os.fdopen(descriptor, "rb") as file:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_REPORT_BYTES:

@@ -21,7 +21,7 @@ class MergeItemsOptions(CheckOptions):
 
     known: list[dict[str, JsonValue]] = Field(description="the list so far, of mappings")
     new: list[JsonValue] = Field(description="the items to add")
-    key: Name = Field(default="id", description="the field by which items are told apart")
+    key: Name = Field(default="id", description="the field that identifies an item")
     fields: list[Name] = Field(default=[], description="a list of names")
 
 

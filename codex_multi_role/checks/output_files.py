@@ -42,7 +42,7 @@ def scratch_folder(workspace: Workspace) -> Iterator[Path]:
     try:
         scratch = tempfile.TemporaryDirectory(prefix="check-", dir=parent, ignore_cleanup_errors=True)
     except OSError as error:
-        raise StorageError(f"a temporary folder cannot be made: {error.strerror}") from error
+        raise StorageError(f"a temporary folder cannot be created: {error.strerror}") from error
     with scratch as folder:
         yield Path(folder).resolve()
 

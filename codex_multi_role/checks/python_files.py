@@ -69,12 +69,12 @@ def find_python_files(context: CheckContext) -> PythonFilesResult:
     if target.is_file() and target.suffix not in PYTHON:
         raise UsageError(f"check python_files: target: {ONLY_PYTHON}: {options.target} is not a Python file")
     if not target.exists():
-        raise UsageError(f"check python_files: target: there is no {options.target}", "Name a file or a folder.")
+        raise UsageError(f"check python_files: target: not found: {options.target}", "Name a file or a folder.")
     files = [target] if target.is_file() else [path for path in _python(target) if _needs_tests(path, out)]
     if len(files) > MOST_FILES:
-        raise UsageError(f"check python_files: target: {len(files)} files", f"{MOST_FILES} at most at once.")
+        raise UsageError(f"check python_files: target: {len(files)} files", f"{MOST_FILES} at most per run.")
     taken = {_family(path.stem) for path in _python(root)}
-    reason = "" if files else f"{options.target} has no Python file that could be tested; {ONLY_PYTHON}"
+    reason = "" if files else f"{options.target} contains no Python file to test; {ONLY_PYTHON}"
     known = context.python.folders if context.python else ()
     listed = [_entry(path, root, out, taken, known) for path in files]
     result = PythonFilesResult(status=FOUND if files else NO_FILES, reason=reason, files=listed)

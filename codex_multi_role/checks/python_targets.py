@@ -49,7 +49,7 @@ def not_python(root: Path, relative: str) -> str:
     found = sorted(path.rglob(PYTHON)) if path.is_dir() else [path]
     files = [file for file in found if path == file or not any(map(is_left_out, _folders(file, path)))]
     if not files:
-        return f"{relative} has no Python file"
+        return f"{relative} contains no Python file"
     problems = (_problem(file, file.relative_to(root).as_posix()) for file in files)
     return next(filter(None, problems), "")
 

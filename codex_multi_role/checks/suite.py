@@ -119,7 +119,7 @@ def write_files(root: Path, files: Mapping[str, str]) -> None:
 
 def _outcome(ran: CommandResult, report: Path, problem: str) -> SuiteOutcome:
     if ran.timed_out:
-        return SuiteOutcome(ran, None, f"no end after {ran.seconds:.0f} s")
+        return SuiteOutcome(ran, None, f"no result after {ran.seconds:.0f} s")
     try:
         return SuiteOutcome(ran, parse_cases(read_report(report)), problem)
     except ValueError as error:

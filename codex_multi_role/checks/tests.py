@@ -66,7 +66,7 @@ def judge(ran: CommandResult, counts: TestCounts | None, broken: str) -> tuple[S
     """
     code = ran.returncode
     if ran.timed_out:
-        return "timed out", f"no end after {ran.seconds:.0f} s"
+        return "timed out", f"no result after {ran.seconds:.0f} s"
     if counts is None:
         return ("no tests", "") if code == NO_TESTS_COLLECTED else _could_not_run(_without_report(ran, broken))
     if counts.failed or counts.errors:

@@ -84,12 +84,12 @@ def _about(error: OSError) -> str:
 def _keep_traceback() -> str:
     if os.environ.get(DEBUG_VARIABLE):
         traceback.print_exc()
-        return "The traceback is above; please report it."
+        return "The traceback is above. Please report it."
     try:
         with tempfile.NamedTemporaryFile(
             "w", encoding="utf-8", errors="replace", prefix=f"{PROGRAM}-", suffix=".log", delete=False
         ) as file:
             traceback.print_exc(file=file)
     except OSError:
-        return f"{DEBUG_VARIABLE}=1 shows the traceback."
-    return f"The traceback is in {file.name}; {DEBUG_VARIABLE}=1 shows it here. Please report it."
+        return f"Set {DEBUG_VARIABLE}=1 to see the traceback."
+    return f"The traceback is in {file.name}. Please report it."

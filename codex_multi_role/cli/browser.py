@@ -14,25 +14,26 @@ from codex_multi_role.run_folder import RunFolder
 NEEDED = ("starlette", "uvicorn", "sse_starlette")
 
 
-@command(RUNS_DIR, QUIET, short_help="Write a run as one page for a browser: report.html.")
+@command(RUNS_DIR, QUIET, short_help="Write the report of a run, one HTML page.")
 @run_argument
 @click.option(
     "-o",
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write it to this file instead of the run's folder.",
+    metavar="FILE",
+    help="Write the report to FILE instead of the run's folder.",
 )
-@click.option("--open", "open_it", is_flag=True, help="Show it in the browser.")
+@click.option("--open", "open_it", is_flag=True, help="Open the report in the browser.")
 def report(run: str, output: Path | None, open_it: bool, runs_dir: Path, quiet: bool) -> None:
-    """Write all that happened in RUN (an id, a unique prefix of one, or `latest`) as one file: report.html.
+    """Write everything that happened in RUN (default: the latest run) to one file, report.html.
 
-    It is made at the end of every run; this makes it again, also for a run that was killed or still works. It needs
-    no network, and known secrets are masked in it.
+    Every run writes its report when it ends. This command writes it again, also for a run that was killed or is still
+    running. The page needs no network, and known secrets are masked.
 
     \b
     Examples:
-      codex-multi-role report latest --open
-      codex-multi-role report latest -o /tmp/for-a-friend.html
+      codex-multi-role report --open
+      codex-multi-role report -o /tmp/for-a-friend.html
     """
     from codex_multi_role.report import write_report  # here: `--help` should not load it
 
@@ -48,15 +49,15 @@ def open_page(path: Path) -> None:
     import webbrowser  # here: few commands need it
 
     if not webbrowser.open(path.resolve().as_uri()):
-        say("No browser could be started: open the file in one.")
+        say("No browser could be started. Open the file yourself.")
 
 
-@command(*SERVE, short_help="Show the runs in a browser; decide and start there.")
+@command(*SERVE, short_help="Serve live pages of the runs; decide and start runs there.")
 def serve(host: str, port: int, public_url: str | None, runs_dir: Path, roles: Path | None, token: str | None) -> None:
-    """Serve pages with all runs below --runs-dir, each of them live: approve, answer, stop, download, start another.
+    """Serve live pages of all runs in --runs-dir: approve, answer, stop, download, start another run.
 
-    Only this machine reaches them, unless --host or a proxy makes it otherwise; then a token is needed, which the
-    address has that is printed. Ends with Ctrl-C, SIGTERM or its terminal; runs that were started there continue.
+    By default only this machine can reach them. With --host or --public-url, visitors need a token, which is part of
+    the printed address. The server ends with Ctrl-C, SIGTERM or its terminal; runs started from its pages continue.
 
     \b
     Examples:
@@ -71,11 +72,11 @@ def serve(host: str, port: int, public_url: str | None, runs_dir: Path, roles: P
     except ModuleNotFoundError as error:
         if str(error.name).partition(".")[0] not in NEEDED:
             raise
-        raise UsageError("pages need the extra web: pip install 'codex-multi-role[web]'") from error
+        raise UsageError("`serve` needs the extra web: pip install 'codex-multi-role[web]'") from error
 
     access = Access.to(host, token, public_url)
 
     def on_ready(address: str) -> None:
-        say(f"The runs in {runs_dir} are shown at {address} (Ctrl-C ends this)")
+        say(f"Serving the runs in {runs_dir} at {address} (Ctrl-C to stop)")
 
     serve_pages(runs_dir, roles, access, port, on_ready)

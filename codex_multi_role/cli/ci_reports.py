@@ -28,7 +28,7 @@ def report_end(ctx: click.Context, report: RunReport, progress: Progress) -> Non
     try:
         _report(ctx, report, progress)
     except (CodexMultiRoleError, OSError, ValueError) as error:  # the run's files can no longer be read
-        say(f"warning: the run is over and the exit code stays {report.exit_code}, but it cannot be reported: {error}")
+        say(f"warning: the run has ended and the exit code stays {report.exit_code}, but the reports failed: {error}")
 
 
 def _report(ctx: click.Context, report: RunReport, progress: Progress) -> None:
@@ -67,11 +67,11 @@ def say_unreported(ctx: click.Context) -> None:
     """Warn about requested reports if the run does not end in this process."""
     for setting in REPORTS:
         if ctx.params.get(setting.key):
-            say(f"warning: --{setting.key} was not written: the run did not end here")
+            say(f"warning: --{setting.key} was not written because the run did not end in this process")
 
 
 def _write_reports(ctx: click.Context, run: EndedRun) -> None:
-    prefix = "the run is over and " if run.folder else ""
+    prefix = "the run has ended and " if run.folder else ""
     for option, write in _WRITERS.items():
         path = ctx.params.get(option)
         if path is not None:

@@ -17,11 +17,13 @@ VARIABLE = "_CODEX_MULTI_ROLE_COMPLETE"
 Offer = list["CompletionItem"]
 
 
-@click.command(short_help="Print what makes a shell complete commands, options, runs, flows and roles.")
+@click.command(short_help="Print the completion script of your shell.")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> None:
-    """Print the completion script for SHELL; it asks this program whenever you press Tab.
+    """Print the script that completes commands, options, runs, flows and roles in SHELL.
+
+    The script calls this program whenever you press Tab.
 
     \b
     Examples:
@@ -33,7 +35,7 @@ def completion(ctx: click.Context, shell: str) -> None:
 
     shell_class = get_completion_class(shell)
     if shell_class is None:  # a click release that no longer supports this shell
-        raise UsageError(f"there is no completion for {shell}")
+        raise UsageError(f"completion for {shell} is not supported")
     script = shell_class(ctx.find_root().command, {}, PROGRAM, VARIABLE)
     click.echo(script.source_template % script.source_vars())
 
@@ -45,13 +47,14 @@ def run_ids(ctx: click.Context, param: click.Parameter, incomplete: str) -> Offe
 
     found = list_runs(Path(ctx.params.get("runs_dir") or "runs"))
     goals = {folder.run_id: str(read_record(folder).get("goal", "")) for folder in reversed(found)}
-    return _offer({**({LATEST: "the newest"} if goals else {}), **goals}, incomplete)
+    return _offer({**({LATEST: "the newest run"} if goals else {}), **goals}, incomplete)
 
 
 def flow_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> Offer:
     from codex_multi_role.catalog import list_flows
 
-    return _offer({flow.name: flow.description for flow in list_flows(_roles_folder(ctx))}, incomplete)
+    flows = list_flows(_roles_folder(ctx))
+    return _offer({flow.name: flow.description for flow in flows if not flow.is_internal}, incomplete)
 
 
 def role_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> Offer:

@@ -24,72 +24,77 @@ from codex_multi_role.run_folder.states import IN_PROGRESS, OVER
 
 ANSWER_SECONDS = 5.0
 LOOK_SECONDS = 0.1
-QUESTION = click.option("--question", metavar="KEY", help="Which question, when several are open; `show` lists them.")
+QUESTION = click.option(
+    "--question", metavar="KEY", help="The question to answer, if several are open; `show` lists them."
+)
 RESUME = click.option("--resume", "and_resume", is_flag=True, help="Resume the run if it is not running.")
 TASK_SECONDS = 10.0
 """Maximum wait for the end of a task: as long as an interrupted turn gets to end."""
 
 
-@command(RUNS_DIR, *OF_THIS_PROCESS, short_help="Say yes to what a run asks.")
+@command(RUNS_DIR, *OF_THIS_PROCESS, short_help="Approve what a run asks.")
 @run_argument
-@click.option("--comment", metavar="TEXT", default="", help="What the roles may get to read with the answer.")
+@click.option("--comment", metavar="TEXT", default="", help="A comment that the roles may read with the answer.")
 @QUESTION
 @RESUME
 @click.pass_context
 @reported
 def approve(ctx: click.Context, /, run: str, comment: str, question: str | None, and_resume: bool, **_: Any) -> None:  # noqa: ANN401 - the settings above
-    """Approve the open question of RUN (an id, a unique prefix of one, or `latest`), from any terminal.
+    """Approve the open question of RUN (default: the latest run), from any terminal.
 
-    A running run continues by itself; a parked one continues with --resume, or `resume`.
+    A running run continues by itself. A parked run continues with --resume, or with `codex-multi-role resume`.
 
     \b
     Examples:
-      codex-multi-role approve latest --resume
+      codex-multi-role approve --resume
       codex-multi-role approve 20260131_101500 --question release.1 --comment "after lunch"
     """
     _decide(ctx, run, approved=True, comment=comment.strip(), question=question, and_resume=and_resume)
 
 
-@command(RUNS_DIR, *OF_THIS_PROCESS, short_help="Say no to what a run asks, and why.")
+@command(RUNS_DIR, *OF_THIS_PROCESS, short_help="Reject what a run asks, with a reason.")
 @run_argument
 @click.option(
     "--comment",
     metavar="TEXT",
     required=True,
     callback=not_empty,
-    help="Why not; the roles may get to read it.",
+    help="The reason; the roles may read it.",
 )
 @QUESTION
 @RESUME
 @click.pass_context
 @reported
 def reject(ctx: click.Context, /, run: str, comment: str, question: str | None, and_resume: bool, **_: Any) -> None:  # noqa: ANN401 - the settings above
-    """Reject the open question of RUN (an id, a unique prefix of one, or `latest`), from any terminal.
+    """Reject the open question of RUN (default: the latest run), from any terminal.
 
-    This does not end the run: its flow defines what follows. A parked run continues with --resume, or `resume`.
+    This does not end the run: the flow defines what follows. A parked run continues with --resume, or with
+    `codex-multi-role resume`.
 
     \b
     Examples:
-      codex-multi-role reject latest --comment "the tests are too slow" --resume
+      codex-multi-role reject --comment "the tests are too slow" --resume
     """
     _decide(ctx, run, approved=False, comment=comment.strip(), question=question, and_resume=and_resume)
 
 
-@command(RUNS_DIR, JSON, QUIET, short_help="Stop a run that works somewhere else, as Ctrl-C does there.")
+@command(RUNS_DIR, JSON, QUIET, short_help="Stop a running run.")
 @run_argument
-@click.option("--task", metavar="ID", help="Cancel this task only: its turn is interrupted, the rest continues.")
-@click.option("--comment", metavar="TEXT", default="", help="Why the task is not wanted; the roles after it see it.")
+@click.option(
+    "--task", metavar="ID", help="Cancel only this task: its turn is interrupted, and the rest of the run continues."
+)
+@click.option("--comment", metavar="TEXT", default="", help="The reason for cancelling the task; later roles see it.")
 def cancel(run: str, task: str | None, comment: str, runs_dir: Path, json: bool, quiet: bool) -> None:
-    """Stop RUN (an id, a unique prefix of one, or `latest`) as Ctrl-C in its terminal does; it can be resumed.
+    """Stop RUN (default: the latest run) as Ctrl-C in its terminal does. It can be resumed.
 
-    Waits until its process has ended, and says how the run ended; exit code 2 if the process still works on it after a
-    minute. With --task, the id that an item of a fan-out has
-    in `show`, only that one ends: it is skipped, and so are those that need it.
+    Waits until the run's process has ended, and reports how the run ended. The exit code is 2 if the process is still
+    running after a minute. With --task, only that task (an item of a fan-out; `show` lists the ids) is cancelled: it
+    is skipped, and so are the tasks that depend on it.
 
     \b
     Examples:
-      codex-multi-role cancel latest
-      codex-multi-role cancel latest --task T3 --comment "known already"
+      codex-multi-role cancel
+      codex-multi-role cancel --task T3 --comment "known already"
     """
     folder = RunFolder.find(runs_dir, run)
     if task is not None:
@@ -102,14 +107,14 @@ def cancel(run: str, task: str | None, comment: str, runs_dir: Path, json: bool,
     owner = read_owner(folder)
     stop_run(folder)
     if outlives(owner):
-        say(f"warning: the run has ended, but process {owner['pid']}, which worked on it, is still running")
-        say(f"hint: `kill -9 {owner['pid']}`, unless it is a program of yours that has more to do")
+        say(f"warning: the run has ended, but its process {owner['pid']} is still running")
+        say(f"hint: stop it with `kill -9 {owner['pid']}`, unless it is your own program and has other work to do")
     record = folder.record()
     if json:
         put_json(record)
     elif not quiet:
         reason = f": {one_line(record['reason'], 500)}" if record.get("reason") else ""
-        say(f"{outcome_in_words(str(record.get('outcome') or record.get('status')))}{reason}")
+        say(f"{folder.run_id}: {outcome_in_words(str(record.get('outcome') or record.get('status')))}{reason}")
 
 
 def _decide(
@@ -124,7 +129,7 @@ def _decide(
     )
     quiet = ctx.params["json"] or ctx.params["quiet"]
     if not quiet:
-        say(f"{answered.key} is {'approved' if approved else 'rejected'}.")
+        say(f"{folder.run_id}: {answered.key} is {'approved' if approved else 'rejected'}.")
     effect = _effect_of_answer(ctx, folder, answered.key)
     if effect is None and and_resume:
         from codex_multi_role.cli.resume import resume_run  # here: most answers resume nothing
@@ -154,7 +159,7 @@ def _effect_of_answer(ctx: click.Context, folder: RunFolder, key: str) -> str | 
         if any(isinstance(event, ReviewAnswered) and event.key == key for event in reader.read()):
             return "The run continues by itself."
         time.sleep(LOOK_SECONDS if alive else 0)
-    return "The run is busy with other work; when that is done it continues by itself." if alive else None
+    return "The run is busy with other work; it continues by itself afterwards." if alive else None
 
 
 def _cancel_task(folder: RunFolder, task: str, comment: str) -> dict[str, Any]:
@@ -173,7 +178,7 @@ def _cancel_task(folder: RunFolder, task: str, comment: str) -> dict[str, Any]:
 def _in_words(folder: RunFolder, task_record: dict[str, Any]) -> str:
     if task_record["state"] in OVER:
         return f"task {task_record['item']}: {task_record['state']}: {task_record['reason']}".removesuffix(": ")
-    later = "when it comes to it"
+    later = "when the run reaches it"
     if not is_alive(folder):
         later = f"when `{resume_command(folder.run_id, folder.path.parent)}` continues"
     return f"task {task_record['item']} is {task_record['state']}; it is skipped {later}."

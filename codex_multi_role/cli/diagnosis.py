@@ -82,7 +82,7 @@ def _sqlite() -> Finding:
 def _git() -> Finding:
     ok, output = _ask(["git", "--version"], Path())
     if not ok:
-        return Finding("git", False, output, "Install git and put it on PATH; patches are made with it.")
+        return Finding("git", False, output, "Install git and put it on PATH; it is needed for patches.")
     problem = merging_problem(output)
     return Finding("git", not problem, problem or output, UPGRADE_HINT if problem else "")
 
@@ -112,15 +112,15 @@ def _protocol(codex: Path) -> Finding:
     except CodexMultiRoleError as error:
         return Finding("protocol", False, str(error), _version_advice())
     if changed:
-        return Finding("protocol", False, f"other than tested: {', '.join(changed)}", _version_advice())
-    return Finding("protocol", True, f"{sum(map(len, protocol_as_tested().values()))} messages as tested")
+        return Finding("protocol", False, f"differs from the tested protocol: {', '.join(changed)}", _version_advice())
+    return Finding("protocol", True, f"{sum(map(len, protocol_as_tested().values()))} messages, as tested")
 
 
 def _sandbox(codex: Path) -> Finding:
     with tempfile.TemporaryDirectory() as folder:
         ok, output = _ask(sandboxed(codex, ["true"], Path(folder)), Path(folder))
     advice = "Allow unprivileged user namespaces, or run the tests with --no-test-sandbox."
-    return Finding("sandbox", ok, "commands run in it" if ok else output, "" if ok else advice)
+    return Finding("sandbox", ok, "available" if ok else output, "" if ok else advice)
 
 
 def _tests(codex: Path, workspace: Path, setting: Path | None) -> Finding:
@@ -159,7 +159,7 @@ def _runs_folder(runs_dir: Path) -> Finding:
 def _open_files() -> Finding:
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     ok = limit == resource.RLIM_INFINITY or limit >= LEAST_OPEN_FILES
-    return Finding("open files", ok, f"limit {limit}", "" if ok else f"Raise it: ulimit -n {LEAST_OPEN_FILES}")
+    return Finding("open files", ok, f"limit {limit}", "" if ok else f"Raise the limit: ulimit -n {LEAST_OPEN_FILES}")
 
 
 def _ask(argv: Sequence[str], folder: Path) -> tuple[bool, str]:
@@ -187,7 +187,7 @@ def mcp_servers(catalog: Path | None, config: tuple[str, ...], workspace: Path) 
             if isinstance(server, Mapping) and server.get("enabled", True):
                 yield _server_finding(f"role {role.name}: {name}", server)
     if own := _servers((), user_home(os.environ)):
-        yield Finding(MCP_SERVER, True, f"of your config.toml, off in a run: {', '.join(own)}")
+        yield Finding(MCP_SERVER, True, f"from your config.toml, not used in runs: {', '.join(own)}")
 
 
 def _servers(settings: tuple[str, ...], home: Path | None) -> Mapping[str, Any]:

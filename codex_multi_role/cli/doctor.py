@@ -19,7 +19,7 @@ from codex_multi_role.presentation.wording import one_line
 
 @command(
     *(CODEX_BIN, CONFIG, WORKSPACE, PYTHON, ROLES, RUNS_DIR, JSON),
-    short_help="Check that everything is here that a run needs.",
+    short_help="Check that everything a run needs is installed.",
 )
 @click.pass_context
 def doctor(
@@ -33,11 +33,11 @@ def doctor(
     runs_dir: Path,
     json: bool,
 ) -> None:
-    """Look at what a run needs from this machine and say what to do about each problem. No model is asked.
+    """Check what a run needs on this machine, and print how to fix each problem. No model is asked.
 
-    MCP servers of the roles are listed, but not started.
+    The roles' MCP servers are listed but not started.
 
-    Exits with 0 if all is well, with 2 if something must be fixed first.
+    The exit code is 0 if everything is fine, and 2 if something must be fixed.
 
     \b
     Examples:
@@ -66,7 +66,7 @@ def doctor(
 )
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def codex(arguments: Sequence[str]) -> None:
-    """Run the Codex binary that runs use, with ARGUMENTS as they are.
+    """Run the Codex binary that runs use, and pass ARGUMENTS to it unchanged.
 
     \b
     Examples:

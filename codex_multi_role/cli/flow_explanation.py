@@ -82,7 +82,7 @@ def _end_rows(flow: FlowSpec, chart: Chart, catalog: RoleSpecCatalog) -> Iterato
     unused = unused_roles({flow.name: flow}, catalog)
     if can_finish := [role.name for role in catalog.roles if role.behaviors.can_finish and role.name not in unused]:
         yield "done", "exit 0", f"when {' or '.join(can_finish)} says DONE"
-        yield "tests_failed", "exit 1", "when the latest tests failed then"
+        yield "tests_failed", "exit 1", "if the latest tests failed"
 
 
 def _aligned(rows: Sequence[Row]) -> Iterator[str]:
@@ -117,7 +117,7 @@ def worst_case_words(
     rounds = f"{plural(cycles, 'cycle')} and " if uses_cycles else ""
     words = (
         f"at most {plural(most.turns, 'turn')} and {plural(most.repair_turns, 'repair turn')}, "
-        f"{plural(most.prompts, 'prompt')} with those sent again where a provider fails, "
+        f"{plural(most.prompts, 'prompt')} including retries after provider failures, "
         f"of {plural(most.processes, 'process')} in {duration(most.seconds)}, "
         f"with {rounds}{plural(repair_attempts, 'repair attempt')}"
     )
@@ -126,12 +126,12 @@ def worst_case_words(
 
 def _limits(max_tokens: int | None, max_seconds: float | None) -> Iterator[str]:
     if max_tokens is not None:
-        yield f"no turn begins once {plural(max_tokens, 'token')} are used, but those under way then still finish"
+        yield f"no turn starts once {plural(max_tokens, 'token')} are used, but running turns still finish"
     if max_seconds is not None:
-        yield f"no turn begins after {duration(max_seconds)}"
+        yield f"no turn starts after {duration(max_seconds)}"
 
 
 def _not_counted(flows: Mapping[str, FlowSpec], name: str) -> Iterator[str]:
     steps = [step for flow in with_called(flows, name) for step in flow.steps]
     if any(step.review is not None and step.time_limit_seconds is None for step in steps):
-        yield "the time until a person answers a review comes on top"
+        yield "plus the time until a person answers each review"

@@ -25,27 +25,29 @@ COLUMNS = (
     *("flow", Column("inputs", text=16), Column("ends", text=16)),
     *(Column("description", text=36), Column("file", path=20)),
 )
-ASCII = Setting(["--ascii"], is_flag=True, help="Plain text of 80 columns instead of Mermaid.")
+ASCII = Setting(["--ascii"], is_flag=True, help="Draw plain text, 80 columns wide, instead of Mermaid.")
 OUTLINE = Setting(
     ["--outline"],
     is_flag=True,
-    help="The flow alone, in Mermaid: its steps and ends, without conditions, details and the flows it calls.",
+    help="Only the steps and ends of the flow, in Mermaid: no conditions, no details and no called flows.",
 )
+ALL = Setting(["--all"], is_flag=True, help="Include internal flows, which only other flows call.")
 
 flows = LazyGroup(
     name="flows",
     targets={name: f"{__name__}:{name}_flows" for name in ("list", "show", "graph", "validate", "new")},
-    short_help="List, show, draw, check or add flows, with their worst case.",
-    help="List, show, draw, check or add flows: those of the roles folder, and the shipped ones.",
+    short_help="List, show, draw, check and add flows.",
+    help="List, show, draw, check and add flows: yours and the shipped ones.",
     no_args_is_help=True,
 )
 
 
-@command(ROLES, JSON, name="list", short_help="List the flows.")
-def list_flows(roles: Path | None, json: bool) -> None:
-    """List the flows of the roles folder and the shipped ones it does not replace, with their inputs and ends.
+@command(ROLES, ALL, JSON, name="list", short_help="List the flows.")
+def list_flows(roles: Path | None, all: bool, json: bool) -> None:
+    """List your flows and the shipped ones, each with its inputs and ends.
 
-    An input in brackets may be left out; after an end stands its exit code.
+    Inputs in brackets are optional. The number after an end is its exit code. Your flow replaces a shipped flow of the
+    same name. Internal flows, which only other flows call, are listed with --all.
 
     \b
     Examples:
@@ -53,7 +55,7 @@ def list_flows(roles: Path | None, json: bool) -> None:
     """
     from codex_multi_role.catalog import list_flows as find_flows  # here: `--help` should not load the catalog
 
-    entries = find_flows(open_catalog(roles).source.parent)
+    entries = [each for each in find_flows(open_catalog(roles).source.parent) if all or not each.is_internal]
     if json:
         put_json([_record(entry) for entry in entries])
     else:
@@ -69,6 +71,7 @@ def _record(entry: FlowEntry) -> dict[str, object]:
         "source": entry.source,
         "description": entry.description,
         "problem": entry.problem,
+        "internal": entry.is_internal,
         "inputs": flow.model_dump(mode="json")["inputs"] if flow else {},
         "ends": [{"outcome": end.outcome, "exit_code": end.exit_code} for end in ends(flow)] if flow else [],
     }
@@ -91,9 +94,9 @@ def show_flows(
     json: bool,
     **bounding: Any,  # noqa: ANN401 - the settings above
 ) -> None:
-    """Explain FLOW (its inputs, steps, ends and worst case) and show its file; with --json what was read from it.
+    """Explain FLOW (its inputs, steps, ends and worst case), then show its file.
 
-    The explanation is in comments: what is printed is the flow's YAML still.
+    The explanation is written as YAML comments, so the output is still a valid flow. --json prints the parsed flow.
 
     \b
     Examples:
@@ -122,7 +125,7 @@ def show_flows(
 @click.argument("name", metavar="[FLOW]", default=DEFAULTS["flow"], shell_complete=flow_names)
 @WATCH
 def graph_flows(name: str, roles: Path | None, ascii: bool, outline: bool, watch: bool) -> None:
-    """Draw FLOW (by default cycles) and those that it calls, as a Mermaid flowchart or as plain text.
+    """Draw FLOW (default: cycles) and the flows it calls as a Mermaid flowchart, or as plain text.
 
     \b
     Examples:
@@ -133,7 +136,7 @@ def graph_flows(name: str, roles: Path | None, ascii: bool, outline: bool, watch
     from codex_multi_role.lifecycle.definitions import load_flow_and_called, roles_folder  # as above
 
     if ascii and outline:
-        raise UsageError("--ascii and --outline are both given", "Take one of them.")
+        raise UsageError("--ascii and --outline exclude each other", "Use one of them.")
 
     def draw() -> None:
         flows, _ = load_flow_and_called(name, open_catalog(roles))
@@ -143,7 +146,7 @@ def graph_flows(name: str, roles: Path | None, ascii: bool, outline: bool, watch
     repeatedly(roles_folder(roles), draw, watch=watch)
 
 
-@command(ROLES, RUNS_DIR, *BOUNDING, name="validate", short_help="Check flows; show their worst case.")
+@command(ROLES, RUNS_DIR, ALL, *BOUNDING, name="validate", short_help="Check flows and show their worst case.")
 @click.argument("names", metavar="[FLOW]...", nargs=-1, shell_complete=flow_names)
 @click.pass_context
 def validate_flows(
@@ -152,14 +155,17 @@ def validate_flows(
     names: tuple[str, ...],
     roles: Path | None,
     runs_dir: Path,
+    all: bool,
     **bounding: Any,  # noqa: ANN401 - the settings above
 ) -> None:
-    """Check each FLOW, or all of them, against the catalog, and show the most that a run of it can take.
+    """Check each FLOW, by default all, against the catalog, and show the worst case of a run.
 
-    The time is that of all deadlines passing: those of turns, tests, checks and of reviews that have a limit. The
-    limits of a run make the worst case smaller; each resume after a failure takes what failed once more.
-    What its earlier runs took with a model is shown beside it.
-    Roles that a flow never asks are listed, but are not an error: a catalog may serve several flows.
+    The time is the sum of all deadlines: of turns, tests, checks, and reviews with a time limit. The limits of a run
+    reduce the worst case. Each resume after a failure repeats what failed.
+    What earlier runs took with a model is shown beside it.
+
+    Roles that a flow never asks are reported for your own flows, but are not an error: a catalog may serve several
+    flows. Internal flows, which only other flows call, are checked too; their worst cases are shown with --all.
 
     \b
     Examples:
@@ -173,32 +179,38 @@ def validate_flows(
     worst_code = 0
     for name in names or [entry.name for entry in find_flows(catalog.source.parent)]:
         try:
-            _validate(name, catalog, bounding, typical.get(name))
+            _validate(name, catalog, bounding, typical.get(name), is_chosen=all or name in names)
         except UsageError as error:
             worst_code = complain(str(error), error.hint, error.exit_code)
     ctx.exit(worst_code)
 
 
-def _validate(name: str, catalog: RoleSpecCatalog, bounding: dict[str, Any], typical: TypicalRun | None) -> None:
+def _validate(
+    name: str, catalog: RoleSpecCatalog, bounding: dict[str, Any], typical: TypicalRun | None, *, is_chosen: bool
+) -> None:
+    """Check one flow and print its worst case; of an internal flow only if it ``is_chosen``. Raises `UsageError`."""
+    from codex_multi_role.catalog import packaged_roles
     from codex_multi_role.catalog.flow_references import unused_roles
     from codex_multi_role.cli.flow_explanation import worst_case_words
     from codex_multi_role.lifecycle.definitions import load_flow_and_called  # as above
 
     flows, catalog = load_flow_and_called(name, catalog)
     most = worst_case_words(flows, name, catalog, **bounding)
-    click.echo(f"ok: {name}: {most}" + (f"; {typical.in_words}" if typical else ""))
-    if unused := unused_roles(flows, catalog):
+    if is_chosen or not flows[name].internal:
+        click.echo(f"ok: {name}: {most}" + (f"; {typical.in_words}" if typical else ""))
+    is_shipped = flows[name].source.is_relative_to(packaged_roles())
+    if not is_shipped and (unused := unused_roles(flows, catalog)):
         say(f"note: {name} never asks {', '.join(unused)}")
 
 
 @command(ROLES, name="new", short_help="Add a flow to your roles folder.")
 @click.argument("name", metavar="NAME")
 def new_flows(name: str, roles: Path | None) -> None:
-    """Write a small commented flow to flows/NAME.yaml beside your catalog: a role works until the tests pass."""
+    """Write a small commented flow to flows/NAME.yaml next to your catalog: a role works until the tests pass."""
     from codex_multi_role.cli.new_definitions import add_flow
 
     path = add_flow(name, roles)
     say(f"wrote {path}")
     where = option_for(roles or path.parent.parent)
     tried = f'codex-multi-role --goal "Try it out" --flow {name}{where} --dry-run'
-    say(f"next: edit it, then `codex-multi-role flows validate {name}{where}` and `{tried}`")
+    say(f"next: edit it, then run `codex-multi-role flows validate {name}{where}` and `{tried}`")

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 MANIFEST = "worktrees/manifest.json"
 
 
-@command(RUNS_DIR, short_help="Remove copies of the workspace that were merged.")
-@click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
+@command(RUNS_DIR, short_help="Remove merged copies of the workspace.")
+@click.option("--dry-run", is_flag=True, help="Only print what would be removed.")
 def gc(runs_dir: Path, dry_run: bool) -> None:
-    """Remove the copies of the workspace that parallel roles worked in, of all runs below --runs-dir.
+    """Remove the copies of the workspace in which parallel roles worked, for all runs in --runs-dir.
 
-    A copy stays when it was not merged, when it changed after it was merged, and while its run is being worked on.
-    What git ignores in a copy does not count as a change, nor does a git repository in it that has no commit yet.
+    A copy is kept if it was not merged, if it changed after it was merged, or if its run is running. Files that git
+    ignores do not count as changes, and neither does a git repository without commits.
 
     \b
     Examples:
@@ -41,9 +41,9 @@ def gc(runs_dir: Path, dry_run: bool) -> None:
             click.echo(f"{copy.action}: {folder.run_id} {copy.key}: {one_line(copy.reason)} ({copy.path})")
             counts[copy.action] += 1
     if not counts:
-        say(f"There are no copies of a workspace in {runs_dir}.")
+        say(f"There are no workspace copies in {runs_dir}.")
     if counts["failed"]:
-        raise StorageError(f"{counts['failed']} could not be looked at or removed", "The lines above say why.")
+        raise StorageError(f"{counts['failed']} could not be checked or removed", "The lines above give the reasons.")
 
 
 def _collected(folder: RunFolder, dry_run: bool) -> Iterator[RemovedCopies]:

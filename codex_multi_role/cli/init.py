@@ -26,7 +26,7 @@ OF_ONE_RUN = frozenset(
 """Settings that make no sense for every run in a folder."""
 STARTERS = "starters"
 SETTINGS = """# Settings for codex-multi-role in this folder: any option of `codex-multi-role run`, without its dashes.
-# A flag wins over an environment variable (CODEX_MULTI_ROLE_<NAME>), and that over this file.
+# A flag overrides an environment variable (CODEX_MULTI_ROLE_<NAME>), which overrides this file.
 """
 
 
@@ -41,20 +41,23 @@ class StarterTeam:
 
 
 _TEAMS = (
-    StarterTeam("coding", "write code: a planner, an implementer, a tester and a reviewer", "cycles"),
+    StarterTeam("coding", "write code with a planner, an implementer, a tester and a reviewer", "cycles"),
     StarterTeam("tests", "write tests for existing Python code, and measure them", "testgen"),
     StarterTeam(
-        "research", "research a question in documents, and report it with its sources", "research", ("search.yaml",)
+        "research",
+        "research a question in documents, and report the answer with its sources",
+        "research",
+        ("search.yaml",),
     ),
     StarterTeam("documentation", "document a repository", "document"),
-    StarterTeam("plan-solve", "split a goal into tasks, solve each, and check the answer", "plan-solve"),
-    StarterTeam("empty", "something else: one role to start from", "cycles"),
+    StarterTeam("plan-solve", "split a goal into tasks, solve each one, and check the answer", "plan-solve"),
+    StarterTeam("empty", "anything else: one role to start from", "cycles"),
 )
 STARTER_TEAMS = {each.name: each for each in _TEAMS}
 PURPOSES = list(STARTER_TEAMS)
 
 
-@click.command(short_help="Begin a team of your own: a small one for a purpose, or all shipped roles.")
+@click.command(short_help="Create a team of your own.")
 @click.argument("folder", metavar="[DIR]", type=FOLDER, default=Path())
 @click.option(
     "--for",
@@ -66,11 +69,11 @@ PURPOSES = list(STARTER_TEAMS)
 @click.option("--shipped", is_flag=True, help="Copy all shipped roles, flows and playbooks.")
 @click.option("--force", is_flag=True, help="Overwrite existing files.")
 def init(folder: Path, purpose: str | None, shipped: bool, force: bool) -> None:
-    """Write a team to DIR/roles, to be edited, and its settings to DIR/codex-multi-role.yaml.
+    """Create a team in DIR/roles for you to edit, and its settings in DIR/codex-multi-role.yaml.
 
-    DIR is the current folder unless given. On a terminal you are asked what the team is for, and get a small catalog
-    for that; elsewhere, without --for, you get a copy of all shipped roles, flows and playbooks. Files that exist are
-    left alone, and nothing is written, without --force.
+    DIR defaults to the current folder. On a terminal, `init` asks what the team is for and writes a small catalog for
+    that purpose. Otherwise, without --for, it copies all shipped roles, flows and playbooks. If any of the files
+    exists, nothing is written unless --force is given.
 
     \b
     Examples:
@@ -78,13 +81,13 @@ def init(folder: Path, purpose: str | None, shipped: bool, force: bool) -> None:
       codex-multi-role init --shipped ../shop
     """
     if purpose and shipped:
-        raise UsageError("--for and --shipped are both given", "Take one of them.")
+        raise UsageError("--for and --shipped exclude each other", "Use one of them.")
     if not (purpose or shipped) and sys.stdin.isatty() and sys.stderr.isatty():
         purpose = _ask()
     files = starter_files(purpose) if purpose else _shipped_files()
     _write_all({folder / name: content for name, content in files}, force)
     roles = folder / LOCAL_ROLES
-    say(f"next: edit {roles}, then `codex-multi-role roles validate{option_for(roles)}`")
+    say(f"next: edit {roles}, then run `codex-multi-role roles validate{option_for(roles)}`")
     say(f"to try it without a model: `codex-multi-role --playbook auto{option_for(roles)}`")
 
 
@@ -103,7 +106,7 @@ def _write_all(contents: Mapping[Path, bytes], force: bool) -> None:
     existing = [path for path in contents if path.exists()]
     if existing and not force:
         names = "".join(f"\n  {path}" for path in existing)
-        raise UsageError(f"nothing was written, for these files exist:{names}", "--force overwrites them.")
+        raise UsageError(f"nothing was written because these files exist:{names}", "--force overwrites them.")
     for path, content in contents.items():
         _write(path, content)
         say(f"{'overwrote' if path in existing else 'wrote'} {path}")
@@ -147,8 +150,8 @@ def _write(path: Path, content: bytes) -> None:
 def settings_file() -> str:
     """Return the settings file with every key commented out and its default beside it."""
     lines = [
-        "# Settings for codex-multi-role in this folder. Take the # from a line to set it.",
-        "# A flag wins over an environment variable (CODEX_MULTI_ROLE_<NAME>), and that over this file.",
+        "# Settings for codex-multi-role in this folder. Uncomment a line to set it.",
+        "# A flag overrides an environment variable (CODEX_MULTI_ROLE_<NAME>), which overrides this file.",
     ]
     for setting in (*RUN, HOST, PORT):
         if setting.key not in OF_ONE_RUN:

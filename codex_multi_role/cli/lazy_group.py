@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
 import click
 
-from codex_multi_role.reading.nearest import did_you_mean
+from codex_multi_role.reading.nearest import nearest
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 
 class LazyGroup(click.Group):
-    """``targets``: ``module:attribute`` by command name; options without a command belong to ``default``."""
+    """``targets``: ``module:attribute`` by command name, in the order of ``--help``.
 
-    def __init__(self, *, targets: Mapping[str, str], default: str = "", **settings: object) -> None:
+    ``sections``: headings of ``--help`` by the first command below each. ``default``: the command that is meant if the
+    first argument is an option or a goal. ``foreign``: our command by a name that people know from other programs.
+    """
+
+    def __init__(
+        self,
+        *,
+        targets: Mapping[str, str],
+        sections: Mapping[str, str] | None = None,
+        default: str = "",
+        foreign: Mapping[str, str] | None = None,
+        **settings: object,
+    ) -> None:
         super().__init__(**settings)  # type: ignore[arg-type]  # click's own keywords, passed through
         self.targets = targets
+        self.sections = sections or {}
         self.default = default
+        self.foreign = foreign or {}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.targets)
@@ -32,10 +46,34 @@ class LazyGroup(click.Group):
         return cast(click.Command, getattr(import_module(module), attribute))
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        own = {name for param in self.get_params(ctx) for name in param.opts}
-        if self.default and args and args[0].startswith("-") and args[0] not in own:
+        if self.default and args and (self._is_option_of_default(ctx, args[0]) or self._is_goal(args)):
             args = [self.default, *args]
         return super().parse_args(ctx, args)
+
+    def _is_option_of_default(self, ctx: click.Context, first: str) -> bool:
+        own = {name for param in self.get_params(ctx) for name in param.opts}
+        return first.startswith("-") and first not in own
+
+    def _is_goal(self, args: Sequence[str]) -> bool:
+        """Whether the first argument is a goal rather than a command, perhaps a misspelt one."""
+        first, *others = args
+        if first.startswith("-") or (others and not others[0].startswith("-")):
+            return False
+        return first not in self.targets and (" " in first or not self._suggestion(first))
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands below the headings of ``sections``."""
+        rows: dict[str, list[tuple[str, str]]] = {}
+        heading = "Commands"
+        for name in self.targets:
+            heading = self.sections.get(name, heading)
+            command = self.get_command(ctx, name)
+            if command is not None:
+                rows.setdefault(heading, []).append((name, command.get_short_help_str(formatter.width)))
+        width = max(map(len, self.targets))
+        for heading, commands in rows.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name.ljust(width), words) for name, words in commands])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -54,5 +92,9 @@ class LazyGroup(click.Group):
             return [*offered, *command.shell_complete(inner, incomplete)]
 
     def _unknown(self, name: str) -> str:
-        otherwise = "; a goal is given with --goal" if self.default else ""
-        return f'there is no command "{name}"{did_you_mean(name, self.targets) or otherwise}'
+        otherwise = "; put a goal in quotes, and options after it" if self.default else ""
+        return f'there is no command "{name}"{self._suggestion(name) or otherwise}'
+
+    def _suggestion(self, name: str) -> str:
+        found = nearest(name, [*self.targets, *self.foreign])
+        return f'; did you mean "{self.foreign.get(found, found)}"?' if found else ""

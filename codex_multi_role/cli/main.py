@@ -24,62 +24,75 @@ COMMANDS = {
     "run": "run",
     "resume": "resume",
     "fork": "resume",
+    "restart": "resume",
+    "replay-test": "replay_test",
     "approve": "decision",
     "reject": "decision",
     "cancel": "decision",
-    "restart": "resume",
-    "replay-test": "replay_test",
     "runs": "runs",
     "show": "runs",
     "watch": "watch",
     "report": "browser",
     "serve": "browser",
-    "gc": "gc",
     "roles": "roles",
     "flows": "flows",
     "init": "init",
     "demo": "demo",
     "doctor": "doctor",
-    "completion": "completion",
     "codex": "doctor",
+    "completion": "completion",
+    "gc": "gc",
 }
 """The module of each command; there, its attribute has the name of the command."""
+SECTIONS = {"run": "Run", "approve": "Decide", "runs": "Look", "roles": "Your team", "doctor": "Set up"}
+"""The headings of ``--help``, by the first command below each."""
+FOREIGN = {
+    **dict.fromkeys(("start", "exec"), "run"),
+    **dict.fromkeys(("stop", "kill"), "cancel"),
+    **dict.fromkeys(("list", "ls"), "runs"),
+    **dict.fromkeys(("status", "log", "logs"), "show"),
+    **{"continue": "resume", "help": "--help", "version": "--version", "login": "codex login"},
+}
+"""What other programs call our commands: these words are not taken as goals."""
 
-HELP = """A team of Codex agents on one goal: roles and flows are YAML, every turn is recorded in runs/<id>/.
+HELP = """Run a team of Codex agents on one goal. Roles and flows are YAML; every turn is recorded in runs/<id>/.
 
-Without a command this is `run`.
+`codex-multi-role "the goal"` is short for `codex-multi-role run "the goal"`.
 
 \b
 Examples:
   codex-multi-role demo                                  see a team work in a temporary folder; no model is asked
   codex-multi-role --playbook roman-numerals             the same in this folder
   codex-multi-role --playbook auto                       try your own team; every answer is automatic
-  codex-multi-role --goal "Add a --version flag" --cycles 3
+  codex-multi-role "Add a --version flag" --cycles 3
   codex-multi-role --goal-file goal.md --workspace ../shop --model gpt-5-codex
-  codex-multi-role resume latest --cycles 6              continue where it stopped
-  codex-multi-role fork latest --from develop:2          start another run from there
-  codex-multi-role restart latest --task T3              do one task again, in another run
-  codex-multi-role approve latest --resume               answer yes to a run's question, and resume it
-  codex-multi-role show latest                           what happened, turn by turn
-  codex-multi-role watch latest                          watch from another terminal
-  codex-multi-role report latest --open                  all of it on one page, in the browser
-  codex-multi-role serve                                 the same in a browser, live; decide and start there
-  codex-multi-role doctor                                is everything here that a run needs?
+  codex-multi-role resume --cycles 6                     continue the latest run where it stopped
+  codex-multi-role fork --from develop:2                 start a new run from that point
+  codex-multi-role restart --task T3                     redo one task in a new run
+  codex-multi-role approve --resume                      approve what the run asks, and resume it
+  codex-multi-role show                                  what happened, turn by turn
+  codex-multi-role watch                                 watch from another terminal
+  codex-multi-role report --open                         everything on one page in the browser
+  codex-multi-role serve                                 live pages in the browser: watch, decide, start runs
+  codex-multi-role doctor                                check that everything a run needs is installed
 
 \b
-Every option also as CODEX_MULTI_ROLE_<NAME> and as a key of codex-multi-role.yaml in the current folder
-(flag before environment before file before default). RUN is an id, a unique prefix of one, or `latest`.
+RUN is an id or a unique prefix of one; the default is the latest run.
+Every option can also be set as CODEX_MULTI_ROLE_<NAME> or as a key of codex-multi-role.yaml in the current folder.
+Precedence: flag, environment, file, default.
 
 \b
 Exit codes: 0 goal reached, 1 ended without reaching it, 2 wrong usage or configuration,
-3 a role or Codex failed for good, 4 parked: waiting for a person, 5 parked: a budget is used up,
-130 interrupted. 3, 4, 5 and 130 can be resumed.
+3 a role or Codex failed, 4 parked: waiting for a person, 5 parked: a limit or quota is used up,
+130 interrupted. Runs that exited with 3, 4, 5 or 130 can be resumed.
 """
 
 group = LazyGroup(
     name=PROGRAM,
     targets={name: f"{__package__}.{module}:{name.replace('-', '_')}" for name, module in COMMANDS.items()},
+    sections=SECTIONS,
     default="run",
+    foreign=FOREIGN,
     help=HELP,
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},

@@ -14,13 +14,13 @@ from codex_multi_role.errors import CodexMultiRoleError, DefinitionError, UsageE
 from codex_multi_role.host.atomic import make_folder, write_bytes
 from codex_multi_role.lifecycle.definitions import load_catalog, load_flow_and_called, roles_folder
 
-ROLE = """# The role {name}. The README has every key; `codex-multi-role roles show {name}` shows it as it is used.
-# The lines that begin with "# " and a key are further keys, with a value to try: take the # away.
+ROLE = """# The role {name}. `codex-multi-role roles show {name}` prints it with all defaults.
+# Commented keys are optional, with an example value: remove the # to use one.
 name: {name}
 prompt_text: |
-  Say here who this role is, what it is to do with what it is handed, and when it is done.
+  Describe who this role is, what it does with its input, and when it is done.
 
-# What its prompt allows it to do; `allow_write` also decides whether its sandbox lets it write the workspace.
+# What the prompt allows the role to do. `allow_write` also makes the workspace writable in its sandbox.
 prompt_flags:
   allow_tools: true
   allow_read: true
@@ -28,9 +28,9 @@ prompt_flags:
   allow_file_suggestions: false
 
 behaviors:
-  apply_files: false          # true: the files that it submits are written into the workspace, and pytest runs
+  apply_files: false          # true: write the files that it submits into the workspace, then run pytest
   can_finish: false           # true: its status DONE ends the run
-  timeout_policy: default     # planner: 300 s of silence and 1800 s a turn, instead of 120 s and 900 s
+  timeout_policy: default     # planner: 300 s of silence and 1800 s per turn instead of 120 s and 900 s
 
 # model: gpt-5-codex
 # reasoning_effort: high
@@ -39,21 +39,21 @@ behaviors:
 # optional: true
 """
 FLOW = """# The flow {name}. `codex-multi-role flows graph {name} --ascii` draws it.
-# `codex-multi-role flows validate {name}` checks it, and prints its worst case.
+# `codex-multi-role flows validate {name}` checks it and prints its worst case.
 description: {role} works until the tests pass.
 
-# What a run of it may be given, as in   --input most=5
+# Inputs of a run, for example   --input most=5
 inputs:
-  most: {{type: integer, default: 3, minimum: 1, description: how often it is tried}}
+  most: {{type: integer, default: 3, minimum: 1, description: maximum number of attempts}}
 
-# Steps are taken in order, unless `next` says otherwise.
+# Steps run in order unless `next` says otherwise.
 steps:
   - id: work
-    ask: {asked}                  # a turn of this role; "*" would ask every role of the catalog
+    ask: {asked}                  # a turn of this role; "*" asks every role of the catalog
 
   - id: measure
-    check: tests                 # pytest; the README lists the other checks
-    next:                        # the first entry whose `when` holds; an end has exit code 0 unless it says 1
+    check: tests                 # runs pytest
+    next:                        # the first entry whose `when` is true; ends have exit code 0 unless `exit: 1`
       - {{when: "steps.measure.verdict in ['passed', 'no tests']", end: done}}
       - {{when: "steps.work.visits >= inputs.most", end: tests_failed, exit: 1}}
       - {{to: work}}
@@ -68,7 +68,7 @@ def add_role(name: str, given: Path | None) -> tuple[Path, Path]:
     catalog = load_catalog(_own_catalog(given))
     names = [role.name for role in catalog.roles]
     if (taken := {each.casefold(): each for each in names}.get(_checked(name, check_role_name).casefold())) is not None:
-        raise UsageError(f"nothing was written: {catalog.source} has a role {taken} already", "Take another name.")
+        raise UsageError(f"nothing was written: {catalog.source} already has a role {taken}", "Choose another name.")
     path = catalog.source.parent / f"{name}.yaml"
     _refuse_existing(path)
     changed = with_entry(catalog.source.read_bytes().decode(), _entry(name, catalog), catalog.source)
@@ -111,8 +111,8 @@ def with_entry(text: str, entry: list[str], source: Path) -> str:
 def _manual_edit_error(source: Path, entry: list[str]) -> DefinitionError:
     what = ", ".join(line.lstrip("- ") for line in entry)
     return DefinitionError(
-        f"{source}: roles: nothing was written, for the end of the roles is not plain to see",
-        f"Write them one below the other, or add it by hand: {{{what}}}.",
+        f"{source}: roles: nothing was written because the end of the roles cannot be found",
+        f"Write each role on its own line, or add the entry by hand: {{{what}}}.",
     )
 
 
@@ -138,7 +138,7 @@ def add_flow(name: str, given: Path | None) -> Path:
     folder = catalog.source.parent
     if known := [each for each in list_flows(folder) if each.name.casefold() == _checked(name, check_name).casefold()]:
         raise UsageError(
-            f"nothing was written: there is a flow {known[0].name} already ({known[0].source})", "Take another name."
+            f"nothing was written: flow {known[0].name} already exists ({known[0].source})", "Choose another name."
         )
     path = folder / "flows" / f"{name}.yaml"
     _refuse_existing(path)
@@ -151,7 +151,7 @@ def add_flow(name: str, given: Path | None) -> Path:
 def _own_catalog(given: Path | None) -> Path:
     """Return ``--roles``, or ``./roles`` if it has a catalog. Raises `UsageError`: the shipped one is never changed."""
     if given is None and roles_folder(None) == packaged_roles():
-        raise UsageError("there is no roles/catalog.yaml here", "`codex-multi-role init` writes one to begin with.")
+        raise UsageError("no roles/catalog.yaml in the current folder", "Create one with `codex-multi-role init`.")
     return given or roles_folder(None)
 
 
@@ -171,7 +171,7 @@ def _in_yaml(name: str) -> str:
 def _refuse_existing(path: Path) -> None:
     """Raise `UsageError` if the file exists."""
     if path.exists() or path.is_symlink():
-        raise UsageError(f"nothing was written: there is a {path} already", "Take another name, or edit that file.")
+        raise UsageError(f"nothing was written: {path} already exists", "Choose another name, or edit that file.")
 
 
 def _write_if_valid(contents: Mapping[Path, bytes], check: Callable[[], object]) -> None:

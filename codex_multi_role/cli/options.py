@@ -12,6 +12,7 @@ import click
 
 from codex_multi_role.cli.completion import flow_names, playbook_names, run_ids
 from codex_multi_role.cli.settings import Setting, SettingsCommand, assignments, finite, not_empty, report_file
+from codex_multi_role.run_folder.folder import LATEST
 from codex_multi_role.run_options import MOST_REPAIRS, REPLAY_MATCHES, RunOptions
 
 DEFAULTS = {field.name: field.default for field in fields(RunOptions)}
@@ -20,7 +21,7 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 
 def _report(flag: str, told: str) -> Setting:
     path = click.Path(path_type=Path)
-    return Setting([flag], metavar="FILE", type=path, callback=report_file, help=f"When the run is over, write {told}.")
+    return Setting([flag], metavar="FILE", type=path, callback=report_file, help=f"When the run ends, write {told}.")
 
 
 GOAL = Setting(["--goal"], metavar="TEXT", callback=not_empty, help="The goal for the team.")
@@ -28,7 +29,7 @@ GOAL_FILE = Setting(
     ["--goal-file"],
     metavar="FILE",
     type=click.Path(dir_okay=False, exists=True, allow_dash=True, path_type=Path),
-    help="Read the goal from a file, `-` for standard input.",
+    help="Read the goal from FILE; `-` reads standard input.",
 )
 CYCLES = Setting(
     ["--cycles"],
@@ -50,59 +51,67 @@ INPUT = Setting(
     metavar="KEY=VALUE",
     multiple=True,
     callback=assignments,
-    help="An input of the flow; may be repeated.",
+    help="Set an input of the flow; repeatable.",
 )
 WORKSPACE = Setting(
     ["--workspace"],
     metavar="DIR",
     type=FOLDER,
     default=DEFAULTS["workspace"],
-    help="The folder the roles work on.",
-    show_default="here",
+    help="The folder that the roles work on.",
+    show_default="the current folder",
 )
 ROLES = Setting(
     ["--roles"],
     metavar="PATH",
     type=click.Path(path_type=Path),
-    help="The catalog file, or the folder with catalog.yaml.",
-    show_default="./roles if it has one, otherwise the shipped roles",
+    help="The catalog file, or a folder with catalog.yaml.",
+    show_default="./roles if it has a catalog.yaml, otherwise the shipped roles",
 )
 RUNS_DIR = Setting(
-    ["--runs-dir"], metavar="DIR", type=FOLDER, default=DEFAULTS["runs_dir"], help="Where runs are recorded."
+    ["--runs-dir"],
+    metavar="DIR",
+    type=FOLDER,
+    default=DEFAULTS["runs_dir"],
+    help="The folder in which runs are recorded.",
 )
 RUN_ID = Setting(
-    ["--run-id"], metavar="ID", callback=not_empty, help="Name the run.", show_default="the time and a random part"
+    ["--run-id"],
+    metavar="ID",
+    callback=not_empty,
+    help="The id of the run.",
+    show_default="date, time and a random part",
 )
 MODEL = Setting(
     ["--model"],
     metavar="NAME",
     callback=not_empty,
-    help="The model of roles that name none.",
-    show_default="Codex's own choice",
+    help="The model for roles that do not name one.",
+    show_default="chosen by Codex",
 )
 REPAIR_ATTEMPTS = Setting(
     ["--repair-attempts"],
     metavar="N",
     type=click.IntRange(min=0, max=MOST_REPAIRS),
     default=DEFAULTS["repair_attempts"],
-    help="Maximum number of turns to repair a malformed answer.",
+    help="Maximum number of extra turns to repair an invalid answer.",
 )
 RUN_TESTS = Setting(
-    ["--run-tests/--no-run-tests"], default=DEFAULTS["run_tests"], help="Run pytest after turns that changed files."
+    ["--run-tests/--no-run-tests"], default=DEFAULTS["run_tests"], help="Run pytest after each turn that changed files."
 )
 PYTEST_CMD = Setting(
     ["--pytest-cmd"],
     metavar="COMMAND",
     callback=not_empty,
-    help="How to start pytest.",
-    show_default="python -m pytest of the project's Python",
+    help="The command that starts pytest.",
+    show_default="`python -m pytest` in the project's environment",
 )
 PYTHON = Setting(
     ["--python"],
     metavar="PATH",
     type=click.Path(path_type=Path),
-    help="The Python that runs the tests, or the folder of its environment.",
-    show_default="the project's own environment",
+    help="The Python that runs the tests, or its virtual environment.",
+    show_default="the project's virtual environment",
 )
 TEST_SANDBOX = Setting(
     ["--test-sandbox/--no-test-sandbox"],
@@ -115,148 +124,155 @@ TEST_SECONDS = Setting(
     type=click.FloatRange(min=0, min_open=True),
     default=DEFAULTS["test_seconds"],
     callback=finite,
-    help="The deadline of one test run, and of other checks.",
+    help="Time limit for each test run and each other check.",
 )
 CONFIG = Setting(
     ["-c", "--config"],
     metavar="KEY=VALUE",
     multiple=True,
     callback=assignments,
-    help="A setting handed to Codex; may be repeated.",
+    help="A setting to pass to Codex; repeatable.",
 )
 CODEX_BIN = Setting(
     ["--codex-bin"],
     metavar="PATH",
     type=click.Path(path_type=Path),
     help="The Codex binary.",
-    show_default="the bundled one",
+    show_default="the bundled binary",
 )
 PLAYBOOK = Setting(
     ["--playbook"],
     metavar="NAME|FILE",
     callback=not_empty,
     shell_complete=playbook_names,
-    help="Ask no model: the answers come from this playbook, which may also suggest goal and cycles. "
+    help="Take the answers from this playbook instead of a model. A playbook may also set goal and cycles. "
     "auto: small valid answers made from the roles' JSON Schemas, to try a team of your own.",
 )
 RECORD = Setting(
     ["--record"],
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write every exchange with a model to FILE, without secrets, to be replayed.",
+    help="Record every exchange with the model in FILE, without secrets, for --replay.",
 )
 REPLAY = Setting(
     ["--replay"],
     metavar="FILE",
     type=click.Path(dir_okay=False, exists=True, path_type=Path),
-    help="Ask no model: the answers are those in FILE, and so are goal, flow, inputs and cycles.",
+    help="Take the answers from a recording instead of a model, and also goal, flow, inputs and cycles.",
 )
 REPLAY_MATCH = Setting(
     ["--replay-match"],
     type=click.Choice(REPLAY_MATCHES),
     default=DEFAULTS["replay_match"],
-    help="What a prompt that is not the recorded one gets: a failure, or the most similar turn of the role.",
+    help="If a prompt differs from the recorded one: fail, or replay the most similar turn of the role.",
 )
 MAX_TURNS = Setting(
     ["--max-turns"],
     metavar="N",
     type=click.IntRange(min=1),
-    help="Park the run (exit 5) rather than begin another turn after N.",
+    help="Park the run (exit code 5) after N turns.",
 )
 MAX_TOKENS = Setting(
     ["--max-tokens"],
     metavar="N",
     type=click.IntRange(min=1),
-    help="Park the run rather than begin a turn once N tokens, in and out, are used.",
+    help="Park the run once N tokens, input and output, are used.",
 )
 MAX_SECONDS = Setting(
     ["--max-seconds"],
     metavar="S",
     type=click.FloatRange(min=0, min_open=True),
-    help="Park the run rather than begin a turn once it was worked on for S seconds.",
+    help="Park the run after S seconds of work.",
 )
 MAX_PROCESSES = Setting(
     ["--max-processes"],
     metavar="N",
     type=click.IntRange(min=1),
-    help="Keep at most N Codex processes alive at once; further turns wait for one to be free.",
+    help="Maximum number of Codex processes; further turns wait for a free one.",
 )
-YES = Setting(["--yes/--no-yes"], default=DEFAULTS["yes"], help="Approve every review; nobody is asked.")
+YES = Setting(["--yes/--no-yes"], default=DEFAULTS["yes"], help="Approve every review without asking.")
 DATABASE_URL = Setting(
     ["--database-url"],
     metavar="URL",
     callback=not_empty,
-    help="Keep the journal in this Postgres.",
+    help="Store the journal in this Postgres database.",
     show_default="a file in the run folder",
 )
 DRY_RUN = Setting(
     ["--dry-run"],
     is_flag=True,
-    help="Start nothing: show every prompt of the first pass, with <role.field> for what only a run can know.",
+    help="Show every prompt of the first pass without starting anything; <role.field> marks unknown values.",
 )
 NEW_WORKSPACE = Setting(
     ["--workspace"],
     metavar="DIR",
     type=FOLDER,
-    help="The folder to restore the workspace in: one that is empty or not there.",
-    show_default="<workspace>.fork-…, beside the old one",
+    help="The folder to restore the workspace in; must be empty or not exist.",
+    show_default="<workspace>.fork-…, next to the old one",
 )
 START = Setting(
     ["--from"],
     metavar="STEP[:VISIT]",
     callback=not_empty,
-    help="Where the fork begins: before this visit of the step.",
-    show_default="the step's last visit",
+    help="Fork before this visit of the step.",
+    show_default="the last visit",
 )
-JSON = Setting(["--json"], is_flag=True, help="Machine output on standard output.")
+JSON = Setting(["--json"], is_flag=True, help="Print JSON on standard output.")
 WAIT = Setting(
     ["--wait"],
     is_flag=True,
-    help="If a usage limit parked the run: wait until the limit resets, then resume.",
+    help="If a usage limit parked the run, wait until the limit resets, then resume.",
 )
-PLAIN = Setting(["--plain"], is_flag=True, help="Lines, one an event, instead of the view that redraws itself.")
+PLAIN = Setting(["--plain"], is_flag=True, help="Print one line per event instead of the live view.")
 AWAIT_ANSWERS = Setting(
     ["--await-answers"],
     is_flag=True,
-    help="Without a terminal: wait for answers from elsewhere (`approve`, `serve`) instead of parking.",
+    help="Without a terminal, wait for answers from `approve` or `serve` instead of parking.",
 )
-QUIET = Setting(["--quiet"], is_flag=True, help="Say nothing unless something is wrong.")
+QUIET = Setting(["--quiet"], is_flag=True, help="Print errors only.")
 
-HOST = Setting(["--host"], metavar="NAME", default="127.0.0.1", callback=not_empty, help="Where to listen.")
+HOST = Setting(["--host"], metavar="NAME", default="127.0.0.1", callback=not_empty, help="The address to listen on.")
 PORT = Setting(
     ["--port"],
     metavar="N",
     type=click.IntRange(0, 65535),
     default=8765,
-    help="The port to listen on; 0 takes one that is free.",
+    help="The port to listen on; 0 chooses a free one.",
 )
 PUBLIC_URL = Setting(
     ["--public-url"],
     metavar="URL",
     callback=not_empty,
-    help="The address of a proxy in front, where visitors come by one; they then need the token.",
+    help="The public address, if visitors come through a proxy; they then need the token.",
     show_default="none",
 )
 TOKEN = Setting(
     ["--token"],
     metavar="TEXT",
-    help="What visitors must have; better in the environment than on the command line, which others can see.",
-    show_default="none on this machine only, otherwise one that is made and printed",
+    help="The access token for visitors. Set it in the environment: other users can see command lines.",
+    show_default="none for this machine only, otherwise generated and printed",
 )
-JUNIT = _report("--junit", "it and its latest tests to FILE as JUnit XML")
-SUMMARY = _report("--summary", "a summary of it to FILE in Markdown; $GITHUB_STEP_SUMMARY is appended to")
-ANNOTATIONS = _report("--annotations", "GitLab's report of links into the run's folder to FILE")
+JUNIT = _report("--junit", "the run and its latest tests to FILE as JUnit XML")
+SUMMARY = _report("--summary", "a Markdown summary to FILE (appended if FILE is $GITHUB_STEP_SUMMARY)")
+ANNOTATIONS = _report("--annotations", "GitLab annotations with links into the run folder to FILE")
 REPORTS = [JUNIT, SUMMARY, ANNOTATIONS]
 """The report files for a CI system."""
 
 OF_THIS_PROCESS = [AWAIT_ANSWERS, JSON, PLAIN, QUIET, *REPORTS]
 """How this process shows and reports the run, and who answers its questions; the run does not remember these."""
 
-RUN = [
-    *(GOAL, GOAL_FILE, CYCLES, FLOW, INPUT, WORKSPACE, ROLES, RUNS_DIR, RUN_ID, MODEL, REPAIR_ATTEMPTS, RUN_TESTS),
-    *(PYTEST_CMD, PYTHON, TEST_SANDBOX, TEST_SECONDS, CONFIG, CODEX_BIN, PLAYBOOK, RECORD, REPLAY, REPLAY_MATCH),
-    *(MAX_TURNS, MAX_TOKENS, MAX_SECONDS, MAX_PROCESSES, YES, DATABASE_URL, DRY_RUN, *OF_THIS_PROCESS),
-]
+RUN_SECTIONS = {
+    "Goal and flow": [GOAL, GOAL_FILE, FLOW, INPUT, CYCLES],
+    "Team and workspace": [ROLES, WORKSPACE, RUNS_DIR, RUN_ID, DATABASE_URL],
+    "Models and Codex": [MODEL, CONFIG, CODEX_BIN, REPAIR_ATTEMPTS],
+    "Without a model": [PLAYBOOK, RECORD, REPLAY, REPLAY_MATCH, DRY_RUN],
+    "Limits": [MAX_TURNS, MAX_TOKENS, MAX_SECONDS, MAX_PROCESSES],
+    "Tests": [RUN_TESTS, PYTEST_CMD, PYTHON, TEST_SANDBOX, TEST_SECONDS],
+    "Questions": [YES, AWAIT_ANSWERS],
+    "Output": [JSON, PLAIN, QUIET, *REPORTS],
+}
+"""The settings of a run, by their heading in ``--help``."""
+RUN = [setting for settings in RUN_SECTIONS.values() for setting in settings]
 SERVE = [HOST, PORT, PUBLIC_URL, RUNS_DIR, ROLES, TOKEN]
 
 BOUNDING = [
@@ -287,10 +303,13 @@ FORKABLE = [
 ]
 
 
-run_argument = click.argument("run", metavar="RUN", shell_complete=run_ids)
+run_argument = click.argument("run", metavar="[RUN]", default=LATEST, shell_complete=run_ids)
 """An id, a unique prefix of one, or ``latest``."""
 
 
 def command(*settings: Setting, **keywords: Any) -> Callable[[Callable[..., Any]], SettingsCommand]:  # noqa: ANN401
     """Declare a `click.command` with these settings; each is also an environment variable and a key of the file."""
-    return click.command(cls=SettingsCommand, known=[*RUN, *SERVE], params=list(settings), **keywords)
+    sections = {setting.key: heading for heading, listed in RUN_SECTIONS.items() for setting in listed}
+    return click.command(
+        cls=SettingsCommand, known=[*RUN, *SERVE], sections=sections, params=list(settings), **keywords
+    )

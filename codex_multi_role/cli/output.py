@@ -120,7 +120,7 @@ class JsonLines:
             self._lost = True
             discard_output(sys.stdout)
             if not isinstance(error, BrokenPipeError):
-                say(f"warning: no more events on standard output: {error.strerror}; events.jsonl has them all")
+                say(f"warning: events no longer go to standard output: {error.strerror}; events.jsonl has all events")
 
 
 def put_yaml(value: object) -> None:

@@ -36,33 +36,33 @@ SHOWN_DIFFERENCES, SHOWN_LINES = 20, 40
 OF_THE_RUN = [ROLES, REPLAY_MATCH, RUN_TESTS, PYTEST_CMD, PYTHON, TEST_SANDBOX, TEST_SECONDS, CONFIG, CODEX_BIN]
 
 
-@command(*OF_THE_RUN, JSON, QUIET, short_help="Replay recordings and compare: the regression test of a team.")
+@command(*OF_THE_RUN, JSON, QUIET, short_help="Replay recordings and compare the results.")
 @click.argument("folder", metavar="DIR", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option(
     "--keep",
     metavar="DIR",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Leave the runs and their workspaces there.",
+    help="Keep the runs and their workspaces in DIR.",
 )
 @click.option(
     "--junit",
     metavar="FILE",
     type=click.Path(path_type=Path),
     callback=report_file,
-    help="Write what was found as JUnit XML, too.",
+    help="Also write the results to FILE as JUnit XML.",
 )
 @click.pass_context
 def replay_test(ctx: click.Context, /, folder: Path, **values: Any) -> None:  # noqa: ANN401 - the settings above
-    """Replay every recording in DIR (*.ndjson) with the roles as they are now. No model is asked, no login is needed.
+    """Replay every recording in DIR (*.ndjson) with the current roles: the regression test of a team.
 
-    The recording shop.ndjson is replayed in a copy of the folder shop/ beside it, else of workspace/, else in an empty
-    one. It must come to what it recorded: the same prompts, handoffs, outcome and files.
+    No model and no login are needed. shop.ndjson is replayed in a copy of the folder shop/ next to it, otherwise of
+    workspace/, otherwise in an empty folder. The replay must produce the recorded prompts, handoffs, outcome and files.
 
     \b
-    Exit codes: 0 all did, 1 one did not, 2 one could not be replayed.
+    Exit codes: 0 all replays match, 1 at least one differs, 2 at least one cannot be replayed.
     \b
     Examples:
-      codex-multi-role run --goal "Add a --version flag" --record recordings/version.ndjson
+      codex-multi-role "Add a --version flag" --record recordings/version.ndjson
       codex-multi-role replay-test recordings
       codex-multi-role replay-test recordings --roles ../roles --replay-match nearest
     """
@@ -102,12 +102,12 @@ def _lines(result: Replayed) -> Iterator[str]:
     yield from (f"      {one_line(each, 500)}" for each in result.differences[:SHOWN_DIFFERENCES])
     if len(result.differences) > SHOWN_DIFFERENCES:
         yield f"      and {len(result.differences) - SHOWN_DIFFERENCES} more"
-    yield from (f"      passed over: {one_line(each, 500)}" for each in result.notes)
+    yield from (f"      ignored: {one_line(each, 500)}" for each in result.notes)
     for diff in result.diffs.values():
         lines = diff.splitlines()
         yield from (f"        {printable(line)[:200]}" for line in lines[:SHOWN_LINES])
         if len(lines) > SHOWN_LINES:
-            yield f"        and {len(lines) - SHOWN_LINES} lines more"
+            yield f"        and {len(lines) - SHOWN_LINES} more lines"
 
 
 def _verdict(results: list[Replayed]) -> str:

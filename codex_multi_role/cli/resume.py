@@ -34,21 +34,21 @@ GIVEN_NOW = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
 LONGEST_NAP_SECONDS = 30.0
 
 
-@command(RUNS_DIR, *CHANGEABLE, WAIT, *OF_THIS_PROCESS, short_help="Resume a run; no finished turn is paid for again.")
+@command(RUNS_DIR, *CHANGEABLE, WAIT, *OF_THIS_PROCESS, short_help="Resume a run; finished turns are not repeated.")
 @run_argument
 @click.pass_context
 @reported
 def resume(ctx: click.Context, /, run: str, **values: Any) -> None:  # noqa: ANN401 - the settings above
-    """Resume RUN (an id, a unique prefix of one, or `latest`) where it stopped.
+    """Resume RUN (default: the latest run) where it stopped.
 
-    A run remembers its options. Those given here, as flags or in the environment, change it from now on, and -i and
-    -c add to what it has; codex-multi-role.yaml changes nothing.
+    A run remembers its options. Options given here, as flags or in the environment, replace them from now on; -i and
+    -c add to them. codex-multi-role.yaml does not change them.
 
     \b
     Examples:
-      codex-multi-role resume latest
+      codex-multi-role resume
       codex-multi-role resume 20260131_101500 --cycles 6 --model gpt-5-codex
-      codex-multi-role resume latest --wait
+      codex-multi-role resume --wait
     """
     folder = RunFolder.find(values["runs_dir"], run)
     record = folder.record()
@@ -59,24 +59,24 @@ def resume(ctx: click.Context, /, run: str, **values: Any) -> None:  # noqa: ANN
     resume_run(ctx, folder, changes)
 
 
-@command(RUNS_DIR, START, *FORKABLE, *OF_THIS_PROCESS, short_help="Start a new run with the past of another.")
+@command(RUNS_DIR, START, *FORKABLE, *OF_THIS_PROCESS, short_help="Start a new run from a point in another run.")
 @run_argument
 @click.pass_context
 @reported
 def fork(ctx: click.Context, /, run: str, **values: Any) -> None:  # noqa: ANN401 - the settings above
-    """Start a new run that has the past of RUN (an id, a unique prefix of one, or `latest`) before a step.
+    """Start a new run that shares the history of RUN (default: the latest run) up to a step.
 
-    The turns before it are not asked again, and what the roles remember ends there. The workspace is restored in a new
-    folder as it was then, without .git, caches and what git ignored. RUN may still work; it and its workspace are not
-    touched.
+    The turns before the step are not repeated, and the roles remember nothing that came later. The workspace is
+    restored in a new folder as it was then, without .git, caches and files that git ignores. RUN may still be running;
+    it and its workspace are not changed.
 
-    The new run has the options of RUN. Those given here, as flags or in the environment, change what comes after, and
-    -i and -c add to what it has. Another flow begins with its own inputs, and is one that --roles or the package has.
-    Up to the step, flow and roles must lead the way they did.
+    The new run has the options of RUN. Options given here, as flags or in the environment, replace them; -i and -c add
+    to them. With --flow, the inputs of RUN are not carried over. The flow and the roles must lead to the step the same
+    way as before.
 
     \b
     Examples:
-      codex-multi-role fork latest --from develop:2 --goal "The same in Rust"
+      codex-multi-role fork --from develop:2 --goal "The same in Rust"
       codex-multi-role fork 20260131_101500 --from plan --roles ../other/roles --workspace ../attempt
     """
     folder = RunFolder.find(values["runs_dir"], run)
@@ -92,20 +92,21 @@ def fork(ctx: click.Context, /, run: str, **values: Any) -> None:  # noqa: ANN40
     report_and_exit(ctx, report, progress)
 
 
-@command(RUNS_DIR, *FORKABLE, *OF_THIS_PROCESS, short_help="Do one task of a run again, in a new run.")
+@command(RUNS_DIR, *FORKABLE, *OF_THIS_PROCESS, short_help="Redo one task of a run in a new run.")
 @run_argument
-@click.option("--task", metavar="ID", required=True, help="The task that is done again; `show` lists them.")
+@click.option("--task", metavar="ID", required=True, help="The task to redo; `show` lists the ids.")
 @click.pass_context
 @reported
 def restart(ctx: click.Context, /, run: str, task: str, **values: Any) -> None:  # noqa: ANN401 - the settings above
-    """Start a new run with the past of RUN (an id, a unique prefix of one, or `latest`), but for one task.
+    """Redo one task of RUN (default: the latest run) in a new run.
 
-    The task, an item of a fan-out that has ended, is done again, and so are those that need it, and all that comes
-    after them; what the others came to is kept, and not paid for again. RUN is left as it is; nobody may work on it.
+    The task is an item of a finished fan-out. It is redone together with the tasks that depend on it and everything
+    that comes after. The results of all other tasks are kept and not paid for again. RUN is not changed, and must not
+    be running.
 
     \b
     Examples:
-      codex-multi-role restart latest --task T3
+      codex-multi-role restart --task T3
       codex-multi-role restart 20260131_101500 --task T3 --model gpt-5-codex
     """
     folder = RunFolder.find(values["runs_dir"], run)
@@ -140,8 +141,8 @@ def _wait_for_quota(record: Mapping[str, Any], *, quiet: bool) -> None:
     resets_at = record.get("resets_at")
     if not resets_at:
         raise UsageError(
-            f"it is unknown when the limit of run {record['run_id']} resets: {record['reason']}",
-            "Resume it without --wait once it has.",
+            f"--wait: the reset time of the limit that parked run {record['run_id']} is unknown: {record['reason']}",
+            "Resume it without --wait after the limit has been reset.",
         )
     end = datetime.fromisoformat(resets_at)
     left = (end - datetime.now(UTC)).total_seconds()

@@ -22,15 +22,15 @@ COLUMNS = ("role", "model", "effort", "sandbox", "approval", Column("waits for",
 roles = LazyGroup(
     name="roles",
     targets={name: f"{__name__}:{name}_roles" for name in ("list", "show", "validate", "new")},
-    short_help="List, show, check or add the roles of a catalog.",
-    help="List, show, check or add the roles of a catalog.",
+    short_help="List, show, check and add roles.",
+    help="List, show, check and add the roles of a catalog.",
     no_args_is_help=True,
 )
 
 
 @command(ROLES, JSON, name="list", short_help="List the roles.")
 def list_roles(roles: Path | None, json: bool) -> None:
-    """List the roles in the catalog's order.
+    """List the roles in the order of the catalog.
 
     \b
     Examples:
@@ -59,7 +59,7 @@ def _row(role: RoleSpec, catalog: RoleSpecCatalog) -> list[object]:
 @command(ROLES, JSON, name="show", short_help="Show a role with all its settings.")
 @click.argument("name", metavar="ROLE", shell_complete=role_names)
 def show_roles(name: str, roles: Path | None, json: bool) -> None:
-    """Show ROLE as it is used: defaults merged, files read, limits and sandbox worked out.
+    """Show ROLE as runs use it, with its defaults, files, limits and sandbox resolved.
 
     \b
     Examples:
@@ -74,7 +74,7 @@ def show_roles(name: str, roles: Path | None, json: bool) -> None:
 @click.argument("names", metavar="[ROLE]...", nargs=-1, shell_complete=role_names)
 @WATCH
 def validate_roles(names: tuple[str, ...], roles: Path | None, watch: bool) -> None:
-    """Check the whole catalog, and that each ROLE is in it. The first mistake is named with its file and key.
+    """Check the whole catalog, and that each ROLE is in it.
 
     \b
     Examples:
@@ -96,15 +96,15 @@ def validate_roles(names: tuple[str, ...], roles: Path | None, watch: bool) -> N
 @command(ROLES, name="new", short_help="Add a role to your catalog.")
 @click.argument("name", metavar="NAME")
 def new_roles(name: str, roles: Path | None) -> None:
-    """Write a commented file for the role NAME beside your catalog, and name it there, after the last role.
+    """Write a commented file for the role NAME next to your catalog, and add it to the catalog as the last role.
 
-    Nothing else in the catalog is changed; the shipped one is never.
+    Nothing else in the catalog changes. The shipped catalog is never changed.
     """
     from codex_multi_role.catalog import packaged_roles
     from codex_multi_role.cli.new_definitions import add_role
 
     path, catalog = add_role(name, roles)
-    say(f"wrote {path}, and named it in {catalog}")
+    say(f"wrote {path} and added it to {catalog}")
     if (packaged_roles() / path.name).is_file():
-        say(f"note: shipped flows that ask {name} ask this one from now on")
-    say(f"next: edit {path}, then `codex-multi-role roles validate{option_for(roles or path.parent)}`")
+        say(f"note: shipped flows that ask {name} now ask this role")
+    say(f"next: edit {path}, then run `codex-multi-role roles validate{option_for(roles or path.parent)}`")

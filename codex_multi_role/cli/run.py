@@ -15,31 +15,34 @@ from codex_multi_role.cli.ci_reports import reported
 from codex_multi_role.cli.foreground import in_foreground, report_and_exit
 from codex_multi_role.cli.options import OF_THIS_PROCESS, RUN, command
 from codex_multi_role.cli.output import put_json_line, put_line, say
+from codex_multi_role.cli.settings import not_empty
 from codex_multi_role.errors import UsageError
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.presentation.wording import plural
 from codex_multi_role.run_options import RunOptions
 
-NOT_OF_THE_RUN = {"goal_file", "input", "dry_run", *(each.key for each in OF_THIS_PROCESS)}
+NOT_OF_THE_RUN = {"goal_text", "goal_file", "input", "dry_run", *(each.key for each in OF_THIS_PROCESS)}
 """Settings of the command line that are not options of the run."""
+WAYS_TO_GIVE_A_GOAL = {"goal_text": "GOAL", "goal": "--goal", "goal_file": "--goal-file"}
 PRECEDENCE = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT, ParameterSource.DEFAULT_MAP)
 STANDARD_INPUT = Path("-")
 
 
-@command(*RUN, short_help="Run a flow for a goal (what happens without a command).")
+@command(*RUN, short_help="Run a flow for a goal; `run` can be left out.")
+@click.argument("goal_text", metavar="[GOAL]", required=False, callback=not_empty)
 @click.pass_context
 @reported
 def run(ctx: click.Context, /, **values: Any) -> None:  # noqa: ANN401 - the settings above
-    """Run a flow for a goal. Everything the run does is recorded in a folder of its own below --runs-dir.
+    """Run a flow for GOAL. Everything the run does is recorded in its own folder in --runs-dir.
 
     \b
     Examples:
-      codex-multi-role --goal "Add a --version flag" --cycles 3
+      codex-multi-role "Add a --version flag" --cycles 3
       codex-multi-role run --goal-file goal.md --workspace ../shop -c model_provider=local
       codex-multi-role run --playbook roman-numerals --json > events.ndjson
       codex-multi-role run --goal-file goal.md --junit junit.xml --summary summary.md
-      codex-multi-role run --goal "Add a --version flag" --dry-run
-      codex-multi-role run --goal "Add a --version flag" --record version.ndjson
+      codex-multi-role "Add a --version flag" --dry-run
+      codex-multi-role "Add a --version flag" --record version.ndjson
       codex-multi-role run --replay version.ndjson
     """
     options = run_options(ctx)
@@ -104,13 +107,12 @@ def parse_inputs(assignments: Sequence[str]) -> dict[str, str]:
 def choose_goal(ctx: click.Context, suggestion: str = "") -> str:
     """Return the goal from the source with the highest precedence, or the suggestion. Raises `UsageError` for two."""
     for source in PRECEDENCE:
-        given = [name for name in ("goal", "goal_file") if ctx.get_parameter_source(name) is source]
-        if len(given) == 2:
-            raise UsageError("--goal and --goal-file are both given", "Leave one out.")
-        if given == ["goal"]:
-            return str(ctx.params["goal"])
-        if given == ["goal_file"]:
-            return _read_goal(ctx.params["goal_file"])
+        given = [name for name in WAYS_TO_GIVE_A_GOAL if ctx.get_parameter_source(name) is source]
+        if len(given) > 1:
+            raise UsageError(f"the goal is given twice: {' and '.join(WAYS_TO_GIVE_A_GOAL[name] for name in given)}")
+        if given:
+            value = ctx.params[given[0]]
+            return _read_goal(value) if given == ["goal_file"] else str(value)
     return suggestion
 
 
@@ -124,7 +126,7 @@ def _read_goal(path: Path) -> str:
     except UnicodeDecodeError as error:
         raise UsageError(f"--goal-file: {path}: not UTF-8 text (byte {error.start})") from error
     if not goal:
-        raise UsageError(f"--goal-file: {path}: it is empty")
+        raise UsageError(f"--goal-file: {path} is empty")
     return goal
 
 

@@ -39,19 +39,19 @@ COLUMNS = (
     *(Column("turns", number=True), Column("tokens", number=True), Column("goal", text=24)),
 )
 PLACES = {
-    "run.json": "the run in short",
-    "report.html": "all of it on one page, for a browser",
+    "run.json": "summary of the run",
+    "report.html": "everything on one page, for a browser",
     "answer.md": "the answer",
-    "controller_state.json": "the roles' latest answers, and all of them in order",
-    "events.jsonl": "what happened, in order",
-    "states.json": "the states that the run and its tasks went through",
-    "catalog": "the YAML it ran with",
+    "controller_state.json": "the latest answer of each role, and all answers in order",
+    "events.jsonl": "all events, in order",
+    "states.json": "the states of the run and its tasks over time",
+    "catalog": "the roles and flows it ran with",
 }
 
 
 @command(RUNS_DIR, JSON, short_help="List the runs.")
 def runs(runs_dir: Path, json: bool) -> None:
-    """List the runs below --runs-dir, the oldest first.
+    """List the runs in --runs-dir, oldest first.
 
     \b
     Examples:
@@ -111,17 +111,18 @@ def _started(record: dict[str, Any]) -> str:
     "--svg",
     "picture_path",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write a picture of the run's final view to this file instead.",
+    metavar="FILE",
+    help="Write a picture of the final view of the run to FILE instead.",
 )
 def show(run: str, only_result: bool, picture_path: Path | None, runs_dir: Path, json: bool) -> None:
-    """Say what happened in RUN (an id, a unique prefix of one, or `latest`) and where to look for more.
+    """Show the result of RUN (default: the latest run), what happened in order, and where to find the details.
 
     \b
     Examples:
-      codex-multi-role show latest
+      codex-multi-role show
       codex-multi-role show 2026 --json
-      codex-multi-role show latest --result > answer.md
-      codex-multi-role show latest --svg run.svg
+      codex-multi-role show --result > answer.md
+      codex-multi-role show --svg run.svg
     """
     from codex_multi_role.cli.history import COLUMNS as HISTORY  # here: `runs` needs none of it
     from codex_multi_role.cli.history import rows
@@ -179,7 +180,7 @@ def _heading(folder: RunFolder, record: dict[str, Any], progress: Progress) -> I
     yield f"goal       {one_line(record.get('goal', ''), 500)}"
     yield f"flow       {record.get('flow')}" + (f", {plural(cycles, 'cycle')}" if cycles else "")
     if origin := record.get("forked_from"):
-        yield f"fork       of {origin['run_id']}, from before {origin['step']}:{origin['visit']}"
+        yield f"fork       of {origin['run_id']}, before {origin['step']}:{origin['visit']}"
     yield f"workspace  {record.get('workspace')}"
     yield f"status     {record['status']}: {ending_in_words(record['status'], record.get('outcome') or '')}"
     if record.get("reason"):
@@ -189,7 +190,7 @@ def _heading(folder: RunFolder, record: dict[str, Any], progress: Progress) -> I
     if record.get("exit_code") is not None:
         yield f"exit       {exit_in_words(record['exit_code'], '')}"
     if record.get("playbook"):
-        yield f"playbook   {record['playbook']}: no model was asked"
+        yield f"playbook   {record['playbook']} (no model was asked)"
     yield (
         f"totals     {plural(totals.get('turns', 0), 'turn')}, {plural(totals.get('repairs', 0), 'repair')}, "
         f"{totals.get('input_tokens', 0):,} tokens in, {totals.get('output_tokens', 0):,} out, "

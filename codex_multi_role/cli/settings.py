@@ -22,6 +22,9 @@ from codex_multi_role.run_options import SETTINGS_FILE
 FILE = SETTINGS_FILE
 PREFIX = "CODEX_MULTI_ROLE_"
 HELP_NAMES = frozenset({"-h", "--help"})
+OTHER_OPTIONS = "Options"
+LONG_LIST = 15
+"""Maximum number of options that ``--help`` lists without headings."""
 ASSIGNMENT = re.compile(r"[^=\s][^=]*=")
 
 
@@ -54,11 +57,36 @@ class Setting(click.Option):
 
 
 class SettingsCommand(click.Command):
-    """A command whose settings may come from the file. ``known``: the settings of all commands, which are its keys."""
+    """A command whose settings may come from the file.
 
-    def __init__(self, *args: Any, known: Sequence[Setting], **keywords: Any) -> None:  # noqa: ANN401 - click's own
+    ``known``: the settings of all commands, which are the keys of the file. ``sections``: the heading of a setting in
+    ``--help``, by its key.
+    """
+
+    def __init__(
+        self,
+        *args: Any,  # noqa: ANN401 - click's own
+        known: Sequence[Setting],
+        sections: Mapping[str, str],
+        **keywords: Any,  # noqa: ANN401 - click's own
+    ) -> None:
         super().__init__(*args, **keywords)
         self.known = {setting.key: setting for setting in known}
+        self.sections = sections
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options below their headings, those without one first; a short list has no headings."""
+        options = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
+        sections = self.sections if len(options) > LONG_LIST else {}
+        rows: dict[str, list[tuple[str, str]]] = {heading: [] for heading in (OTHER_OPTIONS, *sections.values())}
+        for option in options:
+            heading = list(rows)[-1] if option is self.get_help_option(ctx) else OTHER_OPTIONS
+            if record := option.get_help_record(ctx):
+                rows[sections.get(str(option.name), heading)].append(record)
+        for heading, records in rows.items():
+            if records:
+                with formatter.section(heading):
+                    formatter.write_dl(records)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if HELP_NAMES.isdisjoint(args):
@@ -79,7 +107,7 @@ def read_file(path: Path, known: Mapping[str, Setting]) -> dict[str, Any]:
         return {}
     content = load_yaml(path)
     if not isinstance(content, Mapping):
-        raise DefinitionError(f"{path}: line 1: must be a mapping, `key: value` lines")
+        raise DefinitionError(f"{path}: line 1: must be a mapping of `key: value` lines")
     values = {}
     for written, value in content.items():
         key = "yes" if written is True else str(written)  # YAML reads a plain yes as true
@@ -115,14 +143,14 @@ def _text(path: Path, place: str, value: object) -> str:
         return str(value).lower()
     if isinstance(value, str | int | float):
         return str(value)
-    raise DefinitionError(f"{path}: {place}: must be one text, number, true or false")
+    raise DefinitionError(f"{path}: {place}: must be a single string, number, true or false")
 
 
 def assignments(ctx: click.Context, param: click.Parameter, values: Sequence[str]) -> tuple[str, ...]:
     """Check ``key=value`` texts. Raises `click.BadParameter`."""
     for value in values:
         if not ASSIGNMENT.match(value):
-            raise click.BadParameter(f"'{value}' does not look like key=value", ctx, param)
+            raise click.BadParameter(f"'{value}' is not of the form key=value", ctx, param)
     return tuple(values)
 
 
@@ -136,7 +164,7 @@ def finite(ctx: click.Context, param: click.Parameter, value: float) -> float:
 def not_empty(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
     """Return the value. Raises `click.BadParameter` if it is blank."""
     if value is not None and not value.strip():
-        raise click.BadParameter("it is empty", ctx, param)
+        raise click.BadParameter("must not be empty", ctx, param)
     return value
 
 
@@ -148,9 +176,9 @@ def report_file(ctx: click.Context, param: click.Parameter, path: Path | None) -
     if path is None:
         return None
     if not path.parent.is_dir():
-        raise click.BadParameter(f"there is no folder '{path.parent}'", ctx, param)
+        raise click.BadParameter(f"folder '{path.parent}' does not exist", ctx, param)
     if path.is_symlink() or (path.exists() and not path.is_file()):
-        raise click.BadParameter(f"'{path}' is not a plain file", ctx, param)
+        raise click.BadParameter(f"'{path}' is not a regular file", ctx, param)
     if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise click.BadParameter(f"'{path}' cannot be written", ctx, param)
+        raise click.BadParameter(f"'{path}' is not writable", ctx, param)
     return path.parent.resolve() / path.name

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 LOOK_SECONDS = 60.0
 WATCH = click.option(
-    "--watch", is_flag=True, help="Do it again whenever a file of the roles folder is saved; Ctrl-C ends."
+    "--watch", is_flag=True, help="Repeat whenever a file in the roles folder is saved; Ctrl-C to stop."
 )
 
 
@@ -51,7 +51,7 @@ def repeatedly(folder: Path, act: Callable[[], None], *, watch: bool) -> None:
                 act()
             except UsageError as error:
                 complain(str(error), error.hint, error.exit_code)
-            say(f"watching {folder}; Ctrl-C ends")
+            say(f"watching {folder} (Ctrl-C to stop)")
             while not changes.wait(LOOK_SECONDS):
                 pass
 
@@ -64,7 +64,7 @@ def _watching(folder: Path) -> Iterator[Changes]:
         try:
             stack.enter_context(watched([folder, *_folders_in(folder)], changes))
         except OSError as error:
-            raise UsageError(f"cannot watch {folder}: {error.strerror}", "Without --watch it is done once.") from error
+            raise UsageError(f"cannot watch {folder}: {error.strerror}", "Run it without --watch.") from error
         yield changes
 
 

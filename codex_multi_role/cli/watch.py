@@ -22,6 +22,7 @@ from codex_multi_role.presentation.outcome import outcome_in_words, resume_comma
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.presentation.wording import compact, one_line
 from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.run_folder.folder import LATEST
 from codex_multi_role.run_folder.owner import is_alive
 from codex_multi_role.run_options import RunReport
 
@@ -40,27 +41,28 @@ LEAST_WIDTHS = (0, 110, 0, 78, 110, 86, 60)
 
 @command(RUNS_DIR, JSON, PLAIN, QUIET, short_help="Watch a run from another terminal.")
 @click.argument("run", metavar="[RUN]", required=False, shell_complete=run_ids)
-@click.option("--all", "every", is_flag=True, help="All runs, for as long as any is worked on.")
+@click.option("--all", "every", is_flag=True, help="Show all runs until none is running.")
 @click.pass_context
 def watch(ctx: click.Context, /, run: str | None, every: bool, **values: Any) -> None:  # noqa: ANN401 - the settings above
-    """Show RUN (an id, a unique prefix of one, or `latest`) as its own terminal does, from its beginning to its end.
+    """Show RUN (default: the latest run) as its own terminal does, from start to end.
 
-    Works for runs that are over as well. Ends with the run, and with its exit code; Ctrl-C ends the watching only.
+    Also works for runs that have ended. Exits when the run ends, with the exit code of the run. Ctrl-C stops watching,
+    not the run.
 
     \b
     Examples:
-      codex-multi-role watch latest
-      codex-multi-role watch latest --json | grep turn_ended
+      codex-multi-role watch
+      codex-multi-role watch --json | grep turn_ended
       codex-multi-role watch --all
     """
-    if every == (run is not None):
-        raise UsageError("watch takes a RUN or --all", "`codex-multi-role watch latest` shows the newest.")
-    if run is None:
+    if every:
+        if run is not None:
+            raise UsageError("RUN and --all exclude each other", "Use one of them.")
         if values["json"] or values["quiet"]:
-            raise UsageError("--all takes neither --json nor --quiet", "`codex-multi-role runs --json` lists all runs.")
+            raise UsageError("--all excludes --json and --quiet", "`codex-multi-role runs --json` lists all runs.")
         watch_all(values["runs_dir"], plain=values["plain"])
         return
-    folder = RunFolder.find(values["runs_dir"], run)
+    folder = RunFolder.find(values["runs_dir"], run or LATEST)
     progress = Progress()
     view_options = {"as_json": values["json"], "quiet": values["quiet"], "plain": values["plain"]}
     with open_view(progress, **view_options, over=lambda: not is_alive(folder), write=put_json_line) as view:
@@ -75,7 +77,8 @@ def _close(ctx: click.Context, folder: RunFolder, progress: Progress) -> None:
     if record.get("exit_code") is None:
         if not ctx.params["json"]:
             again = resume_command(folder.run_id, ctx.params["runs_dir"])
-            say(f"{run_status(RunStatus.KILLED).news} It is not running, and no end is recorded.\n  next     {again}")
+            say(f"{run_status(RunStatus.KILLED).news} It is not running, and its end was not recorded.")
+            say(f"  next     {again}")
         ctx.exit(ExitCode.FAILED)
     recorded = {name: record[name] for name in ("status", "outcome", "reason", "exit_code", "totals")}
     say_end(ctx, RunReport(run_id=folder.run_id, folder=folder.path, hint="", **recorded), progress)

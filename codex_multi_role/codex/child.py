@@ -71,7 +71,7 @@ class Child:
             try:
                 thread.start()
             except RuntimeError as error:
-                raise CodexStartFailed(f"cannot listen to Codex: {error}") from error
+                raise CodexStartFailed(f"cannot read from Codex: {error}") from error
             self._threads.append(thread)
 
     @property
@@ -96,7 +96,7 @@ class Child:
         while view:
             remaining = deadline - time.monotonic()
             if remaining <= 0 or not writable.poll(remaining * 1000):
-                raise CodexTimeout(f"Codex took no input for {WRITE_SECONDS:g} s")
+                raise CodexTimeout(f"Codex accepted no input for {WRITE_SECONDS:g} s")
             with contextlib.suppress(BlockingIOError):
                 view = view[os.write(self._stdin.fileno(), view) :]
 

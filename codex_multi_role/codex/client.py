@@ -27,10 +27,10 @@ from codex_multi_role.errors import (
 INITIALIZE_SECONDS = 30.0
 REQUEST_SECONDS = 15.0
 CLIENT_NAME = "codex_multi_role"
-FIX_SETTINGS = "Fix what it names: a setting (-c, the role's codex_config), config.toml or CODEX_HOME."
+FIX_SETTINGS = "Fix the setting that it names: -c, the role's codex_config, config.toml or CODEX_HOME."
 NO_DATABASE = "failed to initialize sqlite state runtime"
 """Codex does not report why: its home may be unwritable, or too few files may be open at once (measured)."""
-IF_WRITABLE = "If its home is writable, too many files may be open: raise the limit (`ulimit -n`)."
+IF_WRITABLE = "If CODEX_HOME is writable, too many files may be open: raise the limit (`ulimit -n`)."
 OPT_OUT_NOTIFICATIONS = ["turn/diff/updated"]
 """Each repeats all changes of the turn: 60 patches of 31 kB made 122 MB. Snapshots show the changes instead."""
 
@@ -115,7 +115,7 @@ class RoleClient:
         if account is not None:
             return f"logged in ({account.get('type', 'unknown kind of account')})"
         if answer.get("requiresOpenaiAuth"):
-            raise CodexNotLoggedIn("the model provider needs a login and Codex has none", LOGIN_HINT)
+            raise CodexNotLoggedIn("the model provider needs a login, and Codex is not logged in", LOGIN_HINT)
         return "the model provider needs no login"
 
     def use_thread(self, thread_id: str | None, folder: str) -> None:

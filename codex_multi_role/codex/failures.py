@@ -15,9 +15,9 @@ class Remedy(Enum):
     """How to react to a failed turn."""
 
     FAIL = "the role has failed"
-    RETRY = "the same prompt once more, after a pause"
+    RETRY = "the same prompt again, after a pause"
     FRESH_THREAD = "a new thread that gets the role's last handoff"
-    PARK = "the run waits on disk until the provider takes turns again"
+    PARK = "the run is parked until the provider accepts turns again"
 
 
 @dataclass(frozen=True)

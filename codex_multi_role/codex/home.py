@@ -72,8 +72,8 @@ def require_user_home(environment: Mapping[str, str]) -> None:
         except OSError as error:
             raise CodexUnavailable(
                 f"Codex's home {home} cannot be written: {error.strerror or error}",
-                "Make it writable, free some space, or name another with CODEX_HOME and log in there "
-                "(`codex-multi-role codex login`); a provider of your own (-c), or --playbook, needs none.",
+                "Make it writable, free some space, or name another one with CODEX_HOME and log in there "
+                "(`codex-multi-role codex login`). Your own provider (-c) or --playbook needs no login.",
             ) from error
 
 

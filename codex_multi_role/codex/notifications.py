@@ -14,7 +14,7 @@ MAX_CHARACTERS = 500
 EXPECTED = re.compile(r"Codex will use the bundled bubblewrap|^Model metadata for `playbook` not found")
 """Warnings of every run with the bundled binary, or with a playbook."""
 UNTRUSTED_PROJECT = "Project-local config, hooks, and exec policies are disabled"
-UNTRUSTED_PROJECT_TEXT = "a project's .codex settings (config, hooks, rules) take no effect in a run"
+UNTRUSTED_PROJECT_TEXT = "a project's .codex settings (config, hooks, rules) have no effect in a run"
 """Codex's own text advises trusting the project, which changes nothing here."""
 
 

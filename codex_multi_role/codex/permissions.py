@@ -102,7 +102,7 @@ def require_exact(paths: Iterable[Path]) -> None:
         if found := sorted(PATTERN & set(str(path))):
             raise UsageError(
                 f"{path}: Codex's sandbox cannot protect a path with {' or '.join(found)} in it",
-                "Rename the folder, or work from another one.",
+                "Rename the folder, or use another one.",
             )
 
 

@@ -57,7 +57,7 @@ def printed_protocol(codex: Path, spoken: Mapping[str, Sequence[str]]) -> Digest
         try:
             subprocess.run(command, check=True, capture_output=True, timeout=SCHEMA_SECONDS, stdin=subprocess.DEVNULL)
             if not any(Path(folder).iterdir()):
-                raise ValueError("it left nothing")
+                raise ValueError("it wrote nothing")
             return {file: _digests(Path(folder, f"{file}.json"), messages) for file, messages in spoken.items()}
         except (OSError, subprocess.SubprocessError, ValueError) as error:
             raise CodexStartFailed(f"{codex} does not print its protocol: {error}") from error

@@ -63,7 +63,8 @@ def provider_of(settings: tuple[str, ...], home: Path | None) -> ModelProvider:
         base_url = os.environ.get("CODEX_OSS_BASE_URL") or LOCAL_URLS[name]
         return ModelProvider(name, "gpt-oss", base_url, table={"wire_api": "responses"})
     raise UsageError(
-        f"the model provider {name} cannot be recorded", "A provider that -c or config.toml defines can, and OpenAI's."
+        f"the model provider {name} cannot be recorded",
+        "Only providers defined by -c or config.toml, and OpenAI's, can be recorded.",
     )
 
 

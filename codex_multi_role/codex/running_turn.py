@@ -82,7 +82,7 @@ class RunningTurn:
         if self._is_cancelled:
             return self.recorder.outcome("interrupted", CANCELLED, "the run was stopped before this turn")
         if len(request.prompt) > LONGEST_PROMPT:
-            raise CodexRefused(f"the prompt has {len(request.prompt)} characters, Codex takes {LONGEST_PROMPT}", 0)
+            raise CodexRefused(f"the prompt has {len(request.prompt)} characters, Codex accepts {LONGEST_PROMPT}", 0)
         end = time.monotonic() + self._deadlines.turn
         patience = min(TURN_START_SECONDS, self._deadlines.idle)
         self.recorder.turn_id = self._thread.start_turn(request, patience)
@@ -193,7 +193,7 @@ class RunningTurn:
             finished = self._take(self._transport.next_message(remaining))
             if finished is not None:
                 return finished
-        self.broken = f"Codex did not end the turn within {INTERRUPT_SECONDS:g} s of being asked to"
+        self.broken = f"Codex did not end the turn within {INTERRUPT_SECONDS:g} s of the request to stop"
         return None
 
 

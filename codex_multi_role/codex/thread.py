@@ -127,5 +127,5 @@ def id_of(what: str, result: Message) -> str:
     told = result.get(what)
     found = told.get("id") if isinstance(told, dict) else None
     if not isinstance(found, str):
-        raise CodexRefused(f"Codex answered without the id of a {what}; is it another version?", 0)
+        raise CodexRefused(f"Codex answered without the id of a {what}; it may be an unsupported version", 0)
     return found

@@ -131,7 +131,7 @@ class TurnRecorder:
             self._items.append(item_text(item))
             self._items_room -= len(self._items[-1])
             if self._items_room <= 0:
-                self._items.append("## The items that follow are in events.jsonl only\n")
+                self._items.append("## Later items are only in events.jsonl\n")
 
     def _count(self, event: TokenUsageUpdated) -> None:
         totals = (event.input_total, event.output_total)
@@ -178,7 +178,9 @@ class TurnRecorder:
         if event.status == "interrupted":
             return self.outcome("interrupted", "interrupted", "the turn was interrupted")
         if event.status != "failed":
-            return self.outcome("failed", "failed", f"Codex ended the turn as {event.status}; is it another version?")
+            return self.outcome(
+                "failed", "failed", f"Codex ended the turn as {event.status}; it may be an unsupported version"
+            )
         failure = classify(event.error)
         return self.outcome("failed", failure.reason, failure.message, failure.remedy, failure.pause_seconds)
 

@@ -73,7 +73,7 @@ class FanOut:
     def _context_with(self, cycles: int) -> Json:
         state = self._scope.state
         if cycles != state.cycles:
-            kept = f"step {self._step.id}: its items keep the cycles it began with: {cycles}"
+            kept = f"step {self._step.id}: its items keep the cycles it started with: {cycles}"
             self._scope.run.services.events.publish(Warning(kept))
         return {**state.context(), "cycles": cycles}
 
@@ -91,7 +91,7 @@ class FanOut:
         if size < self._records(cycles):
             top = ":".join(self._key.partition("/")[0].split(".")[:2])
             raise UsageError(
-                f"step {self._step.id}: with the inputs as changed, its items can take more steps than when they began",
+                f"step {self._step.id}: with the changed inputs, its items can take more steps than when they started",
                 f"`codex-multi-role fork {self._scope.run.services.folder.run_id} --from {top}` with the same options "
                 "repeats them; without the change, `resume` continues them.",
             )

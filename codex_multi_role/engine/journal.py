@@ -115,7 +115,7 @@ def begin(run_id: str, durable: DurableRun) -> None:
     except StorageError:
         raise
     except Exception as error:
-        raise journal_error("the journal failed as the run was to begin", error) from error
+        raise journal_error("the journal failed when the run started", error) from error
 
 
 def require_version(run_id: str, version: str | None) -> None:

@@ -39,7 +39,7 @@ def copy_journal(source: Path, target: Path) -> None:
     """Copy the journal of a run, which may be live and is not changed. Raises `StorageError`."""
     if not (source.exists() and source.stat().st_size):
         raise StorageError(
-            f"the journal {source} is gone, and with it the account of what was done",
+            f"the journal {source} is missing, and with it the record of finished work",
             "Restore it from a copy, or start another run.",
         )
     # A closed journal has no write-ahead log; opened as immutable, it gets none.
@@ -60,7 +60,7 @@ def fork_journal(database_url: str, run_id: str, fork_id: str, place: int) -> di
     with _client(database_url) as client:
         known = client.list_workflows(workflow_ids=[run_id], load_input=False, load_output=False)
         if not known:
-            raise StorageError(f"the journal {database_url} knows no run {run_id}", "Restore it from a copy.")
+            raise StorageError(f"the journal {database_url} does not contain run {run_id}", "Restore it from a copy.")
         require_version(run_id, known[0].app_version)
         client.register_queue(resumed_queue(fork_id), polling_interval_sec=QUEUE_SECONDS)
         with SetWorkflowID(fork_id):

@@ -112,8 +112,10 @@ class JournalSlots:
         """
         place = next(self._source, None)
         if place is None:
-            message = f"no room is left in the journal for {name}: this item was to record less when it began"
-            raise RunHalted(ending_for(StorageError(message, "Start another run; this one cannot grow further here.")))
+            message = f"the journal has no space reserved for {name}: fewer steps were planned when this item started"
+            raise RunHalted(
+                ending_for(StorageError(message, "Start another run; this one cannot be extended at this point."))
+            )
         try:
             recorded = place.run({"name": name}, lambda: self._do(work, place.step_id))
         except (Exception, DBOSBaseException) as error:  # the work raises neither, so this is from the journal

@@ -22,7 +22,7 @@ from codex_multi_role.flow import FlowState
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.steps import RunResources, Unit, Work
 
-HINT = "Up to there the flow, its inputs and cycles, and the roles' names and order must be as they were."
+HINT = "Up to that point, the flow, its inputs and cycles, and the names and order of the roles must not change."
 
 
 class _RehearsalStopped(RunHalted):
@@ -52,7 +52,9 @@ class _RecordedSlot:
         recorded, name = self._past.get(self._number), (options or {}).get("name")
         if recorded is None or recorded.name != name:
             was = f'"{recorded.name}"' if recorded else "nothing"
-            raise _RehearsalStopped(f'"{name}" would be done at place {self._number} of the journal, where {was} was')
+            raise _RehearsalStopped(
+                f'"{name}" would be recorded at position {self._number} of the journal instead of {was} was'
+            )
         self._seen.add(self._number)
         return recorded.output
 
@@ -71,7 +73,7 @@ class _PastSlots(JournalSlots):
     def checkpoint(self) -> int:
         number = super().checkpoint()
         if number >= self._end:
-            raise _RehearsalStopped("" if number == self._end else "steps before it would record more")
+            raise _RehearsalStopped("" if number == self._end else "earlier steps would record more")
         return number
 
 
@@ -145,14 +147,14 @@ def rehearse(
     ids = _PastSlots(past, place)
     walk = FlowWalk(flows, Scope(run, ids, Asker(run, Instances()), state))
     try:
-        problem = f"the flow would end before, with {walk.walk().outcome}"
+        problem = f"the flow would end earlier, with {walk.walk().outcome}"
     except _RehearsalStopped as left:
         problem = left.problem
     except RunHalted as halted:
         problem = halted.ending.reason
     problem = problem or _what_differs(state, ids.seen, past, step, visit)
     if problem:
-        raise UsageError(f"the flow {state.flow} does not lead to {step}:{visit} as the run did: {problem}", HINT)
+        raise UsageError(f"the flow {state.flow} does not lead to {step}:{visit} in the same way: {problem}", HINT)
 
 
 def _what_differs(state: FlowState, seen: set[int], past: Mapping[int, RecordedStep], step: str, visit: int) -> str:
@@ -160,4 +162,4 @@ def _what_differs(state: FlowState, seen: set[int], past: Mapping[int, RecordedS
     if there != step or state.steps[step].visits != visit:
         return f"it would be at {there}:{state.steps[there].visits} there"
     left = [past[number].name for number in sorted(past.keys() - seen)]
-    return f'"{left[0]}" would be left out' if left else ""
+    return f'"{left[0]}" would be skipped' if left else ""

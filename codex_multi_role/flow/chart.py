@@ -101,7 +101,7 @@ def step_notes(step: StepSpec) -> Iterator[str]:
     if step.for_each is not None:
         yield _fan_out(step)
     if step.needs is not None:
-        yield "each once those it needs are done"
+        yield "each after the items it depends on"
     if step.isolate is not None:
         yield f"in a {step.isolate} of its own"
     if step.retry is not None:

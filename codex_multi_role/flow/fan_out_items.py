@@ -46,18 +46,18 @@ def needs_of(step: StepSpec, items: Sequence[Any], context: Mapping[str, Any]) -
     where = f"step {step.id}: needs"
     ids = [str(item.get("id")) if isinstance(item, Mapping) and "id" in item else "" for item in items]
     if "" in ids or len(set(ids)) < len(ids):
-        raise DefinitionError(f"{where}: every item must have an id of its own, they have: {', '.join(ids)}")
+        raise DefinitionError(f"{where}: every item must have a unique id, but the ids are: {', '.join(ids)}")
     needs = []
     for index, item in enumerate(items):
         named = render(step.needs, {**context, step.as_: item, "item": item, "index": index}, where)
         if not isinstance(named, list) or not {*map(str, named)} <= {*ids}:
-            raise DefinitionError(f"{where}: {ids[index]} needs {named!r}: must be a list of ids of the items")
+            raise DefinitionError(f"{where}: {ids[index]} needs {named!r}: must be a list of item ids")
         needs.append([ids.index(str(name)) for name in named])
     try:
         TopologicalSorter(dict(enumerate(needs))).prepare()
     except CycleError as error:
         circle = " -> ".join(ids[index] for index in reversed(error.args[1]))
-        raise DefinitionError(f"{where}: items wait for each other: {circle}") from error
+        raise DefinitionError(f"{where}: items depend on each other: {circle}") from error
     return needs
 
 

@@ -128,7 +128,7 @@ def _unbounded(flow: FlowSpec, ways: Collection[Transition], meanings: Meanings)
     if unknown := _inputs_missing(flow, meanings):
         return DefinitionError(
             f"{message}: the value of {' and '.join(f'inputs.{name}' for name in unknown)} is not known before the run",
-            "Give the input a default; where the flow is called, a number or one whole {{ … }} that is known there.",
+            "Give the input a default. A calling flow must pass a number, or one whole {{ … }} known before the run.",
         )
     condition = "cycle < cycles" if named[0] == order[0] else f"steps['{named[0]}'].visits < 5"
     return DefinitionError(

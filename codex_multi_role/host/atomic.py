@@ -88,5 +88,5 @@ def append_text(path: Path, text: str) -> None:
 def still_there(path: Path) -> Path:
     """Return ``path``, whose folder was resolved before. Raises `StorageError` if a link now leads elsewhere."""
     if path.parent.resolve() != path.parent:
-        raise StorageError(f"{path.parent} leads elsewhere since the run began")
+        raise StorageError(f"{path.parent} points to another place since the run started")
     return path

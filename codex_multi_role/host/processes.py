@@ -172,7 +172,7 @@ def start_hint(error: OSError, otherwise: str) -> str:
     if error.errno in (errno.EMFILE, errno.ENFILE):
         return TOO_MANY_FILES
     if error.errno in (errno.EAGAIN, errno.ENOMEM):
-        return "the system has no room for another process: free some memory, or raise the limit (`ulimit -u`)"
+        return "the system cannot start another process: free some memory, or raise the limit (`ulimit -u`)"
     return otherwise
 
 

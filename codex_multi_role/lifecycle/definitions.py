@@ -296,9 +296,9 @@ def _refuse_secrets(options: RunOptions, catalog: RoleSpecCatalog) -> None:
     for setting, where, error in places:
         if holds_secret(setting, redact):
             raise error(
-                f"{where}{setting.partition('=')[0]}: holds what looks like a secret, which would be in the run's "
-                "folder and in the list of processes",
-                'Put it into an environment variable and name that one: env_key="MY_PROVIDER_KEY", '
+                f"{where}{setting.partition('=')[0]}: contains what looks like a secret, visible in the run "
+                "folder and in the process list",
+                'Put it into an environment variable and name the variable: env_key="MY_PROVIDER_KEY", '
                 'env_http_headers={Authorization="MY_HEADER"}; of an MCP server env_vars: [MY_KEY].',
             )
 
@@ -313,5 +313,5 @@ def _checked_workspace(path: Path) -> Path:
     if not path.is_dir():
         raise UsageError(f"the workspace {path} is not a folder", "Name a folder with --workspace.")
     if not os.access(path, os.W_OK | os.X_OK):
-        raise UsageError(f"the workspace {path} cannot be written", "Fix its permissions or name another.")
+        raise UsageError(f"the workspace {path} cannot be written", "Fix its permissions or name another folder.")
     return as_on_disk(path)

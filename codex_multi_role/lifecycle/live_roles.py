@@ -95,7 +95,7 @@ class LiveRoles:
                     if changes.wait(LOOK_SECONDS) or self._pending_error:
                         self.reload()
         except (OSError, CodexMultiRoleError) as error:
-            self._warn(f"changes of {self._source} are not noticed: {error}")
+            self._warn(f"changes of {self._source} cannot be watched: {error}")
 
     def reload(self) -> None:
         """Apply the files as they are now. An error in them is reported only if a second look finds the same error."""
@@ -107,7 +107,7 @@ class LiveRoles:
                 self._latest = read
         except CodexMultiRoleError as error:
             if str(error) == pending:
-                self._warn(f"the roles stay as they are: {error}")
+                self._warn(f"the roles are not reloaded: {error}")
             else:
                 self._pending_error = str(error)
 
@@ -131,8 +131,8 @@ class LiveRoles:
                 self.renew(name)
         if wider:
             self._warn(
-                f"{named_keys(wider)}: a running run never widens what a role may do, so the old values stay; "
-                "to apply the new ones, stop the run and resume it"
+                f"{named_keys(wider)}: a running run never extends what a role may do, so the old values remain; "
+                "stop and resume the run to apply the new ones"
             )
 
     def _warn(self, message: str) -> None:

@@ -166,8 +166,8 @@ def _threads(folder: RunFolder) -> tuple[dict[str, str], dict[str, tuple[str, ..
 def _kept_tools(role: RoleSpec, kept: Sequence[str]) -> str:
     then, now = (", ".join(names) or "none" for names in (kept, role.tools))
     return (
-        f"{role.name}: its conversation keeps the tools it began with ({then}), Codex cannot change them; those that "
-        f"its YAML names now ({now}) need a run of their own"
+        f"{role.name}: its conversation keeps the tools it started with ({then}), Codex cannot change them; those that "
+        f"its YAML names now ({now}) need a new run"
     )
 
 

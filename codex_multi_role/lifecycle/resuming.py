@@ -38,12 +38,14 @@ def require_same_workspace(folder: RunFolder, record: Mapping[str, Any]) -> None
     elif not workspace.exists():
         problem = f"the workspace {workspace} does not exist"
     elif workspace.is_dir() and workspace.stat().st_ino != record.get("workspace_inode", workspace.stat().st_ino):
-        problem = f"the workspace {workspace} is not the folder that the run worked in, but another one of that name"
+        problem = (
+            f"the workspace {workspace} is not the folder that the run worked in, but another folder of the same name"
+        )
     else:
         return
     raise UsageError(
         f"run {folder.run_id} cannot continue: {problem}",
-        "Name the folder to work in, even if it is that one: "
+        "Name the folder to work in, even if it is the same: "
         f"`codex-multi-role resume {folder.run_id} --workspace {moved_to or 'DIR'}`.",
     )
 
@@ -58,7 +60,7 @@ def _require_same_team(definitions: Definitions, before: RoleSpecCatalog) -> Non
     if asks_all and fixed(before) != fixed(definitions.catalog):
         raise UsageError(
             "a resumed run keeps its roles: their names, order, depends_on, max_steps and behaviors.can_finish",
-            "Fork it from a step before them, or start another run.",
+            "Fork the run before them, or start another run.",
         )
 
 
@@ -84,7 +86,7 @@ def require_same_past(definitions: Definitions, folder: RunFolder, earlier: Mapp
     unit, start = first_difference(*walks)
     if unit:
         raise UsageError(
-            f"{' and '.join(changed)} cannot change now: what run {folder.run_id} recorded of {unit} depends on it",
+            f"{' and '.join(changed)} cannot be changed: what run {folder.run_id} recorded of {unit} depends on it",
             f"`codex-multi-role fork {folder.run_id} --from {start}{_as_typed(definitions, changed)}` repeats the run "
             "from there; without the change, `resume` continues it.",
         )

@@ -86,7 +86,9 @@ class Session:
         self._earlier = earlier
         self._record = RunRecord(definitions, folder, catalog_file, earlier, forked_from)
         if wider := self._record.wider_rights:
-            self._notes.append(f"{named_keys(wider)}: may do more from now on, as edited while the run was at work")
+            self._notes.append(
+                f"{named_keys(wider)}: has more permissions from now on, because its file was changed during the run"
+            )
         self._clock = WorkClock(self._record.worked_before)
         self._killed_turns = 0
         self._ending: Future[Ending] | None = None
@@ -117,8 +119,8 @@ class Session:
             family = self._family(stack, owner.abandoned)
             if stack.enter_context(occupied(self._definitions.workspace)):
                 self._notes.append(
-                    f"another run is working in {self._definitions.workspace}: each may overwrite the other's files, "
-                    "and their changes and tests get mixed up; give each a workspace of its own (--workspace)"
+                    f"another run is working in {self._definitions.workspace}: they may overwrite each other's files "
+                    "and mix up changes and tests; give each run its own workspace (--workspace)"
                 )
             self._require_journal()
             if self._earlier is not None:
@@ -159,7 +161,7 @@ class Session:
 
     def _end_left_over(self, family: Family) -> None:
         if left := family.end():
-            self._notes.append(f"an earlier session had left {left} of its processes running; they were ended")
+            self._notes.append(f"an earlier process left {left} of its processes running; they were stopped")
 
     def _remove_mount_points(self) -> None:
         """Remove the empty folders that Codex's sandbox leaves behind if its command is interrupted (measured)."""
@@ -174,7 +176,7 @@ class Session:
             return
         if any(list_turns(self._folder)):
             raise StorageError(
-                f"the journal {path} is gone, and with it the account of what was done",
+                f"the journal {path} is missing, and with it the record of finished work",
                 "Restore it from a copy, or start another run.",
             )
 

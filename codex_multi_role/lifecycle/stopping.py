@@ -99,15 +99,19 @@ def stop_run(folder: RunFolder, is_ending: Callable[[], bool] = lambda: False) -
             if process.create_time() == owner["start_time"]:
                 process.send_signal(number)
         except psutil.AccessDenied as error:
-            raise UsageError(f"process {owner['pid']} belongs to somebody else", "Ask them, or be them.") from error
+            raise UsageError(
+                f"process {owner['pid']} belongs to another user", "Ask that user to stop it, or do it as that user."
+            ) from error
         except (psutil.Error, KeyError):
             return  # it has ended, or released the run
         if _is_released_within(folder, seconds, is_ending):
             return
         if is_ending():
-            raise RunBusy(f"the run {folder.run_id} is asked to stop, and has not ended yet", "Look again in a moment.")
+            raise RunBusy(
+                f"the run {folder.run_id} was asked to stop and has not ended yet", "Check again in a moment."
+            )
     raise RunBusy(
-        f"process {owner['pid']} still works on the run {folder.run_id}", f"`kill -9 {owner['pid']}`, then resume it."
+        f"process {owner['pid']} is still working on run {folder.run_id}", f"`kill -9 {owner['pid']}`, then resume it."
     )
 
 

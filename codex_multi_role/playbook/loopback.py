@@ -136,9 +136,9 @@ class LoopbackHandler(BaseHTTPRequestHandler):
         """Reject web pages, which can reach loopback too: by their own host name (DNS rebinding) or with an origin."""
         name, port = self.loopback.name, self.loopback.server_port
         if self.headers.get("Host") not in {f"127.0.0.1:{port}", f"localhost:{port}"}:
-            self.reject(HTTPStatus.FORBIDDEN, f"the {name} server answers to its loopback address only")
+            self.reject(HTTPStatus.FORBIDDEN, f"the {name} server only answers on its loopback address")
         elif "Origin" in self.headers:
-            self.reject(HTTPStatus.FORBIDDEN, f"the {name} server answers to no web page")
+            self.reject(HTTPStatus.FORBIDDEN, f"the {name} server does not answer web pages")
         elif not self.serves(self.path.partition("?")[0]):
             self.reject(HTTPStatus.NOT_FOUND, f"the {name} server has no {self.command} {self.path}")
         else:
@@ -151,7 +151,7 @@ class LoopbackHandler(BaseHTTPRequestHandler):
         After any status but 426 it asks for five seconds before it turns to HTTP (measured on 0.163.0).
         """
         if self.admit():
-            self.reject(HTTPStatus.UPGRADE_REQUIRED, f"the {self.loopback.name} server answers to POST only")
+            self.reject(HTTPStatus.UPGRADE_REQUIRED, f"the {self.loopback.name} server only answers POST requests")
 
     def body(self) -> bytes | None:
         """The request's body; None if it was rejected, or cut short by the client."""
@@ -159,7 +159,7 @@ class LoopbackHandler(BaseHTTPRequestHandler):
         if not size.isdecimal() or len(size) > LONGEST_NUMBER:
             self.reject(HTTPStatus.LENGTH_REQUIRED, f"the {self.loopback.name} server needs a Content-Length")
         elif int(size) > LARGEST_BODY_BYTES:
-            self.reject(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"{size} bytes, the most is {LARGEST_BODY_BYTES}")
+            self.reject(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"{size} bytes, more than {LARGEST_BODY_BYTES}")
         elif len(data := self.rfile.read(int(size))) < int(size):
             self.close_connection = True
         else:

@@ -184,7 +184,7 @@ class _RecordingHandler(LoopbackHandler):
         kept = bytearray()
         whole = self._pass_through(upstream, kept.extend)
         if len(kept) > LARGEST_ANSWER_BYTES:
-            return {"status": status, "end": BROKEN, "items": [], "text": "", "note": "it was too large to keep"}
+            return {"status": status, "end": BROKEN, "items": [], "text": "", "note": "too large to be recorded"}
         return reduced(status, headers, bytes(kept), whole=whole)
 
     def _pass_through(self, upstream: Upstream, keep: Callable[[bytes], None]) -> bool:

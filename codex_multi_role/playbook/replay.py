@@ -55,7 +55,7 @@ class ReplayServer(LoopbackServer):
         if answer is None:
             what = f"{asked.kind} {step + 1}" if asked.kind == COMPACTION else f"step {step + 1}"
             raise self._refusal(
-                MatchedTurn(None, f"role {asked.ask.role}, visit {asked.ask.visit}: it has no recorded {what}")
+                MatchedTurn(None, f"role {asked.ask.role}, visit {asked.ask.visit}: no recorded {what}")
             )
         return self.places.placed(answer)  # type: ignore[no-any-return]
 
@@ -152,10 +152,10 @@ def find_turn(turns: Sequence[RecordedTurn], asked: Asked, prompt: str, match: s
         return MatchedTurn(max(same, key=lambda turn: turn.finished))
     candidates = same_ask or _of_role(turns, asked)
     if not candidates:
-        return MatchedTurn(None, f"{_who(asked)}: nothing of this role is recorded")
+        return MatchedTurn(None, f"{_who(asked)}: this role is not in the recording")
     nearest = match == NEAREST
     close = max(_of_role(turns, asked) if nearest else candidates, key=lambda turn: _similarity(turn, asked, prompt))
-    said = "its prompt is not the recorded one" if same_ask else "this turn is not recorded"
+    said = "its prompt differs from the recorded one" if same_ask else "this turn is not recorded"
     return MatchedTurn(close if nearest else None, f"{_who(asked)}: {said}", _diff(close.prompt, prompt))
 
 

@@ -141,8 +141,8 @@ def read_request(raw: bytes) -> NextStepRequest | CompactionRequest:
         unit = _UnitMetadata.model_validate_json(body.client_metadata.turn).unit
     except ValidationError as error:
         raise UsageError(
-            f"the playbook server was asked without saying which answer is wanted: {first_problem(error)}",
-            "Only turns that codex-multi-role starts can be played.",
+            f"the playbook server received a request without the metadata of a turn: {first_problem(error)}",
+            "Only turns started by codex-multi-role can be answered.",
         ) from error
     return NextStepRequest(
         turn.turn_id, outputs, len(raw), AnswerKey(**ask.model_dump()), _last_prompt(body.input), unit
@@ -192,7 +192,7 @@ def _carried(summary: str, turn_id: str) -> list[str]:
     try:
         carried: list[str] = json.loads(outputs) if found else []
     except json.JSONDecodeError as error:
-        raise UsageError(f"Codex cut the summary of turn {turn_id}: its tool outputs are lost") from error
+        raise UsageError(f"Codex truncated the summary of turn {turn_id}: its tool outputs are lost") from error
     return carried
 
 

@@ -81,7 +81,7 @@ class Fault(_OneOf):
 
     status: int | None = Field(default=None, ge=400, le=599)
     code: str | None = None
-    message: str = "this fault was asked for by the playbook"
+    message: str = "this fault was requested by the playbook"
     headers: dict[str, str] = Field(default_factory=dict)
     body: JsonValue = None
     drop: Literal[True] | None = None
@@ -252,7 +252,7 @@ def _known_playbook(name: str, roles_dir: Path | None) -> Path:
     known = list_playbooks(roles_dir)
     if name not in known:
         message, hint = no_such("playbook", name, playbook_names(roles_dir))
-        raise UsageError(message, f"{hint} A file is given with its suffix.")
+        raise UsageError(message, f"{hint} Give a file with its suffix.")
     return known[name]
 
 

@@ -94,7 +94,7 @@ def _chosen(step: Step, templates: _Templates) -> Step:
     for choice in step.choose:
         if templates.holds(choice.when):
             return _chosen(choice, templates)
-    raise UsageError(f"{templates.where}: no choice holds", "Let the last choice have no `when`.")
+    raise UsageError(f"{templates.where}: no choice matches", "Give the last choice no `when`.")
 
 
 def _answer(step: Step, templates: _Templates) -> Answer:

@@ -115,7 +115,7 @@ def _proxy(url: SplitResult) -> SplitResult | None:
     proxy = urlsplit(address if "://" in address else f"http://{address}")
     if proxy.scheme != "http":
         raise ProviderFailed(
-            f"the proxy for {host} is of the kind {proxy.scheme}; what is recorded can go through http only"
+            f"the proxy for {host} is of the kind {proxy.scheme}; recording supports HTTP proxies only"
         )
     return proxy if proxy.hostname else None
 

@@ -21,7 +21,7 @@ OUTCOMES = {
     "role_failed": "A role failed",
     "waiting_for_review": "Waiting for a person",
     "budget_used_up": "A budget is used up",
-    "quota": "The provider takes no more turns for now",
+    "quota": "The provider accepts no more turns for now",
     "cancelled": "Cancelled",
     "gave_up": "A role gave up",
     "declined": "A role declined its part",
@@ -48,7 +48,7 @@ class StatusWords(NamedTuple):
     tone: str
     symbol: str
     news: str
-    no_outcome: str = "No end is recorded"
+    no_outcome: str = "The end was not recorded"
 
 
 _STATUSES: dict[str, StatusWords] = {
@@ -62,7 +62,7 @@ _STATUSES: dict[str, StatusWords] = {
         StatusWords(RunStatus.PARKED, WARN, "Ⅱ", "The run is parked."),
         StatusWords(RunStatus.INTERRUPTED, WARN, "■", "The run was interrupted."),
         StatusWords(RunStatus.KILLED, WARN, "✗", "The run was killed.", "It was killed"),
-        StatusWords(RunStatus.UNREADABLE, BAD, "•", "The run is unreadable.", "Its run.json cannot be read"),
+        StatusWords(RunStatus.UNREADABLE, BAD, "•", "The run is unreadable.", "run.json cannot be read"),
     )
 }
 
@@ -127,13 +127,13 @@ def incident_in_words(event: Incident) -> str:
     """Say what happened to a role, which is named beside it."""
     match event:
         case events.ProtectedRestored(paths=paths):
-            return f"protected, put back as before: {', '.join(paths)}"
+            return f"protected, restored: {', '.join(paths)}"
         case events.RoleRestarted(reason=reason):
             return f"restarted: {reason}"
         case events.RoleSkipped(reason=reason):
             return f"skipped: {reason}; the run continues without it"
         case events.DoneIgnored():
-            return "said DONE, which is not this role's to say"
+            return "said DONE, but this role must not finish"
 
 
 def show_command(run_id: str, runs_dir: Path) -> str:

@@ -24,9 +24,9 @@ Part = dict[str, Any]
 APPLIED = "applied_files.json"
 TEXTS = ("prompt.txt", "assistant_text.txt", "items_text.md", "analysis.md", APPLIED)
 PATCHES = {
-    "changes.patch": "What it changed",
-    "undone.patch": "What it had changed when it was interrupted, undone",
-    "protected.patch": "Changes to protected files, put back",
+    "changes.patch": "Changes",
+    "undone.patch": "Changes of the interrupted turn, undone",
+    "protected.patch": "Changes to protected files, restored",
 }
 CALLS = "tool_calls.jsonl"
 HANDOFF = "handoff.json"
@@ -146,7 +146,7 @@ def test_parts(reader: Reader, folder: Path, title: str) -> Iterator[Part]:
 def question_parts(reader: Reader, question: Question) -> Iterator[Part]:
     """Yield what the question was about, and its answer in full."""
     if question.show:
-        yield _part("What it was about", "text", reader.cut(question.show), f"reviews/{question.key}.json")
+        yield _part("Subject", "text", reader.cut(question.show), f"reviews/{question.key}.json")
     if question.answer is not None and question.answer.comment:
         comment = reader.redact(question.answer.comment)
         yield _part("Comment", "text", reader.cut(comment), f"reviews/{question.key}.json")
@@ -170,12 +170,12 @@ def _answer_parts(reader: Reader, path: Path) -> Iterator[Part]:
     handoff = reader.value(path / HANDOFF)
     items = reader.text(path / "items_text.md")
     if items and not (answer and _repeats(items, answer)):
-        yield _part("What it did and said", "text", items, reader.name(path / "items_text.md"))
+        yield _part("Transcript", "text", items, reader.name(path / "items_text.md"))
     same = isinstance(handoff, dict) and answer is not None and _is_handoff(answer.text, handoff)
     if answer and not same:
         yield _part("Answer", "text", answer, reader.name(answer_path))
     if handoff is not None:
-        title = "Answer, which is the handoff" if same else "Handoff"
+        title = "Answer (handoff)" if same else "Handoff"
         yield {"title": title, "kind": "tree", "value": handoff, "file": reader.name(path / HANDOFF)}
     else:
         yield from _text(reader, path / HANDOFF, "Handoff", exact=True)

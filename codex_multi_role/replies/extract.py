@@ -69,7 +69,7 @@ def find_objects(text: str) -> Extraction:
         return Extraction(problem=str(error))
     if search.objects:
         return Extraction(tuple(search.objects.values()))
-    problem = "The JSON object is empty." if search.met_empty else "The answer holds no JSON object."
+    problem = "The JSON object is empty." if search.met_empty else "The answer contains no JSON object."
     return Extraction(problem=problem, only_text=True)
 
 
@@ -130,7 +130,7 @@ class _Search:
     def _take_object(self, start: int) -> None:
         self._tried += 1
         if self._tried > MAX_BRACES:
-            raise InexactObject(f"The answer holds more than {MAX_BRACES} braces outside of a JSON object.")
+            raise InexactObject(f"The answer contains more than {MAX_BRACES} braces outside of a JSON object.")
         try:
             value, end, repaired = _decode(self._text, start)
         except InexactObject as error:
@@ -148,7 +148,7 @@ class _Search:
         self._behind = end
         self._read += 1
         if self._read > MAX_OBJECTS:
-            raise InexactObject(f"The answer holds more than {MAX_OBJECTS} JSON objects.")
+            raise InexactObject(f"The answer contains more than {MAX_OBJECTS} JSON objects.")
         found = FoundObject(_without_surrogates(value, self._text[start:end]), repaired)
         self.objects.setdefault(json.dumps(found.value, sort_keys=True), found)
 
@@ -156,7 +156,7 @@ class _Search:
         """Reject an object after a key, or inside a brace that is still open: it is only part of one."""
         opened, closed = (self._text.count(brace, self._behind, start) for brace in "{}")
         if opened > closed or _KEY.search(self._text, self._behind, start):
-            raise InexactObject("The JSON object does not parse: it is a part of an object whose beginning is damaged.")
+            raise InexactObject("The JSON object does not parse: it is part of an object whose start is damaged.")
 
     def _check_behind(self, end: int) -> None:
         """Reject an object that ended too early, at a brace inside a string that ended too early: its rest follows it.
@@ -167,7 +167,7 @@ class _Search:
         if self._latest is None or _is_over(text, behind, end, self._latest):
             return
         raise InexactObject(
-            "The JSON object does not parse: more of it follows its last closing brace; "
+            "The JSON object does not parse: text follows its last closing brace; "
             'write a quotation mark inside a string as \\".'
         )
 
@@ -210,7 +210,7 @@ def _unique_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
     unique: dict[str, object] = {}
     for key, value in pairs:
         if key in unique:
-            raise ValueError(f"the key {key[:40]!r} is there twice")
+            raise ValueError(f"the key {key[:40]!r} appears twice")
         unique[key] = value
     return unique
 

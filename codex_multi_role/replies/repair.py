@@ -188,7 +188,7 @@ class TolerantReader:
         if len(self._key_styles) > 1:
             self._refuse("its keys are quoted in different ways")
         if isinstance(top.value, dict) and key in top.value:
-            self._refuse(f"the key {key[:40]!r} is there twice")
+            self._refuse(f"the key {key[:40]!r} appears twice")
         return key
 
     def _value(self, kind: str, token: str) -> object:

@@ -47,7 +47,7 @@ def _choose(replies: Sequence[Reply]) -> Reply:
     """The only valid reply; if none fits its schema, the last one, because an answer follows what it quotes."""
     good = [reply for reply in replies if not reply.problem]
     if len(good) > 1:
-        return Reply(None, False, f"The answer holds {len(good)} different JSON objects that could be meant.")
+        return Reply(None, False, f"The answer contains {len(good)} different JSON objects that could be meant.")
     return good[0] if good else replies[-1]
 
 

@@ -109,4 +109,4 @@ def _without_secrets(flow: FlowSpec, redact: Redactor) -> FlowSpec:
     try:
         return FlowSpec.model_validate(redact.within(flow.model_dump(by_alias=True, exclude_unset=True)))
     except ValueError as error:
-        raise DefinitionError(f"a name in {flow.name} is the value of a secret variable, and masked") from error
+        raise DefinitionError(f"a name in {flow.name} is the value of a secret variable and was masked") from error

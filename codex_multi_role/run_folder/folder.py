@@ -74,7 +74,7 @@ class RunFolder:
                 path.mkdir(mode=0o700)  # some of its files are stored exactly, secrets included
             except FileExistsError:
                 raise UsageError(
-                    f"the run {run_id} exists already in {runs_dir}",
+                    f"run {run_id} already exists in {runs_dir}",
                     f"`codex-multi-role resume {run_id}` continues it; another --run-id starts a new run.",
                 ) from None
         return cls(path)
@@ -111,7 +111,7 @@ class RunFolder:
 
     def record(self) -> dict[str, Any]:
         """``run.json``. Raises `RunNotFound` if it cannot be read."""
-        hint = "Everything else of the run is beside it: restore run.json from a copy, or start another run."
+        hint = "The other files of the run are next to it: restore run.json from a copy, or start another run."
         try:
             record = json.loads(self.record_path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
@@ -195,8 +195,11 @@ def _not_found(runs_dir: Path, reference: str, names: list[str], matches: int) -
         return RunNotFound(f"{matches} runs begin with '{reference}' in {runs_dir}", hint)
     if reference != LATEST and RUN_ID.fullmatch(reference) and (runs_dir / reference).is_dir():
         return RunNotFound(
-            f"the run {reference} in {runs_dir} has no run.json",
-            f"One that is killed as it begins leaves such a folder: look into {runs_dir / reference}, start another.",
+            f"run {reference} in {runs_dir} has no run.json",
+            f"A run killed while it started leaves such a folder: see {runs_dir / reference}. Start another run.",
         )
+    if not names:
+        hint = 'Start one with `codex-multi-role "the goal"`, or name another folder with --runs-dir.'
+        return RunNotFound(f"there are no runs in {runs_dir.absolute()}", hint)
     nearest = did_you_mean(reference, names if reference == LATEST else [*names, LATEST])
     return RunNotFound(f'no run "{reference}" in {runs_dir}{nearest}', hint)

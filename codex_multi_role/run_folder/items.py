@@ -93,7 +93,7 @@ def find_task(folder: RunFolder, task: str) -> dict[str, Any]:
         return dict(found[-1])
     if not items:
         raise UsageError(
-            f"the run {folder.run_id} has not started any tasks", "A task is an item of a step with for_each."
+            f"the run {folder.run_id} has not started any tasks", "Tasks are the items of a step with for_each."
         )
     names = list(dict.fromkeys(each["item"] for each in items))
     raise UsageError(f"the run {folder.run_id} has no task '{task}'", f"It has {', '.join(names)}.")
@@ -106,6 +106,6 @@ def find_open_task(folder: RunFolder, task: str) -> str:
         why = f": {found['reason']}" if found["reason"] else ""
         raise UsageError(
             f"the task {task} of the run {folder.run_id} is {found['state']}{why}",
-            f"`codex-multi-role restart {folder.run_id} --task {task}` has it done again.",
+            f"`codex-multi-role restart {folder.run_id} --task {task}` redoes it.",
         )
     return str(found["unit"])

@@ -137,10 +137,10 @@ class Questions:
         """
         question = self._choose(key)
         if question.words and answer.approved and not answer.comment:
-            raise UsageError(f"{question.key} is to be answered in words", "Give them with --comment.")
+            raise UsageError(f"{question.key} needs an answer in words", "Give it with --comment.")
         if question.out_of_time:
             raise UsageError(
-                f"the time to answer {question.key} is up; it counts as: {question.default}",
+                f"the time to answer {question.key} is over; it counts as: {question.default}",
                 f"`codex-multi-role resume {self._run_id}` continues with it.",
             )
         settled = self.settle(question.key, answer)
@@ -168,7 +168,7 @@ class Questions:
             keys = ", ".join(each.key for each in pending)
             raise UsageError(
                 f"the run {self._run_id} has {len(pending)} open questions: {keys}",
-                f"Name one with --question; `codex-multi-role show {self._run_id}` tells what they are.",
+                f"Name one with --question; `codex-multi-role show {self._run_id}` lists them.",
             )
         return pending[0]
 
@@ -214,7 +214,7 @@ def _lock(file: TextIO) -> None:
             time.sleep(LOCK_PAUSE_SECONDS)
         else:
             return
-    raise StorageError(f"{file.name} is locked by another process that does not let go", "End that process.")
+    raise StorageError(f"{file.name} is locked by another process that does not release it", "Stop that process.")
 
 
 def _read(path: Path) -> Question | None:

@@ -163,7 +163,7 @@ def _accepted(run: RunResources, question: Ask, turn: TurnResult, repairs: int) 
         if question.tolerate:
             run.services.events.publish(RoleSkipped(turn.instance, declined))
             return turn
-        hint = f"Supply what it is missing, then `codex-multi-role resume {folder.run_id}` asks it again."
+        hint = f"Provide what it needs, then `codex-multi-role resume {folder.run_id}` asks it again."
         raise RoleFailed(declined, turn.outcome, hint)
     raise RoleFailed(
         f"role {turn.instance}: no valid reply after {repairs} repair turns: {turn.problem}",

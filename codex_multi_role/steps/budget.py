@@ -71,7 +71,7 @@ class WorkClock:
         self._since = now
 
 
-MORE = "Raise the limit and `codex-multi-role resume` the run; no finished turn is paid for again."
+MORE = "Raise the limit and `codex-multi-role resume` the run; finished turns are not repeated."
 
 
 @dataclass(frozen=True)

@@ -58,18 +58,18 @@ def first_state(run: RunResources, instance: str, first_try: TurnFolder | None) 
     first = str(first_try.result().get("snapshot", "")) if first_try else ""
     if first_try is None or not first or first == now:
         return now
-    left = f"{instance}: what turn {first_try.number} left half done in the workspace"
+    left = f"{instance}: changes that turn {first_try.number} left in the workspace"
     others = (
         run.progress.killed_turns > 1
         or run.progress.running_instances != {instance}
         or _have_others_changed(run, instance, first_try.number)
     )
     if others and not run.copy:
-        run.services.events.publish(Warning(f"{left} stays: others worked in it as well"))
+        run.services.events.publish(Warning(f"{left} remain: other roles also changed the workspace"))
         return now
     run.snapshots.write_patch(first, now, first_try.undone_path)
     run.snapshots.restore(first)
-    run.services.events.publish(Warning(f"{left} was undone; {first_try.path}/undone.patch has it"))
+    run.services.events.publish(Warning(f"{left} were undone; see {first_try.path}/undone.patch"))
     return first
 
 
@@ -95,17 +95,16 @@ def _is_change_of_others(run: RunResources, instance: str, event: RunEvent) -> b
 
 
 ADVICE: Mapping[str, str] = {
-    "against_policy": "Change the goal or the role's prompt: the provider does not answer this one.",
+    "against_policy": "Change the goal or the role's prompt: the provider refuses to answer this prompt.",
     "bad_request": "Check the model (--model, the role's `model`) and the provider's settings.",
-    "context_full": "The prompt alone exceeds the model's context: pass on less, or use a model with a larger one.",
-    "not_as_recorded": "Record the run again if the change is meant, or replay it with --replay-match nearest.",
-    "not_found": "The provider has no such model or no such address: check the model (--model, the role's `model`) and "
-    "the provider's base_url.",
+    "context_full": "The prompt alone exceeds the model's context: pass less, or use a model with a larger one.",
+    "not_as_recorded": "If the change is intended, record the run again, or replay it with --replay-match nearest.",
+    "not_found": "Unknown model or address: check the model (--model, the role's `model`) and the provider's base_url.",
     "overloaded": "Try later, or name another model.",
     "rate_limited": "Try later, or with fewer processes at once (--max-processes).",
     "stalled": (
-        "If the model may think that long in silence, raise the role's limits.idle_seconds; else look what keeps Codex "
-        "from running: a lack of memory, a paused container, a signal."
+        "If the model may think that long in silence, raise the role's limits.idle_seconds; otherwise check what "
+        "keeps Codex from running: low memory, a paused container, a signal."
     ),
     "timed_out": "If its turns may take that long, raise the role's limits.turn_seconds.",
     "unauthorized": "Log in with `codex-multi-role codex login`, or fix the key that the provider's env_key names.",

@@ -100,7 +100,7 @@ class _Review:
         self._run.progress.waits_for.add(self._question.key)
         key, run_id = self._question.key, self._run.services.folder.run_id
         limit = self._question.time_limit_seconds
-        later = f" Unanswered {limit:g} s after it was asked, it counts as: {self._question.default}." if limit else ""
+        later = f" Without an answer within {limit:g} s, it counts as: {self._question.default}." if limit else ""
         which = f"{run_id} --question {key}"
         return ReviewWaiting(
             f"{key} waits for a person: {self._question.question}",

@@ -37,8 +37,8 @@ from codex_multi_role.tools.terminate import FAILURE, TERMINATED
 KEPT_CHARACTERS = 100_000
 """At each end of a prompt that is too long: its role comes first, its answer format last."""
 ODD_USAGE = (
-    "its provider reported token counts that shrink, are negative or no numbers; they count as 0, so --max-tokens may "
-    "not stop this run; --max-turns and --max-seconds do"
+    "its provider reported invalid token counts (decreasing, negative or not numbers); they count as 0, so "
+    "--max-tokens may not stop this run; --max-turns and --max-seconds do"
 )
 
 
@@ -127,8 +127,8 @@ class Attempt:
         if len(prompt) <= LONGEST_PROMPT:
             return prompt
         left_out, file = len(prompt) - 2 * KEPT_CHARACTERS, self.folder.write_long_prompt(prompt)
-        said = f"its prompt has {len(prompt)} characters, Codex takes {LONGEST_PROMPT}"
-        self._warn(f"{said}; it gets both ends, and the whole as a file")
+        said = f"its prompt has {len(prompt)} characters, Codex accepts {LONGEST_PROMPT}"
+        self._warn(f"{said}; the role gets its start and end, and the whole prompt as a file")
         section = self.run.catalog.general_prompts.long_prompt_section
         note = fill(section, {"left_out": str(left_out), "file": str(file)}).strip()
         return f"{prompt[:KEPT_CHARACTERS]}\n\n{note}\n\n{prompt[-KEPT_CHARACTERS:]}"
@@ -198,7 +198,11 @@ class Attempt:
             return GAVE_UP, GAVE_UP, said["reason"] or "no reason given"
         first_answer = self.asked.repair == 0 and self.asked.step < self.role.max_steps
         if reply.only_text and first_answer and TERMINATED not in self.kept:
-            return UNFINISHED, UNFINISHED, "it ended without terminate and without its JSON, and is continued"
+            return (
+                UNFINISHED,
+                UNFINISHED,
+                "it ended without calling terminate and without its JSON; the turn is continued",
+            )
         if reply.problem:
             return INVALID, "empty_answer" if reply.problem == EMPTY else INVALID, reply.problem
         if reply.refusal:

@@ -134,7 +134,7 @@ class TurnHelpers:
 
     def _reply(self, name: str, arguments: object) -> ToolReply:
         if name not in self._role.tools:
-            return _refused(f"the tool {name} is not offered to this role any more")
+            return _refused(f"the tool {name} is no longer available to this role")
         if not isinstance(arguments, dict):
             return _refused("wrong arguments: they must be a JSON object")
         try:

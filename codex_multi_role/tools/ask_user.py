@@ -19,13 +19,13 @@ _SCHEMA = {
         "question": {
             "type": "string",
             "minLength": 1,
-            "description": "One question, with what is needed to decide it.",
+            "description": "One question, with everything needed to decide it.",
         },
         "options": {
             "type": "array",
             "items": {"type": "string", "minLength": 1},
             "maxItems": 20,
-            "description": "Answers to choose from, where there are a few. The person may answer otherwise.",
+            "description": "Suggested answers, if there are only a few. The person may give another one.",
         },
     },
 }

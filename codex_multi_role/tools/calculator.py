@@ -59,7 +59,7 @@ def calculate(expression: str) -> str:
         except NotPython as error:
             raise ValueError(f"no expression: {error.message}") from error
         except RecursionError as error:
-            raise ValueError("the expression is nested too deep") from error
+            raise ValueError("the expression is nested too deeply") from error
         except ZeroDivisionError as error:
             raise ValueError("division by zero") from error
         except (Overflow, Underflow) as error:
@@ -88,9 +88,9 @@ class _Calculation:
             case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in _FUNCTIONS:
                 return self._call(name, [self.value(argument) for argument in arguments])
             case ast.BinOp(op=ast.BitXor()):
-                raise ValueError("^ is not taken: a power is written **")
+                raise ValueError("^ is not supported: write powers as **")
         shown = ast.get_source_segment(self._text, node) or ""
-        raise ValueError(f"not taken: {shown[:60]!r}; the known names are: {', '.join([*_CONSTANTS, *_FUNCTIONS])}")
+        raise ValueError(f"not supported: {shown[:60]!r}; the known names are: {', '.join([*_CONSTANTS, *_FUNCTIONS])}")
 
     def _number(self, node: ast.Constant) -> Decimal:
         """The number as written: a float would have lost digits."""
@@ -243,8 +243,8 @@ def _call(context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
 calculator = Tool(
     name="calculator",
     description=(
-        "Work out one expression, exactly where decimals can say it: + - * / // % ** and parentheses; pi, e, tau; "
-        "abs, min, max, round(x, digits) (halves away from zero), floor, ceil, sqrt, cbrt, hypot, exp, ln, "
+        "Evaluate one expression, exactly if decimals can represent the result: + - * / // % ** and parentheses; "
+        "pi, e, tau; abs, min, max, round(x, digits) (halves away from zero), floor, ceil, sqrt, cbrt, hypot, exp, ln, "
         "log(x, base), log10, log2, factorial, sin, cos, tan, asin, acos, atan, atan2, sinh, cosh, tanh, degrees, "
         "radians. Angles are in radians. No variables, no other words."
     ),

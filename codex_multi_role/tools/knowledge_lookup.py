@@ -31,7 +31,7 @@ _SCHEMA = {
     "required": ["query"],
     "additionalProperties": False,
     "properties": {
-        "query": {"type": "string", "minLength": 1, "maxLength": 500, "description": "Words to look for."},
+        "query": {"type": "string", "minLength": 1, "maxLength": 500, "description": "Words to search for."},
         "max_results": {"type": "integer", "minimum": 1, "maximum": MOST_RESULTS, "description": f"Else {RESULTS}."},
     },
 }
@@ -118,19 +118,19 @@ def _text(workspace: Workspace, relative: str) -> str:
 def _call(context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
     search = Search(context, words_of(str(arguments["query"])))
     shown = search.best(int(arguments.get("max_results", RESULTS)))
-    output = [str(line) for line in shown] or ["Nothing in the workspace's text files has any of these words."]
+    output = [str(line) for line in shown] or ["No text file in the workspace contains any of these words."]
     if search.found > len(shown):
-        output.append(f"({search.found - len(shown)} more lines have some of the words; ask with others)")
+        output.append(f"({search.found - len(shown)} more lines contain some of the words; search for other words)")
     if search.stopped_at:
-        output.append(f"(the search stopped at {search.stopped_at}: not every file was looked into)")
+        output.append(f"(the search stopped at {search.stopped_at}: not every file was searched)")
     return ToolResult("\n".join(output))
 
 
 knowledge_lookup = Tool(
     name="knowledge_lookup",
     description=(
-        "Look for words in the text files of the workspace. Gives the lines that have most of them, best first, as "
-        "file:line: text. Hidden, binary and large files are left out."
+        "Search the text files of the workspace for words. Returns the lines with most of them, best first, as "
+        "file:line: text. Hidden, binary and large files are skipped."
     ),
     input_schema=_SCHEMA,
     call=_call,

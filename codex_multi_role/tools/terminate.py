@@ -16,7 +16,11 @@ _SCHEMA = {
     "additionalProperties": False,
     "properties": {
         "status": {"enum": ["success", FAILURE]},
-        "reason": {"type": "string", "maxLength": 4_000, "description": "Why it failed, or in short what was reached."},
+        "reason": {
+            "type": "string",
+            "maxLength": 4_000,
+            "description": "Why it failed, or a short summary of the result.",
+        },
     },
 }
 
@@ -28,7 +32,7 @@ def _call(context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
 
 terminate = Tool(
     name="terminate",
-    description="Say that your task is over: success, or failure with the reason. Afterwards give the final summary.",
+    description="Report that your task has ended: success, or failure with the reason. Then give the final summary.",
     input_schema=_SCHEMA,
     call=_call,
 )

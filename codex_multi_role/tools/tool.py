@@ -64,4 +64,6 @@ class Tool:
 
     def __post_init__(self) -> None:
         if not NAME.fullmatch(self.name):
-            raise ValueError(f"{self.name!r} cannot be a tool's name: use up to 64 of A-Z a-z 0-9 _ -, not mcp__ first")
+            raise ValueError(
+                f"{self.name!r} cannot be a tool's name: use up to 64 of A-Z a-z 0-9 _ -, and do not start with mcp__"
+            )

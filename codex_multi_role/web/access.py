@@ -31,7 +31,7 @@ def _name_in(public_url: str) -> str:
         parts = urlsplit(public_url)
         if parts.hostname and parts.scheme in ("http", "https") and public_url == f"{parts.scheme}://{parts.netloc}":
             return parts.hostname
-    raise UsageError(f"the public address '{public_url}' is none", "It is of the form https://runs.example.com.")
+    raise UsageError(f"the public address '{public_url}' is invalid", "Use the form https://runs.example.com.")
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,8 @@ class Access:
         """
         if token is not None and len(token) < LEAST_TOKEN_CHARACTERS:
             raise UsageError(
-                f"the token has {len(token)} characters, {LEAST_TOKEN_CHARACTERS} are the least",
-                "Leave it out: then one is made, where one is needed.",
+                f"the token has {len(token)} characters, but needs at least {LEAST_TOKEN_CHARACTERS}",
+                "Leave it out to have one generated if needed.",
             )
         names = set() if is_loopback(host) else {host, socket.gethostname(), socket.getfqdn()}
         if public_url is not None:

@@ -20,6 +20,7 @@ from starlette.staticfiles import StaticFiles
 from codex_multi_role.errors import CodexMultiRoleError
 from codex_multi_role.presentation.rendering import ASSETS
 from codex_multi_role.web.access import Access
+from codex_multi_role.web.field_errors import LABELS, in_form_words
 from codex_multi_role.web.flow_form import form_of, read_flows, read_playbooks, requested_run
 from codex_multi_role.web.followers import Followers
 from codex_multi_role.web.forms import MOST_BYTES, Form, problem, with_form
@@ -96,12 +97,12 @@ class _FirstPages:
     def _start(self, sent: Form) -> Response:
         flow = read_flows(self._roles).find(sent.get("flow", ""))
         if flow is None:
-            return problem(404, "There is no such flow", "The page Start a run lists all flows.")
+            return problem(404, "Flow not found", "Start a run lists all flows.")
         form = form_of(flow, read_playbooks(self._roles), sent)
         try:
             run_id = self._starter.start(requested_run(form, sent))
         except CodexMultiRoleError as error:
-            return self._form_page(flow.name, sent, 422, str(error), error.hint)
+            return self._form_page(flow.name, sent, 422, in_form_words(str(error)), in_form_words(error.hint))
         return RedirectResponse(f"/runs/{run_id}?done=started", 303)
 
     def _form_page(self, name: str, sent: Form, status_code: int = 200, wrong: str = "", hint: str = "") -> Response:
@@ -111,7 +112,8 @@ class _FirstPages:
             return page("flows.html", flows=flows)
         form = form_of(flow, read_playbooks(self._roles), sent)
         secret = self._access.form_secret
-        return page("start.html", status_code, form=form, form_secret=secret, wrong=wrong, hint=hint)
+        values = {"form": form, "labels": LABELS, "form_secret": secret}
+        return page("start.html", status_code, **values, wrong=wrong, hint=hint)
 
 
 async def _http_error(request: Request, error: Exception) -> Response:
@@ -120,4 +122,4 @@ async def _http_error(request: Request, error: Exception) -> Response:
 
 
 async def _internal_error(request: Request, error: Exception) -> Response:
-    return problem(500, "Something went wrong here", "The terminal in which the server runs says more.")
+    return problem(500, "Internal error", "See the terminal of the server for details.")

@@ -22,7 +22,7 @@ NUMBERS = ("integer", "number")
 
 @dataclass(frozen=True)
 class StartableFlows:
-    """``whole``: meant to be started. ``parts``: called by others and without a goal. ``broken``: unreadable."""
+    """``whole``: meant to be started. ``parts``: internal to others. ``broken``: unreadable."""
 
     whole: list[FlowEntry]
     parts: list[FlowEntry]
@@ -62,15 +62,13 @@ class FlowForm:
 
 def read_flows(roles: Path | None) -> StartableFlows:
     """Read the flows of the roles folder and the shipped ones."""
-    from codex_multi_role.catalog import GoalSpec, list_flows  # here: only the forms need the catalog
+    from codex_multi_role.catalog import list_flows  # here: only the forms need the catalog
     from codex_multi_role.lifecycle.definitions import roles_folder
 
     entries = list_flows(roles_folder(roles))
-    called = {step.call for each in entries if each.flow for step in each.flow.steps}
-    parts = [each for each in entries if each.flow and each.name in called and each.flow.goal == GoalSpec()]
     return StartableFlows(
-        whole=sorted((each for each in entries if each.flow and each not in parts), key=_cycles_first),
-        parts=parts,
+        whole=sorted((each for each in entries if each.flow and not each.is_internal), key=_cycles_first),
+        parts=[each for each in entries if each.is_internal],
         broken=[each for each in entries if not each.flow],
     )
 
@@ -103,7 +101,7 @@ def requested_run(form: FlowForm, sent: Form) -> NewRun:
     Raises `UsageError` for an unknown playbook: whoever names one does not want the model, which costs money.
     """
     if form.playbook and form.playbook not in form.playbooks:
-        raise UsageError(f"there is no playbook {form.playbook}", "Choose one of those the form has.")
+        raise UsageError(f"unknown playbook {form.playbook}", "Choose one from the list.")
     inputs = {each.name: each.value for each in form.fields if each.value}
     return NewRun(form.flow.name, form.goal.strip(), form.cycles.strip(), form.workspace.strip(), form.playbook, inputs)
 

@@ -19,8 +19,8 @@ MOST_FIELDS = 200
 READ_SECONDS = 10.0
 SECRET = "form_secret"
 STALE = (
-    "This form is not of this server",
-    "It may be of one that has ended since. Go back, load the page again, and send it once more.",
+    "This form has expired",
+    "The server may have been restarted. Go back, reload the page, and submit the form again.",
 )
 
 
@@ -32,7 +32,7 @@ def with_form(
     async def endpoint(request: Request) -> Response:
         form = await _read(request)
         if form is None:
-            return problem(400, "This form cannot be read", "It is too long, broken, or took too long to arrive.")
+            return problem(400, "This form cannot be read", "It is too large, malformed, or took too long to arrive.")
         if not access.is_own_form(form.pop(SECRET, "")):
             return problem(403, *STALE)
         return await act(request, form)

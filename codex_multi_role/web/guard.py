@@ -58,9 +58,9 @@ class RequestGuard:
     def _refusal(self, request: Request) -> Response | None:
         """Return the response to a refused request; None if it may continue."""
         if not self._access.serves(request.headers.get("host", "")):
-            return PlainTextResponse("This server does not go by that name.", 421)
+            return PlainTextResponse("Unknown host name.", 421)
         if self._is_cross_site(request):
-            return PlainTextResponse("Requests of other sites are not answered.", 403)
+            return PlainTextResponse("Requests from other sites are not accepted.", 403)
         if self._access.token is None or request.scope["path"].startswith(OPEN_PATHS):
             return None
         return self._check_token(request)

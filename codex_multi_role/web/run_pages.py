@@ -21,6 +21,7 @@ from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.folder import RUN_ID
 from codex_multi_role.run_folder.owner import is_alive
 from codex_multi_role.web.artifacts import chunks, list_folder, open_file, real_path
+from codex_multi_role.web.field_errors import in_form_words
 from codex_multi_role.web.followers import Followers, TooManyViewers
 from codex_multi_role.web.forms import Form, problem
 from codex_multi_role.web.starting import RunNotStarted, RunStarter
@@ -43,7 +44,7 @@ DONE = {
     "rejected": "Rejected.",
     "answered": "Your answer is recorded.",
     "stopped": "The run is stopped. It can be resumed.",
-    "cancelled": "The task is cancelled: its turn ends, and tasks that need it are skipped.",
+    "cancelled": "The task is cancelled: its turn ends, and tasks that depend on it are skipped.",
     "resumed": "The run continues.",
     "started": "The run has started.",
 }
@@ -92,7 +93,7 @@ class RunPages:
         folder, wanted = self._folder(request), request.path_params["path"]
         path = real_path(folder.path, wanted) if folder is not None else None
         if folder is None or path is None:
-            return problem(404, "There is no such file")
+            return problem(404, "File not found")
         if (folder.path / path).is_dir():
             entries = list_folder(folder.path, path)
             return page("files.html", run_id=folder.run_id, path=path.as_posix(), entries=entries)
@@ -108,7 +109,7 @@ class RunPages:
             return _no_run()
         if path is None:
             how = report_command(folder.run_id, self._runs_dir)
-            return problem(404, "There is no report of this run", f"`{how}` makes one.")
+            return problem(404, "This run has no report", f"`{how}` writes one.")
         return self._send(folder, path, "text/html; charset=utf-8", {"Content-Security-Policy": REPORT_POLICY})
 
     async def answer(self, request: Request, form: Form) -> Response:
@@ -131,7 +132,8 @@ class RunPages:
         try:
             done = await run_in_threadpool(act, folder, form)
         except CodexMultiRoleError as error:
-            return await self._page(folder, 409, wrong=str(error), hint=error.hint)
+            wrong, hint = in_form_words(str(error)), in_form_words(error.hint)
+            return await self._page(folder, 409, wrong=wrong, hint=hint)
         return RedirectResponse(f"/runs/{folder.run_id}?done={done}", 303)
 
     async def _page(
@@ -161,7 +163,7 @@ class RunPages:
     def _send(self, folder: RunFolder, path: Path, media_type: str, headers: dict[str, str]) -> Response:
         opened = open_file(folder.path, path)
         if opened is None:
-            return problem(404, "There is no such file")
+            return problem(404, "File not found")
         file, size = opened
         headers["Content-Length"] = str(size)
         return _FileResponse(file, chunks(file, size), media_type=media_type, headers=headers)
@@ -170,11 +172,11 @@ class RunPages:
         import codex_multi_role.api as api  # here: it loads everything that runs need
 
         if form.get("verdict") not in VERDICTS:
-            raise UsageError("That form says neither yes nor no", "Press one of its buttons.")
+            raise UsageError("No answer was chosen", "Approve or reject.")
         approved, comment = form["verdict"] == APPROVE, form.get("comment", "").strip()
         question = form.get("question", "")
         if not approved and not comment:
-            raise UsageError("A rejection needs a comment", "Say why not; the roles may get to read it.")
+            raise UsageError("A rejection needs a comment", "Give the reason; the roles may read it.")
         answered = api.answer(
             folder.run_id, runs_dir=folder.path.parent, approved=approved, comment=comment, question=question
         )
@@ -217,4 +219,4 @@ def _cancel_task(folder: RunFolder, form: Form) -> str:
 
 
 def _no_run() -> Response:
-    return problem(404, "There is no such run", "The first page lists all runs.")
+    return problem(404, "Run not found", "The start page lists all runs.")

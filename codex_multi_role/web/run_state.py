@@ -99,7 +99,7 @@ class RunState:
         self.snapshot = Snapshot()
 
     def look(self) -> bool:
-        """Read on; returns whether `snapshot` changed. Raises `RunNotFound` if the run is gone."""
+        """Read on; returns whether `snapshot` changed. Raises `RunNotFound` if the run no longer exists."""
         before = self._number
         for line in self._reader.lines(EVENTS_A_LOOK):
             self._number += 1
@@ -128,7 +128,7 @@ class RunState:
 
     def _read_facts(self) -> Facts:
         if not self._folder.path.is_dir():
-            raise RunNotFound(f"the folder {self._folder.path} is gone")
+            raise RunNotFound(f"the folder {self._folder.path} no longer exists")
         record = read_record(self._folder)
         status = status_now(self._folder, record)
         alive = is_alive(self._folder)

@@ -101,7 +101,7 @@ class RunStarter:
         text: str = "",
     ) -> None:
         if self.reap() >= MOST_AT_ONCE:
-            raise UsageError(f"{MOST_AT_ONCE} runs that were started here are still running", "Wait for one to end.")
+            raise UsageError(f"{MOST_AT_ONCE} runs started here are still running", "Wait for one to end.")
         runs_dir = folder.path.parent
         log_path = make_folder(runs_dir / STARTING) / f"{folder.run_id}.{secrets.token_hex(4)}.log"
         child = self._spawn([*arguments, f"--runs-dir={runs_dir}", "--await-answers", "--quiet"], log_path, text)
@@ -116,7 +116,7 @@ class RunStarter:
             with suppress(OSError):
                 log_path.replace(folder.path / OUTPUT)
             return
-        ended = exit_in_words(child.returncode, "the process was ended")
+        ended = exit_in_words(child.returncode, "the process was killed")
         raise RunNotStarted(_take_output(log_path), f"Exit code {ended}.")
 
     def _spawn(self, arguments: list[str], log_path: Path, text: str) -> subprocess.Popen[bytes]:
@@ -140,7 +140,7 @@ class RunStarter:
                 )
             except (ValueError, OSError) as error:  # a NUL, or longer than a command line may be
                 log_path.unlink()
-                raise UsageError(f"that cannot be handed to a process: {error}") from error
+                raise UsageError(f"the values cannot be passed to a process: {error}") from error
         with self._lock:
             self._children.append(child)
         return child

@@ -85,7 +85,7 @@ class Git:
             if self.work_tree.is_dir():
                 hint = start_hint(error, "install git and put it on PATH")
                 raise UsageError(f"git cannot be run: {error.strerror}", hint) from error
-            raise StorageError(f"the workspace {self.work_tree} is gone") from error
+            raise StorageError(f"the workspace {self.work_tree} no longer exists") from error
 
 
 def merging_problem(printed: str) -> str:

@@ -74,7 +74,7 @@ def workspace_of(folder: Path, copy: Copy) -> Workspace:
     """The copy as a workspace, without the folders that the original excludes. Raises StorageError."""
     root = folder / copy.path
     if not root.is_dir():
-        raise StorageError(f"the copy {root} of the workspace is gone", "Was it removed by hand, or by `gc`?")
+        raise StorageError(f"the copy {root} of the workspace is missing", "Was it removed by hand, or by `gc`?")
     return Workspace(root, tuple(root / below for below in copy.left_out))
 
 
@@ -102,7 +102,9 @@ class Manifest:
         """Raises StorageError if there is no such copy."""
         if found := self._copies.get(key):
             return found
-        raise StorageError(f"{self._path} knows no copy {key}", "Was the run folder restored from an older state?")
+        raise StorageError(
+            f"{self._path} does not contain the copy {key}", "Was the run folder restored from an older state?"
+        )
 
     def put(self, copy: Copy) -> Copy:
         """Record ``copy`` on disk, then in memory."""
@@ -124,7 +126,7 @@ class Manifest:
                 CopyPaths(self.folder, copy.key)  # raises for a key that leads elsewhere
             return content["run_id"], {copy.key: copy for copy in copies}
         except (OSError, ValueError, TypeError, KeyError, UsageError) as error:
-            hint = "The copies are beside it: take what you need from them, then delete the folder."
+            hint = "The copies are next to it: save what you need from them, then delete the folder."
             raise StorageError(f"{self._path} cannot be read: {error}", hint) from error
 
 

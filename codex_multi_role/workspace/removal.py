@@ -63,13 +63,13 @@ def _reason_to_keep(folder: Path, copy: Copy) -> str:
     if copy.state == "conflicts":
         return _conflicts_in_words(copy)
     if copy.state not in ("merged", "unchanged"):
-        return "not merged: another one was chosen" if copy.state == "kept" else "not merged"
+        return "not merged: another copy was chosen" if copy.state == "kept" else "not merged"
     if not root.is_dir():
         return ""
     if snapshots_of(folder, copy).take() != copy.theirs:
         return f"changed after it was {'merged' if copy.state == 'merged' else 'found unchanged'}"
     if copy.commit and has_own_commits(top_of(folder, copy), copy.commit):
-        return "it has commits that no branch holds"
+        return "it has commits that are not on any branch"
     return ""
 
 

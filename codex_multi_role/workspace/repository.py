@@ -99,7 +99,7 @@ def forget_worktree(git_dir: Path, path: Path) -> None:
     options = ("--force", "--force", str(path))
     done = UserGit(git_dir, git_dir).run("worktree", "remove", *options, allowed=(0, NOT_THERE))
     if done.returncode and b"is not a working tree" not in done.stderr:
-        raise StorageError(f"{git_dir} does not forget its worktree {path}: {last_words(done.stderr)}")
+        raise StorageError(f"{git_dir} cannot remove its worktree {path}: {last_words(done.stderr)}")
 
 
 def has_own_commits(worktree: Path, commit: str) -> bool:

@@ -180,13 +180,13 @@ def test_lists_and_mappings_are_yaml_text(collecting: FlowSpec) -> None:
 @pytest.mark.parametrize(
     ("given", "message", "hint"),
     [
-        ({}, 'the input "wanted" is missing', "Give --input 'wanted=[a, b]'."),
-        ({"wanted": "a"}, "the input \"wanted\" is not of type list: 'a'", "Give --input 'wanted=[a, b]'."),
-        ({"wanted": ""}, 'the input "wanted" is not of type list', "Give"),
-        ({"wanted": "[a"}, 'the input "wanted" is not valid YAML: did not find expected', "Give"),
-        ({"wanted": "[" * 100 + "]" * 100}, 'the input "wanted" is not valid YAML: nested more than 64', "Give"),
-        ({"wanted": "[\0]"}, 'the input "wanted" is not valid YAML', "Give"),
-        ({"wanted": "[]", "sizes": "[1]"}, 'the input "sizes" is not of type mapping', "Give --input 'sizes={a: 1}'."),
+        ({}, 'the input "wanted" is missing', "Set --input 'wanted=[a, b]'."),
+        ({"wanted": "a"}, "the input \"wanted\" is not of type list: 'a'", "Set --input 'wanted=[a, b]'."),
+        ({"wanted": ""}, 'the input "wanted" is not of type list', "Set"),
+        ({"wanted": "[a"}, 'the input "wanted" is not valid YAML: did not find expected', "Set"),
+        ({"wanted": "[" * 100 + "]" * 100}, 'the input "wanted" is not valid YAML: nested more than 64', "Set"),
+        ({"wanted": "[\0]"}, 'the input "wanted" is not valid YAML', "Set"),
+        ({"wanted": "[]", "sizes": "[1]"}, 'the input "sizes" is not of type mapping', "Set --input 'sizes={a: 1}'."),
     ],
 )
 def test_wrong_lists_and_mappings(collecting: FlowSpec, given: dict[str, str], message: str, hint: str) -> None:
@@ -199,7 +199,7 @@ def test_wrong_lists_and_mappings(collecting: FlowSpec, given: dict[str, str], m
 @pytest.mark.parametrize(
     ("given", "message", "hint"),
     [
-        ({}, 'flow testgen: the input "target" is missing', "Give --input target=<path>."),
+        ({}, 'flow testgen: the input "target" is missing', "Set --input target=<path>."),
         ({"traget": "x"}, 'flow testgen: there is no input "traget"; did you mean "target"?', "Known: target, max_"),
         ({"target": "x", "max_iterations": "many"}, "is not of type integer: 'many'", ""),
         ({"target": "x", "ratio": "nan"}, "is not of type number: 'nan'", ""),
@@ -251,7 +251,7 @@ def test_goal_is_neither_shorter_nor_longer_than_the_flow_takes(
     bounded = load_flow("bounded", tmp_path, two_roles).goal
     assert bounded.resolve("bounded", " four") == " four"
     for goal in ("  ab   ", "abcdef"):
-        with pytest.raises(UsageError, match=r"flow bounded: the goal has [26] characters, 3 to 5 are wanted"):
+        with pytest.raises(UsageError, match=r"flow bounded: the goal has [26] characters, but 3 to 5 are required"):
             bounded.resolve("bounded", goal)
 
 

@@ -93,7 +93,7 @@ def test_prompt_has_the_catalogs_language_and_order(original: RoleSpecCatalog) -
         "SCHEMA (architect, allgemein):\nsummary: <string>\nstatus: <DONE|CONTINUE>\n{ frei: {} }\n\n"
         "REGELN:\n"
         "- You may use tools and run commands.\n"
-        "- You may read files. You must not write, move or delete any.\n"
+        "- You may read files. You must not write, move or delete files.\n"
         "- Use these skills: $python-architect, $uml\n"
         "- Die Analyse steht nur im Feld analysis_md.\n"
     )

@@ -51,7 +51,7 @@ def test_blank_prompt_part_is_omitted_and_missing_one_defaults(write: Write) -> 
     )
     prompt = build_prompt(catalog.general_prompts, catalog.role("a"), "g")
     assert prompt.startswith("Role: a\n\nA\n\nGOAL OF THE WHOLE TEAM:\ng\n\nFORMAT CONTRACT")
-    assert prompt.endswith("must not write, move or delete any.\n")
+    assert prompt.endswith("must not write, move or delete files.\n")
 
 
 def test_catalog_can_translate_every_part(write: Write) -> None:

@@ -155,7 +155,7 @@ def test_condition_that_fails_says_where(expression: str) -> None:
         ("steps['plna'].visits", 'here: there is no step "plna"; did you mean "plan"?'),
         ("inputs.limits > 1", 'here: there is no input "limits"; did you mean "limit"?'),
         ("goal == 'x' }} {{ y", "here: chunk after expression"),
-        ("{{ goal }}", "here: a condition stands without {{ }}"),
+        ("{{ goal }}", "here: a condition must not contain {{ }}"),
         ("1 +", "here: unexpected 'end of template'"),
         ("", "here: unexpected 'end of template'"),
     ],

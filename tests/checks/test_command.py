@@ -150,7 +150,7 @@ def test_oversized_output_is_truncated_and_not_parsed_as_json(command: MakeConte
 def test_deadline_is_the_smaller_one(command: MakeContext, seconds: float, option: dict[str, object]) -> None:
     result = _run(command({}, seconds=seconds, argv=_shell("echo begun; sleep 600"), **option))
     assert (result["status"], result["exit_code"], result["stdout"]) == ("timed out", None, "begun\n")
-    assert result["reason"].startswith("no end after 0.")
+    assert result["reason"].startswith("no result after 0.")
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ def test_working_folder_in_the_workspace(command: MakeContext) -> None:
 def test_working_folder_that_is_not_there(command: MakeContext) -> None:
     for cwd in ("later", "a.txt"):
         result = _run(command({"a.txt": ""}, argv=["pwd"], cwd=cwd))
-        assert (result["status"], result["reason"]) == ("could not run", f"there is no folder {cwd}")
+        assert (result["status"], result["reason"]) == ("could not run", f"folder {cwd} does not exist")
 
 
 @pytest.mark.parametrize("cwd", ["..", "/tmp", "a/../..", "~", ".git", "sub/.git/hooks", "away", ""])
@@ -235,14 +235,14 @@ def test_in_codexs_sandbox(command: MakeContext, codex_sandbox: Sandbox) -> None
     result = _run(command({}, wrapped_by=codex_sandbox, argv=_shell("echo '{\"a\": 1}'; echo no >&2; exit 7")))
     assert (result["status"], result["exit_code"], result["json"]) == ("failed", 7, {"a": 1})
     result = _run(command({}, wrapped_by=codex_sandbox, argv=["no-such-program"]))
-    assert (result["status"], result["reason"]) == ("could not run", "there is no program no-such-program")
+    assert (result["status"], result["reason"]) == ("could not run", "program not found: no-such-program")
 
 
 @pytest.mark.parametrize(
     ("options", "message", "hint"),
     [
         ({}, "argv: is missing", "[git, status]"),
-        ({"argv": "git status"}, "argv: give a list of texts, not one text", "[git, status]"),
+        ({"argv": "git status"}, "argv: must be a list of strings, not one string", "[git, status]"),
         ({"argv": []}, "argv: ", "[git, status]"),
         ({"argv": ["sleep", 5]}, "argv[1]: input should be a valid string, not 5", "[git, status]"),
         (

@@ -111,7 +111,9 @@ def test_target_that_is_not_python_could_not_run(make_context: MakeContext) -> N
     assert (result["status"], result["reason"]) == ("could not run", "a.py: line 1: invalid syntax")
 
 
-@pytest.mark.parametrize(("target", "words"), [("gone.py", "gone.py: cannot be read"), ("empty", "has no Python file")])
+@pytest.mark.parametrize(
+    ("target", "words"), [("gone.py", "gone.py: cannot be read"), ("empty", "contains no Python file")]
+)
 def test_target_that_is_not_there_could_not_run(make_context: MakeContext, target: str, words: str) -> None:
     result = _measure(make_context({"empty/readme": "", "tests/test_a.py": ""}, target=target))
     assert result["status"] == "could not run"
@@ -133,7 +135,7 @@ def test_tests_that_take_too_long_together_are_ended(make_context: MakeContext) 
 @pytest.mark.parametrize(
     ("harm", "words"),
     [
-        ("exec('while True: pass')", "no end after"),
+        ("exec('while True: pass')", "no result after"),
         ("signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM]); time.sleep(600)", "test process"),
         pytest.param("os._exit(0)", "it ended the whole test process", marks=pytest.mark.long),
         ("os.kill(os.getpid(), 9)", "it ended the whole test process"),
@@ -214,7 +216,7 @@ def test_lost_coverage_data_gives_no_figure(make_context: MakeContext) -> None:
     thief = "import sys, coverage\ncoverage.Coverage.current().stop()\n"
     result = _of(make_context, f"{thief}{WHOLE}")
     assert (result["status"], result["crashed"], result["coverage"]) == ("crashed", True, None)
-    assert result["reason"] == "coverage.py saw nothing of sign.py, although the tests import it"
+    assert result["reason"] == "coverage.py measured nothing of sign.py, although the tests import it"
 
 
 def test_tests_that_do_not_import_the_target_reach_nothing(make_context: MakeContext) -> None:

@@ -45,7 +45,7 @@ def test_what_a_run_leaves_makes_nothing_flaky(make_context: MakeContext) -> Non
     [
         ("x = 1\n", "could not run", "pytest found no test"),
         ("def test_x(:\n", "could not run", "tests/test_a.py: line 1"),
-        ("def test_x():\n    while True: pass\n", "timed out", "no end after"),
+        ("def test_x():\n    while True: pass\n", "timed out", "no result after"),
     ],
 )
 def test_what_cannot_be_said_has_its_reason(make_context: MakeContext, tests: str, status: str, words: str) -> None:

@@ -195,7 +195,7 @@ def test_setting_names_a_program_or_an_environment(tmp_path: Path) -> None:
     for setting in (given, given / "bin" / "python"):
         found = find_interpreter(tmp_path, {"VIRTUAL_ENV": str(tmp_path / ".venv")}, setting)
         assert (found.path, found.source) == (given / "bin" / "python", "--python")
-    with pytest.raises(UsageError, match="is not a Python"):
+    with pytest.raises(UsageError, match="is not a Python executable"):
         find_interpreter(tmp_path, {}, tmp_path / "nowhere")
 
 

@@ -65,7 +65,7 @@ def test_report_must_be_a_plain_file_of_sensible_size(tmp_path: Path) -> None:
     with (tmp_path / "large").open("wb") as file:
         file.truncate(MAX_REPORT_BYTES + 1)
     for name in ("link", "missing"):
-        with pytest.raises(ValueError, match="left no JUnit report"):
+        with pytest.raises(ValueError, match="wrote no JUnit report"):
             read_report(tmp_path / name)
     for name in ("pipe", "large"):
         with pytest.raises(ValueError, match="too large or not a file"):

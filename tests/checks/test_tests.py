@@ -89,7 +89,7 @@ def test_exit_code_alone_is_not_believed(make_context: MakeContext) -> None:
 def test_success_without_a_report_is_not_believed(make_context: MakeContext) -> None:
     result = _run(make_context({"test_a.py": "import os\nprint('bye')\ndef test_a(): os._exit(0)\n"}))
     assert result["status"] == "could not run"
-    assert result["reason"].startswith("pytest left no JUnit report (exit code 0)")
+    assert result["reason"].startswith("pytest wrote no JUnit report (exit code 0)")
 
 
 def test_forged_report_is_not_believed(make_context: MakeContext) -> None:
@@ -190,4 +190,4 @@ def test_verdict(exit_code: int, counts: TestCounts | None, status: str) -> None
 
 
 def test_deadline_outranks_everything() -> None:
-    assert judge(CommandResult(None, "", True, 9.0, False), GOOD, "") == ("timed out", "no end after 9 s")
+    assert judge(CommandResult(None, "", True, 9.0, False), GOOD, "") == ("timed out", "no result after 9 s")

@@ -86,10 +86,10 @@ def test_unwritable_report_path_is_reported_before_the_run(
     (team.folder / "link.xml").symlink_to("/dev/null")
     monkeypatch.chdir(team.folder)
     for path, problem in (
-        ("nowhere/junit.xml", "there is no folder 'nowhere'"),
-        ("folder", "'folder' is not a plain file"),
-        ("link.xml", "'link.xml' is not a plain file"),
-        ("/dev/null", "'/dev/null' is not a plain file"),
+        ("nowhere/junit.xml", "folder 'nowhere' does not exist"),
+        ("folder", "'folder' is not a regular file"),
+        ("link.xml", "'link.xml' is not a regular file"),
+        ("/dev/null", "'/dev/null' is not a regular file"),
     ):
         assert run_guarded(group, ["--goal", "reach it", *OPTIONS, "--junit", path]) == 2
         assert problem in capsys.readouterr().err
@@ -107,8 +107,8 @@ def test_late_report_failure_warns_and_keeps_the_exit_code(team: TeamFolder) -> 
     done = run(team, "--junit", "reports/junit.xml", "--summary", "summary.md")
     assert done.returncode == 1
     [line] = [line for line in done.stderr.splitlines() if line.startswith("warning:")]
-    assert line.startswith("warning: the run is over and the exit code stays 1, but --junit was not written: ")
-    assert "leads elsewhere" in line
+    assert line.startswith("warning: the run has ended and the exit code stays 1, but --junit was not written: ")
+    assert "points to another place" in line
     assert not list((team.folder / "elsewhere").iterdir())
     assert (team.folder / "summary.md").exists()
 
@@ -140,7 +140,9 @@ def test_run_that_cannot_be_read_any_more_keeps_its_exit_code(
     monkeypatch.chdir(team.folder)
     with command.make_context("run", ["--junit", "junit.xml"]) as context:
         report_end(context, report, Progress())
-    assert capsys.readouterr().err.startswith("warning: the run is over and the exit code stays 1, but it cannot be ")
+    assert capsys.readouterr().err.startswith(
+        "warning: the run has ended and the exit code stays 1, but the reports failed: "
+    )
 
 
 def test_no_text_of_others_is_a_command_in_a_workflow(

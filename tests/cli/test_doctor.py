@@ -118,7 +118,7 @@ def test_mcp_servers_of_the_roles_are_listed(tmp_path: Path) -> None:
         (False, "role one: remote: https://docs.example/mcp: NOT_SET not set"),
         (True, f"role one: runs: {shlex.join([sys.executable, '-c', script])}"),
         (False, "role two: old: /nonexistent: program not found"),
-        (True, "of your config.toml, off in a run: mine"),
+        (True, "from your config.toml, not used in runs: mine"),
     ]
     assert all(each["ok"] or each["advice"] for each in found)
     assert done.returncode == 2

@@ -68,6 +68,16 @@ def test_list_tells_inputs_ends_and_what_cannot_be_read(project: Path) -> None:
     assert 'stpes: unknown key; did you mean "steps"?' in rows["wrong"]
 
 
+def test_list_leaves_out_internal_flows_unless_all(project: Path) -> None:
+    (project / "team" / "flows" / "part.yaml").write_text(f"internal: true{FLOW}")
+    listed = console("flows", "list", "--roles", "team", folder=project).stdout
+    assert re.findall(r"^(part|once|testgen-rounds|testgen)\b(?!-)", listed, re.MULTILINE) == ["once", "testgen"]
+    everything = json.loads(console("flows", "list", "--all", "--json", "--roles", "team", folder=project).stdout)
+    internal = {flow["name"] for flow in everything if flow["internal"]}
+    assert {"part", "testgen-rounds"} <= internal
+    assert internal.isdisjoint({"once", "testgen", "cycles"})
+
+
 def test_show_is_the_file_or_what_was_read(project: Path) -> None:
     done = console("flows", "show", "once", "--roles", "team", folder=project)
     assert done.stdout.endswith(FLOW.strip() + "\n")
@@ -94,9 +104,7 @@ def test_show_explains_the_flow_in_comments(project: Path) -> None:
     assert "success exit 0 after once" in words
     assert "Protects tests/**, *.toml" in words
     assert "Calls once Think once, then do." in words
-    assert (
-        "at most 51 turns and 0 repair turns, 153 prompts with those sent again where a provider fails, of 5" in words
-    )
+    assert "at most 51 turns and 0 repair turns, 153 prompts including retries after provider failures, of 5" in words
 
 
 @pytest.mark.parametrize(
@@ -145,7 +153,7 @@ def test_validate_shows_the_worst_case(project: Path) -> None:
     done = console("flows", "validate", "--roles", "team", "once", folder=project)
     assert done.returncode == 0
     assert done.stdout == (
-        "ok: once: at most 2 turns and 4 repair turns, 18 prompts with those sent again where a provider fails, "
+        "ok: once: at most 2 turns and 4 repair turns, 18 prompts including retries after provider failures, "
         "of 2 processes in 4 h 47 min, with 2 repair attempts\n"
     )
     assert ", with 3 cycles and 2 repair" in console("flows", "validate", "cycles", folder=project).stdout
@@ -155,11 +163,11 @@ def test_validate_shows_what_limits_leave_of_the_worst_case(project: Path) -> No
     limits = ["--max-turns=5", "--max-tokens=9000", "--max-seconds=90", "--max-processes=1", "--repair-attempts=1"]
     done = console("flows", "validate", "--roles", "team", *limits, "once", folder=project)
     words = done.stdout.removeprefix("ok: once: ").strip().split("; ")
-    assert words[0].startswith("at most 2 turns and 2 repair turns, 5 prompts with those sent again where ")
+    assert words[0].startswith("at most 2 turns and 2 repair turns, 5 prompts including retries after ")
     assert " of 1 process in " in words[0]
     assert words[1:] == [
-        "no turn begins once 9,000 tokens are used, but those under way then still finish",
-        "no turn begins after 1 min 30 s",
+        "no turn starts once 9,000 tokens are used, but running turns still finish",
+        "no turn starts after 1 min 30 s",
     ]
 
 
@@ -171,7 +179,7 @@ def test_worst_case_includes_check_time_and_names_omissions(project: Path) -> No
     (project / "team" / "flows" / "half.yaml").write_text(f"steps: [{steps}, {{check: tests}}]\n")
     done = console("flows", "validate", "--roles", "team", "--test-seconds", "120", "half", folder=project)
     assert " in 3 min 00 s, " in done.stdout
-    assert done.stdout.endswith("; the time until a person answers a review comes on top\n")
+    assert done.stdout.endswith("; plus the time until a person answers each review\n")
 
 
 def test_misspelled_check_is_refused_with_a_suggestion(project: Path) -> None:
@@ -208,6 +216,8 @@ def test_validate_looks_at_all_flows_and_names_what_is_wrong(project: Path) -> N
     assert done.returncode == 2
     assert "ok: once" in done.stdout
     assert "ok: cycles" in done.stdout
+    assert "ok: testgen-rounds" not in done.stdout
+    assert "never asks" not in done.stderr
     assert "wrong.yaml" in done.stderr
     assert "thinker" in done.stderr
 

@@ -26,7 +26,7 @@ def test_without_runs_or_copies_there_is_nothing_to_do(tmp_path: Path) -> None:
     for folder in (tmp_path, tmp_path / "runs"):
         done = console("gc", folder=folder)
         assert (done.returncode, done.stdout) == (0, "")
-        assert done.stderr == "There are no copies of a workspace in runs.\n"
+        assert done.stderr == "There are no workspace copies in runs.\n"
 
 
 def test_each_copy_has_its_line(tmp_path: Path) -> None:
@@ -36,9 +36,9 @@ def test_each_copy_has_its_line(tmp_path: Path) -> None:
     told = console("gc", "--dry-run", folder=tmp_path).stdout.splitlines()
     assert [line.split(" (")[0] for line in told] == [
         "would remove: first duel.1.0: merged",
-        "kept: first duel.1.1: not merged: another one was chosen",
+        "kept: first duel.1.1: not merged: another copy was chosen",
         "would remove: second duel.1.0: merged",
-        "kept: second duel.1.1: not merged: another one was chosen",
+        "kept: second duel.1.1: not merged: another copy was chosen",
     ]
     assert merged.is_dir()
     done = console("gc", folder=tmp_path)
@@ -67,4 +67,4 @@ def test_one_bad_manifest_does_not_hide_the_others(tmp_path: Path) -> None:
     assert done.returncode == 3
     assert "failed: bad -: " in done.stdout
     assert "removed: good duel.1.0" in done.stdout
-    assert "error: 1 could not be looked at or removed" in done.stderr
+    assert "error: 1 could not be checked or removed" in done.stderr

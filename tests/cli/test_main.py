@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import sysconfig
 from pathlib import Path
 
+import click
 import pytest
 
 import codex_multi_role
+from codex_multi_role.cli.main import group
+from codex_multi_role.cli.options import RUN_SECTIONS
 from tests.support.console import console, console_process, environment, on_terminal
 from tests.support.teams import TeamFolder, say
 
@@ -33,10 +37,50 @@ def test_looking_does_not_import_what_only_a_run_needs(arguments: list[str], tmp
     assert done.stderr.splitlines()[-1] == "0"
 
 
+GOALS = [
+    ["make it"],
+    ["make it", "--cycles", "2"],
+    ["run", "make it"],
+    ["refactor"],
+    ["实现罗马数字"],
+    ["--cycles", "2", "make it"],
+]
+
+
+@pytest.mark.parametrize("arguments", GOALS, ids="_".join)
+def test_first_argument_can_be_the_goal(arguments: list[str], tmp_path: Path) -> None:
+    done = console(*arguments, "--dry-run", folder=tmp_path)
+    assert done.returncode == 0
+    goal = next(each for each in arguments if each not in ("run", "--cycles", "2"))
+    assert f"GOAL OF THE WHOLE TEAM:\n{goal}\n" in done.stdout
+
+
+def test_goal_on_the_command_line_wins_over_the_file(tmp_path: Path) -> None:
+    (tmp_path / "codex-multi-role.yaml").write_text("goal: another\n")
+    assert "TEAM:\nmake it\n" in console("make it", "--dry-run", folder=tmp_path).stdout
+
+
+def test_run_is_the_latest_unless_named() -> None:
+    context = click.Context(group)
+    commands = [group.get_command(context, name) for name in group.list_commands(context)]
+    runs = {each.name: run for each in commands if each for run in each.params if run.name == "run"}
+    assert {"resume", "fork", "restart", "approve", "reject", "cancel", "show", "watch", "report"} == set(runs)
+    assert [name for name, run in runs.items() if run.required] == []
+
+
+def test_help_groups_commands_and_options(tmp_path: Path) -> None:
+    headings = [line for line in console("--help", folder=tmp_path).stdout.splitlines() if re.match(r"\w.*:$", line)]
+    assert headings == ["Options:", "Run:", "Decide:", "Look:", "Your team:", "Set up:"]
+    shown = console("run", "--help", folder=tmp_path).stdout
+    headings = [line for line in shown.splitlines() if re.match(r"\w.*:$", line)]
+    assert headings == [*(f"{heading}:" for heading in RUN_SECTIONS)]
+    assert shown.index("\nLimits:") < shown.index("--max-turns") < shown.index("\nTests:")
+
+
 def test_help_shows_commands_examples_and_exit_codes(tmp_path: Path) -> None:
     done = console_process("--help", folder=tmp_path)
     assert done.returncode == 0
-    for words in ("--playbook roman-numerals", "resume latest", "doctor", "130 interrupted", "--version"):
+    for words in ("--playbook roman-numerals", "resume --cycles", "doctor", "130 interrupted", "--version"):
         assert words in done.stdout
     assert done.stderr == ""
 
@@ -53,16 +97,22 @@ WRONG = [
     (["--cylces", "3"], 'there is no option "--cylces"; did you mean "--cycles"?'),
     (["resume", "latest", "--cylces", "3"], 'there is no option "--cylces"; did you mean "--cycles"?'),
     (["roles", "lst"], 'there is no command "lst"; did you mean "list"?'),
-    (["make me a calculator"], "a goal is given with --goal"),
+    (["make", "me", "a", "calculator"], 'there is no command "make"; put a goal in quotes'),
+    (["make it", "now"], 'there is no command "make it"; put a goal in quotes'),
+    (["lst"], 'there is no command "lst"; did you mean "runs"?'),
+    (["stop"], 'there is no command "stop"; did you mean "cancel"?'),
+    (["Shw", "--json"], 'there is no command "Shw"; did you mean "show"?'),
+    ([""], "'[GOAL]': must not be empty"),
+    (["make it", "--goal", "x"], "the goal is given twice: GOAL and --goal"),
     ([], "Examples:"),
     (["run"], "there is no goal"),
-    (["--goal", "  "], "'--goal': it is empty"),
+    (["--goal", "  "], "'--goal': must not be empty"),
     (["--goal", "x", "--cycles", "0"], "'--cycles': 0 is not in the range"),
     (["--goal", "x", "--cycles", "two"], "'--cycles': 'two' is not a valid integer"),
     (["--goal", "x", "--repair-attempts", "-1"], "'--repair-attempts': -1 is not in the range"),
     (["--goal", "x", "--test-seconds", "nan"], "'--test-seconds': 'nan' is not a number of seconds"),
-    (["--goal", "x", "-c", "model"], "'-c' / '--config': 'model' does not look like key=value"),
-    (["--goal", "x", "-i", "=1"], "'-i' / '--input': '=1' does not look like key=value"),
+    (["--goal", "x", "-c", "model"], "'-c' / '--config': 'model' is not of the form key=value"),
+    (["--goal", "x", "-i", "=1"], "'-i' / '--input': '=1' is not of the form key=value"),
     (["--goal-file", "nowhere.md"], "'--goal-file': File 'nowhere.md' does not exist."),
     (["--goal", "x", "--workspace", "nowhere"], "nowhere"),
     (["--goal", "x", "--roles", "nowhere"], "nowhere"),
@@ -70,9 +120,9 @@ WRONG = [
     (["--playbook", "roman-numeral"], "roman-numerals"),
     (["--goal", "x", "--codex-bin", "nowhere"], "nowhere is not an executable file"),
     (["--goal", "x", "--run-id", "../x"], "'../x' cannot be a run id"),
-    (["resume"], "Missing argument 'RUN'"),
-    (["resume", "latest"], 'no run "latest" in runs'),
-    (["show", "2026"], 'no run "2026" in runs'),
+    (["resume"], "there are no runs in /"),
+    (["resume", "latest"], "there are no runs in /"),
+    (["show", "2026"], "there are no runs in /"),
 ]
 
 
@@ -122,7 +172,7 @@ def test_machines_read_the_events_people_read_the_rest(team: TeamFolder) -> None
     assert events == [json.loads(line) for line in recorded]
     failures = [event["failures"] for event in events if event["type"] == "tests_ended"]
     assert failures == [["test_it::test_it"], []]
-    shown = console("show", "latest", folder=team.folder).stdout
+    shown = console("show", folder=team.folder).stdout
     assert "status     succeeded: Done" in shown
     tests = [line.split()[1:4] for line in shown.splitlines() if " tests 0" in line]
     assert tests == [["tests", "001", "failed"], ["tests", "002", "passed"]]

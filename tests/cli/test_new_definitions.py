@@ -106,7 +106,7 @@ def test_catalog_whose_end_is_not_plain_to_see_stays_as_it_was(text: str) -> Non
 
 @pytest.mark.parametrize(
     ("name", "problem"),
-    [("B", "has a role b already"), ("../x", "cannot be a name"), ("tests", "cannot be a role's name")],
+    [("B", "already has a role b"), ("../x", "cannot be a name"), ("tests", "cannot be a role's name")],
 )
 def test_name_that_is_taken_or_none_is_refused(name: str, problem: str) -> None:
     catalog = team(COMMENTED)
@@ -130,7 +130,7 @@ def test_existing_file_is_not_overwritten() -> None:
     """The catalog stays unchanged as well."""
     team(COMMENTED)
     Path("roles/c.yaml").write_text("mine")
-    with pytest.raises(UsageError, match=r"there is a roles/c\.yaml already"):
+    with pytest.raises(UsageError, match=r"roles/c\.yaml already exists"):
         add_role("c", None)
     assert Path("roles/c.yaml").read_text() == "mine"
     assert names() == ["a", "b"]
@@ -138,7 +138,7 @@ def test_existing_file_is_not_overwritten() -> None:
 
 def test_shipped_catalog_is_nobodys_to_change() -> None:
     for add in (add_role, add_flow):
-        with pytest.raises(UsageError, match=r"no roles/catalog\.yaml here"):
+        with pytest.raises(UsageError, match=r"no roles/catalog\.yaml in the current folder"):
             add("c", None)
     assert not (packaged_roles() / "c.yaml").exists()
 
@@ -191,7 +191,7 @@ def test_new_flow_is_valid_and_can_be_run(tmp_path: Path, capsys: pytest.Capture
     report = with_team.run(flow="mine", inputs={"most": "2"})
     assert (report.outcome, report.exit_code) == ("tests_failed", 1)
     assert [role for role, _, _ in with_team.turns()] == ["worker", "worker"]
-    with pytest.raises(UsageError, match="there is a flow mine already"):
+    with pytest.raises(UsageError, match="flow mine already exists"):
         add_flow("mine", None)
 
 
@@ -216,7 +216,7 @@ def test_every_next_command_can_be_typed(line: str, where: str, shown: str, caps
 
 def test_shipped_flows_name_is_taken() -> None:
     team(COMMENTED)
-    with pytest.raises(UsageError, match="there is a flow cycles already"):
+    with pytest.raises(UsageError, match="flow cycles already exists"):
         add_flow("Cycles", None)
     assert not Path("roles/flows").exists()
 
@@ -225,8 +225,8 @@ def test_starter_grows_by_a_role_and_a_flow(capsys: pytest.CaptureFixture[str]) 
     begin("empty")
     assert run_guarded(group, ["roles", "new", "reviewer"]) == 0
     assert capsys.readouterr().err.splitlines() == [
-        "wrote roles/reviewer.yaml, and named it in roles/catalog.yaml",
-        "next: edit roles/reviewer.yaml, then `codex-multi-role roles validate`",
+        "wrote roles/reviewer.yaml and added it to roles/catalog.yaml",
+        "next: edit roles/reviewer.yaml, then run `codex-multi-role roles validate`",
     ]
     assert names() == ["worker", "reviewer"]
     add_flow("mine", None)

@@ -44,7 +44,7 @@ def test_reader_that_reads_nothing_is_given_up(
     assert [json.loads(line)["message"].split()[0] for line in lines[:-1]] == [f"{n}" for n in range(len(lines) - 1)]
     said = capsys.readouterr().err
     assert said == (
-        "warning: no more events on standard output: reader stalled for 0.05 s; events.jsonl has them all\n"
+        "warning: events no longer go to standard output: reader stalled for 0.05 s; events.jsonl has all events\n"
     )
 
 

@@ -60,7 +60,7 @@ def test_changed_team_fails_and_the_reasons_are_reported(project: Path, tmp_path
     assert done.returncode == 1, done.stderr
     [told] = json.loads(done.stdout)["recordings"]
     assert (told["name"], told["status"]) == ("shop.ndjson", "differs")
-    assert "role one, visit 1: its prompt is not the recorded one" in told["differences"]
+    assert "role one, visit 1: its prompt differs from the recorded one" in told["differences"]
     assert any("+Do it" in diff for diff in told["diffs"].values())
     [case] = next(iter(JUnitXml.fromfile(str(junit))))
     assert (case.name, case.result[0].message) == ("shop.ndjson", told["differences"][0])
@@ -74,7 +74,7 @@ def test_unwritable_junit_path_is_reported_before_any_replay(
     monkeypatch.chdir(project)
     assert run_guarded(group, ["replay-test", "recordings", "--junit", "nowhere/junit.xml"]) == 2
     said = capsys.readouterr()
-    assert (said.out, "there is no folder 'nowhere'" in said.err) == ("", True)
+    assert (said.out, "folder 'nowhere' does not exist" in said.err) == ("", True)
 
 
 def test_result_is_reported_even_if_junit_becomes_unwritable(
@@ -93,7 +93,7 @@ def test_what_cannot_be_replayed_is_an_error(project: Path) -> None:
 
 
 def test_folder_without_recordings_is_wrong_usage(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="there is no recording"):
+    with pytest.raises(UsageError, match="no recordings"):
         find_recordings(tmp_path)
 
 

@@ -105,7 +105,7 @@ def test_fork_from_the_shell(tmp_path: Path) -> None:
     assert "forked from first before team:2; the workspace" in done.stderr
     assert (tmp_path / "workspace.fork-second").is_dir()
     shown = console("show", "latest", folder=tmp_path).stdout.splitlines()
-    assert "fork       of first, from before team:2" in shown
+    assert "fork       of first, before team:2" in shown
     turns = [line.split()[1:] for line in shown if {"one", "two"} & set(line.split()[1:2])]
     assert [(turn[0], turn[1], "inherited." in turn) for turn in turns] == [
         ("one", "1", True),

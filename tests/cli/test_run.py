@@ -58,16 +58,16 @@ def test_goal_comes_from_standard_input(monkeypatch: pytest.MonkeyPatch) -> None
     assert options_of("--goal-file", "-").goal == "from a pipe"
 
 
-@pytest.mark.parametrize(("content", "problem"), [(b" \n", "it is empty"), (b"\xff\xfe", "not UTF-8 text")])
+@pytest.mark.parametrize(("content", "problem"), [(b" \n", "is empty"), (b"\xff\xfe", "not UTF-8 text")])
 def test_goal_file_without_a_goal_is_refused(content: bytes, problem: str) -> None:
     Path("goal.md").write_bytes(content)
-    with pytest.raises(UsageError, match=f"--goal-file: goal.md: {problem}"):
+    with pytest.raises(UsageError, match=f"--goal-file: goal.md:? {problem}"):
         options_of("--goal-file", "goal.md")
 
 
 def test_two_goals_are_refused() -> None:
     Path("goal.md").write_text("x")
-    with pytest.raises(UsageError, match="both given"):
+    with pytest.raises(UsageError, match="given twice: --goal and --goal-file"):
         options_of("--goal", "x", "--goal-file", "goal.md")
 
 

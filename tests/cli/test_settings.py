@@ -78,9 +78,9 @@ def test_file_that_sets_nothing_changes_nothing(text: str) -> None:
         ("Runs_Dir: x", 'Runs_Dir: there is no setting "Runs_Dir"; did you mean "runs-dir"?'),
         ("- cycles", "line 1: must be a mapping"),
         ("cycles: 1\ncycles: 2", "line 2: duplicate key"),
-        ("cycles: [1]", "cycles: must be one text, number, true or false"),
-        ("config: [[a]]", "config[0]: must be one text, number, true or false"),
-        ("input: {a: {b: 1}}", "input.a: must be one text, number, true or false"),
+        ("cycles: [1]", "cycles: must be a single string, number, true or false"),
+        ("config: [[a]]", "config[0]: must be a single string, number, true or false"),
+        ("input: {a: {b: 1}}", "input.a: must be a single string, number, true or false"),
         ("cycles: *", "line 1: "),
     ],
 )
@@ -97,8 +97,8 @@ def test_wrong_file_is_named_with_its_place(text: str, message: str) -> None:
         ("cycles: 0", f"Invalid value for cycles ({FILE}): 0 is not in the range x>=1."),
         ("cycles: true", f"Invalid value for cycles ({FILE}): 'true' is not a valid integer range."),
         ("run-tests: perhaps", f"Invalid value for run-tests ({FILE}): 'perhaps' is not a valid boolean."),
-        ("config: novalue", f"Invalid value for config ({FILE}): 'novalue' does not look like key=value"),
-        ("goal: ' '", f"Invalid value for goal ({FILE}): it is empty"),
+        ("config: novalue", f"Invalid value for config ({FILE}): 'novalue' is not of the form key=value"),
+        ("goal: ' '", f"Invalid value for goal ({FILE}): must not be empty"),
     ],
 )
 def test_wrong_value_names_the_file_it_came_from(text: str, message: str) -> None:

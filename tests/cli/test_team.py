@@ -37,10 +37,10 @@ def test_catalog_is_checked_again_whenever_it_is_saved(tmp_path: Path) -> None:
     catalog.write_text(CATALOG % "one")
     with watching(tmp_path, "roles", "validate") as child:
         assert line(child.stdout) == "ok: roles/catalog.yaml: one\n"
-        assert line(child.stderr) == "watching roles; Ctrl-C ends\n"
+        assert line(child.stderr) == "watching roles (Ctrl-C to stop)\n"
         catalog.write_text("roles: {")
         assert line(child.stderr).startswith("error: roles/catalog.yaml: line 2: ")
-        while line(child.stderr) != "watching roles; Ctrl-C ends\n":
+        while line(child.stderr) != "watching roles (Ctrl-C to stop)\n":
             pass
         catalog.write_text(CATALOG % "two")
         assert line(child.stdout) == "ok: roles/catalog.yaml: two\n"
@@ -52,7 +52,7 @@ def test_flow_is_drawn_again_whenever_it_is_saved(tmp_path: Path) -> None:
     (tmp_path / "roles/catalog.yaml").write_text(CATALOG % "one")
     flow.write_text(FLOW % "begin")
     with watching(tmp_path, "flows", "graph", "own", "--ascii") as child:
-        assert line(child.stderr) == "watching roles; Ctrl-C ends\n"
+        assert line(child.stderr) == "watching roles (Ctrl-C to stop)\n"
         flow.write_text(FLOW % "otherwise")
         while "otherwise" not in line(child.stdout):
             pass
@@ -63,10 +63,10 @@ def test_folder_that_is_made_meanwhile_is_watched_too(tmp_path: Path) -> None:
     (tmp_path / "roles/catalog.yaml").write_text(CATALOG % "one")
     flow = tmp_path / "roles/flows/own.yaml"
     with watching(tmp_path, "flows", "graph", "own", "--ascii") as child:
-        while line(child.stderr) != "watching roles; Ctrl-C ends\n":
+        while line(child.stderr) != "watching roles (Ctrl-C to stop)\n":
             pass
         flow.parent.mkdir()
-        while line(child.stderr) != "watching roles; Ctrl-C ends\n":
+        while line(child.stderr) != "watching roles (Ctrl-C to stop)\n":
             pass
         flow.write_text(FLOW % "begin")
         while "begin" not in line(child.stdout):

@@ -137,7 +137,7 @@ def test_while_it_waits_on_one_terminal_another_one_answers(team: TeamFolder) ->
         asked_at(terminal)
         assert "question   ok.1" in console("show", "latest", folder=team.folder).stdout
         assert "The run continues by itself." in approve(team)
-        terminal.wait_for("needs no answer here any more")
+        terminal.wait_for("has been answered elsewhere")
         assert terminal.end() == 0
     assert outcome(team) == ("shipped", 0)
 
@@ -185,7 +185,7 @@ def test_after_kill_nine_while_it_waited(team: TeamFolder) -> None:
 def test_time_limit_ends_the_asking_with_its_default(tmp_path: Path) -> None:
     team = reviewed(tmp_path, time_limit_seconds=1, default="reject")
     with at_terminal(team.command("--flow", "own"), team.folder) as terminal:
-        terminal.wait_for("needs no answer here any more")
+        terminal.wait_for("has been answered elsewhere")
         assert terminal.end() == 1
     assert asked(team)["answer"]["by"] == "time limit"
 
@@ -196,7 +196,7 @@ def test_what_a_role_asks_is_answered_in_words(tmp_path: Path) -> None:
     with at_terminal(team.command("-c", OFFERED[0]), team.folder) as terminal:
         for question, words in (("Which database?", "use sqlite\n"), ("Which name?", "\n")):
             terminal.wait_for(f": {question}")
-            terminal.wait_for("your answer, one line")
+            terminal.wait_for("Your answer (one line")
             terminal.type(words)
         assert terminal.end() == 1
     assert summary(team) == "knows"

@@ -82,7 +82,7 @@ def test_watching_ends_when_nobody_reads_it(tmp_path: Path) -> None:
 def test_real_run_is_watched_to_its_end(tmp_path: Path) -> None:
     team = TeamFolder(tmp_path, {"one": {"behaviors": {"can_finish": True}}}, {"one": [say(status="DONE")]})
     report = team.run()
-    done = console("watch", "latest", "--runs-dir", str(report.folder.parent), folder=tmp_path)
+    done = console("watch", "--runs-dir", str(report.folder.parent), folder=tmp_path)
     assert (done.returncode, done.stdout) == (0, "")
     assert "one: turn 1 completed" in done.stderr
     assert "exit     0: goal reached" in done.stderr
@@ -95,7 +95,7 @@ def test_killed_run_is_reported_and_is_not_a_success(tmp_path: Path) -> None:
     done = console("watch", "first", folder=tmp_path)
     assert done.returncode == 3
     assert done.stderr.splitlines()[-2:] == [
-        "The run was killed. It is not running, and no end is recorded.",
+        "The run was killed. It is not running, and its end was not recorded.",
         "  next     codex-multi-role resume first",
     ]
 
@@ -145,15 +145,15 @@ def test_all_runs_are_a_table_at_every_width(tmp_path: Path, width: int, heading
     assert max(len(heading), len(row)) <= width
 
 
-def test_run_or_all_of_them(tmp_path: Path) -> None:
-    done = console("watch", folder=tmp_path)
-    assert (done.returncode, done.stderr.splitlines()[0]) == (2, "error: watch takes a RUN or --all")
+def test_run_and_all_runs_exclude_each_other(tmp_path: Path) -> None:
+    done = console("watch", "latest", "--all", folder=tmp_path)
+    assert (done.returncode, done.stderr.splitlines()[0]) == (2, "error: RUN and --all exclude each other")
 
 
 @pytest.mark.parametrize("setting", ["--json", "--quiet"])
 def test_all_runs_are_for_people(setting: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_guarded(group, ["watch", "--all", setting]) == 2
-    assert "error: --all takes neither --json nor --quiet" in capsys.readouterr().err
+    assert "error: --all excludes --json and --quiet" in capsys.readouterr().err
 
 
 def test_empty_run_list_is_reported_on_a_terminal(tmp_path: Path) -> None:

@@ -134,7 +134,7 @@ def test_account_of_items_has_a_bound() -> None:
         recorder.add(ItemCompleted({"type": "agentMessage", "id": f"{number}", "text": "x" * 50_000}))
     account = recorder.outcome("completed", "", "").items_text
     assert ITEMS_TEXT_LIMIT < len(account) < ITEMS_TEXT_LIMIT + 50_000
-    assert account.endswith("## The items that follow are in events.jsonl only\n")
+    assert account.endswith("## Later items are only in events.jsonl\n")
 
 
 def test_resumed_thread_remembers_and_counts_only_its_new_tokens(harness: Harness) -> None:
@@ -334,7 +334,7 @@ def test_frozen_child_with_a_full_pipe_does_not_block_the_writer(
     os.waitpid(client.pid, os.WUNTRACED)  # a signal stops its threads one by one; until then they read on
     outcome = client.run_turn(request(prompt="x" * 300_000), PATIENT, lambda _: None)
     assert outcome.status == "stalled"
-    assert "took no input" in client.broken
+    assert "accepted no input" in client.broken
 
 
 def test_cancel_interrupts_the_turn_and_every_later_one(harness: Harness) -> None:

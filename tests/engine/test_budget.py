@@ -62,7 +62,7 @@ def test_negative_token_counts_give_no_refund_and_warn_once(tmp_path: Path) -> N
     assert (report.exit_code, report.reason) == (5, "160 of 150 tokens are used: one 160")
     assert len(parked.turns()) == 3
     [warning] = parked.of_type("warning")
-    assert warning["message"].startswith("one: its provider reported token counts that shrink, are negative")
+    assert warning["message"].startswith("one: its provider reported invalid token counts (decreasing, negative")
 
 
 def test_repair_turns_are_reserved_too(tmp_path: Path) -> None:

@@ -45,4 +45,4 @@ def test_ignored_project_settings_give_a_warning(tmp_path: Path) -> None:
     (team.workspace / ".codex").mkdir()
     (team.workspace / ".codex" / "config.toml").write_text("model_verbosity = 'high'\n")
     assert team.run().exit_code == 1
-    assert warnings(team.events) == ["one: a project's .codex settings (config, hooks, rules) take no effect in a run"]
+    assert warnings(team.events) == ["one: a project's .codex settings (config, hooks, rules) have no effect in a run"]

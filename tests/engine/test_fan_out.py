@@ -141,7 +141,7 @@ def test_fan_out_keeps_its_initial_cycles_on_resume(tmp_path: Path) -> None:
     first, second = ((report.folder / f"solver/turn_{turn:03d}/prompt.txt").read_text() for turn in (1, 5))
     assert ("1 of 1 x." in first, "4 of 4 x." in second) == (True, True)
     warned = [event["message"] for event in team.of_type("warning")]
-    assert warned == ["step outer: its items keep the cycles it began with: 1"]
+    assert warned == ["step outer: its items keep the cycles it started with: 1"]
 
 
 def test_role_after_fan_out_continues_its_own_thread(tmp_path: Path) -> None:

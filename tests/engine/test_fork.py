@@ -79,7 +79,7 @@ def test_workspace_is_as_it_was_then(parent: Parent, start: str, files: dict[str
     assert read(report.folder / "run.json")["workspace"] == str(workspace)
     [note] = [event["message"] for event in team.of_type("run_forked")]
     assert original.run_id in note
-    assert "what git ignored" in note
+    assert "that git ignores" in note
     assert str(workspace) in note
 
 
@@ -193,7 +193,7 @@ def test_workspace_that_nothing_could_change_is_used_as_it_is(tmp_path: Path) ->
     team.run(cycles=2)
     assert forked(team, "team:2").outcome == "cycles_used_up"
     assert read(team.runs / "latest/run.json")["workspace"] == str(team.workspace)
-    assert "as it is now" in team.of_type("run_forked")[0]["message"]
+    assert "in its current state" in team.of_type("run_forked")[0]["message"]
     team.roles["one"] = WRITER
     team.write_catalog()
     with pytest.raises(UsageError, match="nothing in the run could change it, but the fork can"):

@@ -39,14 +39,17 @@ def another_flow(team: TeamFolder, steps: list[Record]) -> Record:
 @pytest.mark.parametrize(
     ("steps", "words"),
     [
-        ([{"ask": "build"}, *STEPS[2:]], '"build turn" would be done at place 2 of the journal, where "plan turn" was'),
-        ([STEPS[0], {"ask": "build", "next": [{"end": "short"}]}], "the flow would end before, with short"),
+        (
+            [{"ask": "build"}, *STEPS[2:]],
+            '"build turn" would be recorded at position 2 of the journal instead of "plan turn"',
+        ),
+        ([STEPS[0], {"ask": "build", "next": [{"end": "short"}]}], "the flow would end earlier, with short"),
         ([*STEPS[:2], {"ask": "judge", "next": LOOP}], "it would be at judge:1 there"),
         ([*STEPS[:2], {**STEPS[2], "id": "other"}, *STEPS[3:]], "it would be at other:1 there"),
-        ([STEPS[0], {"ask": "judge"}], '"judge turn" would be done'),
+        ([STEPS[0], {"ask": "judge"}], '"judge turn" would be recorded'),
         (
             [STEPS[0], {"id": "build", "check": "choose", "with": {"candidates": [], "by": ["coverage"]}}],
-            '"check choose" would be done',
+            '"check choose" would be recorded',
         ),
     ],
 )
@@ -68,11 +71,11 @@ def test_called_flow_cannot_contain_fork_point_or_lose_steps(tmp_path: Path) -> 
     sub.write_text(yaml.safe_dump({"steps": [{"ask": "plan"}, {"ask": "judge"}]}))
     assert team.run(flow="own").outcome == "success"
     assert forked(team, "build", max_turns=1).outcome == "success"
-    with pytest.raises(UsageError, match='"judge" is in a flow that was called') as caught:
+    with pytest.raises(UsageError, match='"judge" is in a called flow') as caught:
         forked(team, "judge")
-    assert caught.value.hint == "Fork from before the call: --from each:1."
+    assert caught.value.hint == "Fork before the call: --from each:1."
     sub.write_text(yaml.safe_dump({"steps": [{"ask": "plan"}]}))
-    with pytest.raises(UsageError, match='"judge turn" would be left out'):
+    with pytest.raises(UsageError, match='"judge turn" would be skipped'):
         forked(team, "build", roles=tmp_path / "roles")
 
 
@@ -80,7 +83,7 @@ def test_cycles_that_end_before_the_fork_would_begin(tmp_path: Path) -> None:
     plays = {"one": [say(f"one {n}") for n in (1, 2, 3)]}
     team = TeamFolder(tmp_path, {"one": {}}, plays)
     team.run(cycles=3)
-    with pytest.raises(UsageError, match="team:3 as the run did: the flow would end before, with cycles_used_up"):
+    with pytest.raises(UsageError, match="team:3 in the same way: the flow would end earlier, with cycles_used_up"):
         forked(team, "team:3", cycles=1)
     assert len(list(team.runs.glob("*/run.json"))) == 2
 
@@ -120,7 +123,7 @@ def test_journal_that_is_gone_or_of_another_version(parent: Parent, monkeypatch:
         forked(team, "build")
     monkeypatch.undo()
     (original.folder / "journal.sqlite").write_bytes(b"")
-    with pytest.raises(StorageError, match="is gone"):
+    with pytest.raises(StorageError, match="is missing"):
         forked(team, "build")
     sqlite3.connect(original.folder / "journal.sqlite").execute("CREATE TABLE other (x)").connection.close()
     with pytest.raises(StorageError, match="cannot be used") as caught:

@@ -43,7 +43,7 @@ def test_what_a_killed_run_left_ends_when_it_is_resumed(tmp_path: Path, resumed_
     team.write_plays()
     assert team.resume(playbook=str(team.playbook)).outcome == "cycles_used_up"
     assert sleeping(number) == []
-    assert any("they were ended" in event["message"] for event in team.of_type("warning"))
+    assert any("they were stopped" in event["message"] for event in team.of_type("warning"))
 
 
 def test_unmarked_process_ends_with_run(tmp_path: Path) -> None:

@@ -116,7 +116,7 @@ def test_fork_beside_its_run(tmp_path: Path, database_url: str) -> None:
     plays = {name: [say(f"{name} {cycle}") for cycle in (1, 2)] for name in ("one", "two")}
     team = TeamFolder(tmp_path, {"one": {}, "two": {}}, plays)
     parent = team.run(database_url=database_url, cycles=2)
-    with pytest.raises(UsageError, match="the flow would end before"):
+    with pytest.raises(UsageError, match="the flow would end earlier"):
         fork(parent.run_id, runs_dir=team.runs, start="team:2", changes={"cycles": 1, "run_id": "second"})
     team.events.clear()
     changes = {"goal": "another", "run_id": "second"}

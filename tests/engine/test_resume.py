@@ -297,7 +297,7 @@ def test_what_another_one_finished_meanwhile_is_not_undone(tmp_path: Path) -> No
     team.write_plays()
     assert team.resume(playbook=str(team.playbook)).outcome == "cycles_used_up"
     assert (team.workspace / "quick.txt").read_text() == "new\n"
-    assert any("others worked in it as well" in event["message"] for event in team.of_type("warning"))
+    assert any("other roles also changed the workspace" in event["message"] for event in team.of_type("warning"))
 
 
 def test_provider_retry_begins_with_the_workspace_as_it_was(tmp_path: Path) -> None:

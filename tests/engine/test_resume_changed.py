@@ -52,7 +52,7 @@ def test_input_that_recorded_work_depends_on_cannot_change(
     team = team_with(tmp_path, *steps)
     team.run(flow="own", inputs={"most": 2} if changes == {"most": 1} else {})
     before = (team.runs / "latest/run.json").read_text()
-    with pytest.raises(UsageError, match=rf"{next(iter(changes))} cannot change now.* {unit} depends on it") as caught:
+    with pytest.raises(UsageError, match=rf"{next(iter(changes))} cannot be changed.* {unit} depends on it") as caught:
         team.resume(inputs=changes)
     assert f"--from {start} -i " in caught.value.hint
     assert team.turns() == []
@@ -72,7 +72,7 @@ def test_suggested_fork_has_the_changed_input(tmp_path: Path) -> None:
 def test_lower_limit_cannot_leave_out_what_is_recorded(tmp_path: Path) -> None:
     team = team_with(tmp_path, {"ask": "one", "next": AGAIN})
     team.run(flow="own", inputs={"most": 3})
-    with pytest.raises(UsageError, match=r"most cannot change now.* one\.2 depends on it") as caught:
+    with pytest.raises(UsageError, match=r"most cannot be changed.* one\.2 depends on it") as caught:
         team.resume(inputs={"most": 1})
     assert "--from one:1 -i most=1" in caught.value.hint
 
@@ -119,7 +119,7 @@ def test_flow_that_recorded_work_depends_on_cannot_change(tmp_path: Path, most: 
     if not unit:
         assert team.resume(roles=tmp_path / "roles").outcome == "timeout"
         return
-    with pytest.raises(UsageError, match=rf"the flow own cannot change now.* {unit} depends on it") as caught:
+    with pytest.raises(UsageError, match=rf"the flow own cannot be changed.* {unit} depends on it") as caught:
         team.resume(roles=tmp_path / "roles")
     assert team.turns() == []
     assert team.resume().outcome == "timeout"  # with its own copy of the flow

@@ -42,7 +42,7 @@ def test_other_folder_of_same_name_requires_explicit_workspace(tmp_path: Path) -
         team.resume(cycles=2)
     assert "--workspace DIR`" in caught.value.hint
     team.workspace.mkdir()
-    with pytest.raises(UsageError, match="another one of that name"):
+    with pytest.raises(UsageError, match="another folder of the same name"):
         team.resume(cycles=2)
     assert team.resume(cycles=2, workspace=team.workspace).totals["turns"] == 2
     assert team.resume(cycles=3).totals["turns"] == 3

@@ -129,8 +129,8 @@ def test_tools_that_changed_on_resume_are_warned_of(tmp_path: Path) -> None:
     team.write_catalog()
     team.resume(roles=tmp_path / "roles", cycles=2)
     (warning,) = team.of_type("warning")
-    assert "one: its conversation keeps the tools it began with (ask_user)" in warning["message"]
-    assert summary(team) == "the tool ask_user is not offered to this role any more"
+    assert "one: its conversation keeps the tools it started with (ask_user)" in warning["message"]
+    assert summary(team) == "the tool ask_user is no longer available to this role"
 
 
 def test_unknown_tool_is_found_before_a_run(tmp_path: Path) -> None:
@@ -204,7 +204,7 @@ def test_turn_that_only_talks_is_continued_on_the_same_thread(tmp_path: Path) ->
     assert [turn["continues"] for turn in turns] == [None, 1, 2]
     assert len({turn["thread_id"] for turn in turns}) == 1
     assert planned(team) == ["T1"]
-    assert "neither the end of your task" in (team.runs / "latest/one/turn_002/prompt.txt").read_text()
+    assert "neither finished your task" in (team.runs / "latest/one/turn_002/prompt.txt").read_text()
     assert json.loads((team.runs / "latest/run.json").read_text())["totals"]["repairs"] == 0
 
 

@@ -293,10 +293,10 @@ def test_item_whose_need_failed_is_skipped_and_stays_visible(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("tasks", "problem"),
     [
-        ([task("A", "B"), task("B", "A")], "items wait for each other: A -> B -> A"),
-        ([task("A"), task("A")], "every item must have an id of its own, they have: A, A"),
-        ([task("A", "Z")], "A needs ['Z']: must be a list of ids of the items"),
-        ([1], "every item must have an id"),
+        ([task("A", "B"), task("B", "A")], "items depend on each other: A -> B -> A"),
+        ([task("A"), task("A")], "every item must have a unique id, but the ids are: A, A"),
+        ([task("A", "Z")], "A needs ['Z']: must be a list of item ids"),
+        ([1], "every item must have a unique id"),
     ],
 )
 def test_needs_that_cannot_be_met_are_named(tmp_path: Path, tasks: list[Json], problem: str) -> None:

@@ -119,8 +119,10 @@ PLAYED: Mapping[str, Played] = {
         words="401 Unauthorized",
         advice="`codex-multi-role codex login`",
     ),
-    "404": Played(fault(status=404), "failed", "not_found", 1, words="404 Not Found", advice="no such model"),
-    "400": Played(fault(status=400), "failed", "bad_request", 1, words="asked for by the playbook"),
+    "404": Played(
+        fault(status=404), "failed", "not_found", 1, words="404 Not Found", advice="Unknown model or address"
+    ),
+    "400": Played(fault(status=400), "failed", "bad_request", 1, words="requested by the playbook"),
     "drop": Played(fault(drop=True), "failed", "provider_error", words=BROKEN),
     "EOF before the first byte": Played(fault(drop=True, after_events=0), "failed", "provider_error", words=BROKEN),
     "bad JSON": Played(fault(garbage='data: {"type"\n\n'), "failed", "provider_error", words=BROKEN),
@@ -149,8 +151,8 @@ PLAYED: Mapping[str, Played] = {
         say(),
         "stalled",
         "stalled",
-        words="Codex took no input for 0.3 s",
-        advice="look what keeps Codex from running",
+        words="Codex accepted no input for 0.3 s",
+        advice="keeps Codex from running",
         arrange=stop_in_the_middle_of_a_prompt,
         prompt=LARGER_THAN_THE_PIPE,
     ),

@@ -9,7 +9,7 @@ from pathlib import Path
 from codex_multi_role.codex.locator import find_codex
 
 OPENAI = ("-c", 'model_provider="openai"')
-MEND = "a setting (-c, the role's codex_config), config.toml or CODEX_HOME"
+MEND = "the setting that it names: -c, the role's codex_config, config.toml or CODEX_HOME"
 
 
 @dataclass(frozen=True)

@@ -93,7 +93,7 @@ def test_process_stopped_during_prompt_write_is_replaced(
     assert (seen.exit_code, seen.record["outcome"]) == (1, "cycles_used_up"), seen.text
     turns = seen.turns
     assert [turn["status"] for turn in turns] == ["completed", "stalled", "completed", "completed"]
-    assert turns[1]["reason"] == "Codex took no input for 0.3 s"
+    assert turns[1]["reason"] == "Codex accepted no input for 0.3 s"
     assert len({turn["thread_id"] for turn in turns}) == 1
     (restart,) = seen.events("role_restarted")
     assert restart["reason"] == turns[1]["reason"]

@@ -95,4 +95,4 @@ def make_writable(home: Path) -> None:
 def assert_refused(seen: Seen, home: Path) -> None:
     assert seen.exit_code == 2
     assert f"error: Codex's home {home} cannot be written: " in seen.text
-    assert "name another with CODEX_HOME" in seen.text
+    assert "name another one with CODEX_HOME" in seen.text

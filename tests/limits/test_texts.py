@@ -34,7 +34,7 @@ def test_answer_of_megabytes_is_kept_and_passed_on_as_file(tmp_path: Path, repea
     assert whole.count(words[0]) == len(words)
     assert read(turn / "handoff.json")["seen"] == sent[-500:]
     (warning,) = team.of_type("warning")
-    assert warning["message"].startswith(f"two: its prompt has {len(whole)} characters, Codex takes 1048576")
+    assert warning["message"].startswith(f"two: its prompt has {len(whole)} characters, Codex accepts 1048576")
 
 
 @pytest.mark.parametrize("pieces", [3_000, pytest.param(200_000, marks=pytest.mark.long)])

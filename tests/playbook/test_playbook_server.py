@@ -68,13 +68,13 @@ def test_one_connection_serves_many_requests(server: PlaybookServer, connection:
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1", "127.0.0.1:1"])
 def test_foreign_host_name_is_refused(connection: http.client.HTTPConnection, host: str) -> None:
     response = post(connection, PLANNER, Host=host)
-    assert (response.status, error(response)) == (403, "the playbook server answers to its loopback address only")
+    assert (response.status, error(response)) == (403, "the playbook server only answers on its loopback address")
 
 
 @pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://127.0.0.1:1"])
 def test_web_page_is_refused(connection: http.client.HTTPConnection, origin: str) -> None:
     response = post(connection, PLANNER, Origin=origin)
-    assert (response.status, error(response)) == (403, "the playbook server answers to no web page")
+    assert (response.status, error(response)) == (403, "the playbook server does not answer web pages")
 
 
 def test_it_listens_on_loopback_only(server: PlaybookServer) -> None:
@@ -102,7 +102,7 @@ def test_request_without_metadata_is_refused_clearly(connection: http.client.HTT
     connection.request("POST", "/v1/responses", body(user("go"), ask=None))
     response = connection.getresponse()
     assert response.status == 422
-    assert "Only turns that codex-multi-role starts can be played." in error(response)
+    assert "Only turns started by codex-multi-role can be answered." in error(response)
 
 
 def test_visit_that_is_not_written_is_refused_clearly(connection: http.client.HTTPConnection) -> None:

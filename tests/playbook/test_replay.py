@@ -39,7 +39,10 @@ def test_strict_finds_none_and_says_in_what_it_differs() -> None:
         "role one, visit 2: this turn is not recorded"
         in find_turn([turn("do it")], asked(visit=2), "do it", "strict").difference
     )
-    assert "nothing of this role" in find_turn([turn("do it")], asked(role="two"), "do it", "strict").difference
+    assert (
+        "this role is not in the recording"
+        in find_turn([turn("do it")], asked(role="two"), "do it", "strict").difference
+    )
 
 
 def test_nearest_is_of_the_role_and_the_most_similar() -> None:

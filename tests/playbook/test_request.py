@@ -58,7 +58,7 @@ def test_compaction_on_demand_carries_no_role() -> None:
     ],
 )
 def test_request_without_its_metadata_is_refused(raw: bytes, problem: str) -> None:
-    with pytest.raises(UsageError, match="which answer is wanted") as caught:
+    with pytest.raises(UsageError, match="without the metadata of a turn") as caught:
         read_request(raw)
     assert problem in str(caught.value)
 

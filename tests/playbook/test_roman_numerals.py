@@ -66,7 +66,7 @@ def test_failing_test_is_passed_on_and_fixed(team: Team) -> None:
     assert integrator["status"] == "CONTINUE"
     assert integrator["key_points"][0] == ("test_subtractive_numbers fails: AssertionError: assert 'IIII' == 'IV'")
     planner, _, _, integrator = team.cycle(2)
-    assert planner["summary"] == "Mend what the tests found: test_subtractive_numbers."
+    assert planner["summary"] == "Fix what the tests found: test_subtractive_numbers."
     assert team.tests["status"] == "passed"
     assert integrator["status"] == "DONE"
 

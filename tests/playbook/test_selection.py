@@ -61,7 +61,7 @@ def test_first_choice_that_holds_is_played() -> None:
     assert select(playbook, asked("all red")).answer == Message("fix")
     assert select(playbook, asked(ask=PLANNER._replace(attempt=2))).answer == Fault(empty=True)
     assert select(playbook, asked()).answer == Message("ok")
-    with pytest.raises(UsageError, match="no choice holds"):
+    with pytest.raises(UsageError, match="no choice matches"):
         select(playing({"choose": choices[:1]}), asked())
 
 

@@ -46,7 +46,7 @@ def test_unknown_status_has_the_tone_that_is_given() -> None:
 def test_run_without_an_outcome_says_why() -> None:
     assert ending_in_words("ended", "cycles_used_up") == "All cycles are used up"
     assert ending_in_words("killed", "") == "It was killed"
-    assert ending_in_words("", "") == "No end is recorded"
+    assert ending_in_words("", "") == "The end was not recorded"
 
 
 def test_news_is_a_sentence_for_every_status() -> None:

@@ -67,7 +67,7 @@ def test_every_event_type_can_be_shown() -> None:
         "the damaged answer of turn 1 was repaired without asking again",
         "restarted: it crashed",
         "skipped: it timed out; the run continues without it",
-        "protected, put back as before: tests/a.py, tests/b.py",
+        "protected, restored: tests/a.py, tests/b.py",
     ]
 
 

@@ -129,12 +129,12 @@ def test_numbers_that_json_does_not_have_do_not_parse(constant: str) -> None:
 
 @pytest.mark.parametrize("text", ['{"a": 1, "a": 2}', '{"a": 1, "a": 1}', '{"b": {"a": 1, "a": 2}}', "{a: 1, a: 2,}"])
 def test_duplicate_key_does_not_parse(text: str) -> None:
-    assert "the key 'a' is there twice" in find_objects(text).problem
+    assert "the key 'a' appears twice" in find_objects(text).problem
 
 
 @pytest.mark.parametrize("text", ["[1, 2]", "42", '"text"', "", "no json at all", "use {name} and {a, b}", "{{{x}"])
 def test_without_an_object_it_says_so(text: str) -> None:
-    assert find_objects(text).problem == "The answer holds no JSON object."
+    assert find_objects(text).problem == "The answer contains no JSON object."
     assert find_objects(text).only_text
 
 

@@ -52,7 +52,7 @@ def test_object_that_fits_the_schema_is_taken() -> None:
 @pytest.mark.parametrize("schema", [None, SCHEMA])
 def test_several_objects_that_could_be_meant_are_asked_about(schema: dict[str, object] | None) -> None:
     reply = read_reply('{"summary": "draft"}\n{"summary": "final"}', schema)
-    assert (reply.handoff, reply.problem) == (None, "The answer holds 2 different JSON objects that could be meant.")
+    assert (reply.handoff, reply.problem) == (None, "The answer contains 2 different JSON objects that could be meant.")
 
 
 def test_last_object_is_reported_if_no_object_fits_schema() -> None:

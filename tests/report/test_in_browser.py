@@ -61,7 +61,7 @@ def test_turn_opens_and_shows_content_as_text(page: Page) -> None:
     assert turn.locator(".part").count() == 0
     turn.locator("summary").first.click()
     parts = turn.locator(".part h3")
-    expect(parts).to_have_text(["Prompt", "Answer", "Handoff", "What it changed", "Tests 001", "Output", "Details"])
+    expect(parts).to_have_text(["Prompt", "Answer", "Handoff", "Changes", "Tests 001", "Output", "Details"])
     expect(turn.locator(".diff .add")).to_have_text(["+new", "+line"])
     expect(turn.locator(".diff .del")).to_have_text(["-old"])
     expect(turn.locator(".part").nth(1).locator("pre")).to_have_text(HOSTILE)
@@ -142,6 +142,14 @@ def test_it_is_light_or_dark_as_the_system_or_the_reader_wants(page: Page) -> No
     assert ground(page) < 50, "the choice is kept"
     page.emulate_media(media="print")
     assert ground(page) > 200 or page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgba(0, 0, 0, 0)"
+
+
+def test_timeline_is_printed_and_navigation_is_not(page: Page) -> None:
+    from playwright.sync_api import expect
+
+    page.emulate_media(media="print")
+    expect(page.locator("#lanes .bar").first).to_be_visible()
+    expect(page.locator("nav.bar")).to_be_hidden()
 
 
 def test_what_is_open_is_printed(page: Page, tmp_path: Path) -> None:

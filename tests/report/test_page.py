@@ -70,11 +70,11 @@ def test_every_turn_has_all_its_parts(report: Report) -> None:
         "turn-build-3",
         "turn-judge-2",
     ]
-    assert report.titles("turn-plan-1") == ["Prompt", "Answer, which is the handoff", "Details"]
+    assert report.titles("turn-plan-1") == ["Prompt", "Answer (handoff)", "Details"]
     assert report.part("turn-plan-1", "Prompt")["text"].startswith("Role: plan\n")
     assert report.part("turn-build-1", "Answer")["text"] == "no JSON here"
-    assert report.part("turn-build-3", "Answer, which is the handoff")["value"]["summary"] == "done"
-    assert "+++ b/test_a.py" in report.part("turn-build-3", "What it changed")["text"]
+    assert report.part("turn-build-3", "Answer (handoff)")["value"]["summary"] == "done"
+    assert "+++ b/test_a.py" in report.part("turn-build-3", "Changes")["text"]
     assert [each["status"] for each in report.part("turn-build-3", "Files")["value"]] == ["WROTE", "SKIPPED"]
     tests = report.part("turn-build-3", "Tests 002")["value"]
     assert (tests["status"], tests["failed"]) == ("failed", 1)
@@ -92,7 +92,7 @@ def test_nothing_that_a_model_wrote_becomes_html(report: Report) -> None:
     assert len(scripts) == len(report.entries) + 1
     assert report.handlers == []
     assert not {"img", "iframe", "object", "embed", "link", "base"} & {tag for tag, _ in report.elements}
-    assert HOSTILE in report.part("turn-build-2", "Answer, which is the handoff")["value"]["summary"]
+    assert HOSTILE in report.part("turn-build-2", "Answer (handoff)")["value"]["summary"]
     data = re.findall(r'<script type="application/json">(.*?)</script>', report.source, re.DOTALL)
     assert len(data) == len(report.entries)
     assert not re.search("[<>&\u2028\u2029]", "".join(data))
@@ -112,7 +112,7 @@ def test_report_masks_secrets_that_run_folder_keeps_exactly(report: Report, ende
     exact = [path for path in ended.folder.rglob("*") if path.name in ("handoff.json", "changes.patch")]
     assert any(SECRET in path.read_text() for path in exact)
     assert SECRET not in report.source
-    assert "+[redacted]" in report.part("turn-build-2", "What it changed")["text"]
+    assert "+[redacted]" in report.part("turn-build-2", "Changes")["text"]
 
 
 def test_fork_shows_the_turns_it_inherited_as_such(team: TeamFolder, ended: RunReport) -> None:
@@ -163,7 +163,7 @@ def test_run_without_turns(tmp_path: Path) -> None:
         {"run_id": "empty", "status": "failed", "outcome": "not_logged_in", "exit_code": 2, "goal": "x"}
     )
     report = Report(write_report(folder, Path("runs")))
-    assert "Nothing: no turn was started." in report.text
+    assert "No turn was started." in report.text
     assert report.entries == {}
 
 
@@ -234,7 +234,7 @@ def test_unreadable_record_is_reported_and_events_are_shown(tmp_path: Path) -> N
     folder = make_run(tmp_path / "runs", "damaged")
     folder.record_path.write_text("{")
     report = Report(write_report(folder, Path("runs")))
-    assert "Its run.json cannot be read" in report.text
+    assert "run.json cannot be read" in report.text
     assert "Convert roman numerals" in report.text
     assert "planner turn 1" in report.text
 
@@ -248,7 +248,9 @@ def test_step_named_like_a_secret_hides_only_the_flow_diagram(tmp_path: Path) ->
     """The step's name is the value of a secret variable; the rest of the report is shown."""
     path = make_run(tmp_path / "runs", "secret", flow="research").path
     report = Report(write_report(RunFolder(path, {"API_KEY": "questions"}), Path("runs")))
-    assert "The flow cannot be drawn: a name in research is the value of a secret variable, and masked" in report.text
+    assert (
+        "The flow cannot be drawn: a name in research is the value of a secret variable and was masked" in report.text
+    )
     assert "planner turn 1" in report.text
 
 
@@ -294,7 +296,7 @@ def test_it_is_made_where_the_run_is_parked_too(tmp_path: Path) -> None:
     report = Report(resumed.page or Path())
     assert "question sure.1 approved by" in report.text
     assert "Go on <now>? good enough" in report.text
-    assert report.part("question-sure.1", "What it was about")["text"] == "what"
+    assert report.part("question-sure.1", "Subject")["text"] == "what"
 
 
 def test_node_takes_the_script_if_there_is_one(report: Report) -> None:

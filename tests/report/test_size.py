@@ -48,7 +48,7 @@ def test_thousand_turns_stay_below_15_megabytes_and_note_cuts(thousand: Path) ->
     prompt = report.part("turn-integrator-250", "Prompt")
     whole = thousand.parent / "integrator/turn_250/prompt.txt"
     assert (prompt["of"], prompt["file"]) == (whole.stat().st_size, "integrator/turn_250/prompt.txt")
-    assert f"Texts of more than {len(prompt['text']):,} characters are cut here" in report.text
+    assert f"Texts longer than {len(prompt['text']):,} characters are truncated" in report.text
     assert whole.read_text().startswith(prompt["text"])
 
 

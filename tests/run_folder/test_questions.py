@@ -96,7 +96,7 @@ def test_answer_that_comes_too_late_is_refused(tmp_path: Path) -> None:
     questions = Questions(tmp_path)
     late = questions.ask(question(asked_at=LONG_AGO, time_limit_seconds=60.0, default="reject"))
     assert late.out_of_time
-    with pytest.raises(UsageError, match=r"time to answer ok\.1 is up; it counts as: reject"):
+    with pytest.raises(UsageError, match=r"time to answer ok\.1 is over; it counts as: reject"):
         questions.answer(None, YES)
     assert not question(time_limit_seconds=3600.0, default="reject").out_of_time
     assert not question(asked_at=LONG_AGO).out_of_time

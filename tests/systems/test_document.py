@@ -64,9 +64,9 @@ def test_repository_is_documented_after_plan_approval(documented: Documentation)
     assert set(scores.values()) == {1.0}
     assert shop.told["batches"][0] == {"id": "B1", "files": ["shop/money.py"], "status": "done", "reason": ""}
     # Each batch is told of what it depends on.
-    assert "WHAT THEY DEPEND ON" not in shop.prompt("batch_execution.1.0/analyse.1")
+    assert "DEPENDENCIES:" not in shop.prompt("batch_execution.1.0/analyse.1")
     assert "    return amount * RATE\n" in shop.prompt("batch_execution.1.0/analyse.1")
-    known = "WHAT THEY DEPEND ON:\nshop/money.py: The file money.py has 5 lines.\n"
+    known = "DEPENDENCIES:\nshop/money.py: The file money.py has 5 lines.\n"
     assert known in shop.prompt("batch_execution.1.1/analyse.1")
 
 
@@ -78,7 +78,7 @@ def test_comment_on_a_rejected_plan_reaches_planning(tmp_path: Path) -> None:
     assert shop.answer(False, "orders and money belong together").exit_code == 4
     assert shop.steps == ["human_review", "planning", "human_review"]
     prompt = shop.prompt("planning.2/semantic_grouping.1")
-    assert "A PERSON REJECTED THE LAST PLAN AND SAID: orders and money belong together\n" in prompt
+    assert "A PERSON REJECTED THE LAST PLAN WITH THIS COMMENT: orders and money belong together\n" in prompt
     assert "\nB1: shop/money.py\n" in prompt
     assert (
         "B1: shop/money.py, shop/orders.py\nB2: shop/cli.py\n"
@@ -110,14 +110,14 @@ def test_agentic_planning_and_synthesis_build_on_earlier_turns(tmp_path: Path) -
         "generate_concepts",
         "write_all",
     ]
-    said = "3 files are to be documented, in 3 layers."
+    said = "3 files to document in 3 layers."
     assert f"STRUCTURE:\n{said}\n" in shop.prompt("planning.1/identify_patterns.1")
     assert f"PATTERNS:\n{said}\n" in shop.prompt("planning.1/semantic_grouping.1")
     assert "B1: shop/money.py, shop/orders.py\n" in shop.prompt("planning.1/generate_hints.1")
-    assert "Look out for: What binds shop/money.py, shop/orders.py together" in shop.prompt(
+    assert "Pay attention to: What connects shop/money.py, shop/orders.py" in shop.prompt(
         "batch_execution.1.0/analyse.1"
     )
-    compared = "3 files, of which each has a note."
+    compared = "3 files, each with a note."
     assert f"PATTERNS:\n{compared}\n" in shop.prompt("synthesis.1/cross_compare.1")
     assert f"COMPARISON:\n{compared}\n" in shop.prompt("synthesis.1/generate_overview.1")
     assert '    n2["shop/money.py"]' in shop.prompt("synthesis.1/generate_architecture.1")
@@ -149,7 +149,7 @@ def test_failed_batch_is_retried_and_reported(tmp_path: Path) -> None:
     shop = Documentation(
         tmp_path,
         analyst=only_about("shop/orders.py", {"text": "I would rather not."}),
-        refiner=[{"choose": [{"when": "'(it is missing)' in prompt", **page}, *PLAYS["refiner"]]}],
+        refiner=[{"choose": [{"when": "'(missing)' in prompt", **page}, *PLAYS["refiner"]]}],
     )
     report = shop.run({"yes": True, "repair_attempts": 0}, threshold=0.99)
     assert ending(report) == (1, "batches_failed")
@@ -165,11 +165,11 @@ def test_failed_batch_is_retried_and_reported(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_analyst_that_leaves_a_file_out_is_asked_again(tmp_path: Path) -> None:
-    left_out: Record = {"when": "'said nothing of' not in prompt", "json": {"files": []}}
+    left_out: Record = {"when": "'did not cover' not in prompt", "json": {"files": []}}
     shop = Documentation(tmp_path, analyst=[{"choose": [left_out, *PLAYS["analyst"]]}])
     assert ending(shop.run()) == (0, "success")
     assert shop.asked.count("analyst") == 6
-    assert "Your last answer said nothing of shop/cli.py." in shop.prompt("batch_execution.1.2/analyse.2")
+    assert "Your last answer did not cover shop/cli.py." in shop.prompt("batch_execution.1.2/analyse.2")
 
 
 BARE: list[Record] = [{"json": {"markdown": "# Title\n\n[Shop](../shop) has `Order` and `Nonsense()`.\n"}}]
@@ -183,9 +183,9 @@ def test_low_quality_documents_are_refined(tmp_path: Path) -> None:
     assert shop.asked.count("refiner") == 4
     prompt = shop.prompt("refine.1.0/rewrite.1")
     assert "- the section 'Layers' is missing\n" in prompt
-    assert "- sections: it is 0.0, and has to be at least 1.0\n" in prompt
+    assert "- sections: 0.0, required: at least 1.0\n" in prompt
     assert "- `Nonsense()` is not a name in the code\n" in prompt
-    assert "THE DOCUMENT AS IT IS:\n# Title\n" in prompt
+    assert "CURRENT DOCUMENT:\n# Title\n" in prompt
     assert "## Layers\n" in (shop.team.workspace / "docs/ARCHITECTURE.md").read_text()
 
 

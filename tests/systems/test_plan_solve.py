@@ -102,9 +102,9 @@ def test_planner_is_asked_until_its_plan_is_valid(tmp_path: Path) -> None:
     team = team_of(tmp_path, [circle, {**thinks, "repairs": [planned(todo("A"))]}], [solved("a")])
     assert solve(team).outcome == "success"
     (problem,) = handed(team, "planner_agent/turn_002")["problems"]
-    assert problem.startswith("tasks wait for each other: ")
+    assert problem.startswith("tasks depend on each other: ")
     (rejected,) = [text for _, good, text in calls(team.runs / "latest", "planner_agent/turn_002") if not good]
-    assert "A depends on Z, which no task is" in rejected
+    assert "A depends on Z, which is not a task" in rejected
     assert read(team.runs / "latest/planner_agent/turn_002/turn.json")["outcome"] == "unfinished"
     assert handed(team, "solver/turn_001")["task"]["dependencies"] == []
     assert [each["result"] for each in results(team)] == ["a"]
@@ -145,7 +145,7 @@ def test_failed_task_is_tried_again(tmp_path: Path) -> None:
 
 
 def test_failed_and_skipped_tasks_are_visible_to_aggregator(tmp_path: Path) -> None:
-    """A task that fails for good is failed in the results, and the tasks that need it are skipped."""
+    """A task that fails for good is failed in the results, and the tasks that depend on it are skipped."""
     plan = planned(todo("A"), todo("B", "A"), todo("C"))
     team = team_of(tmp_path, [plan], [GIVES_UP, solved("never"), solved("c")])
     report = solve(team)

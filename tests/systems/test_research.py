@@ -71,7 +71,7 @@ def test_question_is_researched_verified_and_reported(tmp_path: Path) -> None:
     assert {sources[name]["address"] for name in discrepancy["sources"]} >= {"guide.html", opened[0]["address"]}
     single = [fact for fact in found["facts"] if fact["question"] == "Q2"]
     assert [(fact["confidence"], fact["verified"], fact["notes"]) for fact in single] == [
-        (0.56, False, "one source only")
+        (0.56, False, "only one source")
     ] * 2
     assert [sources[name]["address"] for name in single[0]["sources"]] == ["ledger.txt"]
     assert [fact["confidence"] for fact in found["facts"] if fact["question"] == "Q1"] == [0.6]
@@ -112,9 +112,9 @@ def test_new_topics_are_followed_to_preset_depth(tmp_path: Path) -> None:
         (OPENED, 0), (TOLL, 0), (COLOUR, 0), ("The mill", 1)
     }  # fmt: skip
     skipped = {(each["topic"], each["depth"], each["reason"]) for each in found["skipped"]}
-    assert (TOLL, 1, "looked at already") in skipped
-    assert ("The Mill!", 1, "looked at already") in skipped
-    assert ("Boats", 2, "deeper than the research goes") in skipped
+    assert (TOLL, 1, "already researched") in skipped
+    assert ("The Mill!", 1, "already researched") in skipped
+    assert ("Boats", 2, "beyond the maximum depth") in skipped
     assert {finding["depth"] for finding in found["findings"]} == {0, 1}
     mill = [finding for finding in found["findings"] if finding["topic"] == "The mill"]
     assert {finding["question"] for finding in mill} == {"Q1"}
@@ -144,14 +144,14 @@ def test_plan_of_too_few_questions_is_asked_for_again(tmp_path: Path) -> None:
     plans = [few, planned(OPENED, COLOUR, ZEBRA)]
     given = Researching(tmp_path, {"mill.md": DOCUMENTS["mill.md"]}, research_planner=plans, researcher=[NOTHING])
     assert given.run().outcome == "nothing_found"
-    assert given.handed("research_planner", 2)["problems"] == ["1 different questions, 3 to 5 are wanted"]
+    assert given.handed("research_planner", 2)["problems"] == ["1 different questions, 3 to 5 are required"]
 
 
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
-        ({"goal": "too short"}, "the goal has 9 characters, 10 to 500 are wanted"),
-        ({"goal": "long " * 101}, "the goal has 504 characters, 10 to 500 are wanted"),
+        ({"goal": "too short"}, "the goal has 9 characters, but 10 to 500 are required"),
+        ({"goal": "long " * 101}, "the goal has 504 characters, but 10 to 500 are required"),
         ({"inputs": {"depth": "deepest"}}, "must be one of quick, standard, comprehensive, not 'deepest'"),
         ({"inputs": {"results": "0"}}, "must be at least 1 and at most 5"),
     ],
@@ -203,7 +203,7 @@ def test_without_sources_no_model_is_asked(tmp_path: Path, sources: str) -> None
     given = Researching(tmp_path)
     report = given.run(sources=sources)
     assert report.exit_code == 2
-    assert "there is no folder" in report.reason or "there is nothing to search" in report.reason
+    assert "folder not found" in report.reason or "there is nothing to search" in report.reason
     assert given.team.of_type("turn_started") == []
 
 
@@ -279,8 +279,8 @@ def test_short_section_is_expanded_up_to_limit_and_reported(flawed: Researching)
     in the report.
     """
     assert flawed.asked("synthesizer") == 1 + 3
-    assert flawed.data()["shortfalls"][0] == "T: it has 250 words, at least 300 are wanted"
-    assert "T: it has 250 words, at least 300 are wanted" in flawed.text
+    assert flawed.data()["shortfalls"][0] == "T: it has 250 words, at least 300 are required"
+    assert "T: it has 250 words, at least 300 are required" in flawed.text
     assert {each["id"] for each in flawed.data()["removed_citations"]} == {"S99", "S98", "(nothing)"}
     assert set(citations_in(flawed.text)) <= set(flawed.sources_found)
     assert "a citation of S99, which is not a source, was removed" in flawed.text
@@ -297,7 +297,7 @@ def test_summary_of_wrong_length_is_rewritten(tmp_path: Path) -> None:
     given = Researching(tmp_path, synthesizer=turns)
     report = given.run()
     assert (report.outcome, report.exit_code) == ("completed", 0)
-    assert given.data()["shortfalls"] == ["T: it has 290 words, at least 300 are wanted"]
+    assert given.data()["shortfalls"] == ["T: it has 290 words, at least 300 are required"]
     assert given.asked("synthesizer") == 2 + 3
 
 

@@ -12,7 +12,7 @@ from tests.support.paths import Case, System
 TOPIC = {"text": "When was it built?", "asked": "When was it built?"}
 SOURCE = {"id": "S1"}
 PLANNED: Json = {"status": "planned", "topics": [TOPIC], "questions": [TOPIC], "problems": []}
-TOO_FEW: Json = {**PLANNED, "status": "too few", "problems": ["1 different questions, 3 to 5 are wanted"]}
+TOO_FEW: Json = {**PLANNED, "status": "too few", "problems": ["1 different questions, 3 to 5 are required"]}
 COLLECTED: Json = {"sources": [SOURCE], "read": [], "log": []}
 COLLECTED["items"] = [{"topic": TOPIC, "source": SOURCE, "text": "It was built in 1887."}]
 FOUND: Json = {"status": "done", "topics": [], "visited": [], "findings": [{}], "skipped": [], "failed": []}
@@ -21,7 +21,7 @@ GROUPED: Json = {"status": "grouped", "groups": [{"question": TOPIC, "claims": [
 SECTION: Json = {"question": TOPIC, "facts": [], "discrepancies": [], "sources": [SOURCE]}
 FACTS: Json = {"status": "facts", "facts": [], "discrepancies": [], "sections": [SECTION]}
 FITS: Json = {"status": "fits", "problems": []}
-UNFIT: Json = {"status": "unfit", "problems": ["it has 9 words, at least 300 are wanted"]}
+UNFIT: Json = {"status": "unfit", "problems": ["it has 9 words, at least 300 are required"]}
 NOTHING: Json = {"status": "nothing"}
 
 PLAN, ROUND = "ready plan questions", "search collect extract findings"

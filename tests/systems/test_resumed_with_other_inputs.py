@@ -118,7 +118,7 @@ def test_input_changes_the_verdict_or_nothing(tmp_path: Path, flow: str) -> None
     team = ended(tmp_path)
     before = read(team.runs / "latest/run.json")
     for name, value in refused.items():
-        with pytest.raises(UsageError, match=f"inputs.{name} cannot change now"):
+        with pytest.raises(UsageError, match=f"inputs.{name} cannot be changed"):
             team.resume(inputs={**before["options"]["inputs"], name: str(value)})
     assert team.turns() == []
     assert read(team.runs / "latest/run.json") == before

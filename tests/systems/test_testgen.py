@@ -13,7 +13,7 @@ from codex_multi_role.steps.check import terms
 from tests.support.generation import ABOVE, BELOW, IMPORT, P1, P2, SIGN, Generation, code, item, plan
 from tests.support.teams import read
 
-OFF = "it was switched off: the input mutation is false"
+OFF = "disabled: the input mutation is false"
 P3 = item("P3", "1", given="0")
 ZERO = "def test_p3_zero():\n    assert sign(0) == 1\n"
 IDLE = ABOVE.replace("    assert sign(4) == 1", "    sign(4)")
@@ -76,7 +76,7 @@ def test_failing_tests_are_passed_to_developer_who_fixes_them(rounds: Generation
 def test_what_is_not_reached_is_planned_and_appended(rounds: Generation) -> None:
     replan = rounds.prompt("test_planner", 3)
     assert "sign.py: lines 4; branches 2->4" in replan
-    assert "it is 66.67 %" in replan
+    assert "from 66.67 % to" in replan
     assert BELOW in replan
     assert SIGN in replan
     append = rounds.prompt("test_developer", 5)
@@ -91,7 +91,7 @@ def test_missing_tests_and_assertions_prevent_success(rounds: Generation) -> Non
     assert rounds.results[0]["rounds"][4]["coverage"] == 100.0
     prompt = rounds.prompt("test_developer", 6)
     assert "MODE: fix" in prompt
-    assert "These items have no test yet; write one for each: P3" in prompt
+    assert "These items have no tests yet; write one for each: P3" in prompt
     assert "make each assert what the plan expects: test_p2_above" in prompt
     assert f"{IMPORT}{BELOW}\n\n{IDLE}" in prompt
 
@@ -134,7 +134,7 @@ def test_when_no_iteration_is_left_it_ends_with_what_there_is(tmp_path: Path) ->
     assert (report.outcome, report.exit_code) == ("timeout", 1)
     (result,) = given.results
     assert (result["status"], result["metrics"]["coverage_percent"]) == ("timeout", 66.67)
-    assert "66.67 % are reached, 100 % are wanted" in result["reason"]
+    assert "66.67 % are reached, 100 % are required" in result["reason"]
     assert given.text() == IMPORT + BELOW
 
 
@@ -203,7 +203,7 @@ def test_test_that_still_fails_is_removed_as_suspected_bug(tmp_path: Path) -> No
     assert BELOW in given.text()
     assert (result["untested_plan_items"], result["tests_without_assertion"]) == (["P4"], ["test_p2_above"])
     assert "items of the plan without a test: P4; tests without an assertion: test_p2_above" in result["reason"]
-    assert "sign.py: timeout: no iteration is left" in report.reason
+    assert "sign.py: timeout: no iterations are left" in report.reason
 
 
 @pytest.mark.long
@@ -217,7 +217,7 @@ def test_what_the_plan_expects_is_not_asserted_away(tmp_path: Path) -> None:
     )
     assert given.run("sign.py", max_iterations=2).outcome == "timeout"
     assert given.rounds == [("generate", "kept"), ("fix", "rolled back")]
-    assert given.results[0]["rounds"][1]["reason"] == "no longer expects what the plan says: P3 (0)"
+    assert given.results[0]["rounds"][1]["reason"] == "no longer expects what the plan requires: P3 (0)"
     assert [bug["id"] for bug in given.results[0]["suspected_bugs"]] == ["P3"]
 
 

@@ -93,7 +93,7 @@ def test_run_without_any_candidate_is_not_a_success(tmp_path: Path) -> None:
     report = given.run("sign.py", flow="testgen-duel")
     assert (report.outcome, report.exit_code) == ("incomplete", 1)
     assert given.results[0]["status"] == "no_candidate"
-    assert "none of the developers" in given.results[0]["reason"]
+    assert "no developer gave" in given.results[0]["reason"]
 
 
 needs_mutants = pytest.mark.skipif(not is_installed(), reason="the extra [mutation] is not installed")
@@ -139,7 +139,7 @@ def test_gaps_after_merge_are_appended_and_merged_again(tmp_path: Path) -> None:
     )
     assert given.run("size.py", flow="testgen-duel", mutation=True, max_mutants=5).exit_code == 0
     assert given.rounds == [("generate", "kept"), ("append", "kept")]
-    assert "NOT NOTICED" in given.prompt("test_planner", 2)
+    assert "SURVIVING MUTANTS" in given.prompt("test_planner", 2)
     tests = "".join(given.text(path) for path in given.results[0]["tests"])
     assert [tests.count(each) for each in (below, none, some)] == [1, 1, 1]
     there = {path.relative_to(given.team.workspace).as_posix() for path in given.team.workspace.rglob("test_*.py")}

@@ -111,7 +111,7 @@ def test_empty_folder_is_reported(tmp_path: Path) -> None:
 def test_target_that_is_not_there_is_wrong_usage(tmp_path: Path) -> None:
     report = Generation(tmp_path, {}).run("gone.py")
     assert report.exit_code == 2
-    assert "there is no gone.py" in report.reason
+    assert "not found: gone.py" in report.reason
 
 
 def test_binary_file_is_reported_as_not_python(tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_tests_that_loop_forever_are_ended_and_reported(tmp_path: Path) -> None:
     )
     assert given.run("sign.py", timeout_seconds=10).exit_code == 0
     assert given.rounds == [("generate", "kept"), ("fix", "kept")]
-    assert "no end after" in given.prompt("test_developer", 2)
+    assert "no result after" in given.prompt("test_developer", 2)
 
 
 @pytest.mark.long

@@ -54,7 +54,7 @@ def test_time_that_is_too_short_is_reported_and_work_continues(tmp_path: Path) -
     assert given.run("sign.py", mutation=True, mutation_seconds=0.01).exit_code == 0
     mutation = given.results[0]["mutation"]
     assert mutation["status"] == "not judged"
-    assert "the tests did not finish: no end after" in mutation["reason"]
+    assert "the tests did not finish: no result after" in mutation["reason"]
     assert given.metrics()["mutation_score_percent"] is None
 
 
@@ -70,7 +70,7 @@ def test_missing_extra_is_reported_and_fails_only_required_score(
     (result,) = given.results
     assert (result["mutation"]["status"], result["metrics"]["mutation_score_percent"]) == ("not judged", None)
     assert 'pip install "codex-multi-role[mutation]"' in result["mutation"]["reason"]
-    assert (result["status"], "50 % are wanted" in result["reason"]) == (
+    assert (result["status"], "50 % are required" in result["reason"]) == (
         ("incomplete", True) if wanted else ("success", False)
     )
     assert given.asked == ["test_planner", "test_developer"]
@@ -83,7 +83,7 @@ def test_file_with_nothing_to_change_misses_no_score(tmp_path: Path) -> None:
         tmp_path, {"one.py": "ONE = 1\n"}, test_planner=[plan(item("P1", 1))], test_developer=[code(text)]
     )
     assert given.run("one.py", mutation=True, target_mutation_score=100).exit_code == 0
-    assert given.results[0]["mutation"]["reason"] == "there is nothing in its functions to change"
+    assert given.results[0]["mutation"]["reason"] == "its functions contain nothing to mutate"
 
 
 @pytest.mark.long
@@ -97,9 +97,9 @@ def test_surviving_mutants_are_passed_to_next_plan(tmp_path: Path) -> None:
     assert given.run("sign.py", mutation=True).exit_code == 0
     replan = given.prompt("test_planner", 2)
     assert "sign.py: lines 4; branches 2->4" in replan
-    assert "or for a change below that none notices" in replan
+    assert "or for a mutant below that no test detects" in replan
     assert f"line 2:\n{TO_ZERO}" in replan
-    assert "NOT NOTICED" not in given.prompt("test_planner", 1)
+    assert "SURVIVING MUTANTS" not in given.prompt("test_planner", 1)
     first, second = (each["mutation_score"] for each in given.results[0]["rounds"])
     assert (0 < first < 100, second) == (True, None)  # the last was enough
     assert given.metrics()["mutation_score_percent"] == 100.0
@@ -129,7 +129,7 @@ def test_score_that_is_not_reached_in_time_is_not_a_success(tmp_path: Path) -> N
     report = given.run("sign.py", mutation=True, target_mutation_score=90, max_iterations=1)
     assert (report.outcome, report.exit_code) == ("timeout", 1)
     score = given.metrics()["mutation_score_percent"]
-    assert f"the mutation score is {score} %, 90 % are wanted" in given.results[0]["reason"]
+    assert f"the mutation score is {score} %, 90 % are required" in given.results[0]["reason"]
 
 
 @pytest.mark.long
@@ -171,4 +171,4 @@ def test_what_only_a_flaky_test_reaches_is_not_reached(tmp_path: Path) -> None:
     given = once(tmp_path, f"{IMPORT}{BELOW}\n\ndef test_p2_turns():\n    assert sign(4) == 1\n{turns}")
     report = given.run("sign.py", runs=3)
     assert (report.outcome, report.exit_code) == ("incomplete", 1)
-    assert "1 tests are flaky and were taken out; 66.67 % are reached" in given.results[0]["reason"]
+    assert "1 tests are flaky and were removed; 66.67 % are reached" in given.results[0]["reason"]

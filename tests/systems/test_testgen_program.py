@@ -26,7 +26,7 @@ def test_remaining_code_is_covered_and_bug_is_reported(tmp_path: Path) -> None:
     report = given.run("orders.py", max_iterations=3)
     assert (report.outcome, report.exit_code) == ("timeout", 1)
     assert given.rounds == [("generate", "kept"), ("fix", "rolled back"), ("fix", "kept")]
-    assert "expect it again: " in given.prompt("test_developer", 3)
+    assert "restore it: " in given.prompt("test_developer", 3)
     (result,) = given.results
     (bug,) = result["suspected_bugs"]
     assert (bug["id"], bug["expected"], bug["tests"]) == ("P4", "2.50", ["TestBulk::test_p4_ten_are_ten_or_more"])

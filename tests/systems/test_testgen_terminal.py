@@ -15,8 +15,18 @@ __all__ = ["suites_here"]
 ENDS = {
     "a TypeScript file": ("app.ts", "export {}\n", 2, "testgen supports Python only: app.ts is not a Python file"),
     "a Go file": ("main.go", "package main\n", 2, "testgen supports Python only: main.go is not a Python file"),
-    "a folder of Go": ("cmd/main.go", "package main\n", 1, "cmd has no Python file that could be tested; testgen supp"),
-    "timeout": ("sign.py", SIGN, 1, "Timeout: sign.py: timeout: no iteration is left; 66.67 % are reached, 100 % are"),
+    "a folder of Go": (
+        "cmd/main.go",
+        "package main\n",
+        1,
+        "cmd contains no Python file to test; testgen supp",
+    ),
+    "timeout": (
+        "sign.py",
+        SIGN,
+        1,
+        "Timeout: sign.py: timeout: no iterations are left; 66.67 % are reached, 100 % are",
+    ),
     "incomplete": (
         "bad.py",
         "not one line of Python\n",

@@ -27,7 +27,7 @@ def workspace(tmp_path: Path) -> Path:
 def test_line_with_most_words_comes_first_with_its_place(workspace: Path) -> None:
     found = look(workspace, "AREA of a circle")
     assert found[0] == "notes/circle.md:2: The area of a circle is pi * r**2."
-    assert look(workspace, "square") == ["Nothing in the workspace's text files has any of these words."]
+    assert look(workspace, "square") == ["No text file in the workspace contains any of these words."]
 
 
 def test_only_text_files_inside_are_read(workspace: Path) -> None:
@@ -48,7 +48,7 @@ def test_it_stops_at_its_limits_and_says_so(workspace: Path) -> None:
     (workspace / "many.txt").write_text("area\n" * 20)
     told = look(workspace, "area", max_results=3)
     assert len(told) == 4
-    assert told[-1] == "(18 more lines have some of the words; ask with others)"
+    assert told[-1] == "(18 more lines contain some of the words; search for other words)"
     for number in range(MOST_FILES):
         (workspace / f"{number}.txt").touch()
-    assert "not every file was looked into" in look(workspace, "area", max_results=50)[-1]
+    assert "not every file was searched" in look(workspace, "area", max_results=50)[-1]

@@ -75,7 +75,7 @@ def test_behind_a_proxy_its_pages_are_ours_and_a_token_is_needed(runs: Path) -> 
 
 @pytest.mark.parametrize("url", ["runs.example.com", "ftp://x", "https://", f"{PROXY}/runs", f"{PROXY}?a", "http://[x"])
 def test_invalid_public_address_is_wrong_usage(url: str) -> None:
-    with pytest.raises(UsageError, match="is none"):
+    with pytest.raises(UsageError, match="is invalid"):
         Access.to("127.0.0.1", None, url)
 
 
@@ -169,7 +169,7 @@ def test_public_server_requires_unguessable_token() -> None:
     assert len(made.token) > 40
     assert made.token != Access.to("0.0.0.0", None).token
     assert Access.to("localhost", None).token is None
-    with pytest.raises(UsageError, match="16 are the least"):
+    with pytest.raises(UsageError, match="16"):
         Access.to("0.0.0.0", "short")
 
 
@@ -194,7 +194,7 @@ def test_token_leaves_the_address_of_those_who_are_known_already(runs: Path) -> 
 def test_page_that_fails_is_guarded_as_any_other(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RunList, "page", lambda *_, **__: 1 / 0)
     answer = client(runs).get("/")
-    assert (answer.status_code, "Something went wrong here" in answer.text) == (500, True)
+    assert (answer.status_code, "Internal error" in answer.text) == (500, True)
     assert answer.headers["content-security-policy"] == guard.POLICY
     assert answer.headers["x-frame-options"] == "DENY"
 

@@ -64,7 +64,7 @@ def start(page: Page, flow: str) -> str:
         page.get_by_label("careful").uncheck()
         page.get_by_label("place").fill("here")
     page.get_by_label("Workspace").fill("workspace")
-    page.get_by_label("Who answers").select_option(PLAYBOOK)
+    page.get_by_label("Answers from").select_option(PLAYBOOK)
     page.get_by_role("button", name="Start the run").click()
     page.wait_for_url(re.compile(r"/runs/.*done=started"))
     return page.url.partition("?")[0].rpartition("/")[2]
@@ -93,7 +93,7 @@ def test_run_is_started_found_and_approved_with_comment(page: Page, team: TeamFo
     page.get_by_role("heading", name="Your decision: Ship 5 blue?").wait_for()
     page.goto("/?show=waiting")
     page.get_by_role("row", name="Ship 5 blue?").get_by_role("link").click()
-    assert '"summary": "it"' in page.get_by_label("What it is about").inner_text()
+    assert '"summary": "it"' in page.get_by_label("Subject").inner_text()
     assert_accessible(page)
     page.get_by_label("Comment").fill("good")
     page.get_by_role("button", name="Approve").click()
@@ -101,6 +101,7 @@ def test_run_is_started_found_and_approved_with_comment(page: Page, team: TeamFo
     status(page, "succeeded")
     assert page.get_by_role("log").get_by_text("review ok.1: approved by").count() == 1
     assert page.get_by_role("heading", name="Your decision").count() == 0
+    page.get_by_role("link", name="Report", exact=True).wait_for()
     record = read(team.runs / run_id / "run.json")
     assert (record["outcome"], record["inputs"]["careful"], record["inputs"]["names"]) == ("shipped", False, ["a"])
     with page.expect_download() as download:
@@ -173,7 +174,7 @@ def test_task_is_cancelled_and_others_continue(page: Page, team: TeamFolder) -> 
     run_id = start(page, "tasks")
     page.locator("#overview .tasks .busy").nth(1).wait_for()
     page.get_by_label("Cancel a task").select_option(label="T1 (in progress)")
-    page.get_by_label("Why it is not wanted").fill("known")
+    page.get_by_label("Reason").fill("known")
     page.get_by_role("button", name="Cancel the task").click()
     page.locator("#overview .tasks li", has_text="skipped").wait_for()
     page.get_by_role("button", name="Stop the run").click()

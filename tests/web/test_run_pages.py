@@ -35,7 +35,7 @@ def form(**fields: str) -> dict[str, str]:
 @pytest.mark.parametrize("fields", [{}, {"verdict": ""}, {"verdict": "approved"}])
 def test_answer_without_a_verdict_decides_nothing(asking: RunFolder, fields: dict[str, str]) -> None:
     answer = visitor(asking).post("/runs/first/answer", data=form(question="ok.1", comment="why", **fields))
-    assert (answer.status_code, "neither yes nor no" in answer.text) == (409, True)
+    assert (answer.status_code, "No answer was chosen" in answer.text) == (409, True)
     assert [question.key for question in Questions(asking.path).pending()] == ["ok.1"]
 
 
@@ -48,7 +48,7 @@ def test_answer_is_recorded_though_the_run_cannot_resume(asking: RunFolder) -> N
 
 def test_missing_report_page_shows_command_to_create_it(asking: RunFolder) -> None:
     shown = visitor(asking).get("/runs/first/report").text
-    assert f"`codex-multi-role report first --runs-dir {asking.path.parent}` makes one" in shown
+    assert f"`codex-multi-role report first --runs-dir {asking.path.parent}` writes one" in shown
 
 
 def test_folder_that_is_named_as_no_run_leads_nowhere(tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_folder_that_is_named_as_no_run_leads_nowhere(tmp_path: Path) -> None:
 def test_playbook_that_is_gone_is_not_taken_for_the_model(tmp_path: Path) -> None:
     sent = form(flow="cycles", goal="go", workspace=str(tmp_path), cycles="1", playbook="gone")
     answer = client(tmp_path / "runs", ACCESS).post("/start", data=sent)
-    assert (answer.status_code, "there is no playbook gone" in answer.text) == (422, True)
+    assert (answer.status_code, "unknown playbook gone" in answer.text) == (422, True)
     assert not (tmp_path / "runs").exists()
 
 
@@ -70,11 +70,12 @@ def test_run_out_of_cycles_can_resume_with_more_cycles(tmp_path: Path) -> None:
     assert 'name="cycles" value="6"' in visitor(folder).get("/runs/first").text
     answer = visitor(folder).post("/runs/first/resume", data=form(cycles="many"))
     assert answer.status_code == 409
-    assert "Invalid value for &#39;--cycles&#39;: &#39;many&#39;" in answer.text
+    assert "Cycles: &#39;many&#39; is not a valid integer range" in answer.text
+    assert "--" not in answer.text.partition('class="notice wrong"')[2].partition("</div>")[0]
 
 
 def test_run_that_its_provider_parked_says_until_when(tmp_path: Path) -> None:
     parked = {"status": "parked", "outcome": "quota", "exit_code": 5}
     shown = visitor(make_run(tmp_path / "runs", "first", **parked, resets_at="2026-01-31T12:00:00Z")).get("/runs/first")
-    assert "when the provider takes turns again, it only parks once more" in shown.text
+    assert "when the provider accepts turns again, the run parks again" in shown.text
     assert 'name="cycles"' not in shown.text

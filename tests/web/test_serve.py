@@ -81,7 +81,7 @@ def test_server_ends_at_once_although_stopping_run_does_not(tmp_path: Path) -> N
         deaf.kill()
         watchdog.cancel()
         assert ended == (0, "")
-        assert "is asked to stop, and has not ended yet" in stopping.result().text
+        assert "was asked to stop and has not ended yet" in stopping.result().text
 
 
 def test_returning_viewer_gets_every_event_exactly_once(tmp_path: Path) -> None:
@@ -152,7 +152,7 @@ def test_without_the_extra_one_line_says_how_to_get_it(tmp_path: Path) -> None:
         capture_output=True, text=True, cwd=tmp_path, env=environment(), timeout=60, check=False,
     )  # fmt: skip
     assert done.returncode == 2
-    assert done.stderr == "error: pages need the extra web: pip install 'codex-multi-role[web]'\n"
+    assert done.stderr == "error: `serve` needs the extra web: pip install 'codex-multi-role[web]'\n"
 
 
 @pytest.fixture
@@ -202,13 +202,13 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"flow": "ship", "input.place": "x"}, "error: there is no goal"),
+        ({"flow": "ship", "input.place": "x"}, "there is no goal"),
         pytest.param(
             {"flow": "ship", "goal": "go", "input.place": "x", "input.size": "10"},
             "must be at least 1 and at most 9",
             marks=pytest.mark.long,
         ),
-        ({"flow": "stall", "goal": "go", "cycles": "1\0"}, "cannot be handed to a process"),
+        ({"flow": "stall", "goal": "go", "cycles": "1\0"}, "cannot be passed to a process"),
     ],
 )
 def test_start_error_is_shown_on_form_with_submitted_values(server: Served, fields: dict[str, str], words: str) -> None:

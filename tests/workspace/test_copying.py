@@ -72,7 +72,7 @@ def test_discarded_copy_can_be_made_again(tmp_path: Path) -> None:
     (copy / "new.txt").write_text("new")
     worktrees.discard(KEY)
     assert not copy.exists()
-    with pytest.raises(StorageError, match="is gone"):
+    with pytest.raises(StorageError, match="is missing"):
         worktrees.merge(KEY)
     assert contents(worktrees.create(KEY).workspace.root) == before
     assert worktrees.merge(KEY).status == "unchanged"
@@ -123,7 +123,7 @@ def test_git_itself_can_remove_the_copy(tmp_path: Path) -> None:
     copy = open_run(tmp_path).create(KEY).workspace.root
     git(tmp_path, "worktree", "remove", "--force", str(copy))
     assert len(git(tmp_path, "worktree", "list").splitlines()) == 1
-    with pytest.raises(StorageError, match="is gone"):
+    with pytest.raises(StorageError, match="is missing"):
         open_run(tmp_path).open(KEY)
     assert contents(open_run(tmp_path).create(KEY).workspace.root) == contents(tmp_path)
     shutil.rmtree(copy)

@@ -68,7 +68,7 @@ def test_what_was_not_merged_is_kept(tmp_path: Path) -> None:
     worktrees.create(KEY)
     assert _kept(tmp_path) == "not merged"
     open_run(tmp_path).keep(KEY)
-    assert _kept(tmp_path) == "not merged: another one was chosen"
+    assert _kept(tmp_path) == "not merged: another copy was chosen"
 
 
 def test_copy_with_conflicts_is_kept(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_copy_with_own_commits_is_kept_until_branch_has_them(tmp_path: Path) -> 
     copy = _merged_copy(tmp_path)
     git(copy, "add", ".")
     git(copy, "commit", "-qm", "by a role")
-    assert _kept(tmp_path) == "it has commits that no branch holds"
+    assert _kept(tmp_path) == "it has commits that are not on any branch"
     git(copy, "branch", "saved")
     assert [each.action for each in _collect(tmp_path)] == ["removed"]
 

@@ -358,7 +358,7 @@ def test_workspace_that_is_gone_is_an_error(tmp_path: Path) -> None:
     root.mkdir()
     snapshots = Snapshots(tmp_path / "snapshots.git", Workspace(root))
     shutil.rmtree(root)
-    with pytest.raises(StorageError, match="is gone"):
+    with pytest.raises(StorageError, match="no longer exists"):
         snapshots.take()
 
 

@@ -282,7 +282,7 @@ def test_copies_are_made_and_merged_at_the_same_time(tmp_path: Path) -> None:
 
 def test_unknown_copy_and_a_broken_manifest_say_so(tmp_path: Path) -> None:
     fill(tmp_path)
-    with pytest.raises(StorageError, match="knows no copy"):
+    with pytest.raises(StorageError, match="does not contain the copy"):
         open_run(tmp_path).merge(KEY)
     open_run(tmp_path).create(KEY)
     (tmp_path / "runs" / "r1" / "worktrees" / "manifest.json").write_text("{")

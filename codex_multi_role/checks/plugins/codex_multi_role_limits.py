@@ -24,7 +24,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
             _overdue.append(item.nodeid)
         if len(_overdue) >= MOST_OVERDUE:
             item.session.shouldstop = f"{MOST_OVERDUE} tests took longer than {SECONDS} s"
-        pytest.fail(f"no end after {SECONDS} s", pytrace=False)
+        pytest.fail(f"no result after {SECONDS} s", pytrace=False)
 
     before = signal.signal(signal.SIGALRM, on_alarm)
     # The alarm repeats: a loop that catches everything would have swallowed a single one.

@@ -19,7 +19,7 @@ MOST_ROLES = 200
 MOST_RESULT_LINES = 200
 MOST_RESULT_COLUMNS = 500
 GOOD, BAD, PARKED = "✅", "❌", "⏸️"
-HEADINGS = ["role", "turns", "tokens in", "tokens out", "time", "said last"]
+HEADINGS = ["role", "turns", "tokens in", "tokens out", "time", "last message"]
 NUMBERS = frozenset(HEADINGS[1:5])
 BACKTICKS = re.compile(r"`+")
 PIPE = re.compile(r"(\\*)\|")
@@ -69,7 +69,7 @@ def _facts(run: EndedRun) -> list[str]:
         f"- flow: {code(run.line(started.flow))}{f', {code(run.line(where))}' if where else ''}",
         f"- turns: {turns_in_words(totals)}",
         f"- tokens: {tokens_in_words(totals.get('input_tokens', 0), totals.get('output_tokens', 0))}",
-        f"- where to look: {code(one_line(run.folder.path if run.folder else '', 1000))}",
+        f"- folder: {code(one_line(run.folder.path if run.folder else '', 1000))}",
     ]
 
 

@@ -68,7 +68,7 @@ def _pipeline() -> Pipeline | None:
 
         return Pipeline.to_receiver(__version__, traces=TRACES in signals, metrics=METRICS in signals)
     except ImportError as error:
-        LOG.warning("telemetry is off: %s; `pip install 'codex-multi-role[otel]'` brings it", error)
+        LOG.warning("telemetry is off: %s; install it with `pip install 'codex-multi-role[otel]'`", error)
     except Exception as error:  # whatever OpenTelemetry raises for its variables
         LOG.warning("telemetry is off: %s", error)
     return None

@@ -172,10 +172,10 @@ class RunMetrics:
         self._tokens = meter.create_histogram(
             "gen_ai.client.token.usage", "{token}", "Number of input and output tokens of a turn."
         )
-        self._turns = meter.create_histogram("gen_ai.client.operation.duration", "s", "How long a turn took.")
-        self._runs = meter.create_histogram(f"{OWN}.run.duration", "s", "How long a session worked on a run.")
+        self._turns = meter.create_histogram("gen_ai.client.operation.duration", "s", "Duration of a turn.")
+        self._runs = meter.create_histogram(f"{OWN}.run.duration", "s", "Time that a process worked on a run.")
         self._repairs = meter.create_counter(f"{OWN}.repairs", "{repair}", "Answers that were repaired.")
-        self._approvals = meter.create_counter(f"{OWN}.approvals", "{approval}", "Approval requests, and the answers.")
+        self._approvals = meter.create_counter(f"{OWN}.approvals", "{approval}", "Approval requests and their answers.")
         self._flow = ""
         self._roles: frozenset[str] = frozenset()
         self._worked_before = 0.0

@@ -77,7 +77,7 @@ def prepare_fork(
     note = f"forked from {parent.run_id} before {beginning.step}:{beginning.visit}; {workspace.in_words(path, nested)}"
     if again is not None:
         visit["task"] = again.name
-        note = f"{again.name} is done again, and what needs it; results that are kept: {inheritance.kept}. {note}"
+        note = f"{again.name} and the tasks that depend on it are redone; kept results: {inheritance.kept}. {note}"
     return Fork(definitions, folder, catalog_file, {"run_id": parent.run_id, **visit}, note)
 
 

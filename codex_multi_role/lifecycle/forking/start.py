@@ -24,7 +24,7 @@ def find_start(events: Sequence[RunEvent], start: str | None, run_id: str) -> Be
     """
     known = beginnings(events)
     if not known:
-        raise UsageError(f"the run {run_id} has not started a step from which it can be forked", "Start another run.")
+        raise UsageError(f"the run {run_id} has not started any step to fork from", "Start another run.")
     if not start:
         raise UsageError("missing --from STEP[:VISIT]", f"Steps of this run: {_in_words(known)}.")
     step, _, visit = start.partition(":")
@@ -41,8 +41,8 @@ def _no_such_step(step: str, known: Sequence[Beginning], events: Sequence[RunEve
     calls = _calls_of(step, known, events)
     if calls:
         return UsageError(
-            f'the step "{step}" is in a flow that was called; a fork begins with a step of the run\'s own flow',
-            f"Fork from before the call: --from {_in_words(calls)}.",
+            f'the step "{step}" is in a called flow; a fork starts with a step of the run\'s own flow',
+            f"Fork before the call: --from {_in_words(calls)}.",
         )
     nearest = did_you_mean(step, {each.step for each in known})
     return UsageError(
@@ -84,8 +84,8 @@ class Again:
         if "/" in unit:
             outer = unit.partition("/")[0]
             raise UsageError(
-                f"the task {task} is in a flow that was called; a task of the run's own flow can be restarted",
-                f"`codex-multi-role restart {parent.run_id} --task {outer}`, where that is one.",
+                f"the task {task} is in a called flow; only tasks of the run's own flow can be restarted",
+                f"`codex-multi-role restart {parent.run_id} --task {outer}` if that is one.",
             )
         if state not in (COMPLETED, FAILED, SKIPPED):
             raise UsageError(
@@ -106,8 +106,8 @@ class Again:
             and (step.ask is None or definitions.catalog.role(step.ask).may_change_workspace)
         ):
             raise UsageError(
-                f"the tasks of {self.step} may change the workspace, and what the others changed would be missing",
-                f"`codex-multi-role fork {parent.run_id} --from {self.step}:{self.visit}` does all of them again.",
+                f"the tasks of {self.step} may change the workspace; the changes of the other tasks would be missing",
+                f"`codex-multi-role fork {parent.run_id} --from {self.step}:{self.visit}` redoes all of them.",
             )
         context = state.context()
         items, _ = items_of(step, context)

@@ -35,7 +35,7 @@ class ForkWorkspace:
             if self.given.resolve().is_relative_to(self.original):
                 raise UsageError(
                     f"{self.given} is inside the workspace of the run that is forked",
-                    "A fork leaves that one alone: name a folder outside of it.",
+                    "A fork does not change that workspace: name a folder outside of it.",
                 )
         wanted = (self.given or self.original).absolute()
         return next(parent for parent in wanted.parents if parent.exists())
@@ -45,7 +45,7 @@ class ForkWorkspace:
         if changes_workspace and not self.tree and self.given is None:
             raise UsageError(
                 f"no state of {self.original} was recorded: nothing in the run could change it, but the fork can",
-                "Name the folder it is to change with --workspace: that one, or a copy of it.",
+                "Name the folder that it may change with --workspace: the same folder or a copy of it.",
             )
 
     def make(self, run_id: str, undo: ExitStack) -> Path:
@@ -69,15 +69,15 @@ class ForkWorkspace:
     def in_words(self, path: Path, nested: list[str]) -> str:
         """What to know about the workspace ``path``; ``nested``: the repositories that it lacks."""
         if not self.tree:
-            return f"no state of the workspace was recorded, for nothing could change it: {path} is used as it is now"
-        without = f", nor the repositories nested in it: {', '.join(nested)}" if nested else ""
-        return f"the workspace {path} is as it was then, without .git, caches and what git ignored{without}"
+            return f"no workspace state was recorded (nothing could change it): {path} is used in its current state"
+        without = f" and nested repositories: {', '.join(nested)}" if nested else ""
+        return f"the workspace {path} is restored, without .git, caches and files that git ignores{without}"
 
 
 def _require_fresh(path: Path) -> None:
     try:
         if any(path.iterdir()):
-            raise UsageError(f"the folder {path} is not empty", "Name one that is, or is not there, with --workspace.")
+            raise UsageError(f"the folder {path} is not empty", "Name an empty or new folder with --workspace.")
     except FileNotFoundError:
         return
     except OSError as error:

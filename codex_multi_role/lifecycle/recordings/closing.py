@@ -25,7 +25,7 @@ def close_recording(definitions: Definitions, folder: RunFolder, report: RunRepo
         if definitions.recording is not None:
             return _compare(definitions, definitions.recording, folder, report)
     except CodexMultiRoleError as error:
-        return [f"the end of the run is not compared or recorded: {error}"]
+        return [f"the end of the run cannot be compared or recorded: {error}"]
     return []
 
 

@@ -156,8 +156,8 @@ def _report_beginning(
 
     events.publish(Warning(f"no model is asked: the answers come from the recording {recording.name}"))
     if recording.ended is None:
-        events.publish(Warning(f"the recording {recording.name} was cut short: the run that it is of did not end"))
+        events.publish(Warning(f"the recording {recording.name} was cut short: its run did not end"))
     tree = workspace_tree(definitions, folder)
     on_the_way.begin(recording.name, tree)
     if tree != recording.header.get("workspace"):
-        on_the_way.differs("the workspace is not in the state that the recording began with")
+        on_the_way.differs("the workspace is not in the state in which the recording started")

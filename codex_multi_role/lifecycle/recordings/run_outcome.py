@@ -154,9 +154,7 @@ def _digest(content: bytes, places: PathNames) -> str:
 def differences(recorded: Line, now: Line) -> list[str]:
     """How ``now`` differs from ``recorded``, one line per difference; both have names for paths."""
     told = [
-        f"{name} is {now[name]}, recorded is {recorded.get(name)}"
-        for name in COMPARED
-        if now[name] != recorded.get(name)
+        f"{name} is {now[name]}, recorded: {recorded.get(name)}" for name in COMPARED if now[name] != recorded.get(name)
     ]
     if told:
         return [*told, *_what_is_missing(recorded, now)]
@@ -172,9 +170,9 @@ def _what_is_missing(recorded: Line, now: Line) -> Iterator[str]:
     roles = Counter(_role(text) for text in (before - after).elements())
     if roles:
         counts = ", ".join(f"{role} ({count})" if count > 1 else role for role, count in sorted(roles.items()))
-        yield f"recorded handoffs that did not come: {counts}"
+        yield f"missing recorded handoffs: {counts}"
     if paths := sorted(path for path, told in recorded["files"].items() if now["files"].get(path, "") != told):
-        yield f"files that are not as they were recorded: {', '.join(paths[:MOST_PATHS])}{_more(paths)}"
+        yield f"files that differ from the recording: {', '.join(paths[:MOST_PATHS])}{_more(paths)}"
 
 
 def _more(paths: list[str]) -> str:
@@ -188,9 +186,9 @@ def _role(text: str) -> str:
 def _other_handoffs(recorded: list[Line], now: list[Line]) -> Iterator[str]:
     before, after = (Counter(map(_in_order, entries)) for entries in (recorded, now))
     for text, count in (before - after).items():
-        yield f"{_of(text)}: recorded is, and now is not{_times(count)}: {_short(text)}"
+        yield f"{_of(text)}: recorded but missing now{_times(count)}: {_short(text)}"
     for text, count in (after - before).items():
-        yield f"{_of(text)}: now is, and recorded is not{_times(count)}: {_short(text)}"
+        yield f"{_of(text)}: present now but not recorded{_times(count)}: {_short(text)}"
 
 
 def _of(text: str) -> str:
@@ -211,8 +209,8 @@ def _short(text: str) -> str:
 def _other_files(recorded: Mapping[str, str | None], now: Mapping[str, str | None]) -> Iterator[str]:
     for path in sorted({*recorded, *now}):
         if path not in now:
-            yield f"file {path}: it was changed when recorded, and is not now"
+            yield f"file {path}: changed in the recording, not now"
         elif path not in recorded:
-            yield f"file {path}: it is changed now, and was not when recorded"
+            yield f"file {path}: changed now, not in the recording"
         elif recorded[path] != now[path]:
-            yield f"file {path}: its content is another than recorded"
+            yield f"file {path}: content differs from the recording"

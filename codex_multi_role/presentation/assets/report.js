@@ -86,7 +86,7 @@
     const length = part.text === undefined ? null : `${part.text.length.toLocaleString("en")} characters`;
     const summary = make("summary", {}, make("h3", {}, part.title), length && make("small", {}, length), part.file && make("small", {}, part.file));
     const inside = make("div", { class: "inside" }, shown[part.kind](part));
-    if (part.of) inside.append(make("p", { class: "cut" }, `Cut here; the whole, ${part.of.toLocaleString("en")} bytes, is in ${part.file} in the run's folder.`));
+    if (part.of) inside.append(make("p", { class: "cut" }, `Truncated. The full text (${part.of.toLocaleString("en")} bytes) is in ${part.file} in the run folder.`));
     const node = make("details", { class: "part" }, summary, inside);
     node.open = !closedAtFirst(part);
     return node;
@@ -96,7 +96,7 @@
     const body = entry.querySelector(".body");
     if (body.childElementCount) return;
     const drawn = parts(entry).map(draw);
-    body.append(...(drawn.length ? drawn : [make("p", { class: "cut" }, "Nothing more is recorded.")]));
+    body.append(...(drawn.length ? drawn : [make("p", { class: "cut" }, "No details were recorded.")]));
   }
 
   function open(entry) {
@@ -236,7 +236,7 @@
 
   // ---- light and dark
 
-  const THEMES = { "": ["Auto", "as the system has them"], light: ["Light", "light"], dark: ["Dark", "dark"] };
+  const THEMES = { "": ["Auto", "system setting"], light: ["Light", "light"], dark: ["Dark", "dark"] };
 
   function stored(value) {
     try {

@@ -106,7 +106,7 @@ def repository(context: CheckContext, repo: str, check: str) -> Path:
     """The folder that the user named. Raises UsageError if it is not a folder."""
     root = (context.workspace.root / repo).resolve()
     if not root.is_dir():
-        what = "is not a folder" if root.exists() else "there is no such folder"
+        what = "is not a folder" if root.exists() else "the folder does not exist"
         raise UsageError(f"check {check}: repo: {repo}: {what}", "Name a folder with source code.")
     return root
 
@@ -133,7 +133,7 @@ def _read(context: CheckContext, root: Path, options: CodeGraphOptions) -> Known
                 "sha256": file.sha256,
             }
     except ValueError as error:
-        hint = "Name a smaller folder, or leave parts out with exclude."
+        hint = "Name a smaller folder, or exclude parts of it with exclude."
         raise UsageError(f"check code_graph: repo: {options.repo}: {error}", hint) from error
     return known
 
@@ -165,7 +165,7 @@ def _result(root: Path, repo: str, known: Known) -> dict[str, object]:
     ]
     return {
         "status": ANALYSED if files else EMPTY,
-        "reason": "" if files else f"{repo} has no source file in a language that is known",
+        "reason": "" if files else f"{repo} contains no source file in a supported language",
         "repo": repo,
         "name": root.name,
         "files": files,

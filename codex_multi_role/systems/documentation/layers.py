@@ -94,11 +94,11 @@ def group(layers: Sequence[Sequence[str]], wanted: Collection[str], groups: Sequ
 
 def _problem(given: Any, wanted: Collection[str], taken: Collection[str]) -> str:  # noqa: ANN401 - as a model wrote it
     if not isinstance(given, list) or not given or not all(isinstance(path, str) for path in given):
-        return "it is not a list of paths"
+        return "not a list of paths"
     if unknown := [path for path in given if path not in wanted]:
         return f"{unknown[0]} is not one of the files to document"
     if len({*given}) < len(given) or {*given} & {*taken}:
-        return "a file of it is in a group already"
+        return "one of its files is already in another group"
     return ""
 
 

@@ -92,7 +92,7 @@ class DocumentMeasurement:
             missing = _missing_page(page, file, self._document(texts[path]))
             wrong = missing or self._wrong_page(self._document(texts[path]), file, evidence)
             if not wrong and path in copied:
-                wrong = f"its first paragraph is a copy of that of {copied[path]}"
+                wrong = f"its first paragraph is copied from {copied[path]}"
             parts[FILES].count(not missing, path, missing)
             parts[PAGES].count(not wrong, path, wrong)
 
@@ -106,7 +106,7 @@ class DocumentMeasurement:
             return f"most of the names in it are not in {path}"
         defined = {_SEPARATOR.split(name)[-1] for name in (*file["functions"], *file["classes"])}
         if defined and defined.isdisjoint(_WORD.findall(document.text)):
-            return f"it names nothing that {path} defines"
+            return f"it does not mention anything that {path} defines"
         return ""
 
     def _judge_sections(self, part: ScorePart, texts: Texts, evidence: Evidence) -> None:
@@ -121,7 +121,7 @@ class DocumentMeasurement:
         for (path, heading), text in wanted.items():
             problem = ""
             if not texts[path]:
-                problem = f"the document is missing, with its section {heading!r}"
+                problem = f"the document and its section {heading!r} are missing"
             elif text is None:
                 problem = f"the section {heading!r} is missing"
             elif len(_letters(text)) < MIN_LETTERS:

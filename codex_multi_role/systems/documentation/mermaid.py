@@ -54,7 +54,7 @@ def judge_diagrams(context: CheckContext, diagrams: Sequence[str]) -> Judgement:
     node = shutil.which("node", path=program_path(context.environment))
     folder = next(_packages(context, node), None) if node else None
     if not diagrams:
-        return Judgement({}, f"{NOT_JUDGED}: there are no diagrams")
+        return Judgement({}, f"{NOT_JUDGED}: no diagrams")
     if node is None or folder is None:
         missing = "Node" if node is None else "Mermaid's npm package"
         return Judgement({}, f"{NOT_JUDGED}: {missing} is not installed")
@@ -94,7 +94,7 @@ def _parsed(context: CheckContext, command: list[str], diagrams: Sequence[str]) 
     try:
         problems = json.loads(ran.output)
     except ValueError:
-        last_line = (ran.errors.strip().splitlines() or ["it said nothing"])[-1]
+        last_line = (ran.errors.strip().splitlines() or ["it printed nothing"])[-1]
         raise ValueError(f"{OWN_PARSER} {'took too long' if ran.timed_out else 'failed'}: {last_line}") from None
     if not isinstance(problems, list) or len(problems) != len(diagrams):
         raise ValueError(f"{OWN_PARSER} gave no answer for each diagram")

@@ -82,7 +82,7 @@ def read_other(language: str, text: str) -> Symbols:
         places = _unknown_syntax(root)
         symbols.partly = f"line {places[0]}" + (f" and {len(places) - 1} more" if len(places) > 1 else "")
         if not (symbols.classes or symbols.functions or symbols.imports):
-            symbols.problem, symbols.partly = f"{symbols.partly}: no syntax that the grammar knows", ""
+            symbols.problem, symbols.partly = f"{symbols.partly}: syntax that the grammar does not know", ""
     return symbols
 
 

@@ -134,7 +134,7 @@ class _Writer:
         lines = []
         for number, layer in enumerate(self._layers):
             lines.append(f"Layer {number}:")
-            lines += [f"- {path}: {' '.join(summaries[path].split()) or '(nothing is known)'}" for path in layer]
+            lines += [f"- {path}: {' '.join(summaries[path].split()) or '(unknown)'}" for path in layer]
         return shortened("\n".join(lines), MAX_DIGEST_CHARACTERS)
 
 

@@ -43,7 +43,7 @@ class QualityOptions(CheckOptions):
     graph: dict[str, JsonValue] = Field(description='"{{ steps.<code_graph> }}"')
     out: str = Field(default="docs", min_length=1, description="a folder of the workspace")
     sections: dict[str, list[str]] = Field(min_length=1, description="document: [heading, …]")
-    report: dict[str, JsonValue] = Field(default={}, description="what else document.json is to say")
+    report: dict[str, JsonValue] = Field(default={}, description="further content of document.json")
     refined: list[Refined] = Field(default=[], description="a list of {path, before}")
     not_kept: list[dict[str, JsonValue]] = Field(default=[], description="the not_kept of the last result")
     threshold: float = Field(default=0.8, ge=0, le=1, description="a number from 0 to 1")

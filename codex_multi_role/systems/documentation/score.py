@@ -12,12 +12,12 @@ MINIMUMS = {FILES: 1.0, PAGES: 0.9, MERMAID: 0.8, LINKS: 0.8, SECTIONS: 1.0, CLA
 MAX_PROBLEMS = 100
 MOST_REFINED = 12
 _NOTHING = {
-    FILES: "there is no source file",
-    PAGES: "there is no source file",
+    FILES: "there are no source files",
+    PAGES: "there are no source files",
     MERMAID: "no document has a Mermaid diagram",
     LINKS: "no document has a link",
-    SECTIONS: "no section is asked for",
-    CLAIMS: "no document names anything of the code in code font",
+    SECTIONS: "no section is required",
+    CLAIMS: "no document names anything from the code in code font",
 }
 
 

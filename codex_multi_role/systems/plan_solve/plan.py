@@ -31,8 +31,8 @@ TASKS_SCHEMA: Mapping[str, Any] = {
         "additionalProperties": False,
         "properties": {
             "id": {**_ID, "description": "Short and unique: T1."},
-            "content": {**_TEXT, "description": "What is to be done, complete enough for one who sees nothing else."},
-            "active_form": {**_TEXT, "description": "The same while it is being done: Calculating the area."},
+            "content": {**_TEXT, "description": "What to do, complete enough for someone who sees nothing else."},
+            "active_form": {**_TEXT, "description": "The same in progressive form: Calculating the area."},
             "status": {"enum": ["pending", "in_progress", "completed"]},
             "priority": {"enum": ["high", "medium", "low"]},
             "dependencies": {
@@ -70,11 +70,11 @@ def _problems(tasks: Sequence[Mapping[str, Any]], fewest: int, most: int) -> Ite
     yield from (f"{count} tasks have the id {name}" for name, count in Counter(ids).items() if count > 1)
     needs = {str(task["id"]): [str(name) for name in task.get("dependencies", ())] for task in tasks}
     for name, needed in needs.items():
-        yield from (f"{name} depends on {other}, which no task is" for other in needed if other not in needs)
+        yield from (f"{name} depends on {other}, which is not a task" for other in needed if other not in needs)
     try:
         TopologicalSorter(needs).prepare()
     except CycleError as error:
-        yield f"tasks wait for each other: {' -> '.join(reversed(error.args[1]))}"
+        yield f"tasks depend on each other: {' -> '.join(reversed(error.args[1]))}"
 
 
 _Number = Annotated[int, Field(ge=1)]
@@ -82,8 +82,8 @@ _Number = Annotated[int, Field(ge=1)]
 
 class PlanOptions(CheckOptions):
     tasks: JsonValue = Field(description="a list of tasks, each with id and content, usually a template")
-    min_tasks: _Number = Field(default=FEWEST_TASKS, description="the fewest tasks that will do")
-    max_tasks: _Number = Field(default=MOST_TASKS, description="the most tasks there may be")
+    min_tasks: _Number = Field(default=FEWEST_TASKS, description="the minimum number of tasks")
+    max_tasks: _Number = Field(default=MOST_TASKS, description="the maximum number of tasks")
 
 
 class PlanResult(CheckResult):

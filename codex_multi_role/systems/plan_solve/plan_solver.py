@@ -86,7 +86,7 @@ def create_plan_solver(
     ``concurrency`` is not positive.
     """
     if isinstance(concurrency, bool) or not isinstance(concurrency, int) or concurrency <= 0:
-        raise UsageError(f"concurrency must be a number from 1 on, not {concurrency!r}")
+        raise UsageError(f"concurrency must be at least 1, not {concurrency!r}")
     taken = {"goal", "flow", "inputs"} & options.keys()
     if taken:
         raise UsageError(f"a plan solver has its own {', '.join(sorted(taken))}")
@@ -127,9 +127,7 @@ def _file_of(name: str, known: Path | None) -> Path:
     found = [file for file in files if file.is_file()]
     if not found:
         places = ", ".join(dict.fromkeys(str(file.parent) for file in files))
-        raise UsageError(
-            f'there is no role file "{name}.yaml"', f"It was looked for in {places}; a Path names any file."
-        )
+        raise UsageError(f'role file not found: "{name}.yaml"', f"Searched in {places}; a Path names any file.")
     return found[0]
 
 

@@ -34,7 +34,7 @@ def _after(todo: Mapping[str, Any]) -> str:
 
 write_todos = Tool(
     name="write_todos",
-    description="Write the whole plan, in place of the one before: every task, what to do and what it needs.",
+    description="Write the whole plan and replace the previous one: every task, what to do and what it needs.",
     input_schema=_TODOS_SCHEMA,
     call=_write,
 )
@@ -45,8 +45,8 @@ _LIMITS_SCHEMA = {
     "type": "object",
     "additionalProperties": False,
     "properties": {
-        "min_steps": {**_NUMBER, "description": f"The fewest tasks that will do, else {FEWEST_TASKS}."},
-        "max_steps": {**_NUMBER, "description": f"The most tasks there may be, else {MOST_TASKS}."},
+        "min_steps": {**_NUMBER, "description": f"Minimum number of tasks; default {FEWEST_TASKS}."},
+        "max_steps": {**_NUMBER, "description": f"Maximum number of tasks; default {MOST_TASKS}."},
     },
 }
 
@@ -62,8 +62,8 @@ def _validate(context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
 validate_plan = Tool(
     name="validate_plan",
     description=(
-        "Judge the plan written last: it is rejected when it is empty, has too few or too many tasks, an id twice, "
-        "or dependencies that are unknown or go round in a circle."
+        "Check the latest plan. It is rejected if it is empty, has too few or too many tasks, duplicate ids, "
+        "or unknown or circular dependencies."
     ),
     input_schema=_LIMITS_SCHEMA,
     call=_validate,

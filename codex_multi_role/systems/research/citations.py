@@ -47,10 +47,10 @@ def check_prose(context: CheckContext) -> ProseResult:
     unresolved = [each for each in cited if each not in options.sources]
     problems = []
     if words < options.min_words:
-        problems.append(f"it has {words} words, at least {options.min_words} are wanted")
+        problems.append(f"it has {words} words, at least {options.min_words} are required")
     if options.max_words is not None and words > options.max_words:
-        problems.append(f"it has {words} words, at most {options.max_words} are wanted")
-    problems += [f"it cites {each}, and there is no such source" for each in unresolved]
+        problems.append(f"it has {words} words, at most {options.max_words} are required")
+    problems += [f"it cites {each}, which is not a source" for each in unresolved]
     result = ProseResult(
         status="unfit" if problems else "fits", words=words, cited=cited, unresolved=unresolved, problems=problems
     )

@@ -16,7 +16,7 @@ from codex_multi_role.systems.research.research_plan import topic_key
 from codex_multi_role.systems.research.rounds import Rows, by_id
 
 SINGLE_SOURCE_SHARE, SINGLE_SOURCE_MOST = 0.7, 0.6
-SINGLE_SOURCE_NOTE = "one source only"
+SINGLE_SOURCE_NOTE = "only one source"
 NO_SOURCE_NOTE = "no listed source says so"
 _NUMBER = re.compile(r"(?<!\d)\d{1,3}(?:[.,\u00a0\u202f ]\d{3})+(?!\d)|\d+")
 

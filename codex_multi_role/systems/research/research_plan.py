@@ -72,7 +72,7 @@ def research_plan(context: CheckContext) -> ResearchPlanResult:
     questions = [PlannedQuestion(id=f"Q{number}", **each) for number, each in enumerate(kept, 1)]
     problems = []
     if len(questions) < options.least:
-        problems = [f"{len(questions)} different questions, {options.least} to {options.most} are wanted"]
+        problems = [f"{len(questions)} different questions, {options.least} to {options.most} are required"]
         questions = []
     result = ResearchPlanResult(
         status="too few" if problems else "planned",

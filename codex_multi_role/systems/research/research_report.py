@@ -37,7 +37,7 @@ class ReportOptions(CheckOptions):
     findings: Rows = Field(default=[], description="all findings")
     facts: Rows = Field(default=[], description="all facts")
     discrepancies: Rows = Field(default=[], description="all discrepancies")
-    sections: Rows = Field(default=[], description="the questions of which something is known")
+    sections: Rows = Field(default=[], description="the questions with known facts")
     written: Rows = Field(default=[], description='"{{ steps.<call>.results }}"')
     summary: dict[str, JsonValue] = Field(default={}, description="{summary, problems}")
     log: Rows = Field(default=[], description="the result of each search")
@@ -121,7 +121,7 @@ def _chapter(title: str, question: str, body: str, fields: Json, known: list[str
 def _missing(options: ReportOptions, questions: dict[str, str]) -> list[str]:
     """What a reader must know about gaps in the report."""
     gaps = [f"Nothing was found on: {questions[name]}" for name in options.unanswered]
-    gaps += [f"Not researched, for the plan had too many questions: {text}" for text in _cut(options)]
+    gaps += [f"Not researched because the plan had too many questions: {text}" for text in _cut(options)]
     gaps += [f"{each['source']} was not read on {each['topic']}: {each['reason']}" for each in options.failed]
     gaps += [f"Not followed: {each['topic']} ({each['reason']})" for each in options.skipped]
     reasons = {each["reason"]: None for each in options.log if each["reason"]}

@@ -19,7 +19,7 @@ from codex_multi_role.systems.research.search_providers import results_of_web, s
 from codex_multi_role.systems.research.searching.addresses import origin
 
 Rows = list[dict[str, Any]]
-DEPTH_EXCEEDED, VISITED = "deeper than the research goes", "looked at already"
+DEPTH_EXCEEDED, VISITED = "beyond the maximum depth", "already researched"
 MOST_TOPICS_OF_A_FINDING = 3
 Depth = Annotated[int, Field(ge=0, le=10)]
 
@@ -46,7 +46,7 @@ class FindingsOptions(CheckOptions):
     topics: Rows = Field(description="a list of topics, each with question, text and depth")
     items: Rows = Field(description='"{{ steps.<research_sources>.items }}"')
     extracted: Rows = Field(description='"{{ steps.<ask>.results }}"')
-    visited: list[str] = Field(default=[], description="the topics looked at so far")
+    visited: list[str] = Field(default=[], description="the topics researched so far")
     findings: Rows = Field(default=[], description="the findings so far")
     recursion: Depth = Field(description="a number from 0 to 10")
     most: int = Field(default=10, ge=1, le=100, description="a number from 1 to 100")

@@ -37,10 +37,10 @@ TO_BE_ASKED: Final = "to be asked"
 class SearchOptions(CheckOptions):
     """``folder`` is what a provider ``files`` searches; ``language`` is the ISO 639-1 code to keep, or empty."""
 
-    query: str = Field(min_length=1, max_length=2_000, description="what is searched for")
+    query: str = Field(min_length=1, max_length=2_000, description="the search query")
     folder: str = Field(default="", description="a folder of documents")
     language: str = Field(default="", pattern=r"^([a-z]{2,3})?$", description="a language's code, such as en")
-    results: int = Field(default=5, ge=1, le=MOST_RESULTS, description="the most results, a number from 1 to 20")
+    results: int = Field(default=5, ge=1, le=MOST_RESULTS, description="the maximum number of results, from 1 to 20")
 
 
 class ReadyOptions(CheckOptions):
@@ -152,7 +152,7 @@ def search_ready(context: CheckContext) -> SearchReadyResult:
     for provider in providers:
         if problem := _obstacle(context, provider, options):
             raise UsageError(
-                f"the search provider {provider.name} cannot be asked: {problem}", _hint(provider, options.web_role)
+                f"the search provider {provider.name} cannot be used: {problem}", _hint(provider, options.web_role)
             )
     if options.language:
         _language_of("A text that is long enough to tell which language it is in.")
@@ -222,7 +222,7 @@ def _no_answer(searched: Sequence[Searched]) -> CheckFailed | UsageError:
 def _without_documents(read: Sequence[Json]) -> str:
     unread = [f"{each['address']}: {each['reason']}" for answer in read for each in answer.get("unread", [])]
     failed = [answer["reason"] for answer in read if answer["reason"]]
-    return "; ".join(["there is no document to search", *failed, *unread[:5]])
+    return "; ".join(["there are no documents to search", *failed, *unread[:5]])
 
 
 def _obstacle(context: CheckContext, provider: SearchProvider, options: ReadyOptions) -> str:

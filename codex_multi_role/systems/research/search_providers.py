@@ -34,7 +34,7 @@ LONGEST_REASON = 300
 _PACKAGES = Path(__file__).parents[3]
 _PROGRAM = "import sys; sys.path.insert(0, sys.argv.pop(1)); from {0}.{1}_search import main; main()"
 NOT_ASKED = ("disabled", "to be asked")
-NOT_SEARCHED = "the role answered without searching the web: what it named does not count"
+NOT_SEARCHED = "the role answered without searching the web; its results do not count"
 
 
 @dataclass(frozen=True)
@@ -116,10 +116,10 @@ def missing(context: CheckContext, provider: SearchProvider, folder: str) -> str
     if provider.kind == FILES:
         place = folder_of(context, provider, folder)
         if place is None:
-            return "no folder is named"
-        return "" if place.is_dir() else f"there is no folder {place}"
+            return "folder is missing"
+        return "" if place.is_dir() else f"folder not found: {place}"
     unset = [name for name in provider.variables if not context.environment.get(name)]
-    return f"the environment has no {unset[0]}" if unset else ""
+    return f"missing environment variable {unset[0]}" if unset else ""
 
 
 def folder_of(context: CheckContext, provider: SearchProvider, folder: str) -> Path | None:
@@ -157,7 +157,7 @@ def _outcome(provider: SearchProvider, ran: CommandResult) -> Searched:
     try:
         answer: Any = parse_json(ran.output)
     except ValueError as error:
-        return Searched(provider, "failed", f"its process gave no JSON: {error}", ran.seconds)
+        return Searched(provider, "failed", f"its process did not print JSON: {error}", ran.seconds)
     return Searched(provider, "ok", "", ran.seconds, answer)
 
 

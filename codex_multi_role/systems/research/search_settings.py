@@ -56,14 +56,14 @@ class SearchProvider(BaseModel):
     def _check_kind(self) -> Self:
         stray = self.model_fields_set & set().union(*_OF_KIND.values()) - _OF_KIND[self.kind]
         if stray:
-            raise ValueError(f"{min(stray)} is nothing that {self.kind} takes")
+            raise ValueError(f"{min(stray)} is not an option that {self.kind} accepts")
         if self.kind == HTTP:
             self._check_request()
         return self
 
     def _check_request(self) -> None:
         if not _ENDPOINT.fullmatch(self.endpoint):
-            raise ValueError("endpoint must be an address that begins with http:// or https:// and a host")
+            raise ValueError("endpoint must be an address that starts with http:// or https:// and a host")
         if "{query}" not in f"{self.endpoint}{self.body}":
             raise ValueError("neither endpoint nor body has a place for {query}")
         if self.enabled:

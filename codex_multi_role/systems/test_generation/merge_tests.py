@@ -56,9 +56,9 @@ class MergeTestsOptions(CheckOptions):
     tests: str = Field(default="", description="a Python file of the workspace")
     max_mutants: int = Field(default=100, ge=1, le=2_000, description="a number from 1 to 2000")
     seed: int = Field(default=0, description="a whole number")
-    mutants: list[str] | None = Field(default=None, description="ids of mutants, as an earlier result named them")
+    mutants: list[str] | None = Field(default=None, description="ids of mutants from an earlier result")
     runs: int = Field(default=3, ge=1, le=10, description="a number from 1 to 10")
-    concurrency: int = Field(default=2, ge=1, le=32, description="how many mutants at once, 1 to 32")
+    concurrency: int = Field(default=2, ge=1, le=32, description="number of mutants at once, 1 to 32")
     timeout_seconds: float | None = Field(default=None, gt=0, allow_inf_nan=False, description="a number of seconds")
 
 
@@ -166,7 +166,7 @@ def _code(context: CheckContext, candidate: CandidateTests, number: int) -> str:
     if candidate.copy_key is None:
         return read_document(context.workspace, candidate.file or "", option)
     if context.worktrees is None:
-        raise UsageError(f"{option}: there are no copies of the workspace")
+        raise UsageError(f"{option}: no copies of the workspace")
     return read_document(context.worktrees.open(candidate.copy_key).workspace, candidate.file or "", option)
 
 
@@ -183,7 +183,7 @@ def _chosen(
     if combined.problem:
         return _nothing("timed out" if combined.timed_out else "could not run", combined.problem)
     kept, final, reason = _fewest(context, options, bench, clean, combined)
-    redundant = {test: "others reach and kill what it does" for test in combined.reaches if test not in kept}
+    redundant = {test: "other tests cover and kill the same" for test in combined.reaches if test not in kept}
     planned = _as_planned(files, clean, failing, options.plan)
     removed = {test: why for test, why in {**dropped, **redundant}.items() if test not in planned}
     merged = _placed(context, options, _without(files, removed), {*kept, *planned})
@@ -216,7 +216,7 @@ def _fewest(
     final = bench.measure(_placed(context, options, _without(clean, redundant), kept))
     if not final.problem and combined.is_kept_by(final):
         return kept, final, ""
-    problem = final.problem or "without the others the tests reach or kill less"
+    problem = final.problem or "without the other tests, fewer lines are covered or mutants killed"
     return list(combined.reaches), combined, f"nothing more is removed: {problem}"
 
 

@@ -90,7 +90,7 @@ class MutatedFile:
         """The mutants with these ``ids``. Raises ValueError for an unknown id."""
         places = {place.id: place for place in self.places}
         if unknown := [each for each in ids if each not in places]:
-            raise ValueError(f"there is no mutant {unknown[0]!r} of this file")
+            raise ValueError(f"no mutant {unknown[0]!r} of this file")
         return self._made((places[each] for each in ids), len(ids))
 
     def _found(self) -> Iterator[MutationSite]:

@@ -36,12 +36,12 @@ class MutationOptions(CheckOptions):
     """
 
     target: str = Field(min_length=1, description="a Python file of the workspace")
-    tests: Paths = Field(default=["tests"], description="a Python file or a folder of the workspace, or a list of such")
+    tests: Paths = Field(default=["tests"], description="a Python file or folder of the workspace, or a list of them")
     max_mutants: int = Field(default=100, ge=1, le=2_000, description="a number from 1 to 2000")
     seed: int = Field(default=0, description="a whole number")
-    mutants: list[str] | None = Field(default=None, description="ids of mutants, as an earlier result named them")
-    runs: int = Field(default=1, ge=1, le=10, description="how often the tests run undisturbed, 1 to 10 times")
-    concurrency: int = Field(default=2, ge=1, le=32, description="how many mutants at once, 1 to 32")
+    mutants: list[str] | None = Field(default=None, description="ids of mutants from an earlier result")
+    runs: int = Field(default=1, ge=1, le=10, description="number of test runs without mutants, 1 to 10")
+    concurrency: int = Field(default=2, ge=1, le=32, description="number of mutants at once, 1 to 32")
     timeout_seconds: float | None = Field(default=None, gt=0, allow_inf_nan=False, description="a number of seconds")
     copy_: str = Field(default="", alias="copy", description="the copy of a result of a step with isolate")
 
@@ -129,12 +129,12 @@ def _judged(context: CheckContext, options: MutationOptions, until: float) -> Ju
         return Judged("could not run", f"{options.target}: {error}")
     mutants = _chosen(file, options)
     if not mutants:
-        return Judged("no mutants", "there is nothing in its functions to change", len(file.places))
+        return Judged("no mutants", "its functions contain nothing to mutate", len(file.places))
     with scratch_folder(context.workspace) as scratch:
         suite = Suite(context, options.tests, scratch, options.target)
         undisturbed = repeat(suite, options.runs, until)
         if undisturbed.problem or undisturbed.bad:
-            problem = undisturbed.problem or f"a test fails as it is: {undisturbed.bad[0]}"
+            problem = undisturbed.problem or f"a test fails without mutants: {undisturbed.bad[0]}"
             return Judged("could not run", problem, len(file.places), flaky=undisturbed.flaky)
         return _with_matrix(suite, options, (file, mutants), undisturbed, until)
 
@@ -145,7 +145,9 @@ def _chosen(file: MutatedFile, options: MutationOptions) -> list[Mutant]:
     try:
         return file.named(options.mutants)
     except ValueError as error:
-        raise UsageError(f"check mutation: mutants: {error}", "the ids are of the file as it was then") from error
+        raise UsageError(
+            f"check mutation: mutants: {error}", "the ids belong to the earlier content of the file"
+        ) from error
 
 
 def _with_matrix(

@@ -19,12 +19,12 @@ TIMEOUT: Final = "timeout"
 INCOMPLETE: Final = "incomplete"
 ENDS = {
     "no_plan": "the plan has no usable item",
-    "no_candidate": "none of the developers gave an answer that could be used",
-    "conflicts": "the file of tests was changed by somebody else meanwhile",
+    "no_candidate": "no developer gave a usable answer",
+    "conflicts": "another process changed the test file in the meantime",
 }
 JUDGED, PARTLY, NOT_JUDGED = "judged", "partly judged", "not judged"
-SWITCHED_OFF = "it was switched off: the input mutation is false"
-NO_TEST = "no test is left that could notice anything"
+SWITCHED_OFF = "disabled: the input mutation is false"
+NO_TEST = "no tests are left"
 TOLD_OF_MUTANTS = (
     "found",
     "mutants",
@@ -192,7 +192,7 @@ def _missed(mutation: Json, metrics: Json, target: float) -> str:
     if not target or mutation.get("nothing_to_judge") or (score is not None and score >= target):
         return ""
     text = f"not judged: {mutation['reason']}" if score is None else f"{score} %"
-    return f"the mutation score is {text}, {target:g} % are wanted"
+    return f"the mutation score is {text}, {target:g} % are required"
 
 
 def _status(file: Json, rounds: Json, left: Json, target: float) -> tuple[str, str]:
@@ -200,7 +200,7 @@ def _status(file: Json, rounds: Json, left: Json, target: float) -> tuple[str, s
     outcome = str(rounds["outcome"])
     if outcome == TIMEOUT:
         short = _short_of(rounds["vars"]["state"]["best"], left, target)
-        return TIMEOUT, "; ".join(filter(None, ["no iteration is left", short, _gaps(left)]))
+        return TIMEOUT, "; ".join(filter(None, ["no iterations are left", short, _gaps(left)]))
     if outcome != SUCCESS:
         unread = rounds["steps"].get("source", {}).get("reason", "")
         return outcome, str(file["problem"] or unread) or ENDS.get(outcome, "")
@@ -226,8 +226,8 @@ def _short_of(best: Json, left: Json, target: float) -> str:
     gone = {"failed": left.get("pruned", []), "are flaky": left.get("flaky", {}).get("tests", [])}
     if any(gone.values()):
         counted = " and ".join(f"{len(tests)} tests {why}" for why, tests in gone.items() if tests)
-        return f"{counted} and were taken out; {_reached(left)}"
-    return f"{_reached(left)}, {target:g} % are wanted"
+        return f"{counted} and were removed; {_reached(left)}"
+    return f"{_reached(left)}, {target:g} % are required"
 
 
 def _reached(left: Json) -> str:

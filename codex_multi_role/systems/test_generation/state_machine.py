@@ -237,11 +237,11 @@ def _worse(now: MeasuredTests, best: MeasuredTests, target_coverage: float) -> s
     """
     if now.away:
         lost = ", ".join(f"{each['id']} ({each['expected']})" for each in now.away)
-        return f"no longer expects what the plan says: {lost}"
+        return f"no longer expects what the plan requires: {lost}"
     if now.crashed:
         return "" if best.crashed else f"crashed: {now.reason}"
     if now.score is not None and best.score is not None and now.score < best.score and now.reached <= best.reached:
-        return f"notices {now.score} % of the mutants, the best so far {best.score} %"
+        return f"kills {now.score} % of the mutants, the best so far {best.score} %"
     if best.crashed or (not now.to_fix and now.reached >= target_coverage):
         return ""
     if now.reached < best.reached:

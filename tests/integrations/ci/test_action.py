@@ -79,7 +79,7 @@ def test_existing_run_is_not_reported_as_the_new_run(tmp_path: Path) -> None:
     (folder / "run.json").write_text('{"outcome": "done"}')
     outputs = job.run()
     assert (outputs["exit-code"], outputs["outcome"], outputs["folder"]) == ("2", "", ""), job.log
-    assert "the run mine exists already" in job.log
+    assert "run mine already exists" in job.log
 
 
 def test_no_input_is_a_part_of_a_script() -> None:

@@ -93,10 +93,10 @@ def test_latest_tests_keep_their_names_and_outcomes(tmp_path: Path) -> None:
 @pytest.mark.parametrize("report", ["", "<testsuites", PYTEST_REPORT[:60] + "</testsuite></testsuites>"])
 def test_tests_that_are_red_as_a_whole_are_a_red_case(tmp_path: Path, report: str) -> None:
     run = make_ended(tmp_path)
-    leave_tests(run.folder, report, status="timed out", reason="no end after 300 s", output_tail="collecting")
+    leave_tests(run.folder, report, status="timed out", reason="no result after 300 s", output_tail="collecting")
     [result] = report_of(run)["tests/tests 002"].result
     assert isinstance(result, Error)
-    assert result.message == "timed out: no end after 300 s"
+    assert result.message == "timed out: no result after 300 s"
     assert result.text == "collecting"
 
 

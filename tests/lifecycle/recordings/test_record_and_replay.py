@@ -166,12 +166,12 @@ def changed_roles(recorded: Recorded, folder: Path) -> Path:
 def test_changed_prompt_fails_its_turn_and_shows_the_difference(recorded: Recorded, tmp_path: Path) -> None:
     report, events = recorded.replay(tmp_path, changed_roles(recorded, tmp_path))
     assert (report.outcome, report.exit_code) == ("not_as_recorded", 3), report
-    assert "visit 1: its prompt is not the recorded one" in report.reason
+    assert "visit 1: its prompt differs from the recorded one" in report.reason
     assert "--replay-match nearest" in report.hint
     [diff] = (report.folder / "replay").glob("*.diff")
     assert "-Do it.\n+Do it well." in diff.read_text()
     assert any(str(diff) in message for message in warnings(events))
-    told = "role maker, visit 1: its prompt is not the recorded one"
+    told = "role maker, visit 1: its prompt differs from the recorded one"
     assert read(report.folder / "replay.json")["on_the_way"] == [told]
 
 
@@ -181,7 +181,7 @@ def test_nearest_continues_with_most_similar_turn_and_reports_it(recorded: Recor
     (tmp_path / "shop/other.txt").write_text("was not there when recorded")
     report, events = recorded.replay(tmp_path, changed_roles(recorded, tmp_path), replay_match="nearest")
     assert (report.outcome, report.exit_code) == ("done", 0), report
-    assert "not as recorded: the workspace is not in the state that the recording began with" in warnings(events)
+    assert "not as recorded: the workspace is not in the state in which the recording started" in warnings(events)
     assert any("the most similar recorded turn is played" in message for message in warnings(events))
     assert handoffs(report)["latest_json_by_role"] == handoffs(recorded.report)["latest_json_by_role"]
 
@@ -271,7 +271,7 @@ def test_replay_that_leaves_another_file_says_so(tmp_path: Path) -> None:
     (team.workspace / "grown.txt").unlink()
     (team.workspace / "seed.txt").write_text("elm")
     report = team.run(playbook=None, replay=file)
-    told = "file grown.txt: its content is another than recorded"
+    told = "file grown.txt: content differs from the recording"
     assert read(report.folder / "replay.json")["differences"] == [told]
     assert f"not as recorded: {told}" in warnings(team.events)
 
@@ -280,7 +280,7 @@ def test_existing_file_is_not_overwritten(tmp_path: Path) -> None:
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
     file = tmp_path / "mine.ndjson"
     file.write_text("precious")
-    with pytest.raises(UsageError, match="is there already"):
+    with pytest.raises(UsageError, match="already exists"):
         team.run(record=file)
     assert file.read_text() == "precious"
     assert not team.runs.exists()

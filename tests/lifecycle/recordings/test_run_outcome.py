@@ -82,37 +82,37 @@ RECORDED: dict[str, Any] = {"status": "ended", "outcome": "timeout", "exit_code"
     [
         ({}, []),
         ({"handoffs": RECORDED["handoffs"][::-1]}, []),
-        ({"files": {"a.txt": "2", "b.txt": None}}, ["file a.txt: its content is another than recorded"]),
-        ({"files": {"a.txt": "1", "b.txt": "1"}}, ["file b.txt: its content is another than recorded"]),
+        ({"files": {"a.txt": "2", "b.txt": None}}, ["file a.txt: content differs from the recording"]),
+        ({"files": {"a.txt": "1", "b.txt": "1"}}, ["file b.txt: content differs from the recording"]),
         (
             {"files": {"b.txt": None, "c.txt": None}},
             [
-                "file a.txt: it was changed when recorded, and is not now",
-                "file c.txt: it is changed now, and was not when recorded",
+                "file a.txt: changed in the recording, not now",
+                "file c.txt: changed now, not in the recording",
             ],
         ),
         (
             {"handoffs": [*RECORDED["handoffs"][::2], handoff("c")]},
             [
-                'handoff of one: recorded is, and now is not: {"summary": "a"}',
-                'handoff of one: now is, and recorded is not: {"summary": "c"}',
+                'handoff of one: recorded but missing now: {"summary": "a"}',
+                'handoff of one: present now but not recorded: {"summary": "c"}',
             ],
         ),
         (
             {"handoffs": []},
             [
-                'handoff of one: recorded is, and now is not (2 times): {"summary": "a"}',
-                'handoff of two (each.1.0): recorded is, and now is not: {"summary": "b"}',
+                'handoff of one: recorded but missing now (2 times): {"summary": "a"}',
+                'handoff of two (each.1.0): recorded but missing now: {"summary": "b"}',
             ],
         ),
-        ({"status": "failed"}, ["status is failed, recorded is ended"]),
-        ({"outcome": "done"}, ["outcome is done, recorded is timeout"]),
+        ({"status": "failed"}, ["status is failed, recorded: ended"]),
+        ({"outcome": "done"}, ["outcome is done, recorded: timeout"]),
         (
             {"exit_code": 3, "handoffs": [], "files": {"b.txt": None, "c.txt": "1"}},
             [
-                "exit_code is 3, recorded is 1",
-                "recorded handoffs that did not come: one (2), two",
-                "files that are not as they were recorded: a.txt",
+                "exit_code is 3, recorded: 1",
+                "missing recorded handoffs: one (2), two",
+                "files that differ from the recording: a.txt",
             ],
         ),
     ],

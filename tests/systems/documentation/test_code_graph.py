@@ -188,7 +188,7 @@ def test_syntax_unknown_to_the_grammar_leaves_file_partly_read(make_context: Mak
     result = graph(make_context, {"box.ts": newer, "bad.ts": "}}} ((( %%%\n", "good.ts": "export const a = 1;\n"})
     assert {each["path"]: (each["problem"], each["partly"]) for each in result["files"]} == {
         "box.ts": ("", "line 2 and 1 more"),
-        "bad.ts": ("line 1: no syntax that the grammar knows", ""),
+        "bad.ts": ("line 1: syntax that the grammar does not know", ""),
         "good.ts": ("", ""),
     }
     assert (of(result, "box.ts")["functions"], result["problems"], result["partly"]) == (["open"], 1, 1)
@@ -203,12 +203,12 @@ def test_nothing_is_run(make_context: MakeContext) -> None:
 def test_empty_folder_says_so(make_context: MakeContext) -> None:
     result = graph(make_context, {"README.md": "Hello", "LICENSE": "MIT", ".hidden/a.py": "", "__pycache__/b.py": ""})
     assert (result["status"], result["files"], result["layers"]) == ("empty", [], [])
-    assert result["reason"] == ". has no source file in a language that is known"
+    assert result["reason"] == ". contains no source file in a supported language"
     assert result["other"] == {".md": 1, "LICENSE": 1}
 
 
 def test_folder_that_is_not_there_is_refused(make_context: MakeContext) -> None:
-    with pytest.raises(UsageError, match="check code_graph: repo: nowhere: there is no such folder"):
+    with pytest.raises(UsageError, match="check code_graph: repo: nowhere: the folder does not exist"):
         graph(make_context, {}, repo="nowhere")
 
 
@@ -268,7 +268,7 @@ def test_run_that_stops_does_not_wait_for_it(make_context: MakeContext) -> None:
 
 
 def test_it_ends_with_its_deadline(make_context: MakeContext) -> None:
-    with pytest.raises(CheckFailed, match="check code_graph: it took longer than 0 s"):
+    with pytest.raises(CheckFailed, match="check code_graph: took longer than 0 s"):
         read_code_graph(make_context({"a.py": ""}, seconds=0))
 
 

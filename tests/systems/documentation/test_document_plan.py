@@ -85,10 +85,10 @@ def test_planners_groups_are_kept_where_they_can_be(planned: Planned) -> None:
     result = planned.plan(groups=groups)
     assert (result["grouped_by"], result["put_back"]) == ("groups", ["low1.py", "low2.py", "low3.py", "middle.py"])
     assert [each["reason"] for each in result["dropped"]] == [
-        "a file of it is in a group already",
+        "one of its files is already in another group",
         "no.py is not one of the files to document",
-        "it is not a list of paths",
-        "it is not a list of paths",
+        "not a list of paths",
+        "not a list of paths",
     ]
     assert [files for _, files, _ in planned.batches(groups=groups)] == [
         ["left.py", "right.py"],

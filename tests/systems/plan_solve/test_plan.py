@@ -42,9 +42,9 @@ def test_valid_plan_is_returned_with_all_its_fields(make_context: MakeContext) -
     [
         ([], "the plan is empty"),
         ([task("A"), task("A")], "2 tasks have the id A"),
-        ([task("A", "Z")], "A depends on Z, which no task is"),
-        ([task("A", "A")], "tasks wait for each other: A -> A"),
-        ([task("A", "B"), task("B", "A")], "tasks wait for each other: "),
+        ([task("A", "Z")], "A depends on Z, which is not a task"),
+        ([task("A", "A")], "tasks depend on each other: A -> A"),
+        ([task("A", "B"), task("B", "A")], "tasks depend on each other: "),
         ([task("A")], "1 tasks are too few: at least 2"),
         ([task(name) for name in "ABCDE"], "5 tasks are too many: at most 4"),
         ([{"id": "A"}], "'content' is a required property"),

@@ -86,13 +86,13 @@ def test_confirm_option_solves_nothing_without_confirmation(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("concurrency", [0, -1, True, "4"])
 def test_concurrency_of_nothing_is_refused(concurrency: Any) -> None:
-    with pytest.raises(UsageError, match="concurrency must be a number from 1 on"):
+    with pytest.raises(UsageError, match="concurrency must be at least 1"):
         create_plan_solver(concurrency=concurrency)
 
 
 def test_invalid_arguments_are_reported_before_start(tmp_path: Path) -> None:
     team = team_of(tmp_path, [])
-    with pytest.raises(UsageError, match=r'there is no role file "nobody\.yaml"'):
+    with pytest.raises(UsageError, match=r'role file not found: "nobody\.yaml"'):
         solver_of(team, "nobody").run("reach it")
     with pytest.raises(DefinitionError, match=r"missing\.yaml"):
         solver_of(team, tmp_path / "missing.yaml").run("reach it")

@@ -35,9 +35,9 @@ def test_written_plan_is_kept_with_all_its_fields(tmp_path: Path) -> None:
     [
         ([], "the plan is empty"),
         ([task("A"), task("A")], "2 tasks have the id A"),
-        ([task("A", "B")], "A depends on B, which no task is"),
-        ([task("A", "B"), task("B", "A")], "tasks wait for each other: "),
-        ([task("A", "A")], "tasks wait for each other: A -> A"),
+        ([task("A", "B")], "A depends on B, which is not a task"),
+        ([task("A", "B"), task("B", "A")], "tasks depend on each other: "),
+        ([task("A", "A")], "tasks depend on each other: A -> A"),
         ([task(str(number)) for number in range(21)], "21 tasks are too many: at most 20"),
     ],
 )

@@ -49,9 +49,9 @@ def test_what_is_cited_and_what_counts_as_a_word(text: str, ids: list[str], word
     ("text", "problems"),
     [
         ("one two [cite:S1]", []),
-        ("one", ["it has 1 words, at least 2 are wanted"]),
-        ("one two three four", ["it has 4 words, at most 3 are wanted"]),
-        ("one two [cite:S7]", ["it cites S7, and there is no such source"]),
+        ("one", ["it has 1 words, at least 2 are required"]),
+        ("one two three four", ["it has 4 words, at most 3 are required"]),
+        ("one two [cite:S7]", ["it cites S7, which is not a source"]),
     ],
 )
 def test_prose_is_held_to_its_length_and_its_sources(make_context: MakeContext, text: str, problems: list[str]) -> None:

@@ -262,7 +262,7 @@ def test_providers_are_queried_in_parallel_with_failures_shown(searching_apart: 
 def test_where_no_provider_answers_it_fails_with_all_reasons(searching: Searching) -> None:
     with serving(q=answer(status=500)) as there:
         gone = {**FOLDER, "name": "gone"}
-        with pytest.raises(CheckFailed, match=r"endpoint: HTTP status 500; gone: there is no folder .*/nowhere"):
+        with pytest.raises(CheckFailed, match=r"endpoint: HTTP status 500; gone: folder not found: .*/nowhere"):
             searching("bridge", http(there.url), gone, folder=str(searching.folder / "nowhere"))
 
 
@@ -297,7 +297,7 @@ def test_codex_web_is_left_to_the_flow(searching: Searching) -> None:
 
 def test_codex_web_is_ready_only_if_its_role_can_search(searching: Searching) -> None:
     web = {"name": "web", "kind": "codex-web"}
-    with pytest.raises(UsageError, match="web cannot be asked: the role researcher has no web search") as error:
+    with pytest.raises(UsageError, match="web cannot be used: the role researcher has no web search") as error:
         searching("", web, check=search_ready)
     assert "codex_config: {web_search: live} in roles/researcher.yaml" in (error.value.hint or "")
     assert searching("", web, check=search_ready, web_role="reporter")["providers"] == ["web"]
@@ -307,11 +307,11 @@ def test_codex_web_is_ready_only_if_its_role_can_search(searching: Searching) ->
     ("providers", "options", "problem"),
     [
         ([FOLDER], {"folder": ""}, "there is nothing to search"),
-        ([FOLDER], {"folder": "nowhere"}, "the search provider files cannot be asked: there is no folder "),
-        ([FOLDER], {}, "there is no document to search; empty.md: there is no text in it"),
+        ([FOLDER], {"folder": "nowhere"}, "the search provider files cannot be used: folder not found: "),
+        ([FOLDER], {}, "there are no documents to search; empty.md: it contains no text"),
         ([{**FOLDER, "enabled": False}], {}, "there is nothing to search"),
-        ([http("http://127.0.0.1:1", secrets={"A": "GONE"})], {}, "cannot be asked: the environment has no GONE"),
-        ([http("http://127.0.0.1:1", secrets={"A": "Bearer GONE"})], {}, "the environment has no GONE"),
+        ([http("http://127.0.0.1:1", secrets={"A": "GONE"})], {}, "cannot be used: missing environment variable GONE"),
+        ([http("http://127.0.0.1:1", secrets={"A": "Bearer GONE"})], {}, "missing environment variable GONE"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_searched_is_found_out_before(
@@ -325,8 +325,8 @@ def test_what_cannot_be_searched_is_found_out_before(
 @pytest.mark.parametrize(
     ("provider", "problem"),
     [
-        ({**FOLDER, "endpoint": "https://x.example"}, "endpoint is nothing that files takes"),
-        (http("ftp://x.example"), "endpoint must be an address that begins with http"),
+        ({**FOLDER, "endpoint": "https://x.example"}, "endpoint is not an option that files accepts"),
+        (http("ftp://x.example"), "endpoint must be an address that starts with http"),
         ({"name": "e", "kind": "http", "endpoint": "https://x.example"}, "has a place for {query}"),
         (http("https://x.example", results="a..b"), "results is not a JMESPath expression"),
         (http("https://x.example", timeout_seconds=121), "less than or equal to 120"),

@@ -89,7 +89,7 @@ def test_first_of_equivalent_tests_is_kept(make_context: MakeContext) -> None:
     assert [file["path"] for file in result["files"]] == ["tests/test_ledger.py", "tests/test_ledger__2.py"]
     assert "test_edge" not in result["files"][1]["content"]
     assert (result["coverage"], result["score_percent"], result["survivors"]) == (100.0, 100.0, [])
-    why = "others reach and kill what it does"
+    why = "other tests cover and kill the same"
     assert {"test": "tests.test_ledger__2::test_again", "reason": why} in result["dropped"]
     assert [candidate["tests"] for candidate in result["candidates"]] == [1, 3]
 

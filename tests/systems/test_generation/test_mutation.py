@@ -163,7 +163,7 @@ def test_mutant_leaves_nothing_for_the_next(make_context: MakeContext) -> None:
 def test_tests_that_fail_as_they_are_judge_nothing(make_context: MakeContext) -> None:
     result = _of(make_context, GRADE, EDGE + "def test_wrong(): assert grade(0) == 'passed'\n")
     assert (result["status"], result["mutants"]) == ("could not run", 0)
-    assert result["reason"] == "a test fails as it is: tests.test_grade::test_wrong"
+    assert result["reason"] == "a test fails without mutants: tests.test_grade::test_wrong"
 
 
 @here
@@ -179,8 +179,8 @@ def test_tests_whose_outcome_changes_do_not_count(make_context: MakeContext, tmp
     ("source", "tests", "words"),
     [
         (GRADE, "x = 1\n", "pytest found no test"),
-        (GRADE, "import nowhere_to_be_found\n", "a test fails as it is: tests.test_grade"),
-        (GRADE, "def test_x():\n    while True: pass\n", "the tests did not finish: no end after"),
+        (GRADE, "import nowhere_to_be_found\n", "a test fails without mutants: tests.test_grade"),
+        (GRADE, "def test_x():\n    while True: pass\n", "the tests did not finish: no result after"),
         ("not one line of Python", EDGE, "grade.py: line 1: invalid syntax"),
     ],
 )
@@ -204,7 +204,7 @@ def test_without_the_extra_it_says_how_to_install_it(
 
 
 def test_unknown_mutant_is_refused(make_context: MakeContext) -> None:
-    with pytest.raises(UsageError, match=r"check mutation: mutants: there is no mutant '99\.1' of this file"):
+    with pytest.raises(UsageError, match=r"check mutation: mutants: no mutant '99\.1' of this file"):
         _of(make_context, GRADE, EDGE, mutants=["2.1", "99.1"])
 
 

@@ -105,7 +105,7 @@ def test_figures_decide_the_mode_and_what_follows(figures: dict[str, Any], mode:
 @pytest.mark.parametrize(
     ("best", "now", "reason"),
     [
-        ({"expects": ["P1", "P2"]}, {"coverage": 100.0}, "no longer expects what the plan says: P2 (p2)"),
+        ({"expects": ["P1", "P2"]}, {"coverage": 100.0}, "no longer expects what the plan requires: P2 (p2)"),
         ({"coverage": 50.0}, {"crashed": True, "reason": "exit 2", "coverage": None}, "crashed: exit 2"),
         ({"crashed": True}, {"crashed": True}, ""),
         ({"crashed": True, "coverage": None}, {"coverage": 10.0}, ""),
@@ -113,7 +113,7 @@ def test_figures_decide_the_mode_and_what_follows(figures: dict[str, Any], mode:
         ({"coverage": 60.0}, {"coverage": None}, "reaches None %, the best so far 60.0 %"),
         ({"coverage": 60.0, "passed": 3}, {"coverage": 60.0}, "2 tests pass, of the best so far 3"),
         ({"passed": 3}, {}, ""),
-        ({"coverage": 90.0, "score": 80.0}, {"coverage": 90.0, "score": 75.0}, "notices 75.0 % of the mutants, the"),
+        ({"coverage": 90.0, "score": 80.0}, {"coverage": 90.0, "score": 75.0}, "kills 75.0 % of the mutants, the"),
         ({"coverage": 90.0, "score": 80.0}, {"coverage": 95.0, "score": 75.0}, ""),
         ({"coverage": 90.0, "score": 80.0}, {"coverage": 90.0, "score": None}, ""),
         ({"coverage": 90.0, "score": 80.0}, {"coverage": 90.0, "score": 80.0}, ""),

@@ -70,14 +70,14 @@ def read_document(path: Path, data: bytes, *, main_text: bool = True) -> Searche
     whole = found.text.strip()
     text = whole[:MOST_CHARACTERS]
     if not text:
-        raise Unreadable("there is no text in it")
+        raise Unreadable("it contains no text")
     title = " ".join(found.title.split())[:LONGEST_TITLE]
     return SearchedDocument(title or path.name, found.date, text, found.cut or len(text) < len(whole))
 
 
 def _decoded(data: bytes) -> str:
     if b"\x00" in data:
-        raise Unreadable("not text, in spite of its name")
+        raise Unreadable("not text, despite its name")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:

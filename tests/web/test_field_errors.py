@@ -1,0 +1,27 @@
+from __future__ import annotations
+
+import pytest
+
+from codex_multi_role.web.field_errors import in_form_words
+
+
+@pytest.mark.parametrize(
+    ("output", "words"),
+    [
+        (
+            "error: Invalid value for '--cycles': 'x' is not a valid integer range.\n"
+            "hint: See `codex-multi-role run --help`.",
+            "Cycles: 'x' is not a valid integer range.",
+        ),
+        (
+            'error: there is no goal\nhint: Set it with --goal "…" or --goal-file FILE.',
+            "there is no goal\nFill in “Goal”.",
+        ),
+        ("hint: Set --input target_coverage=<number>.", "Fill in “target coverage”."),
+        ("hint: Set --input 'wanted=[a, b]'.", "Fill in “wanted”."),
+        ("Name a folder with --workspace.", "Name a folder with “Workspace”."),
+        ("the option --goalkeeper stays, and so does --run-id", "the option --goalkeeper stays, and so does --run-id"),
+    ],
+)
+def test_error_names_the_fields_of_the_form(output: str, words: str) -> None:
+    assert in_form_words(output) == words
