@@ -69,7 +69,7 @@ class DurableRun:
         if end.outcome == SAID_DONE and self.state.finished_by:
             return self._done(end)
         status = RunStatus.SUCCEEDED if end.exit_code == 0 else RunStatus.ENDED
-        ended = f"the flow {self.state.flow} ended in cycle {self.state.cycle}: {end.outcome}"
+        ended = f"{self.state.flow} finished: {end.outcome}"
         reason = self._rendered(end, "reason", self.state.context()) or ended
         return Ending(status, end.outcome, reason, ExitCode(end.exit_code), suggestion=self._suggestion(end))
 

@@ -66,9 +66,9 @@ FORK = "fork RUN --from a -i most={{ inputs.most * 2 }}"
 @pytest.mark.parametrize(
     ("route", "suggestion", "reason"),
     [
-        ({}, "show RUN", "the flow own ended in cycle 1: bad"),
+        ({}, "show RUN", "own finished: bad"),
         ({"suggest": FORK, "reason": "it said {{ roles.one.summary }}"}, "fork RUN --from a -i most=6", "it said no"),
-        ({"reason": "{{ roles.one.summary | sum }}"}, "show RUN", "the flow own ended in cycle 1: bad"),
+        ({"reason": "{{ roles.one.summary | sum }}"}, "show RUN", "own finished: bad"),
     ],
 )  # fmt: skip
 def test_flow_without_cycles_suggests_what_it_says_itself(
