@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from codex_multi_role.reading.nearest import nearest
+from codex_multi_role.reading.nearest import find_nearest
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -96,5 +96,5 @@ class LazyGroup(click.Group):
         return f'there is no command "{name}"{self._suggestion(name) or otherwise}'
 
     def _suggestion(self, name: str) -> str:
-        found = nearest(name, [*self.targets, *self.foreign])
-        return f'; did you mean "{self.foreign.get(found, found)}"?' if found else ""
+        found = find_nearest(name, [*self.targets, *self.foreign])
+        return "".join(f'; did you mean "{self.foreign.get(each, each)}"?' for each in found)

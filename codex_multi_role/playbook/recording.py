@@ -132,7 +132,7 @@ class Recording:
             )
         except (KeyError, TypeError, ValueError) as error:
             raise DefinitionError(
-                f"{path}: an exchange is invalid (missing or wrong: {error})", "Record it again."
+                f"{path}: an exchange is invalid, missing or wrong: {error}", "Record it again."
             ) from error
 
 

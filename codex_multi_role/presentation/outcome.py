@@ -24,7 +24,7 @@ OUTCOMES = {
     "quota": "The provider accepts no more turns for now",
     "cancelled": "Cancelled",
     "gave_up": "A role gave up",
-    "declined": "A role declined its part",
+    "declined": "A role declined its task",
 }
 GOOD, BAD, WARN, BUSY, IDLE = "good", "bad", "warn", "busy", "idle"
 """Tones. ``warn``: cut short or open; ``busy``: in progress."""
@@ -55,7 +55,7 @@ _STATUSES: dict[str, StatusWords] = {
     each.words.partition(" ")[0]: each
     for each in (
         StatusWords("waiting for you", WARN, "?", "The run waits for your answer."),
-        StatusWords(RunStatus.RUNNING, BUSY, "▶", "The run is working.", "Still running"),
+        StatusWords(RunStatus.RUNNING, BUSY, "▶", "The run is running.", "Still running"),
         StatusWords(RunStatus.SUCCEEDED, GOOD, "✓", "The run succeeded."),
         StatusWords(RunStatus.ENDED, BAD, "■", "The run ended without reaching its goal."),
         StatusWords(RunStatus.FAILED, BAD, "✗", "The run failed."),

@@ -153,9 +153,7 @@ def _tests_ended(event: events.TestsEnded) -> list[str]:
 @_lines.register
 def _roles_reloaded(event: events.RolesReloaded) -> list[str]:
     changed = event.roles.items()
-    return [
-        f"{one_line(role)}: changed in its file, from its next turn on: {', '.join(keys)}" for role, keys in changed
-    ]
+    return [f"{one_line(role)}: its file changed; from its next turn: {', '.join(keys)}" for role, keys in changed]
 
 
 @_lines.register
@@ -192,4 +190,4 @@ def question_lines(question: Question) -> Iterator[str]:
     if len(lines) > SHOWN_LINES:
         yield f"  ... and {len(lines) - SHOWN_LINES} more lines, see reviews/{question.key}.json in the run folder"
     if question.seconds_left is not None:
-        yield f"In {duration(question.seconds_left)} the answer is: {question.default}."
+        yield f"Without an answer within {duration(question.seconds_left)}, it counts as: {question.default}."

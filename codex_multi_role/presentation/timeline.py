@@ -22,7 +22,7 @@ PIXELS_A_TURN, FEWEST_PIXELS, MOST_PIXELS = 7, 700, 12_000
 
 ROW, AXIS = 26, 24
 KEYS = ((GOOD, "completed, passed"), (BAD, "failed"), (WARN, "cut short, open"), (IDLE, "other"))
-PAUSE = ("pause", "a pause, cut out")
+PAUSE = ("pause", "pause, shortened")
 
 Span = tuple[float, float]
 

@@ -116,8 +116,9 @@ class RunStarter:
             with suppress(OSError):
                 log_path.replace(folder.path / OUTPUT)
             return
-        ended = exit_in_words(child.returncode, "the process was killed")
-        raise RunNotStarted(_take_output(log_path), f"Exit code {ended}.")
+        wrong_usage = child.returncode == ExitCode.WRONG_USAGE  # then the output says it all
+        ended = "" if wrong_usage else f"Exit code {exit_in_words(child.returncode, 'the process was killed')}."
+        raise RunNotStarted(_take_output(log_path), ended)
 
     def _spawn(self, arguments: list[str], log_path: Path, text: str) -> subprocess.Popen[bytes]:
         environment = {name: value for name, value in os.environ.items() if name != TOKEN_VARIABLE}

@@ -133,7 +133,7 @@ PLAYED: Mapping[str, Played] = {
         "context_full",
         1,
         words="ran out of room",
-        advice="pass on less",
+        advice="pass less",
     ),
     "empty answer": Played(
         fault(empty=True), "invalid_reply", "empty_answer", words="The answer was empty", advice="--repair-attempts"

@@ -59,7 +59,7 @@ BEGIN = json.dumps({"type": "recording", "version": 1, **HEADER}) + "\n"
         ("name: playbook\n", "line 1: not a recording"),
         ('{"type": "recording", "version": 9}\n', "version 9"),
         (f'{BEGIN}{{"type"\n{{}}\n', "line 2: not valid JSON"),
-        (f'{BEGIN}{{"type": "exchange"}}\n{{}}\n', "an exchange is invalid (missing or wrong: 'turn')"),
+        (f'{BEGIN}{{"type": "exchange"}}\n{{}}\n', "an exchange is invalid, missing or wrong: 'turn'"),
         (BEGIN + json.dumps(exchange(end="soon")), "an answer: end 'soon'"),
         (BEGIN + json.dumps(exchange(items=["x"])), "wrong: an answer"),
         (BEGIN + json.dumps(exchange(visit="x")), "invalid literal"),

@@ -76,7 +76,7 @@ def test_failing_tests_are_passed_to_developer_who_fixes_them(rounds: Generation
 def test_what_is_not_reached_is_planned_and_appended(rounds: Generation) -> None:
     replan = rounds.prompt("test_planner", 3)
     assert "sign.py: lines 4; branches 2->4" in replan
-    assert "from 66.67 % to" in replan
+    assert "Coverage: 66.67 %" in replan
     assert BELOW in replan
     assert SIGN in replan
     append = rounds.prompt("test_developer", 5)

@@ -116,7 +116,7 @@ def test_score_that_is_wanted_is_planned_for_when_all_is_reached(tmp_path: Path)
     report = given.run("sign.py", mutation=True, target_mutation_score=100)
     assert (report.outcome, given.rounds) == ("success", [("generate", "kept"), ("append", "kept")])
     replan = given.prompt("test_planner", 2)
-    assert "it is 100.0 %" in replan
+    assert "Coverage: 100.0 %" in replan
     assert "100.0 % is wanted):\n" in replan
     assert TO_ZERO in replan
     assert [each["mutation_score"] for each in given.results[0]["rounds"]][1] == 100.0
