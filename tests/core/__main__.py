@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.core.without_systems import PACKAGE, copy_without_systems, environment
 
-DOCUMENTS = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
+DOCUMENTS = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "docs")
 NAMES = (*PACKAGE, "tests", "benchmarks", "action.yml", "templates", "pyproject.toml", *DOCUMENTS)
 
 
