@@ -12,8 +12,8 @@ from codex_multi_role.version import __version__
 
 if TYPE_CHECKING:
     from codex_multi_role.api import (
-        EndedRun,
         Flow,
+        ReportedRun,
         Role,
         Route,
         Run,
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "api": (
-        *("EndedRun", "Flow", "Role", "Route", "Run", "RunOptions", "RunReport", "Step", "Team", "Turn"),
+        *("ReportedRun", "Flow", "Role", "Route", "Run", "RunOptions", "RunReport", "Step", "Team", "Turn"),
         *("answer", "cancel_task", "fork", "load_run", "restart", "resume", "run", "runs"),
     ),
     "catalog": ("RoleSpec", "RoleSpecCatalog"),
@@ -69,11 +69,11 @@ __all__ = [
     "CodexNotLoggedIn",
     "CodexUnavailable",
     "DefinitionError",
-    "EndedRun",
     "ExitCode",
     "Flow",
     "PlanSolved",
     "PlanSolver",
+    "ReportedRun",
     "Role",
     "RoleSpec",
     "RoleSpecCatalog",

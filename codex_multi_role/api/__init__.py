@@ -1,17 +1,17 @@
 """The public API: run a team, look at what runs left, and write a team in Python.
 
-`run` takes a goal and options as keywords; every run, now or earlier, is a `Run` or the `EndedRun` that `run` returns.
+`run` takes a goal and options as keywords, and returns a `ReportedRun`; `load_run` and `runs` give earlier runs.
 """
 
-from codex_multi_role.api.recorded import EndedRun, Run, Turn, load_run, runs
+from codex_multi_role.api.recorded import ReportedRun, Run, Turn, load_run, runs
 from codex_multi_role.api.running import answer, cancel_task
 from codex_multi_role.api.starting import fork, restart, resume, run
 from codex_multi_role.api.team import Flow, Role, Route, Step, Team
 from codex_multi_role.run_options import RunOptions, RunReport
 
 __all__ = [
-    "EndedRun",
     "Flow",
+    "ReportedRun",
     "Role",
     "Route",
     "Run",

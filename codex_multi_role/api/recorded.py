@@ -113,9 +113,9 @@ class RunContents:
 
     def resume(
         self, *, on_event: OnTypedEvent | None = None, ask_person: AskPerson | None = None, **changes: object
-    ) -> EndedRun:
+    ) -> ReportedRun:
         """Resume the run and wait until it ends. ``changes``: `RunOptions` fields. Raises what `resume` raises."""
-        return EndedRun.of(
+        return ReportedRun.of(
             running.resume(
                 self.folder.name,
                 runs_dir=self.folder.parent,
@@ -132,9 +132,9 @@ class RunContents:
         on_event: OnTypedEvent | None = None,
         ask_person: AskPerson | None = None,
         **changes: object,
-    ) -> EndedRun:
+    ) -> ReportedRun:
         """Start another run from ``start`` (``STEP[:VISIT]``) of this one. Raises what `fork` raises."""
-        return EndedRun.of(
+        return ReportedRun.of(
             running.fork(
                 self.folder.name,
                 runs_dir=self.folder.parent,
@@ -151,11 +151,11 @@ class RunContents:
 
 
 @dataclass(frozen=True)
-class EndedRun(RunReport, RunContents):
+class ReportedRun(RunReport, RunContents):
     """How a run ended, and what it left."""
 
     @classmethod
-    def of(cls, report: RunReport) -> EndedRun:
+    def of(cls, report: RunReport) -> ReportedRun:
         return cls(**vars(report))
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, ParamSpec, overload
 
 import codex_multi_role.api.running as running
-from codex_multi_role.api.recorded import EndedRun, OnTypedEvent, untyped, with_paths
+from codex_multi_role.api.recorded import OnTypedEvent, ReportedRun, untyped, with_paths
 from codex_multi_role.api.team import Team
 from codex_multi_role.errors import UsageError
 from codex_multi_role.run_folder import AskPerson
@@ -19,7 +19,9 @@ Given = ParamSpec("Given")
 
 
 @overload
-def run(goal: RunOptions, on_event: running.OnEvent | None = None, ask_person: AskPerson | None = None) -> EndedRun: ...
+def run(
+    goal: RunOptions, on_event: running.OnEvent | None = None, ask_person: AskPerson | None = None
+) -> ReportedRun: ...
 
 
 @overload
@@ -30,7 +32,7 @@ def run(
     *,
     team: Team | None = None,
     **options: object,
-) -> EndedRun: ...
+) -> ReportedRun: ...
 
 
 def run(
@@ -40,7 +42,7 @@ def run(
     *,
     team: Team | None = None,
     **options: object,
-) -> EndedRun:
+) -> ReportedRun:
     """Run a flow for a goal and wait until it ends. ``options``: fields of `RunOptions`, with texts for paths as well.
 
     ``on_event`` gets every event, in order: an object of `codex_multi_role.events`, or, if the first argument is
@@ -53,26 +55,26 @@ def run(
     if isinstance(goal, RunOptions):
         if team is not None or options:
             raise UsageError("run takes either RunOptions or options as keywords, not both")
-        return EndedRun.of(running.run(goal, on_event, ask_person))
+        return ReportedRun.of(running.run(goal, on_event, ask_person))
     given = RunOptions(goal=goal).changed(with_paths(options))
     if team is None:
-        return EndedRun.of(running.run(given, untyped(on_event), ask_person))
+        return ReportedRun.of(running.run(given, untyped(on_event), ask_person))
     if given.roles is not None:
         raise UsageError("run takes either team or roles, not both")
     with tempfile.TemporaryDirectory(prefix="codex-multi-role-team-") as name:
         team.write(Path(name))
         own = given.changed({"roles": Path(name), "flow": options.get("flow") or team.flow_name})
-        return EndedRun.of(running.run(own, untyped(on_event), ask_person))
+        return ReportedRun.of(running.run(own, untyped(on_event), ask_person))
 
 
-def _as_ended_run(call: Callable[Given, RunReport]) -> Callable[Given, EndedRun]:
+def _as_reported_run(call: Callable[Given, RunReport]) -> Callable[Given, ReportedRun]:
     @wraps(call)
-    def with_contents(*args: Given.args, **keywords: Given.kwargs) -> EndedRun:
-        return EndedRun.of(call(*args, **keywords))
+    def with_contents(*args: Given.args, **keywords: Given.kwargs) -> ReportedRun:
+        return ReportedRun.of(call(*args, **keywords))
 
     return with_contents
 
 
-resume = _as_ended_run(running.resume)
-fork = _as_ended_run(running.fork)
-restart = _as_ended_run(running.restart)
+resume = _as_reported_run(running.resume)
+fork = _as_reported_run(running.fork)
+restart = _as_reported_run(running.restart)

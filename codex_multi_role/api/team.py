@@ -18,16 +18,19 @@ from codex_multi_role.run_options import RunOptions
 
 __all__ = ["Flow", "Role", "Route", "Step", "Team"]
 
-Role = RoleEntry
-Flow = FlowFile
 FLOW = "team"
 """The name of a team's flow that has none."""
 
 
-class Step(StepSpec):
+class FlowStep(StepSpec):
     """A step of a flow. The keys ``with`` and ``as``, which Python reserves, are ``with_`` and ``as_`` here."""
 
     model_config = ConfigDict(populate_by_name=True)
+
+
+Role = RoleEntry
+Flow = FlowFile
+Step = FlowStep
 
 
 class Team(CatalogFile):

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from codex_multi_role.cli.options import PLAIN, command
 from codex_multi_role.cli.output import say
+
+if TYPE_CHECKING:
+    from codex_multi_role.run_options import RunReport
 
 PLAYBOOK = "roman-numerals"
 
@@ -22,18 +26,29 @@ def demo(ctx: click.Context, /, no_open: bool, plain: bool) -> None:
     The answers come from a playbook, so no model is asked. Everything else is real: the Codex processes, the files, the
     tests, the record of the run. At the end the report opens in a browser if this is a terminal.
     """
+    from codex_multi_role.cli.browser import open_page
+    from codex_multi_role.cli.views import on_terminal
+
+    folder = Path(tempfile.mkdtemp(prefix="codex-multi-role-demo-"))
+    report = _play(folder / "workspace", folder / "runs", plain=plain)
+    say(f"\nThe team's files are in {folder / 'workspace'}, the record of the run in {report.folder}.")
+    say("Next: `codex-multi-role init` writes a team of your own; `codex-multi-role --playbook auto` tries it.")
+    if report.page is not None and not no_open and on_terminal():
+        open_page(report.page)
+    ctx.exit(report.exit_code)
+
+
+def _play(workspace: Path, runs_dir: Path, *, plain: bool) -> RunReport:
+    """Run the shipped team on a new workspace, with its view and its closing summary."""
     import codex_multi_role.api as api  # here: `--help` should not load it all
     from codex_multi_role.catalog import packaged_roles
-    from codex_multi_role.cli.browser import open_page
     from codex_multi_role.cli.foreground import summary
-    from codex_multi_role.cli.views import on_terminal, open_view
+    from codex_multi_role.cli.views import open_view
     from codex_multi_role.playbook import load_playbook
     from codex_multi_role.presentation.progress import Progress
 
-    folder = Path(tempfile.mkdtemp(prefix="codex-multi-role-demo-"))
-    workspace, runs_dir = folder / "workspace", folder / "runs"
     workspace.mkdir()
-    playbook = load_playbook(PLAYBOOK)
+    playbook, progress = load_playbook(PLAYBOOK), Progress()
     options = api.RunOptions(
         goal=playbook.goal or "",
         cycles=playbook.cycles or api.RunOptions.cycles,
@@ -42,13 +57,8 @@ def demo(ctx: click.Context, /, no_open: bool, plain: bool) -> None:
         runs_dir=runs_dir,
         playbook=str(playbook.source),
     )
-    progress = Progress()
     with open_view(progress, as_json=False, quiet=False, plain=plain) as view:
         report = api.run(options, view)
     for line in ["", *summary(report, progress, runs_dir)]:
         say(line)
-    say(f"\nThe team's files are in {workspace}, the record of the run in {report.folder}.")
-    say("Next: `codex-multi-role init` writes a team of your own; `codex-multi-role --playbook auto` tries it.")
-    if report.page is not None and not no_open and on_terminal():
-        open_page(report.page)
-    ctx.exit(report.exit_code)
+    return report

@@ -84,6 +84,8 @@ class LiveRoles:
             follower.join(JOIN_SECONDS)
 
     def _follow(self, changes: Changes) -> None:
+        if not self._source.exists():
+            return  # nobody can edit it: a team written in Python, or a folder that was removed before a resume
         try:
             if self._source != self.catalog.source.resolve():  # a resumed run ignores earlier edits
                 self._latest = self._load()

@@ -216,24 +216,28 @@ def _texts(schema: Schema, position: int) -> Iterator[str]:
     if least:
         yield (f"{text} " * math.ceil(least / len(text)))[:least].replace(" ", "_")
     if "pattern" in schema:
-        yield _matching(schema["pattern"])
+        yield from (_matching(schema["pattern"], repeats + position) for repeats in (0, 1, 3, 7, 15, 31))
 
 
-def _matching(pattern: str) -> str:
-    """A short text for a regular expression; it may not match one with lookarounds."""
+def _matching(pattern: str, repeats: int) -> str:
+    """A text for a regular expression; it may not match one with lookarounds. ``repeats``: beyond the fewest."""
     from rstr import Rstr  # here: few schemas have patterns
 
     try:
-        return Rstr(_First()).xeger(pattern)
+        return Rstr(_First(repeats)).xeger(pattern)
     except (KeyError, IndexError, AttributeError) as error:  # what its generator does not know
         raise NoExample(f"no text could be derived for the pattern {pattern}") from error
 
 
 class _First(Random):
-    """Chooses the least of everything, so that texts are short and the same each time."""
+    """Chooses the least of everything, but ``repeats`` more for a number, so that texts are the same each time."""
+
+    def __init__(self, repeats: int) -> None:
+        super().__init__(0)
+        self._repeats = repeats
 
     def randint(self, a: int, b: int) -> int:
-        return a
+        return min(a + self._repeats, b)
 
     def choice(self, seq: Any) -> Any:  # noqa: ANN401 - as in the base class
         return min(seq, key=lambda each: (not str(each).isalnum(), str(each)))

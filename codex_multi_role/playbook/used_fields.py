@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from codex_multi_role.catalog.template_sandbox import TemplateSandbox
 
-Path = tuple[str, ...]
-Uses = Iterator[tuple[Path, dict[str, Any]]]
+Name = tuple[str, ...]
+Uses = Iterator[tuple[Name, dict[str, Any]]]
 
 OTHER = "automatic"
 """A text that no condition names."""
@@ -57,7 +57,7 @@ def schema_from_use(flows: Iterable[FlowSpec], role: str, reply_of: str = "") ->
     return schema
 
 
-def _add(schema: dict[str, Any], path: Path, shape: Mapping[str, Any]) -> None:
+def _add(schema: dict[str, Any], path: Name, shape: Mapping[str, Any]) -> None:
     """Add a field to an object's schema. Of two uses the more specific one counts."""
     for name in path:
         schema.setdefault("required", [])
@@ -99,7 +99,7 @@ def _strings(value: object) -> Iterator[str]:
 
 
 @lru_cache(maxsize=MAX_CACHED)
-def _uses(template: str) -> tuple[tuple[Path, dict[str, Any]], ...]:
+def _uses(template: str) -> tuple[tuple[Name, dict[str, Any]], ...]:
     return tuple(_find_uses(template))
 
 
@@ -138,7 +138,7 @@ def _others(value: object) -> list[object]:
     return [value - 1, value + 1] if isinstance(value, int | float) else [OTHER]
 
 
-def _deciding(test: nodes.Node) -> Iterator[Path]:
+def _deciding(test: nodes.Node) -> Iterator[Name]:
     """The names that are true or false by themselves in a condition."""
     from jinja2 import nodes
 
@@ -151,13 +151,13 @@ def _deciding(test: nodes.Node) -> Iterator[Path]:
             yield path
 
 
-def _path(node: nodes.Node) -> Path:
+def _path(node: nodes.Node) -> Name:
     """The parts of a dotted name; empty for anything else."""
     found = name_or_constant(node)
     return found if isinstance(found, tuple) and all(isinstance(part, str) for part in found) else ()
 
 
-def _whole_path(template: object) -> Path:
+def _whole_path(template: object) -> Name:
     """The parts of the name in a template that is one whole ``{{ a.b }}``; otherwise empty."""
     whole = whole_expression(template) if isinstance(template, str) else None
     return _path(parse_expression(whole)) if whole else ()

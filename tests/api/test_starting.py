@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from codex_multi_role import EndedRun, Role, RunEvent, RunOptions, Team, UsageError, events, resume, run
+from codex_multi_role import ReportedRun, Role, RunEvent, RunOptions, Team, UsageError, events, resume, run
 from tests.support.teams import TeamFolder, say
 
 ROLES: dict[str, Any] = {"one": {}, "two": {}}
@@ -36,7 +36,7 @@ def test_goal_and_keywords_give_typed_events(tmp_path: Path) -> None:
 def test_run_options_give_event_records(tmp_path: Path) -> None:
     team = folder_of_two(tmp_path)
     report = team.run()
-    assert isinstance(report, EndedRun)
+    assert isinstance(report, ReportedRun)
     assert team.events[0]["type"] == "run_started"
     again = resume("latest", runs_dir=team.runs, changes={"cycles": 2}, on_event=team.events.append)
     assert [turn.handoff for turn in again.turns if turn.number == 2] == [{"summary": "one 2"}, {"summary": "two 2"}]

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from codex_multi_role import Flow, Role, Route, Step, Team, load_run, run
+from codex_multi_role import Flow, Role, Route, Step, Team, events, load_run, run
 from codex_multi_role.lifecycle.definitions import load_catalog, load_flow_and_called
 from tests.support.teams import read
 
@@ -51,6 +51,7 @@ def test_run_of_a_python_team_keeps_it_and_is_resumed(tmp_path: Path) -> None:
     (question,) = report.questions
     report.answer(approved=True, question=question.key)
     assert load_run(runs_dir=tmp_path / "runs").resume().outcome == "success"
+    assert [event for event in report.events if isinstance(event, events.Warning)] == []
 
 
 def test_wrong_key_is_refused_where_it_is_written() -> None:

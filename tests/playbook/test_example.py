@@ -27,6 +27,8 @@ TASK = {
         ({"type": "string", "minLength": 12}, "automatic_au"),
         ({"type": "string", "pattern": "^T[0-9]+-[a-z]{2}$"}, "T0-aa"),
         ({"type": "string", "pattern": "^automatic"}, "automatic"),
+        ({"type": "string", "pattern": "^T[0-9]+$", "minLength": 4}, "T0000"),
+        ({"minItems": 2, "uniqueItems": True, "items": {"pattern": "^T[0-9]+$"}}, ["T0", "T00"]),
         ({"type": ["null", "integer"], "minimum": 3}, 3),
         ({"exclusiveMinimum": 0, "exclusiveMaximum": 1}, 0.5),
         ({"type": "integer", "minimum": 7, "multipleOf": 5}, 10),
