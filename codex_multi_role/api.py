@@ -8,12 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from codex_multi_role.errors import UsageError
-from codex_multi_role.host.atomic import make_folder
 from codex_multi_role.integrations.telemetry import exported
 from codex_multi_role.lifecycle.definitions import load_definitions
 from codex_multi_role.lifecycle.forking import Fork, prepare_fork, prepare_restart
 from codex_multi_role.lifecycle.kept_definitions import keep_definitions, remembered_options
-from codex_multi_role.lifecycle.resuming import require_same_workspace
+from codex_multi_role.lifecycle.resuming import finished_report, require_same_workspace
 from codex_multi_role.lifecycle.session import OnEvent, Session
 from codex_multi_role.run_folder import AskPerson, Cancellations, Question, Questions, RunFolder, answer_of_person
 from codex_multi_role.run_folder.items import find_open_task
@@ -39,7 +38,11 @@ def run(options: RunOptions, on_event: OnEvent | None = None, ask_person: AskPer
             raise UsageError(
                 f"the recording {options.record} is there already", "Name another file, or delete it first."
             )
-        make_folder(options.record.parent)
+        if not options.record.parent.is_dir():
+            raise UsageError(
+                f"the folder of the recording was not found: {options.record.parent.absolute()}",
+                "Create it first, or name a file in another folder.",
+            )
     folder = RunFolder.create(options.runs_dir, options.run_id)
     try:
         catalog_file = keep_definitions(definitions, folder)
@@ -64,6 +67,8 @@ def resume(
 ) -> RunReport:
     """Resume a run after its last recorded turn. ``changes`` (`RunOptions` fields) override its recorded options.
 
+    Without changes, a run that has finished is reported as it ended, and nothing is started.
+
     Raises `RunNotFound`, `RunBusy`, and everything that `run` raises.
     """
     folder = RunFolder.find(runs_dir, reference)
@@ -71,10 +76,13 @@ def resume(
     fixed = KEPT_BY_A_RUN & set(changes or {})
     if fixed:
         raise UsageError(f"a resumed run keeps its {', '.join(sorted(fixed))}", "Start another run for that.")
+    remembered = replace(remembered_options(folder, record), runs_dir=folder.path.parent)  # it may have been moved
+    options = remembered.changed(changes or {})
+    if options == remembered and (finished := finished_report(folder, record)):
+        return finished
     if "workspace" not in (changes or {}):
         require_same_workspace(folder, record)
-    remembered = replace(remembered_options(folder, record), runs_dir=folder.path.parent)  # it may have been moved
-    definitions = load_definitions(remembered.changed(changes or {}))
+    definitions = load_definitions(options)
     return _work(
         lambda emit: Session(definitions, folder, record["catalog_file"], emit, record, ask_person), on_event, runs_dir
     )
