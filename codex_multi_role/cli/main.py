@@ -39,6 +39,7 @@ COMMANDS = {
     "flows": "flows",
     "init": "init",
     "doctor": "doctor",
+    "config": "config",
     "completion": "completion",
     "codex": "doctor",
 }
@@ -64,8 +65,9 @@ Examples:
   codex-multi-role doctor                                is everything here that a run needs?
 
 \b
-Every option also as CODEX_MULTI_ROLE_<NAME> and as a key of codex-multi-role.yaml in the current folder
-(flag before environment before file before default). RUN is an id, a unique prefix of one, or `latest`.
+Every option also as CODEX_MULTI_ROLE_<NAME> and as a key of codex-multi-role.yaml in this folder or one above it
+(flag before environment before file before default; `config show` shows which applies).
+RUN is an id, a unique prefix of one, or `latest`.
 
 \b
 Exit codes: 0 goal reached, 1 ended without reaching it, 2 wrong usage or configuration,

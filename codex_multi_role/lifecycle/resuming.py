@@ -33,7 +33,7 @@ def finished_report(folder: RunFolder, record: Mapping[str, Any]) -> RunReport |
         folder=folder.path,
         **{name: record[name] for name in ("status", "outcome", "reason", "totals")},
         exit_code=code,
-        hint="The run had finished before, so nothing was started. More --cycles, or another option, continue it.",
+        hint="The run had already finished, so nothing was started.",
         page=folder.report_path if folder.report_path.exists() else None,
     )
 
