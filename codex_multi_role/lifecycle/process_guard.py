@@ -19,6 +19,7 @@ import psutil
 
 from codex_multi_role.errors import StorageError
 from codex_multi_role.host.processes import Family, processes_below
+from codex_multi_role.host.settings_files import holds_settings, without_settings
 from codex_multi_role.workspace.created_files import created, unescaped
 from codex_multi_role.workspace.paths import is_repository
 
@@ -81,7 +82,10 @@ def _set_aside(folder: Path) -> None:
         if os.path.lexists(found) and (name != HEAD or is_repository(root)):
             kept = folder / SET_ASIDE / found.relative_to(root)
             kept.parent.mkdir(parents=True, exist_ok=True)
+            rest = without_settings(found.read_bytes()) if holds_settings(found) else None
             shutil.move(found, kept)
+            if rest is not None:
+                found.write_bytes(rest)
 
 
 def _first_link(root: Path, name: str) -> Path | None:

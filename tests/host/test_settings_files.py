@@ -116,9 +116,9 @@ def test_settings_that_cannot_be_cut_out_are_not(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "used"), [("/etc/own", "/etc/own"), ("own", "/home/ada/.config"), ("", "/home/ada/.config")]
+    ("given", "used"), [("/etc/own", "/etc/own"), ("own", "/home/user/.config"), ("", "/home/user/.config")]
 )
 def test_user_file_follows_xdg(given: str, used: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", "/home/ada")
+    monkeypatch.setenv("HOME", "/home/user")
     monkeypatch.setenv("XDG_CONFIG_HOME", given)
     assert user_file() == Path(used) / "codex-multi-role/config.yaml"

@@ -253,6 +253,18 @@ def test_link_left_by_killed_run_is_set_aside_without_target(tmp_path: Path) -> 
     assert (workspace / "team/catalog.yaml").read_text() == EVIL
 
 
+def test_pyproject_left_by_killed_run_loses_its_settings(tmp_path: Path) -> None:
+    workspace, run = tmp_path / "workspace", tmp_path / "run"
+    workspace.mkdir()
+    run.mkdir()
+    (workspace / PYPROJECT).write_text(PROJECT + TABLE)
+    recorded = {"workspace": str(workspace), "steering_absent": [f"**/{PYPROJECT}"]}
+    (run / "run.json").write_text(json.dumps(recorded))
+    end_work_of(str(run))
+    assert (workspace / PYPROJECT).read_text() == PROJECT
+    assert (run / "set_aside" / PYPROJECT).read_text() == PROJECT + TABLE
+
+
 def test_files_of_killed_turn_are_removed_after_next_turn(tmp_path: Path) -> None:
     """The guard of the run was also killed, so it has set nothing aside."""
     made = team(tmp_path, shell(f"{PLANT}; sleep 60"), kind=TeamFolder)
