@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ from codex_multi_role.cli.settings import FILE
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.host.settings_files import PYPROJECT
 from codex_multi_role.run_options import RunOptions
+
+DOCS = Path(__file__).parents[2] / "docs/how-to"
 
 
 @pytest.fixture(autouse=True)
@@ -111,9 +114,9 @@ def test_user_file_fills_in_what_the_nearest_leaves_open(user_settings: Path) ->
 
 
 def test_home_shortens_paths_in_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", "/home/ada")
+    monkeypatch.setenv("HOME", "/home/user")
     write("python: ~/env\nroles: ~/team\n")
-    assert settings_of()["roles"] == Path("/home/ada/team")
+    assert settings_of()["roles"] == Path("/home/user/team")
 
 
 def test_program_of_a_file_is_not_taken_from_the_current_folder(
@@ -226,3 +229,13 @@ def test_settings_and_run_options_have_the_same_defaults() -> None:
         RunOptions.__dataclass_fields__
     )
     assert settings_of()["workspace"] == RunOptions(goal="x").workspace
+
+
+EXAMPLES = re.findall(r"^```(yaml|toml)\n(.*?)^```", (DOCS / "settings.md").read_text(), re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize(("language", "text"), EXAMPLES)
+def test_documented_settings_are_read_as_they_are(language: str, text: str) -> None:
+    Path({"yaml": FILE, "toml": PYPROJECT}[language]).write_text(text)
+    assert settings_of()
+    assert {"yaml", "toml"} == {name for name, _ in EXAMPLES}
