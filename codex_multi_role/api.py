@@ -79,7 +79,7 @@ def resume(
     remembered = replace(remembered_options(folder, record), runs_dir=folder.path.parent)  # it may have been moved
     options = remembered.changed(changes or {})
     if options == remembered and (finished := finished_report(folder, record)):
-        return finished
+        return finished if finished.page else _with_page(finished, runs_dir)
     if "workspace" not in (changes or {}):
         require_same_workspace(folder, record)
     definitions = load_definitions(options)
@@ -141,9 +141,13 @@ def _work_on(made: Fork, runs_dir: Path, on_event: OnEvent | None, ask_person: A
 
 
 def _work(session: Callable[[OnEvent | None], Session], on_event: OnEvent | None, runs_dir: Path) -> RunReport:
-    """Work to the end, then write the run's page. If that fails, the failure is reported and the run ends as it did."""
     with exported(on_event) as emit:
         report = session(emit).work()
+    return _with_page(report, runs_dir)
+
+
+def _with_page(report: RunReport, runs_dir: Path) -> RunReport:
+    """Write the page of a run that has ended. If that fails, the failure is reported and the run ends as it did."""
     try:
         from codex_multi_role.report import write_report  # lazy: only the end of a run needs it
 

@@ -89,9 +89,11 @@ def read_files(known: Mapping[str, Setting]) -> dict[str, Found]:
 
 def find_nearest() -> Path | None:
     """Find the nearest settings file: relative if it is in the current folder. Raises `DefinitionError`."""
-    here = Path.cwd()
     try:
+        here = Path.cwd()
         path = nearest_settings(here)
+    except FileNotFoundError:  # the current folder has been deleted
+        return None
     except ValueError as error:
         raise DefinitionError(str(error)) from error
     return path and (Path(path.name) if path.parent == here else path)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from codex_multi_role.catalog import RoleSpec
-from codex_multi_role.host.atomic import write_bytes, write_json
+from codex_multi_role.host.atomic import storage_errors, write_bytes, write_json
 from codex_multi_role.host.settings_files import holds_settings, without_settings
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import TurnFolder
@@ -38,12 +38,13 @@ def _remove_steering(run: RunResources) -> RestoredFiles:
         found.remove(HEAD)
     if not found:
         return RestoredFiles()
-    projects = [name for name in map(unescaped, found) if holds_settings(root / name)]
-    rest = {name: without_settings((root / name).read_bytes()) for name in projects}
-    removed = _files(run, found).remove()
-    for name, content in rest.items():
-        if content is not None:
-            write_inside(run.workspace, name, content)
+    with storage_errors(root):
+        projects = [name for name in map(unescaped, found) if holds_settings(root / name)]
+        rest = {name: without_settings((root / name).read_bytes()) for name in projects}
+        removed = _files(run, found).remove()
+        for name, content in rest.items():
+            if content is not None:
+                write_inside(run.workspace, name, content)
     return removed
 
 
