@@ -18,7 +18,7 @@ from codex_multi_role.cli.output import put_json, put_table, say
 from codex_multi_role.cli.run import run
 from codex_multi_role.cli.settings import FOUND, Found, Setting, find_nearest
 from codex_multi_role.host.redaction import MASK, Redactor
-from codex_multi_role.host.settings_files import PYPROJECT, SETTINGS_FILE, TABLE, user_file
+from codex_multi_role.host.settings_files import PYPROJECT, SETTINGS_FILE, TABLE, exists, user_file
 
 HEADINGS = ("setting", "value", "source")
 Row = dict[str, Any]
@@ -50,7 +50,7 @@ def show_config(json: bool) -> None:
         put_json(rows)
         return
     put_table(HEADINGS, [(name, _in_words(row["value"]), row["source"]) for name, row in rows.items()])
-    read = [str(path) for path in (find_nearest(), user_file()) if path and path.exists()]
+    read = [str(path) for path in (find_nearest(), user_file()) if path and exists(path)]
     say(f"settings files: {', '.join(read) or f'none ({SETTINGS_FILE}, {PYPROJECT} or {user_file()})'}")
 
 

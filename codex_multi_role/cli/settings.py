@@ -20,7 +20,14 @@ import click
 from click.core import ParameterSource
 
 from codex_multi_role.errors import DefinitionError
-from codex_multi_role.host.settings_files import PYPROJECT, SETTINGS_FILE, nearest_settings, settings_table, user_file
+from codex_multi_role.host.settings_files import (
+    PYPROJECT,
+    SETTINGS_FILE,
+    exists,
+    nearest_settings,
+    settings_table,
+    user_file,
+)
 
 FILE = SETTINGS_FILE
 FOUND = "codex_multi_role.settings"
@@ -116,7 +123,7 @@ def read_file(path: Path, known: Mapping[str, Setting]) -> dict[str, Found]:
 def _content(path: Path) -> Mapping[Any, object]:
     if path.name == PYPROJECT:
         return settings_table(path) or {}
-    if not path.exists():
+    if not exists(path):
         return {}
     from codex_multi_role.reading.yaml_source import load_yaml, read_text  # here: without a file, YAML is not needed
 

@@ -33,13 +33,18 @@ def user_file() -> Path:
     return folder / "codex-multi-role" / "config.yaml"
 
 
+def exists(path: Path) -> bool:
+    """Whether it can be seen that ``path`` exists. `Path.exists` raises below a folder that this user may not enter."""
+    return os.path.exists(path)  # noqa: PTH110
+
+
 def nearest_settings(start: Path) -> Path | None:
     """The settings file of ``start`` or of the nearest folder above it that has one.
 
     Raises `ValueError`, which names the file, for a ``pyproject.toml`` that cannot be parsed.
     """
     for folder in search_folders(start):
-        if (folder / SETTINGS_FILE).exists():
+        if exists(folder / SETTINGS_FILE):
             return folder / SETTINGS_FILE
         try:
             if settings_table(folder / PYPROJECT) is not None:
@@ -69,7 +74,7 @@ def search_folders(start: Path) -> Iterator[Path]:
 
 def _is_repository(git: Path) -> bool:
     """Whether it is more than the empty folder that Codex's sandbox leaves behind if its command is interrupted."""
-    return git.is_file() or (git / "HEAD").exists()
+    return os.path.isfile(git) or exists(git / "HEAD")  # noqa: PTH113 - as in `exists`
 
 
 def _is_own(folder: Path) -> bool:
