@@ -11,8 +11,6 @@ from urllib.parse import urlsplit
 
 from codex_multi_role.errors import UsageError
 
-SETTINGS_FILE = "codex-multi-role.yaml"
-"""The file in which a folder keeps the options of the runs started in it."""
 LOCAL_ROLES = Path("roles")
 """The folder of a project's own roles, below the current folder."""
 MOST_REPAIRS = 10

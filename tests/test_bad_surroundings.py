@@ -150,10 +150,10 @@ def test_resume_that_cannot_begin_changes_nothing(tmp_path: Path) -> None:
         team.resume(playbook=str(tmp_path / "gone.yaml"))
     team.workspace.rename(tmp_path / "moved")
     with pytest.raises(UsageError, match=f"the workspace {team.workspace} does not exist"):
-        team.resume()
+        team.resume(cycles=2)
     team.workspace.write_text("x")
     with pytest.raises(UsageError, match=f"the workspace {team.workspace} is not a folder"):
-        team.resume()
+        team.resume(cycles=2)
     assert contents(report.folder) == before
     assert team.resume(cycles=2, workspace=tmp_path / "moved").totals["turns"] == 6
 

@@ -8,12 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from codex_multi_role.errors import UsageError
-from codex_multi_role.host.atomic import make_folder
 from codex_multi_role.integrations.telemetry import exported
 from codex_multi_role.lifecycle.definitions import load_definitions
 from codex_multi_role.lifecycle.forking import Fork, prepare_fork, prepare_restart
 from codex_multi_role.lifecycle.kept_definitions import keep_definitions, remembered_options
-from codex_multi_role.lifecycle.resuming import require_same_workspace
+from codex_multi_role.lifecycle.resuming import finished_report, require_same_workspace
 from codex_multi_role.lifecycle.session import OnEvent, Session
 from codex_multi_role.run_folder import AskPerson, Cancellations, Question, Questions, RunFolder, answer_of_person
 from codex_multi_role.run_folder.items import find_open_task
@@ -30,7 +29,11 @@ def run(options: RunOptions, on_event: OnEvent | None = None, ask_person: AskPer
     if options.record is not None:
         if options.record.exists():
             raise UsageError(f"the recording {options.record} already exists", "Name another file, or delete it first.")
-        make_folder(options.record.parent)
+        if not options.record.parent.is_dir():
+            raise UsageError(
+                f"the folder of the recording was not found: {options.record.parent.absolute()}",
+                "Create it first, or name a file in another folder.",
+            )
     folder = RunFolder.create(options.runs_dir, options.run_id)
     try:
         catalog_file = keep_definitions(definitions, folder)
@@ -55,6 +58,8 @@ def resume(
 ) -> RunReport:
     """Resume a run after its last recorded turn. ``changes`` (`RunOptions` fields) override its recorded options.
 
+    Without changes, a run that has finished is reported as it ended, and nothing is started.
+
     Raises `RunNotFound`, `RunBusy`, and everything that `run` raises.
     """
     folder = RunFolder.find(runs_dir, reference)
@@ -62,10 +67,13 @@ def resume(
     fixed = KEPT_BY_A_RUN & set(changes or {})
     if fixed:
         raise UsageError(f"a resumed run keeps its {', '.join(sorted(fixed))}", "Start another run for that.")
+    remembered = replace(remembered_options(folder, record), runs_dir=folder.path.parent)  # it may have been moved
+    options = remembered.changed(changes or {})
+    if options == remembered and (finished := finished_report(folder, record)):
+        return finished if finished.page else _with_page(finished, runs_dir)
     if "workspace" not in (changes or {}):
         require_same_workspace(folder, record)
-    remembered = replace(remembered_options(folder, record), runs_dir=folder.path.parent)  # it may have been moved
-    definitions = load_definitions(remembered.changed(changes or {}))
+    definitions = load_definitions(options)
     return _work(
         lambda emit: Session(definitions, folder, record["catalog_file"], emit, record, ask_person), on_event, runs_dir
     )
@@ -124,9 +132,13 @@ def _work_on(made: Fork, runs_dir: Path, on_event: OnEvent | None, ask_person: A
 
 
 def _work(session: Callable[[OnEvent | None], Session], on_event: OnEvent | None, runs_dir: Path) -> RunReport:
-    """Work to the end, then write the run's page. If that fails, the failure is reported and the run ends as it did."""
     with exported(on_event) as emit:
         report = session(emit).work()
+    return _with_page(report, runs_dir)
+
+
+def _with_page(report: RunReport, runs_dir: Path) -> RunReport:
+    """Write the page of a run that has ended. If that fails, the failure is reported and the run ends as it did."""
     try:
         from codex_multi_role.report import write_report  # lazy: only the end of a run needs it
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from codex_multi_role.cli.options import FOLDER, HOST, PORT, REPORTS, RUN
+from codex_multi_role.cli.options import FOLDER, HOST, PORT, REPORTS, RUN, RUNS_DIR
 from codex_multi_role.cli.output import say
 from codex_multi_role.cli.settings import FILE, Setting
 from codex_multi_role.cli.team import option_for
@@ -25,8 +25,12 @@ OF_ONE_RUN = frozenset(
 )
 """Settings that make no sense for every run in a folder."""
 STARTERS = "starters"
-SETTINGS = """# Settings for codex-multi-role in this folder: any option of `codex-multi-role run`, without its dashes.
+SETTINGS = f"""\
+# Settings for codex-multi-role, in this folder and below: any option of `codex-multi-role run`, without its dashes.
 # A flag overrides an environment variable (CODEX_MULTI_ROLE_<NAME>), which overrides this file.
+# Paths are relative to this file, so every folder of the project has the same team and the same runs.
+roles: {LOCAL_ROLES}
+runs-dir: {RUNS_DIR.default}
 """
 
 
@@ -150,8 +154,9 @@ def _write(path: Path, content: bytes) -> None:
 def settings_file() -> str:
     """Return the settings file with every key commented out and its default beside it."""
     lines = [
-        "# Settings for codex-multi-role in this folder. Uncomment a line to set it.",
+        "# Settings for codex-multi-role in this folder and below. Uncomment a line to set it.",
         "# A flag overrides an environment variable (CODEX_MULTI_ROLE_<NAME>), which overrides this file.",
+        "# Paths are relative to this file.",
     ]
     for setting in (*RUN, HOST, PORT):
         if setting.key not in OF_ONE_RUN:

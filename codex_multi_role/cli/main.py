@@ -39,6 +39,7 @@ COMMANDS = {
     "init": "init",
     "demo": "demo",
     "doctor": "doctor",
+    "config": "config",
     "codex": "doctor",
     "completion": "completion",
     "gc": "gc",
@@ -78,8 +79,8 @@ Examples:
 
 \b
 RUN is an id or a unique prefix of one; the default is the latest run.
-Every option can also be set as CODEX_MULTI_ROLE_<NAME> or as a key of codex-multi-role.yaml in the current folder.
-Precedence: flag, environment, file, default.
+Every option can also be set as CODEX_MULTI_ROLE_<NAME> or as a key of codex-multi-role.yaml, here or in a folder above.
+Precedence: flag, environment, file, default. `config show` shows each value and its source.
 
 \b
 Exit codes: 0 goal reached, 1 ended without reaching it, 2 wrong usage or configuration,

@@ -1,6 +1,7 @@
-"""Options that are also environment variables and keys of ``codex-multi-role.yaml``.
+"""Options that are also environment variables and keys of settings files.
 
-Precedence: flag, environment, file, default. The file is flat: one key per option, in snake or kebab case.
+Precedence: flag, environment, the nearest file, the user's file, default. A file is flat: one key per option, in snake
+or kebab case. Paths in it are relative to its folder.
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ import math
 import os
 import re
 import shlex
+import shutil
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +20,18 @@ import click
 from click.core import ParameterSource
 
 from codex_multi_role.errors import DefinitionError
-from codex_multi_role.run_options import SETTINGS_FILE
+from codex_multi_role.host.settings_files import (
+    PYPROJECT,
+    SETTINGS_FILE,
+    exists,
+    nearest_settings,
+    settings_table,
+    user_file,
+)
 
 FILE = SETTINGS_FILE
+FOUND = "codex_multi_role.settings"
+"""Where a context keeps the `Found` values, by option name."""
 PREFIX = "CODEX_MULTI_ROLE_"
 HELP_NAMES = frozenset({"-h", "--help"})
 OTHER_OPTIONS = "Options"
@@ -52,12 +64,22 @@ class Setting(click.Option):
         if source is ParameterSource.ENVIRONMENT:
             return f"{self.envvar} (environment)"
         if source is ParameterSource.DEFAULT_MAP:
-            return f"{self.key.replace('_', '-')} ({FILE})"
+            found: Found = ctx.meta[FOUND][self.key]  # type: ignore[union-attr]  # there is a context with a source
+            return f"{found.name} ({found.path})"
         return " / ".join(f"'{name}'" for name in self.opts)
 
 
+@dataclass(frozen=True)
+class Found:
+    """A value in the settings file ``path``, as it would be typed; ``name``: its key, as written there."""
+
+    value: str | list[str]
+    path: Path
+    name: str
+
+
 class SettingsCommand(click.Command):
-    """A command whose settings may come from the file.
+    """A command whose settings may come from files.
 
     ``known``: the settings of all commands, which are the keys of the file. ``sections``: the heading of a setting in
     ``--help``, by its key.
@@ -90,16 +112,46 @@ class SettingsCommand(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if HELP_NAMES.isdisjoint(args):
-            ctx.default_map = read_file(Path(FILE), self.known)
+            ctx.meta[FOUND] = read_files(self.known)
+            ctx.default_map = {key: found.value for key, found in ctx.meta[FOUND].items()}
         return super().parse_args(ctx, args)
 
 
-def read_file(path: Path, known: Mapping[str, Setting]) -> dict[str, Any]:
+def read_files(known: Mapping[str, Setting]) -> dict[str, Found]:
+    """Read the nearest settings file and, for what it does not set, the user's. Raises `DefinitionError`."""
+    return {**read_file(user_file(), known), **(read_file(nearest, known) if (nearest := find_nearest()) else {})}
+
+
+def find_nearest() -> Path | None:
+    """Find the nearest settings file: relative if it is in the current folder. Raises `DefinitionError`."""
+    try:
+        here = Path.cwd()
+        path = nearest_settings(here)
+    except FileNotFoundError:  # the current folder has been deleted
+        return None
+    except ValueError as error:
+        raise DefinitionError(str(error)) from error
+    return path and (Path(path.name) if path.parent == here else path)
+
+
+def read_file(path: Path, known: Mapping[str, Setting]) -> dict[str, Found]:
     """Read the file's values by option name; empty without a file. A key without a value counts as not given.
 
     Raises `DefinitionError` with file and key.
     """
-    if not path.exists():
+    values = {}
+    for written, value in _content(path).items():
+        key = "yes" if written is True else str(written)  # YAML reads a plain yes as true
+        setting = _find(path, key, known)
+        if value is not None:
+            values[setting.key] = Found(_as_typed(path, key, value, setting), path, key)
+    return values
+
+
+def _content(path: Path) -> Mapping[Any, object]:
+    if path.name == PYPROJECT:
+        return settings_table(path) or {}
+    if not exists(path):
         return {}
     from codex_multi_role.reading.yaml_source import load_yaml, read_text  # here: without a file, YAML is not needed
 
@@ -108,13 +160,7 @@ def read_file(path: Path, known: Mapping[str, Setting]) -> dict[str, Any]:
     content = load_yaml(path)
     if not isinstance(content, Mapping):
         raise DefinitionError(f"{path}: line 1: must be a mapping of `key: value` lines")
-    values = {}
-    for written, value in content.items():
-        key = "yes" if written is True else str(written)  # YAML reads a plain yes as true
-        setting = _find(path, key, known)
-        if value is not None:
-            values[setting.key] = _as_typed(path, key, value, setting.multiple)
-    return values
+    return content
 
 
 def _find(path: Path, key: str, known: Mapping[str, Setting]) -> Setting:
@@ -127,15 +173,33 @@ def _find(path: Path, key: str, known: Mapping[str, Setting]) -> Setting:
     raise DefinitionError(f"{path}: {key}: {message}", hint)
 
 
-def _as_typed(path: Path, key: str, value: object, multiple: bool) -> str | list[str]:
+def _as_typed(path: Path, key: str, value: object, setting: Setting) -> str | list[str]:
     """Convert to what would be typed: one text, or several for a repeatable option (a mapping gives ``key=value``)."""
-    if not multiple:
-        return _text(path, key, value)
+    if not setting.multiple:
+        return _located(path.parent, setting, _text(path, key, value))
     if isinstance(value, Mapping):
         return [f"{name}={_text(path, f'{key}.{name}', item)}" for name, item in value.items()]
     if isinstance(value, list):
         return [_text(path, f"{key}[{index}]", item) for index, item in enumerate(value)]
     return [_text(path, key, value)]
+
+
+def _located(folder: Path, setting: Setting, text: str) -> str:
+    """Return the text; a path in it relative to ``folder``, with ``~`` expanded, and a program's name with its folder.
+
+    A name is never looked for in the current folder, which may hold what a model wrote.
+    """
+    is_bare = os.sep not in text
+    if setting.key == "playbook":
+        is_path = not is_bare or bool(Path(text).suffix)
+    else:
+        is_path = isinstance(setting.type, click.Path) and text != "-"
+    if not is_path:
+        return text
+    path = folder / os.path.expanduser(text)  # noqa: PTH111 - Path.expanduser raises for an unknown user
+    if setting.key == "codex_bin" and is_bare and not path.exists():
+        return shutil.which(text) or str(path)
+    return str(path)
 
 
 def _text(path: Path, place: str, value: object) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -20,7 +19,8 @@ import psutil
 
 from codex_multi_role.errors import StorageError
 from codex_multi_role.host.processes import Family, processes_below
-from codex_multi_role.workspace.created_files import created
+from codex_multi_role.host.settings_files import holds_settings, without_settings
+from codex_multi_role.workspace.created_files import created, unescaped
 from codex_multi_role.workspace.paths import is_repository
 
 PART = "guard"
@@ -77,23 +77,21 @@ def _set_aside(folder: Path) -> None:
     root = Path(record["workspace"])
     left_out = (folder, folder.parent)
     names = created(root, record["steering_absent"], record.get("steering_present", ()), left_out)
-    for name in map(_unescaped, names):
+    for name in map(unescaped, names):
         found = _first_link(root, name) or root / name
         if os.path.lexists(found) and (name != HEAD or is_repository(root)):
             kept = folder / SET_ASIDE / found.relative_to(root)
             kept.parent.mkdir(parents=True, exist_ok=True)
+            rest = without_settings(found.read_bytes()) if holds_settings(found) else None
             shutil.move(found, kept)
+            if rest is not None:
+                found.write_bytes(rest)
 
 
 def _first_link(root: Path, name: str) -> Path | None:
     """The first symlink on the path; its target must not be touched."""
     ways = (root / each for each in reversed((Path(name), *Path(name).parents)))
     return next((way for way in ways if way != root and way.is_symlink()), None)
-
-
-def _unescaped(name: str) -> str:
-    """Undo `glob.escape`."""
-    return re.sub(r"\[([*?[])\]", r"\1", name)
 
 
 def _start(folder: Path) -> subprocess.Popen[bytes]:

@@ -12,14 +12,30 @@ from pathlib import Path
 from typing import Any
 
 from codex_multi_role.catalog import EVERY_ROLE, RoleSpecCatalog
-from codex_multi_role.errors import StorageError, UsageError
+from codex_multi_role.errors import ExitCode, StorageError, UsageError
 from codex_multi_role.flow import new_state
 from codex_multi_role.lifecycle.assembly import idle_parts
 from codex_multi_role.lifecycle.definitions import Definitions, load_catalog, load_flow_and_called
 from codex_multi_role.run_folder import RunFolder
-from codex_multi_role.run_options import RunOptions
+from codex_multi_role.run_folder.owner import read_owner
+from codex_multi_role.run_options import RunOptions, RunReport
 
 FLOW = "the flow "
+
+
+def finished_report(folder: RunFolder, record: Mapping[str, Any]) -> RunReport | None:
+    """How the run of this ``run.json`` ended if its flow has; None as long as a process owns it, killed or not."""
+    code = ExitCode.find(record["exit_code"])
+    if code is None or code.is_resumable or read_owner(folder):
+        return None
+    return RunReport(
+        run_id=folder.run_id,
+        folder=folder.path,
+        **{name: record[name] for name in ("status", "outcome", "reason", "totals")},
+        exit_code=code,
+        hint="The run had already finished, so nothing was started.",
+        page=folder.report_path if folder.report_path.exists() else None,
+    )
 
 
 def require_same_workspace(folder: RunFolder, record: Mapping[str, Any]) -> None:

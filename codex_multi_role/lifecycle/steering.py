@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from codex_multi_role.catalog import CATALOG_FILES, packaged_roles
+from codex_multi_role.host.settings_files import PYPROJECT, SETTINGS_FILE, holds_settings, search_folders, user_file
 from codex_multi_role.host.spelling import as_on_disk, folded
 from codex_multi_role.lifecycle.definitions import Definitions
 from codex_multi_role.reading.json_types import Json
-from codex_multi_role.run_options import LOCAL_ROLES, SETTINGS_FILE
+from codex_multi_role.run_options import LOCAL_ROLES
 from codex_multi_role.steps.protection import HEAD
 from codex_multi_role.workspace import existing_anywhere, in_place
 
@@ -27,13 +28,15 @@ SETTINGS_OF_CHECKS = ("search.yaml",)
 _FROM_A_FOLDER = (Path(SETTINGS_FILE), *(LOCAL_ROLES / name for name in (*CATALOG_FILES, *SETTINGS_OF_CHECKS)))
 FROM_ANY_FOLDER = tuple(f"**/{path.as_posix()}" for path in _FROM_A_FOLDER)
 """Globs of what a run reads that is started in a folder of the workspace, whichever it is."""
+_WATCHED = (*FROM_ANY_FOLDER, f"**/{PYPROJECT}")
+"""Roles may write a ``pyproject.toml``, unless it holds settings, and until it does."""
 
 
 @dataclass(frozen=True)
 class Steering:
     """``globs`` match these files in the workspace; ``existing`` are on disk, in the workspace or elsewhere.
 
-    ``absent``: those globs that match nothing yet, a repository's HEAD, and `FROM_ANY_FOLDER`, whose matches so far are
+    ``absent``: those globs that match nothing yet, a repository's HEAD, and `_WATCHED`, whose matches so far are
     ``present``. ``links``: symlinks in the workspace that lead to some of the files.
     """
 
@@ -48,18 +51,19 @@ class Steering:
         """Collect the files. ``catalog`` is the file that people edit; a resumed run reads a copy of it."""
         root = definitions.workspace
         folder = as_on_disk(catalog.parent)
-        present = existing_anywhere(root, FROM_ANY_FOLDER, (run_folder, run_folder.parent))
+        present = existing_anywhere(root, _WATCHED, (run_folder, run_folder.parent))
         named = {
             *_files_read(definitions, catalog.parent),
             *(_catalog_folder(folder, root, catalog.name)),
             *map(_as_a_whole, (*(root / path for path in present), *_project_settings(Path.cwd()))),
+            user_file(),
         }
         real = {as_on_disk(path) for path in named}
         globs = tuple(sorted(_below(root, real)))
         existing = [path for path in sorted(real) if os.path.lexists(path)]
         return cls(
             globs=(*globs, *FROM_ANY_FOLDER),
-            absent=(*(each for each in (*globs, HEAD) if not in_place(root, each)), *FROM_ANY_FOLDER),
+            absent=(*(each for each in (*globs, HEAD) if not in_place(root, each)), *_WATCHED),
             present=frozenset(present),
             existing=tuple(path for path in existing if not any(parent in real for parent in path.parents)),
             links=tuple(sorted(_below(root, {link for path in named for link in _links_to(path, root)}))),
@@ -97,7 +101,11 @@ def _catalog_folder(folder: Path, root: Path, catalog: str) -> Iterator[Path]:
 
 
 def _project_settings(start: Path) -> Iterator[Path]:
-    return (path for path in (start / each for each in _FROM_A_FOLDER) if os.path.lexists(path))
+    """What a run reads that is started in ``start``: there, and the settings of the folders above it."""
+    yield from (path for path in (start / each for each in _FROM_A_FOLDER) if os.path.lexists(path))
+    for folder in search_folders(start):
+        yield from (path for path in (folder / SETTINGS_FILE,) if os.path.lexists(path))
+        yield from (path for path in (folder / PYPROJECT,) if holds_settings(path))
 
 
 def _as_a_whole(path: Path) -> Path:

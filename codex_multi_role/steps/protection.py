@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from codex_multi_role.catalog import RoleSpec
-from codex_multi_role.host.atomic import write_bytes, write_json
+from codex_multi_role.host.atomic import storage_errors, write_bytes, write_json
+from codex_multi_role.host.settings_files import holds_settings, without_settings
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import TurnFolder
 from codex_multi_role.run_folder.events import ProtectedRestored
 from codex_multi_role.steps.resources import RunResources
-from codex_multi_role.workspace import ProtectedFiles, RestoredFiles, created, is_repository
+from codex_multi_role.workspace import ProtectedFiles, RestoredFiles, created, is_repository, unescaped, write_inside
 
 TOLD = "protected_restored"
 """The field of a handoff, of a check's result and of ``turn.json`` with the restored paths."""
@@ -27,12 +28,24 @@ def _files(run: RunResources, globs: Iterable[str]) -> ProtectedFiles:
 
 
 def _remove_steering(run: RunResources) -> RestoredFiles:
-    """Remove what would steer the next run and did not exist when this one began."""
+    """Remove what would steer the next run and did not exist when this one began.
+
+    Of a ``pyproject.toml`` that is its settings, as long as the rest can stay as it is.
+    """
     root = run.workspace.root
     found = created(root, run.settings.steering_absent, run.settings.steering_present, run.workspace.forbidden)
     if HEAD in found and not is_repository(root):
         found.remove(HEAD)
-    return _files(run, found).remove() if found else RestoredFiles()
+    if not found:
+        return RestoredFiles()
+    with storage_errors(root):
+        projects = [name for name in map(unescaped, found) if holds_settings(root / name)]
+        rest = {name: without_settings((root / name).read_bytes()) for name in projects}
+        removed = _files(run, found).remove()
+        for name, content in rest.items():
+            if content is not None:
+                write_inside(run.workspace, name, content)
+    return removed
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from codex_multi_role.workspace.applied_files import AppliedFile, apply_files, write_inside
 from codex_multi_role.workspace.commands import CommandResult, run_command
-from codex_multi_role.workspace.created_files import created, existing_anywhere
+from codex_multi_role.workspace.created_files import created, existing_anywhere, unescaped
 from codex_multi_role.workspace.occupation import occupied
 from codex_multi_role.workspace.paths import PathRefused, Workspace, in_place, is_repository
 from codex_multi_role.workspace.protected import ProtectedFiles, RestoredFiles
@@ -30,5 +30,6 @@ __all__ = [
     "occupied",
     "repositories_below",
     "run_command",
+    "unescaped",
     "write_inside",
 ]

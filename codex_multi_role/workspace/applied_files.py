@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Literal
 
+from codex_multi_role.host.settings_files import would_hold_settings
 from codex_multi_role.workspace.inside import NEW_FILE, open_folder, replacing
 from codex_multi_role.workspace.paths import PathRefused, Workspace
 
@@ -78,9 +79,11 @@ def _skipped(reason: str, path: str | None = None) -> AppliedFile:
 def write_inside(workspace: Workspace, relative: str, data: bytes) -> None:
     """Replace the file ``relative`` by ``data`` in one step, keeping its permissions; creates its parent folders.
 
-    Raises PathRefused, OSError.
+    Raises PathRefused, also for content that would steer the next run; OSError.
     """
     *parents, name = workspace.resolve_writable(relative).relative_to(workspace.root).parts
+    if would_hold_settings(name, data):
+        raise PathRefused("unsafe path")
     with open_folder(workspace.root, parents, make=True) as folder, replacing(folder, name) as temporary:
         _write_new(folder, temporary, name, data)
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from codex_multi_role.host.settings_files import PYPROJECT, holds_settings
 from codex_multi_role.workspace.paths import covers, in_place, patterns_of
 
 CACHES = ("__pycache__", ".*_cache", ".hypothesis", ".venv", "node_modules", ".tox", ".nox")
@@ -29,7 +31,10 @@ def folders_below(root: Path, left_out: Collection[Path]) -> Iterator[tuple[Path
 
 
 def existing_anywhere(root: Path, globs: Sequence[str], left_out: Collection[Path]) -> list[str]:
-    """The paths that match ``globs``, each ``**/NAME`` or ``**/FOLDER/NAME``; dangling symlinks are included."""
+    """The paths that match ``globs``, each ``**/NAME`` or ``**/FOLDER/NAME``; dangling symlinks are included.
+
+    A ``pyproject.toml`` counts only while it holds settings.
+    """
     tails = [each.removeprefix(ANYWHERE).split("/") for each in globs]
     firsts, patterns = {tail[0] for tail in tails}, patterns_of(globs)
     found = []
@@ -37,8 +42,12 @@ def existing_anywhere(root: Path, globs: Sequence[str], left_out: Collection[Pat
         for name in names:
             if name.casefold() in firsts:
                 paths = (path.relative_to(root).as_posix() for path in _candidates(folder / name, tails))
-                found += [path for path in paths if covers(patterns, path)]
+                found += [path for path in paths if covers(patterns, path) and _matters(root / path)]
     return sorted(found)
+
+
+def _matters(path: Path) -> bool:
+    return path.name.casefold() != PYPROJECT or holds_settings(path)
 
 
 def _candidates(path: Path, tails: Iterable[Sequence[str]]) -> Iterator[Path]:
@@ -59,3 +68,8 @@ def created(root: Path, absent: Sequence[str], present: Collection[str], left_ou
         paths = existing_anywhere(root, anywhere, left_out)
         found += [glob.escape(path) for path in paths if path not in present]
     return found
+
+
+def unescaped(name: str) -> str:
+    """Undo `glob.escape`."""
+    return re.sub(r"\[([*?[])\]", r"\1", name)

@@ -104,7 +104,7 @@ def test_run_killed_after_first_record_resumes_from_beginning(tmp_path: Path) ->
             shutil.rmtree(path)
         elif path.is_file() and path.name != "run.json":
             path.unlink()
-    assert team.resume().outcome == "cycles_used_up"
+    assert team.resume(max_turns=9).outcome == "cycles_used_up"
     assert team.turns() == [("one", 1, "completed"), ("two", 1, "completed")]
 
 
@@ -183,7 +183,7 @@ def test_resume_that_cannot_replay_leaves_the_state_as_it_was(tmp_path: Path, mo
     state = team.run().folder / "controller_state.json"
     before = state.read_text()
     monkeypatch.setattr("codex_multi_role.engine.journal.JOURNAL_VERSION", "another")
-    assert team.resume().outcome == "storage_failed"
+    assert team.resume(max_turns=9).outcome == "storage_failed"
     assert state.read_text() == before
 
 
@@ -192,5 +192,5 @@ def test_state_file_that_cannot_be_read_is_rewritten(tmp_path: Path) -> None:
     state = team.run().folder / "controller_state.json"
     before: Any = read(state)
     state.write_text("{")
-    team.resume()
+    team.resume(max_turns=9)
     assert read(state) == before

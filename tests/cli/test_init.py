@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -97,7 +98,7 @@ def test_each_starter_is_valid_as_it_is(name: str, tmp_path: Path, monkeypatch: 
     begin(name)
     Path("here").mkdir()
     Path("here.py").write_text("")
-    flow = read_file(Path("codex-multi-role.yaml"), {setting.key: setting for setting in RUN})["flow"]
+    flow = str(read_file(Path("codex-multi-role.yaml"), {setting.key: setting for setting in RUN})["flow"].value)
     flows, complete = load_flow_and_called(flow, load_catalog(None))
     assert not unused_roles(flows, complete)
     assert {role.name for role in complete.roles} - {role.name for role in load_catalog(None).roles} <= NOT_ALWAYS
@@ -118,6 +119,16 @@ def test_starter_is_all_that_a_run_needs(tmp_path: Path) -> None:
     done = console("--goal", "Add a --version flag", "--dry-run", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("=== ") == 4
+
+
+def test_every_folder_of_a_project_has_its_team_and_runs(tmp_path: Path) -> None:
+    assert console("init", "--for", "empty", folder=tmp_path).returncode == 0
+    (tmp_path / ".git").touch()
+    (tmp_path / "src/shop").mkdir(parents=True)
+    listed = console("roles", "list", "--json", folder=tmp_path / "src/shop")
+    assert [role["source"] for role in json.loads(listed.stdout)] == [f"{tmp_path}/roles/catalog.yaml"]
+    shown = json.loads(console("config", "show", "--json", folder=tmp_path / "src/shop").stdout)
+    assert shown["runs-dir"] == {"value": f"{tmp_path}/runs", "source": f"{tmp_path}/codex-multi-role.yaml:5"}
 
 
 def test_on_a_terminal_it_asks_what_the_team_is_for(tmp_path: Path) -> None:

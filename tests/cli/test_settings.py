@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,24 @@ from codex_multi_role.cli.options import RUN
 from codex_multi_role.cli.run import NOT_OF_THE_RUN, run
 from codex_multi_role.cli.settings import FILE
 from codex_multi_role.errors import DefinitionError
+from codex_multi_role.host.settings_files import PYPROJECT
 from codex_multi_role.run_options import RunOptions
+
+DOCS = Path(__file__).parents[2] / "docs/how-to"
 
 
 @pytest.fixture(autouse=True)
 def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def user_settings(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The user's settings file, which does not exist yet; its folder does."""
+    folder = tmp_path_factory.mktemp("config")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(folder))
+    (folder / "codex-multi-role").mkdir()
+    return folder / "codex-multi-role/config.yaml"
 
 
 def settings_of(*arguments: str) -> dict[str, Any]:
@@ -63,6 +76,89 @@ def test_flag_before_environment_before_file_before_default(
 def test_one_text_stands_for_a_list_of_one() -> None:
     write("config: model_provider=local")
     assert settings_of()["config"] == ("model_provider=local",)
+
+
+def start_in_subfolder(monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Make this folder a repository and change to one two levels below; returns the repository's."""
+    top = Path.cwd()
+    (top / ".git").touch()
+    (top / "a/b").mkdir(parents=True)
+    monkeypatch.chdir("a/b")
+    return top
+
+
+def test_settings_are_found_up_to_the_repository_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    write("cycles: 5\nroles: team\nruns-dir: ../elsewhere\nplaybook: own.yaml\ngoal-file: '-'\n")
+    top = start_in_subfolder(monkeypatch)
+    found = settings_of()
+    assert (found["cycles"], found["roles"], found["goal_file"]) == (5, top / "team", Path("-"))
+    assert (found["runs_dir"], found["playbook"]) == (top / "../elsewhere", str(top / "own.yaml"))
+    Path("../" + FILE).write_text("cycles: 4\nplaybook: circle\n")
+    found = settings_of()
+    assert (found["cycles"], found["roles"], found["playbook"]) == (4, None, "circle")
+
+
+def test_wrong_value_above_names_its_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    write("cycles: 0")
+    top = start_in_subfolder(monkeypatch)
+    with pytest.raises(click.UsageError) as caught:
+        settings_of()
+    assert f"Invalid value for cycles ({top / FILE}): 0 is" in caught.value.format_message()
+
+
+def test_user_file_fills_in_what_the_nearest_leaves_open(user_settings: Path) -> None:
+    user_settings.write_text("cycles: 7\nmodel: own\nruns-dir: runs\n")
+    write("cycles: 5")
+    found = settings_of()
+    assert (found["cycles"], found["model"], found["runs_dir"]) == (5, "own", user_settings.parent / "runs")
+
+
+def test_home_shortens_paths_in_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/user")
+    write("python: ~/env\nroles: ~/team\n")
+    assert settings_of()["roles"] == Path("/home/user/team")
+
+
+def test_program_of_a_file_is_not_taken_from_the_current_folder(
+    user_settings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder in (tmp_path, tmp_path / "programs"):
+        folder.mkdir(exist_ok=True)
+        (folder / "codex").touch(mode=0o755)
+    user_settings.write_text("codex-bin: codex")
+    assert settings_of()["codex_bin"] == user_settings.parent / "codex"
+    monkeypatch.setenv("PATH", str(tmp_path / "programs"))
+    assert settings_of()["codex_bin"] == tmp_path / "programs/codex"
+
+
+def test_table_of_pyproject_holds_settings() -> None:
+    Path(PYPROJECT).write_text(
+        '[project]\nname = "x"\n[tool.codex-multi-role]\ncycles = 6\nrun-tests = false\ninput = {a = 1}\nmodel = "m"\n'
+    )
+    found = settings_of()
+    assert (found["cycles"], found["run_tests"], found["input"], found["model"]) == (6, False, ("a=1",), "m")
+    write("cycles: 5")
+    assert (settings_of()["cycles"], settings_of()["model"]) == (5, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("cylces = 3", 'cylces: there is no setting "cylces"; did you mean "cycles"?'),
+        ("cycles = 1979-05-27", "cycles: must be one text, number, true or false"),
+        ("cycles = ", "Invalid value (at line 2, column 10)"),
+    ],
+)
+def test_wrong_table_of_pyproject_is_named_with_its_place(text: str, message: str) -> None:
+    Path(PYPROJECT).write_text(f"[tool.codex-multi-role]\n{text}\n")
+    with pytest.raises(DefinitionError) as caught:
+        settings_of()
+    assert f"{PYPROJECT}: {message}" in str(caught.value)
+
+
+def test_other_pyproject_may_be_broken() -> None:
+    Path(PYPROJECT).write_text("[tool.other\n")
+    assert settings_of()["cycles"] == 3
 
 
 @pytest.mark.parametrize("text", ["", "# cycles: 5\n\n", "cycles:\n"])
@@ -133,3 +229,13 @@ def test_settings_and_run_options_have_the_same_defaults() -> None:
         RunOptions.__dataclass_fields__
     )
     assert settings_of()["workspace"] == RunOptions(goal="x").workspace
+
+
+EXAMPLES = re.findall(r"^```(yaml|toml)\n(.*?)^```", (DOCS / "settings.md").read_text(), re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize(("language", "text"), EXAMPLES)
+def test_documented_settings_are_read_as_they_are(language: str, text: str) -> None:
+    Path({"yaml": FILE, "toml": PYPROJECT}[language]).write_text(text)
+    assert settings_of()
+    assert {"yaml", "toml"} == {name for name, _ in EXAMPLES}

@@ -14,7 +14,17 @@ from pathlib import Path
 from tests.core.without_systems import PACKAGE, copy_without_systems, environment
 
 DOCUMENTS = ("docs", "examples", "mkdocs.yml", "README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
-NAMES = (*PACKAGE, "tests", "benchmarks", "action.yml", "templates", "pyproject.toml", *DOCUMENTS)
+INSTALLATION = ("Dockerfile", ".dockerignore", ".pre-commit-hooks.yaml", ".github", "LICENSE")
+NAMES = (
+    *PACKAGE,
+    "tests",
+    "benchmarks",
+    "action.yml",
+    "templates",
+    "pyproject.toml",
+    *DOCUMENTS,
+    *INSTALLATION,
+)
 
 
 def main() -> int:

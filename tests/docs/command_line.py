@@ -22,10 +22,10 @@ BOUNDS = (
 )
 """click's notation of ranges, and ours."""
 SETTINGS = """
-Every option of `run` and `serve` can also be an environment variable, and a key of `codex-multi-role.yaml` in the
-current folder. A flag overrides the variable, the variable overrides the file, and the file overrides the default.
-Keys are in snake case or kebab case. A repeatable option is a list or a mapping in the file; its variable is split
-as a shell would.
+Every option of `run` and `serve` can also be an environment variable, and a key of a settings file such as
+`codex-multi-role.yaml`. A flag overrides the variable, the variable overrides the file, and the file overrides the
+default. [Set options once](../how-to/settings.md) says where files are found. Keys are in snake case or kebab case. A
+repeatable option is a list or a mapping in the file; its variable is split as a shell would.
 
 ```yaml title="codex-multi-role.yaml"
 cycles: 5

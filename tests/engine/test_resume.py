@@ -7,6 +7,7 @@ import signal
 import sqlite3
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -22,6 +23,7 @@ from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.owner import is_alive
 from tests.support.processes import LOOK_SECONDS, interrupted, running, wait_for
 from tests.support.teams import NEVER, Record, TeamFolder, read, say
+from tests.support.workspaces import files_of
 
 
 def team_of(folder: Path, second: Record, *more: str) -> TeamFolder:
@@ -166,13 +168,28 @@ def test_after_used_up_cycles_with_more_of_them(tmp_path: Path) -> None:
     assert '"summary": "two 1"' in (report.folder / "one/turn_002/prompt.txt").read_text()
 
 
-def test_finished_run_is_replayed_without_a_turn(tmp_path: Path) -> None:
+@pytest.mark.parametrize("status", ["DONE", "CONTINUE"])
+def test_finished_run_starts_nothing(tmp_path: Path, status: str) -> None:
+    """It is reported as it ended, whether or not it reached its goal."""
+    team = TeamFolder(tmp_path, {"one": {"behaviors": {"can_finish": True}}}, {"one": [say(status=status)]})
+    ended = team.run()
+    before = files_of(ended.folder)
+    report = team.resume(cycles=1)  # as before
+    assert replace(report, hint=ended.hint) == ended
+    assert "nothing was started" in report.hint
+    assert files_of(ended.folder) == before
+    (ended.folder / "report.html").unlink()  # as if it was killed before it wrote that
+    assert team.resume().page == ended.page
+    assert files_of(ended.folder).keys() == before.keys()
+
+
+def test_run_killed_after_its_flow_ended_is_closed(tmp_path: Path) -> None:
     team = TeamFolder(tmp_path, {"one": {"behaviors": {"can_finish": True}}}, {"one": [say(status="DONE")]})
-    assert team.run().exit_code == 0
-    before = read(team.runs / "latest/controller_state.json")
+    folder = RunFolder(team.run().folder)
+    folder.owner_path.write_text('{"pid": 1, "start_time": 0}')  # as its process left it
     report = team.resume()
     assert (report.outcome, report.exit_code, team.turns()) == ("done", 0, [])
-    assert read(report.folder / "controller_state.json") == before
+    assert [event["status"] for event in team.of_type("run_ended")] == ["succeeded"]
 
 
 def test_repair_turn_is_not_asked_for_twice(tmp_path: Path) -> None:
@@ -232,7 +249,7 @@ def test_lock_is_released_even_if_the_end_of_processes_fails(tmp_path: Path, mon
 
     monkeypatch.setattr("codex_multi_role.lifecycle.session.processes_below", fails)
     with pytest.raises(psutil.AccessDenied):
-        team.resume()
+        team.resume(cycles=2)
     assert not is_alive(RunFolder(folder))
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role.host.processes import Family
+from codex_multi_role.host.settings_files import PYPROJECT
 from codex_multi_role.lifecycle.process_guard import PART, end_work_of
 from tests.support.processes import wait_for
 from tests.support.steering import CATALOG, EVIL, SETTINGS, InOneFolder, reasons, state, submitted, team
@@ -69,6 +70,71 @@ def test_what_would_steer_the_next_run_is_removed_after_the_turn(tmp_path: Path,
     assert set(state(made.workspace)) == left
     assert read(report.folder / "writer/turn_001/turn.json")["protected_restored"] == [SETTINGS, CATALOG, SEARCH]
     assert "test_sandbox" in (report.folder / "writer/turn_001/protected.patch").read_text()
+
+
+TABLE = "[tool.codex-multi-role]\ntest-sandbox = false\n"
+PROJECT = "[project]\nname = 'shop'\n"
+
+
+def test_pyproject_with_settings_is_off_limits(tmp_path: Path) -> None:
+    play: Record = {"steps": [command(f"echo x >> {PYPROJECT}; true"), submitted(PYPROJECT, f"sub/{PYPROJECT}")]}
+    made = team(tmp_path, play)
+    (tmp_path / PYPROJECT).write_text(PROJECT + TABLE)
+    before = state(tmp_path)
+    report = made.run()
+    assert reasons(report.folder) == {PYPROJECT: "unsafe path", f"sub/{PYPROJECT}": None}
+    assert state(tmp_path) == {**before, f"sub/{PYPROJECT}": EVIL.encode()}
+
+
+def test_settings_that_a_role_submits_in_pyproject_are_refused(tmp_path: Path) -> None:
+    entries = {PYPROJECT: PROJECT + TABLE, "link.toml": TABLE, "other.toml": TABLE, f"a/{PYPROJECT}": PROJECT}
+    made = team(tmp_path, say(files=[{"path": path, "content": text} for path, text in entries.items()]))
+    (tmp_path / PYPROJECT).write_text(PROJECT)
+    (tmp_path / "link.toml").symlink_to(PYPROJECT)
+    report = made.run()
+    unsafe = {PYPROJECT: "unsafe path", "link.toml": "unsafe path"}
+    assert reasons(report.folder) == {**unsafe, "other.toml": None, f"a/{PYPROJECT}": None}
+    assert (tmp_path / PYPROJECT).read_text() == PROJECT
+
+
+def test_settings_that_a_command_adds_to_pyproject_are_cut_out(tmp_path: Path) -> None:
+    """What else the command wrote there stays. A file with nothing but settings is removed."""
+    script = f"echo '# more' >> {PYPROJECT}; printf '{TABLE}' >> {PYPROJECT}; mkdir a; printf '{TABLE}' > a/{PYPROJECT}"
+    made = team(tmp_path, shell(script))
+    (tmp_path / PYPROJECT).write_text(PROJECT)
+    before = state(tmp_path)
+    report = made.run()
+    assert state(tmp_path) == {**before, PYPROJECT: f"{PROJECT}# more\n".encode()}
+    turn = report.folder / "writer/turn_001"
+    assert read(turn / "turn.json")["protected_restored"] == [f"a/{PYPROJECT}", PYPROJECT]
+    assert "test-sandbox" in (turn / "protected.patch").read_text()
+
+
+@pytest.mark.parametrize("exists", [False, True])
+def test_settings_of_the_user_in_the_workspace_are_off_limits(
+    tmp_path: Path, exists: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    path = tmp_path / "config/codex-multi-role/config.yaml"
+    path.parent.mkdir(parents=True)
+    if exists:
+        path.write_text("cycles: 2\n")
+    name = str(path.relative_to(tmp_path))
+    made = team(tmp_path, {"steps": [command(f"echo 'yes: true' > {name}; true"), submitted(name)]})
+    before = state(tmp_path)
+    assert reasons(made.run().folder) == {name: "unsafe path"}
+    assert state(tmp_path) == before
+
+
+def test_settings_above_the_current_folder_are_off_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The workspace is the folder above, too."""
+    (tmp_path / ".git").touch()
+    (tmp_path / "sub").mkdir()
+    (tmp_path / SETTINGS).write_text("cycles: 2\n")
+    made = team(tmp_path, shell(f"echo 'yes: true' > {SETTINGS}; true"))
+    monkeypatch.chdir(tmp_path / "sub")
+    made.run()
+    assert (tmp_path / SETTINGS).read_text() == "cycles: 2\n"
 
 
 def test_link_that_would_become_a_catalog_later_is_removed(tmp_path: Path) -> None:
@@ -185,6 +251,18 @@ def test_link_left_by_killed_run_is_set_aside_without_target(tmp_path: Path) -> 
     assert [path.name for path in workspace.iterdir()] == ["team"]
     assert (run / "set_aside/roles").is_symlink()
     assert (workspace / "team/catalog.yaml").read_text() == EVIL
+
+
+def test_pyproject_left_by_killed_run_loses_its_settings(tmp_path: Path) -> None:
+    workspace, run = tmp_path / "workspace", tmp_path / "run"
+    workspace.mkdir()
+    run.mkdir()
+    (workspace / PYPROJECT).write_text(PROJECT + TABLE)
+    recorded = {"workspace": str(workspace), "steering_absent": [f"**/{PYPROJECT}"]}
+    (run / "run.json").write_text(json.dumps(recorded))
+    end_work_of(str(run))
+    assert (workspace / PYPROJECT).read_text() == PROJECT
+    assert (run / "set_aside" / PYPROJECT).read_text() == PROJECT + TABLE
 
 
 def test_files_of_killed_turn_are_removed_after_next_turn(tmp_path: Path) -> None:

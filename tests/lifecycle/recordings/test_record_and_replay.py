@@ -206,6 +206,7 @@ def test_items_that_run_at_once_find_their_own_answers(tmp_path: Path) -> None:
 def test_recording_continues_when_its_run_is_resumed(tmp_path: Path) -> None:
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [say("first"), say("second")]})
     file = team.workspace / "recordings/two.ndjson"
+    file.parent.mkdir()
     assert team.run(record=file, cycles=2, max_turns=1).exit_code == 5
     assert Recording.load(file).ended is None
     assert team.resume(max_turns=9).exit_code == 1
@@ -283,6 +284,14 @@ def test_existing_file_is_not_overwritten(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="already exists"):
         team.run(record=file)
     assert file.read_text() == "precious"
+    assert not team.runs.exists()
+
+
+def test_recording_in_a_missing_folder_is_refused(tmp_path: Path) -> None:
+    team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
+    with pytest.raises(UsageError, match=f"not found: {tmp_path}/nope"):
+        team.run(record=tmp_path / "nope/run.ndjson")
+    assert not (tmp_path / "nope").exists()
     assert not team.runs.exists()
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from codex_multi_role.codex import codex_settings
 from codex_multi_role.codex.permissions import _folders_between
+from codex_multi_role.host.settings_files import _is_own, holds_settings, user_file, would_hold_settings
 from codex_multi_role.lifecycle.live_roles import _without_wider_rights
 from codex_multi_role.lifecycle.members import unwritable_paths
 from codex_multi_role.lifecycle.run_record import RunRecord
@@ -61,6 +62,35 @@ STEERING = (
         (
             "steps/test_nested_starts.py::test_what_a_command_creates_is_removed_after_the_turn",
             "steps/test_nested_starts.py::test_files_left_by_a_killed_run_are_removed",
+        ),
+    ),
+    broken(
+        "no settings are handed in in a pyproject.toml",
+        returns(would_hold_settings, False),
+        (f"{STEERS}::test_settings_that_a_role_submits_in_pyproject_are_refused",),
+    ),
+    broken(
+        "no command adds settings to a pyproject.toml, or changes those in it",
+        returns(holds_settings, False),
+        (
+            f"{STEERS}::test_pyproject_with_settings_is_off_limits",
+            f"{STEERS}::test_settings_that_a_command_adds_to_pyproject_are_cut_out",
+        ),
+    ),
+    broken(
+        "the user's settings are, too",
+        returns(user_file, Path("/nowhere")),
+        (
+            f"{STEERS}::test_settings_of_the_user_in_the_workspace_are_off_limits[False]",
+            f"{STEERS}::test_settings_of_the_user_in_the_workspace_are_off_limits[True]",
+        ),
+    ),
+    broken(
+        "no folder above that others write has settings",
+        returns(_is_own, True),
+        (
+            "host/test_settings_files.py::test_folder_that_others_may_write_ends_the_search",
+            "host/test_settings_files.py::test_temporary_folder_ends_the_search",
         ),
     ),
     broken(
