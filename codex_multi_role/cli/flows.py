@@ -149,7 +149,7 @@ def validate_flows(
     reduce the worst case. Each resume after a failure repeats what failed.
 
     For your own flows that you name, roles that the flow never asks are reported, but are not an error: a catalog may
-    serve several flows. Internal flows, which only other flows call, are checked too; their worst cases are shown with --all.
+    serve several flows. Internal flows, which only other flows call, are checked too; --all shows their worst cases.
 
     \b
     Examples:
