@@ -107,7 +107,7 @@ def read_file(path: Path, known: Mapping[str, Setting]) -> dict[str, Any]:
         return {}
     content = load_yaml(path)
     if not isinstance(content, Mapping):
-        raise DefinitionError(f"{path}: line 1: must be a mapping of `key: value` lines")
+        raise DefinitionError(f"{path}: line 1: must be a mapping, `key: value` lines")
     values = {}
     for written, value in content.items():
         key = "yes" if written is True else str(written)  # YAML reads a plain yes as true
@@ -143,7 +143,7 @@ def _text(path: Path, place: str, value: object) -> str:
         return str(value).lower()
     if isinstance(value, str | int | float):
         return str(value)
-    raise DefinitionError(f"{path}: {place}: must be a single string, number, true or false")
+    raise DefinitionError(f"{path}: {place}: must be one text, number, true or false")
 
 
 def assignments(ctx: click.Context, param: click.Parameter, values: Sequence[str]) -> tuple[str, ...]:
