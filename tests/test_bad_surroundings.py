@@ -324,8 +324,8 @@ def test_run_killed_while_being_created_is_ignored(tmp_path: Path) -> None:
     assert [record["run_id"] for record in json.loads(done.stdout)] == ["first"]
     for command in ("resume", "show"):
         done = console(command, "second", folder=tmp_path)
-        assert (done.returncode, message_of(done)) == (2, "error: the run second in runs has no run.json")
-        assert "look into runs/second, start another" in done.stderr
+        assert (done.returncode, message_of(done)) == (2, "error: run second in runs has no run.json")
+        assert "see runs/second. Start another run" in done.stderr
     assert team.resume(cycles=2).run_id == "first"
 
 

@@ -18,8 +18,8 @@ PROJECT = HERE.parent
 PACKAGE = PROJECT / "codex_multi_role"
 PHRASES = yaml.safe_load((HERE / "language.yaml").read_text())
 PATTERNS = [(re.compile(rf"\b(?:{phrase['find']})\b"), phrase["write"]) for phrase in PHRASES]
-SUFFIXES = (".html", ".js", ".md", ".yaml", ".yml")
-READ_BY_PEOPLE = ("roles", "templates", "docs", "examples", "codex_multi_role/presentation", "action.yml")
+SUFFIXES = (".html", ".js", ".md", ".txt", ".yaml", ".yml")
+READ_BY_PEOPLE = ("roles", "templates", "docs", "examples", "codex_multi_role/presentation", "action.yml", "llms.txt")
 LEFT_OUT = {"README.md": "it is being rewritten", "CONTRIBUTING.md": "it is being rewritten with the README"}
 
 
@@ -63,8 +63,9 @@ def messages(module: Path) -> Iterator[tuple[str, str]]:
 def files() -> Iterator[tuple[str, str]]:
     top = [path for name in READ_BY_PEOPLE for path in (PROJECT / name, *(PROJECT / name).rglob("*"))]
     for path in [*top, *PROJECT.glob("*.md")]:
-        if path.suffix in SUFFIXES and path.is_file() and path.name not in LEFT_OUT:
-            yield str(path.relative_to(PROJECT)), path.read_text()
+        name = str(path.relative_to(PROJECT))
+        if path.suffix in SUFFIXES and path.is_file() and name not in LEFT_OUT:
+            yield name, path.read_text()
 
 
 @pytest.mark.parametrize("phrase", PHRASES, ids=lambda phrase: phrase["like"])

@@ -164,8 +164,8 @@ def validate_flows(
     reduce the worst case. Each resume after a failure repeats what failed.
     What earlier runs took with a model is shown beside it.
 
-    Roles that a flow never asks are reported for your own flows, but are not an error: a catalog may serve several
-    flows. Internal flows, which only other flows call, are checked too; their worst cases are shown with --all.
+    For your own flows that you name, roles that the flow never asks are reported, but are not an error: a catalog may
+    serve several flows. Internal flows, which only other flows call, are checked too; --all shows their worst cases.
 
     \b
     Examples:
@@ -179,16 +179,25 @@ def validate_flows(
     worst_code = 0
     for name in names or [entry.name for entry in find_flows(catalog.source.parent)]:
         try:
-            _validate(name, catalog, bounding, typical.get(name), is_chosen=all or name in names)
+            _validate(name, catalog, bounding, typical.get(name), is_named=name in names, all=all)
         except UsageError as error:
             worst_code = complain(str(error), error.hint, error.exit_code)
     ctx.exit(worst_code)
 
 
 def _validate(
-    name: str, catalog: RoleSpecCatalog, bounding: dict[str, Any], typical: TypicalRun | None, *, is_chosen: bool
+    name: str,
+    catalog: RoleSpecCatalog,
+    bounding: dict[str, Any],
+    typical: TypicalRun | None,
+    *,
+    is_named: bool,
+    all: bool,
 ) -> None:
-    """Check one flow and print its worst case; of an internal flow only if it ``is_chosen``. Raises `UsageError`."""
+    """Check one flow and print its worst case; of an internal flow only if it is named or with ``all``.
+
+    Raises `UsageError`.
+    """
     from codex_multi_role.catalog import packaged_roles
     from codex_multi_role.catalog.flow_references import unused_roles
     from codex_multi_role.cli.flow_explanation import worst_case_words
@@ -196,10 +205,10 @@ def _validate(
 
     flows, catalog = load_flow_and_called(name, catalog)
     most = worst_case_words(flows, name, catalog, **bounding)
-    if is_chosen or not flows[name].internal:
+    if is_named or all or not flows[name].internal:
         click.echo(f"ok: {name}: {most}" + (f"; {typical.in_words}" if typical else ""))
     is_shipped = flows[name].source.is_relative_to(packaged_roles())
-    if not is_shipped and (unused := unused_roles(flows, catalog)):
+    if is_named and not is_shipped and (unused := unused_roles(flows, catalog)):
         say(f"note: {name} never asks {', '.join(unused)}")
 
 

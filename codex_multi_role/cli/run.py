@@ -61,6 +61,7 @@ def run(ctx: click.Context, /, **values: Any) -> None:  # noqa: ANN401 - the set
 
 def run_options(ctx: click.Context) -> RunOptions:
     """Build the options from the settings and the playbook they name. Raises `UsageError`, `DefinitionError`."""
+    _refuse_flow_as_goal(ctx)
     values = {key: value for key, value in ctx.params.items() if key not in NOT_OF_THE_RUN}
     suggested = _suggested(values)
     values["goal"] = choose_goal(ctx, suggested.pop("goal", None) or "")
@@ -71,6 +72,19 @@ def run_options(ctx: click.Context) -> RunOptions:
         if name in values and ctx.get_parameter_source(name) is ParameterSource.DEFAULT:
             values[name] = value
     return RunOptions(**values, inputs=inputs)
+
+
+def _refuse_flow_as_goal(ctx: click.Context) -> None:
+    """Raise `UsageError` if the argument GOAL is the name of a flow: a paid run of another flow would start."""
+    goal = ctx.params["goal_text"]
+    if not goal or " " in goal:
+        return
+    from codex_multi_role.catalog import list_flows  # here: only a goal of one word needs the catalog
+    from codex_multi_role.lifecycle.definitions import roles_folder
+
+    if goal in {flow.name for flow in list_flows(roles_folder(ctx.params["roles"]))}:
+        hint = f"Run the flow with --flow {goal}; a goal of this word is --goal {goal}."
+        raise UsageError(f'"{goal}" is the name of a flow, not a goal', hint)
 
 
 def _suggested(values: Mapping[str, Any]) -> dict[str, Any]:

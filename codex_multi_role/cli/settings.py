@@ -159,7 +159,7 @@ def _content(path: Path) -> Mapping[Any, object]:
         return {}
     content = load_yaml(path)
     if not isinstance(content, Mapping):
-        raise DefinitionError(f"{path}: line 1: must be a mapping of `key: value` lines")
+        raise DefinitionError(f"{path}: line 1: must be a mapping, `key: value` lines")
     return content
 
 
@@ -207,7 +207,7 @@ def _text(path: Path, place: str, value: object) -> str:
         return str(value).lower()
     if isinstance(value, str | int | float):
         return str(value)
-    raise DefinitionError(f"{path}: {place}: must be a single string, number, true or false")
+    raise DefinitionError(f"{path}: {place}: must be one text, number, true or false")
 
 
 def assignments(ctx: click.Context, param: click.Parameter, values: Sequence[str]) -> tuple[str, ...]:

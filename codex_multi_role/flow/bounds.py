@@ -125,7 +125,7 @@ class _Walks:
         situation = (name, repr(sorted(inputs.items())), repr(depths))
         if situation not in self._found:
             if len(call_stack) > MOST_DEPTH or len(self._found) >= MOST_SITUATIONS:
-                raise DefinitionError(f"{place}: the calls are nested too deeply to be counted", "Lower max_depth.")
+                raise DefinitionError(f"{place}: the calls go too deep to be counted", "Lower max_depth.")
             self._found[situation] = self._bound(self._flows[name], inputs, call_stack, place)
         return self._found[situation]
 

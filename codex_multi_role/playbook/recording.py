@@ -111,10 +111,10 @@ class Recording:
         """Raises `DefinitionError` for a file that is not a recording, `UsageError` for one that cannot be read."""
         lines = list(_lines(path))
         if not lines or lines[0].get("type") != "recording":
-            raise DefinitionError(f"{path}: line 1: not a recording", "`run --record FILE` writes one.")
+            raise DefinitionError(f"{path}: line 1: this is not a recording", "`run --record FILE` writes one.")
         if lines[0].get("version") != VERSION:
             raise DefinitionError(
-                f"{path}: version {lines[0].get('version')!r}, this program reads {VERSION}", "Record it again."
+                f"{path}: version: it is {lines[0].get('version')!r}, this program reads {VERSION}", "Record it again."
             )
         exchanges = [line for line in lines if line.get("type") == "exchange"]
         ended = lines[-1] if lines[-1].get("type") == "ended" else None
@@ -131,9 +131,7 @@ class Recording:
                 providers={line["role"]: line["provider"] for line in reversed(exchanges)},
             )
         except (KeyError, TypeError, ValueError) as error:
-            raise DefinitionError(
-                f"{path}: an exchange is invalid, missing or wrong: {error}", "Record it again."
-            ) from error
+            raise DefinitionError(f"{path}: an exchange lacks or misspells {error}", "Record it again.") from error
 
 
 def _lines(path: Path) -> Iterator[Line]:
@@ -143,14 +141,14 @@ def _lines(path: Path) -> Iterator[Line]:
     except OSError as error:
         raise UsageError(f"the recording {path} cannot be read: {error.strerror}") from error
     except ValueError as error:
-        raise DefinitionError(f"{path}: not text: {error}") from error
+        raise DefinitionError(f"{path}: this is not text: {error}") from error
     for number, line in enumerate(lines, 1):
         try:
             value = json.loads(line)
         except ValueError as error:
             if number == len(lines):
                 return  # cut short by a kill
-            raise DefinitionError(f"{path}: line {number}: not valid JSON: {error}") from error
+            raise DefinitionError(f"{path}: line {number}: this is not valid JSON: {error}") from error
         if isinstance(value, dict):
             yield value
 

@@ -11,8 +11,9 @@ LABELS = {
     "cycles": "Cycles",
     "workspace": "Workspace",
     "playbook": "Answers from",
+    "comment": "Comment",
 }
-"""The labels of the fields that every flow has, by the name of their option."""
+"""The labels of the fields that are not inputs of a flow, by the name of their option."""
 _INPUT = re.compile(r"Set --input (?:'(?P<quoted>[^='\s]+)=[^']*'|(?P<bare>[^=\s]+)=<\w+>)")
 _GOAL = re.compile(r'Set it with --goal "…" or --goal-file FILE')
 _INVALID = re.compile(rf"Invalid value for '--({'|'.join(LABELS)})':")

@@ -102,6 +102,7 @@ WRONG = [
     (["lst"], 'there is no command "lst"; did you mean "runs"?'),
     (["stop"], 'there is no command "stop"; did you mean "cancel"?'),
     (["Shw", "--json"], 'there is no command "Shw"; did you mean "show"?'),
+    (["testgen"], '"testgen" is the name of a flow, not a goal'),
     ([""], "'[GOAL]': must not be empty"),
     (["make it", "--goal", "x"], "the goal is given twice: GOAL and --goal"),
     ([], "Examples:"),

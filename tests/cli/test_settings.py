@@ -174,9 +174,9 @@ def test_file_that_sets_nothing_changes_nothing(text: str) -> None:
         ("Runs_Dir: x", 'Runs_Dir: there is no setting "Runs_Dir"; did you mean "runs-dir"?'),
         ("- cycles", "line 1: must be a mapping"),
         ("cycles: 1\ncycles: 2", "line 2: duplicate key"),
-        ("cycles: [1]", "cycles: must be a single string, number, true or false"),
-        ("config: [[a]]", "config[0]: must be a single string, number, true or false"),
-        ("input: {a: {b: 1}}", "input.a: must be a single string, number, true or false"),
+        ("cycles: [1]", "cycles: must be one text, number, true or false"),
+        ("config: [[a]]", "config[0]: must be one text, number, true or false"),
+        ("input: {a: {b: 1}}", "input.a: must be one text, number, true or false"),
         ("cycles: *", "line 1: "),
     ],
 )

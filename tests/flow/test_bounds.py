@@ -262,7 +262,7 @@ def test_each_call_has_the_bound_of_the_walk_it_starts() -> None:
 @pytest.mark.parametrize(
     ("flows", "message"),
     [
-        ({"a": "{call: a}"}, "flows/a.yaml: steps[0]: the calls are nested too deeply to be counted"),
+        ({"a": "{call: a}"}, "flows/a.yaml: steps[0]: the calls go too deep to be counted"),
         ({"a": "{call: b, max_depth: 50}", "b": "{call: c, max_depth: 50}", "c": "{call: a}"}, "too deep"),
         ({"a": "{ask: reader}, {call: a, max_depth: 30, for_each: [1, 2, 3]}"}, "flows/a.yaml: steps[1]: an item"),
         ({"a": "{check: c, for_each: '{{ goal }}', max_items: 100000, max_visits: 10000000, next: [{to: c}]}"},
