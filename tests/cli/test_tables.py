@@ -43,7 +43,7 @@ def on_screen(command: str, project: Path, width: int) -> list[str]:
     """The lines of a command on a terminal of ``width`` columns."""
     where = {"show": ["latest"], "runs": []}.get(command, ["--roles", "team"])
     argv = [sys.executable, "-m", "codex_multi_role", *command.split(), *where]
-    with at_terminal(argv, project, COLUMNS=str(width)) as terminal:
+    with at_terminal(argv, project, columns=width) as terminal:
         assert terminal.end() == 0
     return CODES.sub("", terminal.drawn).splitlines()
 
