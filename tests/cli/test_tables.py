@@ -91,6 +91,11 @@ def test_path_loses_its_beginning() -> None:
     assert drawn([Column("file", path=10)], ["/home/somebody/roles/catalog.yaml"], 20)[1] == "...oles/catalog.yaml"
 
 
+def test_text_gets_its_room_before_a_path() -> None:
+    columns = [Column("file", path=6), Column("about", text=6)]
+    assert drawn(columns, ["/a/b/c/d/e.yaml", "all of it"], 18)[1] == "...yaml  all of it"
+
+
 def test_short_cells_leave_their_room_to_long_ones() -> None:
     columns = [Column("a", text=4), Column("b", text=4), Column("c", text=4)]
     assert drawn(columns, ["x" * 5, "y" * 40, "z" * 40], 41)[1] == f"xxxxx  {'y' * 13}...  {'z' * 13}..."
