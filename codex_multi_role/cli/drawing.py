@@ -52,7 +52,7 @@ STYLES = {GOOD: "green", BAD: "red", WARN: "yellow", BUSY: "cyan", IDLE: "dim"}
 
 
 @dataclass(frozen=True)
-class Column:
+class RoleColumn:
     """A column of the role table, shown on terminals that are ``least`` to ``most`` columns wide."""
 
     heading: str
@@ -195,7 +195,7 @@ def _role_table(progress: Progress, now: str, width: int, lines: int) -> list[Re
     return [table, _unwrapped(Text(f"and {plural(len(hidden), 'role')} more: {counts}", style="dim"))]
 
 
-def _fit_columns(roles: list[RoleProgress], now: str, width: int) -> list[Column]:
+def _fit_columns(roles: list[RoleProgress], now: str, width: int) -> list[RoleColumn]:
     """Choose the columns for this width: without the last ones, if they would take room from a name or a state."""
     columns = [column for column in COLUMNS if column.least <= width <= column.most]
     needed = {column: _needed(column, roles, now) for column in columns}
@@ -204,7 +204,7 @@ def _fit_columns(roles: list[RoleProgress], now: str, width: int) -> list[Column
     return columns
 
 
-def _needed(column: Column, roles: list[RoleProgress], now: str) -> int:
+def _needed(column: RoleColumn, roles: list[RoleProgress], now: str) -> int:
     if column.heading == LAST:
         return LEAST_OF_LAST
     return max([len(column.heading), *(column.cell(role, now).cell_len for role in roles)])
@@ -222,14 +222,14 @@ def _state(role: RoleProgress) -> Text:
 
 
 COLUMNS = (
-    Column("role", lambda role, now: Text(one_line(role.name, LONGEST_NAME), style="bold")),
-    Column("state", lambda role, now: _state(role)),
-    Column("turn", lambda role, now: Text(str(role.turn or "")), number=True, least=MIDDLE),
-    Column("tokens", lambda role, now: Text(compact(role.tokens)), number=True, least=MIDDLE, most=WIDE - 1),
-    Column("tokens in", lambda role, now: Text(compact(role.input_tokens)), number=True, least=WIDE),
-    Column("out", lambda role, now: Text(compact(role.output_tokens)), number=True, least=WIDE),
-    Column("time", lambda role, now: Text(duration(role.seconds_at(now))), number=True, least=NARROW),
-    Column(LAST, lambda role, now: Text(one_line(role.doing), style="dim"), least=MIDDLE),
+    RoleColumn("role", lambda role, now: Text(one_line(role.name, LONGEST_NAME), style="bold")),
+    RoleColumn("state", lambda role, now: _state(role)),
+    RoleColumn("turn", lambda role, now: Text(str(role.turn or "")), number=True, least=MIDDLE),
+    RoleColumn("tokens", lambda role, now: Text(compact(role.tokens)), number=True, least=MIDDLE, most=WIDE - 1),
+    RoleColumn("tokens in", lambda role, now: Text(compact(role.input_tokens)), number=True, least=WIDE),
+    RoleColumn("out", lambda role, now: Text(compact(role.output_tokens)), number=True, least=WIDE),
+    RoleColumn("time", lambda role, now: Text(duration(role.seconds_at(now))), number=True, least=NARROW),
+    RoleColumn(LAST, lambda role, now: Text(one_line(role.doing), style="dim"), least=MIDDLE),
 )
 
 

@@ -114,11 +114,13 @@ def _spare(line: Sequence[Place], width: int, number: int) -> int:
 
 
 def _widened(line: Sequence[Place], natural: Sequence[int], spare: int) -> list[Place]:
-    """Share ``spare`` columns: those that need little get all of it, the others get equal parts of the rest."""
+    """Share ``spare`` columns, among texts first: short ones get what they need, the others equal parts of the rest."""
     widths = {place.index: place.width for place in line}
-    waiting = sorted(line, key=lambda place: natural[place.index] - place.width)
-    for number, place in enumerate(waiting):
-        part = min(natural[place.index] - place.width, max(0, spare) // (len(waiting) - number))
-        widths[place.index] += part
-        spare -= part
+    for are_paths in (False, True):
+        waiting = [place for place in line if bool(place.column.path) is are_paths]
+        waiting.sort(key=lambda place: natural[place.index] - place.width)
+        for number, place in enumerate(waiting):
+            part = min(natural[place.index] - place.width, max(0, spare) // (len(waiting) - number))
+            widths[place.index] += part
+            spare -= part
     return [Place(place.column, place.index, widths[place.index]) for place in line]

@@ -76,7 +76,9 @@ def _facts(record: Mapping[str, Any], story: Story) -> Iterator[tuple[str, str]]
         yield "inputs", ", ".join(f"{one_line(name)}={one_line(value, 120)}" for name, value in inputs.items())
     if playbook := record.get("playbook"):
         yield "model", f"none (answers from the playbook {one_line(playbook)})"
-    if isinstance(origin := record.get("forked_from"), Mapping):
+    if forked := story.progress.forked:
+        yield "fork", one_line(forked, 1000)
+    elif isinstance(origin := record.get("forked_from"), Mapping):
         yield "fork of", f"{origin.get('run_id')}, from before {origin.get('step')}:{origin.get('visit')}"
     yield "started", _when(record.get("started_at") or story.began)
     if resumed := record.get("resumed_at"):

@@ -31,6 +31,8 @@ class PlainLines:
         formatter = _lines.registry.get(type(event))  # as in `Progress.apply`
         if formatter is not None:
             said += formatter(event)
+        if isinstance(event, events.TurnStarted) and (task := self.progress.role(event.role).task):
+            said[-1] += f", for task {one_line(task)}"
         return [f"{clock(event.at)}  {line}" for line in said]
 
 

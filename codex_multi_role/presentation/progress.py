@@ -371,5 +371,5 @@ def _run_ended(event: events.RunEnded, progress: Progress) -> None:
             role.state = "interrupted"
 
 
-LASTING_EVENTS = frozenset(_apply.registry) - {events.RoleActivity, events.Approval, events.ToolCalled}
+LASTING_EVENTS = frozenset(_apply.registry) - {object, events.RoleActivity, events.Approval, events.ToolCalled}
 """The events that change more than what a role did last within its turn."""

@@ -89,7 +89,7 @@ class Story:
     @classmethod
     def of_run(cls, folder: RunFolder) -> Story:
         """Build the story of the run in ``folder``; its `progress` lacks what a role did last within a turn."""
-        wanted = LASTING_EVENTS.union(_add.registry)
+        wanted = LASTING_EVENTS.union(_add.registry) - {object}
         return cls.of(skim_events(folder.inherited_events_path, wanted), skim_events(folder.events_path, wanted))
 
     @classmethod

@@ -30,7 +30,7 @@ class TypicalRun:
 
 
 def typical_runs(runs_dir: Path) -> dict[str, TypicalRun]:
-    """By flow, from the runs below ``runs_dir`` that came to an end of the flow and asked a model."""
+    """By flow, from the runs below ``runs_dir`` whose flow ended and that asked a model."""
     totals: defaultdict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for run in Records(runs_dir).look():
         record = run.record

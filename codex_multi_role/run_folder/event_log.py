@@ -23,6 +23,9 @@ from codex_multi_role.run_folder.events import Record, RunEvent, UnknownEvent, W
 MAX_WARNINGS = 100
 """Maximum number of distinct Codex warnings that a run shows."""
 
+TYPE_FIRST = b'{"type": "'
+"""How every line begins that `EventLog` writes."""
+
 Subscriber = Callable[[Record], None]
 _TYPES = {each.type: each for each in RunEvent.__subclasses__() if each is not UnknownEvent}
 
@@ -41,13 +44,13 @@ def skim_events(path: Path, wanted: Collection[type[RunEvent]]) -> Iterator[RunE
 
 
 def _skimmed(path: Path, wanted: Collection[type[RunEvent]]) -> Iterator[bytes]:
-    unwanted = tuple(f'{{"type": "{name}", '.encode() for name, kind in _TYPES.items() if kind not in wanted)
+    known = tuple(TYPE_FIRST + f'{each.type}"'.encode() for each in wanted)
     if not path.exists():
         return
     last = b""
     with path.open("rb") as lines:
         for line in lines:
-            if line.startswith(unwanted):
+            if line.startswith(TYPE_FIRST) and not line.startswith(known):
                 last = line if line.endswith(b"}\n") else last  # not one that a kill truncated
                 continue
             yield from (last, line) if last else (line,)

@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role.cli.foreground import summary
+from codex_multi_role.cli.views import open_view
 from codex_multi_role.presentation.outcome import next_command
 from codex_multi_role.presentation.progress import Progress
+from codex_multi_role.run_folder import events as e
 from codex_multi_role.run_options import RunReport
 from tests.support.recorded_runs import in_order, make_run, started, whole_run
 
@@ -83,3 +85,13 @@ def test_summary_shows_report_path_or_why_it_is_missing() -> None:
     lines = summary(replace(ended, page_problem="full"), Progress(), Path("my runs"))
     again = f"codex-multi-role report {RUN} --runs-dir 'my runs'"
     assert f"  report   not written: full; `{again}` tries again" in lines
+
+
+@pytest.mark.parametrize("asks", [True, False])
+def test_plain_lines_leave_questions_to_who_asks_them(capsys: pytest.CaptureFixture[str], asks: bool) -> None:
+    with open_view(Progress(), as_json=False, quiet=False, plain=True, asks=asks) as view:
+        for event in in_order(started(), e.ReviewAsked("ok.1", "Ship it?"), e.ReviewAnswered("ok.1", True, "", "ann")):
+            view(event.as_record())
+    said = capsys.readouterr().err
+    assert said.count("Ship it?") == (0 if asks else 1)
+    assert "review ok.1: approved by ann" in said

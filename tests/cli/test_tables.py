@@ -43,7 +43,7 @@ def on_screen(command: str, project: Path, width: int) -> list[str]:
     """The lines of a command on a terminal of ``width`` columns."""
     where = {"show": ["latest"], "runs": []}.get(command, ["--roles", "team"])
     argv = [sys.executable, "-m", "codex_multi_role", *command.split(), *where]
-    with at_terminal(argv, project, COLUMNS=str(width)) as terminal:
+    with at_terminal(argv, project, columns=width) as terminal:
         assert terminal.end() == 0
     return CODES.sub("", terminal.drawn).splitlines()
 
@@ -89,6 +89,11 @@ def test_row_continues_below_its_headings() -> None:
 
 def test_path_loses_its_beginning() -> None:
     assert drawn([Column("file", path=10)], ["/home/somebody/roles/catalog.yaml"], 20)[1] == "...oles/catalog.yaml"
+
+
+def test_text_gets_its_room_before_a_path() -> None:
+    columns = [Column("file", path=6), Column("about", text=6)]
+    assert drawn(columns, ["/a/b/c/d/e.yaml", "all of it"], 18)[1] == "...yaml  all of it"
 
 
 def test_short_cells_leave_their_room_to_long_ones() -> None:

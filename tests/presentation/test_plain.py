@@ -122,3 +122,9 @@ def test_run_without_cycles_announces_none(cycles: int) -> None:
 
 def test_fork_says_where_it_comes_from() -> None:
     assert lines_of(e.RunForked("forked from first before team:2")) == ["10:15:01  forked from first before team:2"]
+
+
+def test_turn_in_a_fan_out_names_its_task() -> None:
+    asked = e.TurnStarted("solver.2", 1, 1, 1, None, unit="solve.1.0")
+    told = lines_of(e.StateChanged("solve.1.0", "parser", "IN_PROGRESS", ""), asked)
+    assert told[-1].endswith("  solver.2: turn 1 starts, for task parser")

@@ -198,6 +198,7 @@ def test_skimming_yields_wanted_events_with_the_one_before(tmp_path: Path) -> No
     told = [RoleActivity("one", 1, f"command {number}", at=AT) for number in range(4)]
     warning = Warning("look here", at=AT)
     lines = [json.dumps(each.as_record()) for each in (*told[:3], warning, told[3])]
-    path.write_text("\n".join([*lines, '{"at": "x", "type": "role_activity"}', lines[0], lines[0][:40]]))
-    assert list(skim_events(path, {Warning})) == [told[2], warning, told[3], UnknownEvent(), told[0]]
+    strange = [f'{{"type": "not_invented_yet", "at": "{AT}"}}', '{"at": "x", "type": "role_activity"}']
+    path.write_text("\n".join([*lines, *strange, lines[0], lines[0][:40]]))
+    assert list(skim_events(path, {Warning})) == [told[2], warning, UnknownEvent(at=AT), UnknownEvent(), told[0]]
     assert list(skim_events(tmp_path / "missing", {Warning})) == []

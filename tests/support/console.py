@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pty
+import struct
 import subprocess
 import sys
+import termios
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import chdir, contextmanager
@@ -151,10 +154,11 @@ class Session:
 
 
 @contextmanager
-def at_terminal(argv: Sequence[str], folder: Path, **variables: str) -> Iterator[Session]:
+def at_terminal(argv: Sequence[str], folder: Path, *, columns: int = 100, **variables: str) -> Iterator[Session]:
     """Start ``argv`` on a terminal of its own, as ``script`` does: it controls the command, Ctrl-C included."""
     ours, theirs = pty.openpty()
-    settings = {"TERM": "xterm", "COLUMNS": "100", "LINES": "30", **variables}
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 30, columns, 0, 0))
+    settings = {"TERM": "xterm", "COLUMNS": "", "LINES": "", **variables}
     child = started(
         argv if can_be_preloaded(argv) else [sys.executable, "-c", TAKE_TERMINAL, *argv],
         stdin=theirs, stdout=theirs, stderr=theirs, cwd=folder, env=environment(**settings), start_new_session=True,
