@@ -43,7 +43,7 @@ def test_run_options_give_event_records(tmp_path: Path) -> None:
 
 
 def test_unknown_option_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no option called cycels"):
+    with pytest.raises(UsageError, match="unknown option of a run: cycels"):
         run("reach it", **keywords(folder_of_two(tmp_path), cycels=2))
     assert not (tmp_path / "runs").exists()
 
