@@ -21,6 +21,8 @@ BOUNDS = (
     (re.compile(r"x>(\S+)"), r"more than \1"),
 )
 """click's notation of ranges, and ours."""
+HELP = ("-h, --help", "--help")
+"""A command keeps the names of the first context that it was used in."""
 SETTINGS = """
 Every option of `run` and `serve` can also be an environment variable, and a key of a settings file such as
 `codex-multi-role.yaml`. A flag overrides the variable, the variable overrides the file, and the file overrides the
@@ -71,7 +73,7 @@ def _paragraph(text: str) -> str:
 
 def _options(command: click.Command, context: click.Context) -> str:
     records = [param.get_help_record(context) for param in command.get_params(context)]
-    rows = [_row(*record) for record in records if record is not None and record[0] != "-h, --help"]
+    rows = [_row(*record) for record in records if record is not None and record[0] not in HELP]
     return table(("option", "meaning", "default"), rows)
 
 
