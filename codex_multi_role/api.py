@@ -13,6 +13,7 @@ from codex_multi_role.integrations.telemetry import exported
 from codex_multi_role.lifecycle.definitions import load_definitions
 from codex_multi_role.lifecycle.forking import Fork, prepare_fork, prepare_restart
 from codex_multi_role.lifecycle.kept_definitions import keep_definitions, remembered_options
+from codex_multi_role.lifecycle.readiness import require_ready
 from codex_multi_role.lifecycle.resuming import require_same_workspace
 from codex_multi_role.lifecycle.session import OnEvent, Session
 from codex_multi_role.run_folder import AskPerson, Cancellations, Question, Questions, RunFolder, answer_of_person
@@ -34,6 +35,7 @@ def run(options: RunOptions, on_event: OnEvent | None = None, ask_person: AskPer
     contains all later failures.
     """
     definitions = load_definitions(options)
+    require_ready(definitions)
     if options.record is not None:
         if options.record.exists():
             raise UsageError(
