@@ -38,6 +38,7 @@ COMMANDS = {
     "roles": "roles",
     "flows": "flows",
     "init": "init",
+    "schema": "schema",
     "doctor": "doctor",
     "completion": "completion",
     "codex": "doctor",
