@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import errno
 import traceback
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from typing import ClassVar
@@ -109,7 +110,26 @@ class UsageError(CodexMultiRoleError):
 
 
 class DefinitionError(UsageError):
-    """A YAML definition is wrong. The message starts with ``file: key.path:``."""
+    """A YAML definition is wrong. The message starts with ``file:line:column:`` and a name of the place.
+
+    If several problems were found together, the message has one line for each.
+    """
+
+    _together: tuple[DefinitionError, ...] = ()
+
+    @property
+    def problems(self) -> tuple[DefinitionError, ...]:
+        """Each of the problems that were found together; otherwise this one."""
+        return self._together or (self,)
+
+    @classmethod
+    def together(cls, errors: Iterable[DefinitionError]) -> DefinitionError:
+        """One error for all problems of these."""
+        problems = tuple(problem for error in errors for problem in error.problems)
+        hints = dict.fromkeys(problem.hint for problem in problems if problem.hint)
+        whole = cls("\n".join(map(str, problems)), " ".join(hints))
+        whole._together = problems
+        return whole
 
 
 class RunNotFound(UsageError):

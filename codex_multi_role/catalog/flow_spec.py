@@ -11,6 +11,7 @@ from pydantic import Field, JsonValue, model_validator
 from codex_multi_role.catalog.definition import Definition, ProtectedGlobs
 from codex_multi_role.catalog.flow_inputs import GoalSpec, InputSpec, resolve_inputs
 from codex_multi_role.catalog.step_spec import Route, StateName, StepSpec, VariableName
+from codex_multi_role.reading.places import Place
 
 
 class FlowStates(Definition):
@@ -63,6 +64,11 @@ class FlowSpec(FlowFile):
     def resolve_inputs(self, given: Mapping[str, object]) -> dict[str, Any]:
         """The value of every input; see `flow_inputs.resolve_inputs`. Raises ``UsageError``."""
         return resolve_inputs(self.name, self.inputs, given)
+
+
+def step_place(flow: FlowSpec, index: int) -> Place:
+    """The place of the step at ``index`` in the flow's file."""
+    return Place(flow.source, ("steps", index))
 
 
 AFTER_THE_LAST_STEP = "success"

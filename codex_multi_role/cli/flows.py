@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from codex_multi_role.cli.boundary import complain
+from codex_multi_role.cli.boundary import complain_about
 from codex_multi_role.cli.completion import flow_names
 from codex_multi_role.cli.lazy_group import LazyGroup
 from codex_multi_role.cli.options import BOUNDING, DEFAULTS, JSON, ROLES, command
@@ -151,24 +153,46 @@ def validate_flows(
       codex-multi-role flows validate cycles --cycles 5 --max-turns 40
     """
     from codex_multi_role.catalog import list_flows as find_flows  # as above
+    from codex_multi_role.lifecycle.team_check import check_playbooks, load_checked_team, own_flows
 
-    catalog = open_catalog(roles)
+    try:
+        catalog = open_catalog(roles)
+    except DefinitionError:
+        catalog = load_checked_team(roles)  # raises with the mistakes in flows and playbooks as well
+    folder = catalog.source.parent
+    chosen = names or own_flows(folder)
     worst_code = 0
-    for name in names or [entry.name for entry in find_flows(catalog.source.parent)]:
-        try:
-            _validate(name, catalog, bounding)
-        except UsageError as error:
-            worst_code = complain(str(error), error.hint, error.exit_code)
+    for name in names or [entry.name for entry in find_flows(folder)]:
+        worst_code = max(worst_code, _reported(partial(_validate, name, catalog, bounding, name in chosen)))
+    if not names:
+        worst_code = max(worst_code, _reported(partial(check_playbooks, folder)))
     ctx.exit(worst_code)
 
 
-def _validate(name: str, catalog: RoleSpecCatalog, bounding: dict[str, Any]) -> None:
+def _reported(check: Callable[[], None]) -> int:
+    """Return the exit code of the check, whose error is printed."""
+    try:
+        check()
+    except UsageError as error:
+        return complain_about(error)
+    return 0
+
+
+def _validate(name: str, catalog: RoleSpecCatalog, bounding: dict[str, Any], is_chosen: bool) -> None:
+    """``is_chosen``: a flow that is named, or the team's own; a shipped one need not fit the team."""
     from codex_multi_role.catalog.flow_references import unused_roles
     from codex_multi_role.cli.flow_explanation import worst_case_words
     from codex_multi_role.lifecycle.definitions import load_flow_and_called  # as above
+    from codex_multi_role.lifecycle.team_check import require_finish
 
     flows, catalog = load_flow_and_called(name, catalog)
     most = worst_case_words(flows, name, catalog, **bounding)
+    try:
+        require_finish(flows[name], catalog)
+    except DefinitionError as error:
+        if is_chosen:
+            raise
+        say(f"note: {error}")
     click.echo(f"ok: {name}: {most}")
     if unused := unused_roles(flows, catalog):
         say(f"note: {name} never asks {', '.join(unused)}")

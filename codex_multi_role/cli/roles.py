@@ -9,9 +9,10 @@ import click
 
 from codex_multi_role.cli.completion import role_names
 from codex_multi_role.cli.lazy_group import LazyGroup
-from codex_multi_role.cli.options import JSON, ROLES, command
+from codex_multi_role.cli.options import DEFAULTS, JSON, ROLES, command
 from codex_multi_role.cli.output import put_json, put_table, put_yaml, say
 from codex_multi_role.cli.team import WATCH, open_catalog, option_for, repeatedly
+from codex_multi_role.errors import DefinitionError
 
 if TYPE_CHECKING:
     from codex_multi_role.catalog import RoleSpec, RoleSpecCatalog
@@ -72,22 +73,33 @@ def show_roles(name: str, roles: Path | None, json: bool) -> None:
 @command(ROLES, name="validate", short_help="Check the catalog.")
 @click.argument("names", metavar="[ROLE]...", nargs=-1, shell_complete=role_names)
 @WATCH
-def validate_roles(names: tuple[str, ...], roles: Path | None, watch: bool) -> None:
-    """Check the whole catalog, and that each ROLE is in it. The first mistake is named with its file and key.
+@click.pass_context
+def validate_roles(ctx: click.Context, /, names: tuple[str, ...], roles: Path | None, watch: bool) -> None:
+    """Check all files of the team, and that each ROLE is in the catalog. Every mistake is named with its place.
+
+    The files are the catalog, those it refers to, and the flows and playbooks beside it.
 
     \b
     Examples:
       codex-multi-role roles validate
       codex-multi-role roles validate planner --watch
     """
+    from codex_multi_role.catalog import read_flows
     from codex_multi_role.lifecycle.definitions import roles_folder  # here: `--help` should not load the catalog
+    from codex_multi_role.lifecycle.team_check import load_checked_team, require_finish
+
+    flow = str((ctx.default_map or {}).get("flow") or DEFAULTS["flow"])
 
     def check() -> None:
-        catalog = open_catalog(roles)
+        catalog = load_checked_team(roles)
         checked = [catalog.role(name).name for name in names] or [role.name for role in catalog.roles]
         click.echo(f"ok: {catalog.source}: {', '.join(checked)}")
         for note in catalog.notes:
             say(f"note: {note}")
+        try:
+            require_finish(read_flows(flow, catalog.source.parent)[flow], catalog)
+        except DefinitionError as error:  # a warning: the catalog may be meant for other flows
+            say(f"warning: {error}")
 
     repeatedly(roles_folder(roles), check, watch=watch)
 

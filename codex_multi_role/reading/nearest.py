@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """``; did you mean "planner"?`` for the nearest of ``known``, an empty string if none is near."""
+def find_nearest(name: str, known: Iterable[str]) -> list[str]:
+    """The nearest of ``known``, or nothing if none is near."""
     from difflib import get_close_matches  # imported only after a mistake
 
     by_folded = {candidate.casefold(): candidate for candidate in known}
-    close = get_close_matches(name.casefold(), by_folded, n=1)
-    return f'; did you mean "{by_folded[close[0]]}"?' if close else ""
+    return [by_folded[close] for close in get_close_matches(name.casefold(), by_folded, n=1)]
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """``; did you mean "planner"?`` for the nearest of ``known``, an empty string if none is near."""
+    return "".join(f'; did you mean "{nearest}"?' for nearest in find_nearest(name, known))
 
 
 def no_such(kind: str, name: str, known: Iterable[str]) -> tuple[str, str]:
