@@ -18,12 +18,13 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 FOLDER = ".schemas"
 """Where a team keeps schemas for editors, beside its catalog: found without network, and of the installed version."""
 NULL = {"type": "null"}
+DATA = ("default", "enum", "const")
+"""Keywords whose values are data, not schemas."""
 
 
 def schema_of(kind: str) -> Json:
     """The JSON Schema of a ``kind``: one of `KINDS`."""
-    schema: Json = _in_markdown({"$schema": DIALECT} | KINDS[kind]() | {"title": f"codex-multi-role {kind}"})
-    return schema
+    return {"$schema": DIALECT, "title": f"codex-multi-role {kind}", **_tidied(KINDS[kind]())}
 
 
 def schema_text(kind: str) -> str:
@@ -46,14 +47,28 @@ def _schema_file(roles: Path, kind: str) -> Path:
     return roles / FOLDER / f"{kind}.json"
 
 
-def _in_markdown(value: Any) -> Any:  # noqa: ANN401 - any JSON
-    """Descriptions come from docstrings; editors show them as Markdown."""
-    if isinstance(value, dict):
-        return {
-            key: item.replace("``", "`") if key == "description" and isinstance(item, str) else _in_markdown(item)
-            for key, item in value.items()
-        }
-    return [_in_markdown(item) for item in value] if isinstance(value, list) else value
+def _tidied(value: Any) -> Any:  # noqa: ANN401 - any JSON
+    """Without pydantic's titles, which repeat the names, and with descriptions, from docstrings, in Markdown."""
+    if isinstance(value, list):
+        return [_tidied(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    tidied = {key: item if key in DATA else _tidied(item) for key, item in value.items() if not _is_noise(key, item)}
+    if isinstance(tidied.get("description"), str):
+        tidied["description"] = tidied["description"].replace("``", "`")
+    return _with_null_as_type(tidied)
+
+
+def _is_noise(key: str, value: object) -> bool:
+    return (key == "title" and isinstance(value, str)) or (key == "default" and value is None)
+
+
+def _with_null_as_type(schema: Json) -> Json:
+    """``type: [boolean, null]`` for a choice between the two, which editors show more plainly."""
+    match schema.get("anyOf"):
+        case [{"type": str() as kind} as one, {"type": "null"}] if not one.keys() & {"enum", "const"}:
+            return {**{key: value for key, value in schema.items() if key != "anyOf"}, **one, "type": [kind, "null"]}
+    return schema
 
 
 def _catalog() -> Json:
