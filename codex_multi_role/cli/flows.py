@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -161,21 +161,26 @@ def validate_flows(
         catalog = load_checked_team(roles)  # raises with the mistakes in flows and playbooks as well
     folder = catalog.source.parent
     chosen = names or own_flows(folder)
-    worst_code = 0
-    for name in names or [entry.name for entry in find_flows(folder)]:
-        worst_code = max(worst_code, _reported(partial(_validate, name, catalog, bounding, name in chosen)))
-    if not names:
-        worst_code = max(worst_code, _reported(partial(check_playbooks, folder)))
-    ctx.exit(worst_code)
+    checks = [
+        partial(_validate, name, catalog, bounding, name in chosen)
+        for name in names or [entry.name for entry in find_flows(folder)]
+    ]
+    ctx.exit(_worst_code([*checks, *([] if names else [partial(check_playbooks, folder)])]))
 
 
-def _reported(check: Callable[[], None]) -> int:
-    """Return the exit code of the check, whose error is printed."""
-    try:
-        check()
-    except UsageError as error:
-        return complain_about(error)
-    return 0
+def _worst_code(checks: Iterable[Callable[[], None]]) -> int:
+    """Carry out all checks; returns the highest exit code. A mistake in a flow that others call is printed once."""
+    worst, printed = 0, set[str]()
+    for check in checks:
+        try:
+            check()
+        except UsageError as error:
+            worst = max(worst, error.exit_code)
+            for each in error.problems if isinstance(error, DefinitionError) else (error,):
+                if str(each) not in printed:
+                    printed.add(str(each))
+                    complain_about(each)
+    return worst
 
 
 def _validate(name: str, catalog: RoleSpecCatalog, bounding: dict[str, Any], is_chosen: bool) -> None:

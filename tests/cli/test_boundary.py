@@ -44,7 +44,7 @@ def test_error_is_a_line_a_hint_and_its_exit_code(
     assert capsys.readouterr() == ("", "error: it is wrong\nhint: do this\n")
 
 
-def test_problems_found_together_are_reported_with_their_own_hints(capsys: pytest.CaptureFixture[str]) -> None:
+def test_problems_found_together_keep_their_own_hints(capsys: pytest.CaptureFixture[str]) -> None:
     error = DefinitionError.together([DefinitionError("a.yaml:1:1: x", "do this"), DefinitionError("b.yaml:2:1: y")])
     assert guarded(error) == 2
     assert capsys.readouterr() == ("", "error: a.yaml:1:1: x\nhint: do this\nerror: b.yaml:2:1: y\n")

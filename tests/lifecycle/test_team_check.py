@@ -58,6 +58,16 @@ steps:
     ]
 
 
+def test_mistake_in_a_called_flow_is_printed_once(tmp_path: Path) -> None:
+    project = write_team(tmp_path)
+    caller = "steps: [{call: below}]\n"
+    _write(project, {f"flows/{name}.yaml": caller for name in ("one", "two")} | {"flows/below.yaml": "steps: 3\n"})
+    for command in ("flows", "roles"):
+        done = console(command, "validate", "--roles", "team", folder=project)
+        assert done.returncode == 2
+        assert done.stderr.count("team/flows/below.yaml:1:1: steps: must be a list, not 3") == 1
+
+
 def test_team_that_cannot_finish_is_reported(tmp_path: Path) -> None:
     """It is an error of a flow that is named or the team's own; a catalog alone may be meant for other flows."""
     project = write_team(tmp_path)
