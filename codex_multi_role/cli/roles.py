@@ -12,7 +12,7 @@ from codex_multi_role.cli.lazy_group import LazyGroup
 from codex_multi_role.cli.options import DEFAULTS, JSON, ROLES, command
 from codex_multi_role.cli.output import put_json, put_table, put_yaml, say
 from codex_multi_role.cli.team import WATCH, open_catalog, option_for, repeatedly
-from codex_multi_role.errors import DefinitionError
+from codex_multi_role.errors import UsageError
 
 if TYPE_CHECKING:
     from codex_multi_role.catalog import RoleSpec, RoleSpecCatalog
@@ -84,11 +84,8 @@ def validate_roles(ctx: click.Context, /, names: tuple[str, ...], roles: Path | 
       codex-multi-role roles validate
       codex-multi-role roles validate planner --watch
     """
-    from codex_multi_role.catalog import read_flows
     from codex_multi_role.lifecycle.definitions import roles_folder  # here: `--help` should not load the catalog
-    from codex_multi_role.lifecycle.team_check import load_checked_team, require_finish
-
-    flow = str((ctx.default_map or {}).get("flow") or DEFAULTS["flow"])
+    from codex_multi_role.lifecycle.team_check import load_checked_team
 
     def check() -> None:
         catalog = load_checked_team(roles)
@@ -96,12 +93,26 @@ def validate_roles(ctx: click.Context, /, names: tuple[str, ...], roles: Path | 
         click.echo(f"ok: {catalog.source}: {', '.join(checked)}")
         for note in catalog.notes:
             say(f"note: {note}")
-        try:
-            require_finish(read_flows(flow, catalog.source.parent)[flow], catalog)
-        except DefinitionError as error:  # a warning: the catalog may be meant for other flows
-            say(f"warning: {error}")
+        _warn_if_none_can_finish(catalog, str((ctx.default_map or {}).get("flow") or ""))
 
     repeatedly(roles_folder(roles), check, watch=watch)
+
+
+def _warn_if_none_can_finish(catalog: RoleSpecCatalog, flow: str) -> None:
+    """``flow``: that of the settings, otherwise the default if the team has no flow of its own.
+
+    Only a warning, because the catalog may be meant for other flows.
+    """
+    from codex_multi_role.catalog import read_flows  # as above
+    from codex_multi_role.lifecycle.team_check import own_flows, require_finish
+
+    folder = catalog.source.parent
+    name = flow or ("" if own_flows(folder) else DEFAULTS["flow"])
+    try:
+        if name:
+            require_finish(read_flows(name, folder)[name], catalog)
+    except UsageError as error:
+        say(f"warning: {error}")
 
 
 @command(ROLES, name="new", short_help="Add a role to your catalog.")

@@ -62,7 +62,10 @@ class Place:
 
     def unknown_key(self, key: str, known: Iterable[str]) -> DefinitionError:
         names = list(known)
-        return self.key(key).error(f'unknown key "{key}"{did_you_mean(key, names)}', f"Known keys: {', '.join(names)}.")
+        hint = f"Known keys: {', '.join(names)}."
+        if " " in key:  # in {description: one, two} the comma ends the description
+            hint = f"If it continues the text before it, put that whole text in quotes. {hint}"
+        return self.key(key).error(f'unknown key "{key}"{did_you_mean(key, names)}', hint)
 
 
 def key_path(path: tuple[int | str, ...]) -> str:

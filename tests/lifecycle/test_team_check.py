@@ -78,8 +78,11 @@ def test_team_that_cannot_finish_is_reported(tmp_path: Path) -> None:
     assert (named.returncode, named.stderr.splitlines()[0]) == (2, f"error: {problem}")
     done = console("roles", "validate", "--roles", "team", folder=project)
     assert (done.returncode, done.stderr) == (0, f"warning: {problem}\n")
-    (project / "codex-multi-role.yaml").write_text("flow: own\n")
     _write(project, {"flows/own.yaml": "steps: [{ask: thinker}]\n"})
+    assert console("roles", "validate", "--roles", "team", folder=project).stderr == ""
+    (project / "codex-multi-role.yaml").write_text("flow: cycles\n")
+    assert console("roles", "validate", "--roles", "team", folder=project).stderr == f"warning: {problem}\n"
+    (project / "codex-multi-role.yaml").write_text("flow: own\n")
     assert console("roles", "validate", "--roles", "team", folder=project).stderr == ""
     _write(project, {"flows/own.yaml": "steps: [{ask: thinker, next: [{end: never, exit: 1}]}]\n"})
     own = console("flows", "validate", "own", "--roles", "team", folder=project)

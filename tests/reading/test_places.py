@@ -52,6 +52,8 @@ def test_unknown_key_is_named_once(tmp_path: Path) -> None:
     expected = 'role planner: prompt_flags: unknown key "allow_wirte"; did you mean "allow_write"?'
     assert str(error) == f"{file}:4:20: {expected}"
     assert error.hint == "Known keys: allow_write, allow_read."
+    text = Place(file).unknown_key("or the other", ["description"])
+    assert text.hint == "If it continues the text before it, put that whole text in quotes. Known keys: description."
 
 
 @pytest.mark.parametrize("content", [None, "a: [", "[" * 100_000, b"\xff"])
