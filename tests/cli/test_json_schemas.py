@@ -150,7 +150,9 @@ def test_committed_schema_is_the_current_one(kind: str) -> None:
 def test_command_prints_the_schema(tmp_path: Path) -> None:
     done = console("schema", "flow", folder=tmp_path)
     assert (done.returncode, json.loads(done.stdout)) == (0, schema_of("flow"))
-    assert "there is no" not in console("schema", "flwo", folder=tmp_path).stdout
+    wrong = console("schema", "flwo", folder=tmp_path)
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert "'flow'" in wrong.stderr
 
 
 @pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, names in SHIPPED.items() for name in names])
