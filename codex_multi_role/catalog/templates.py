@@ -132,6 +132,8 @@ def _problems_at(where: Place | str) -> Iterator[None]:
         from codex_multi_role.reading.syntax_words import template_problem  # imported only after a mistake
 
         problem, hint = template_problem(error, {**_sandbox().filters, **_sandbox().tests})
+        if isinstance(where, Place):
+            raise where.error(problem, hint) from error
         raise DefinitionError(f"{where}: {problem}", hint) from error
 
 

@@ -107,7 +107,7 @@ def _warn_if_none_can_finish(catalog: RoleSpecCatalog, flow: str) -> None:
     from codex_multi_role.lifecycle.team_check import own_flows, require_finish
 
     folder = catalog.source.parent
-    name = flow or ("" if own_flows(folder) else DEFAULTS["flow"])
+    name = flow or ("" if own_flows(folder) else str(DEFAULTS["flow"]))
     try:
         if name:
             require_finish(read_flows(name, folder)[name], catalog)

@@ -54,7 +54,7 @@ class Place:
         return list(_nodes(_composed(self.file), self.path))
 
     def error(self, message: str, hint: str = "") -> DefinitionError:
-        return DefinitionError(f"{self}: {message}", hint)
+        return DefinitionError(f"{self}: {message}", hint, str(self.file), self.position())
 
     def unknown(self, kind: str, name: str, known: Iterable[str]) -> DefinitionError:
         """The error for an unknown ``name`` of a ``kind``, with the nearest known one."""

@@ -42,7 +42,7 @@ _SHOWN_CHARACTERS = 60
 
 
 def problems_of(model: type[BaseModel], error: ValidationError, data: object, root: Place) -> list[DefinitionError]:
-    """One error for each mistake in ``data``, with its place below ``root``, in the order of the file."""
+    """One error for each mistake in ``data``, with its place below ``root``."""
     by_place: dict[KeyPath, list[ErrorDetails]] = {}
     found = [(written_path(detail["loc"], data), detail) for detail in error.errors(include_url=False)]
     parents = {path[:depth] for path, _ in found for depth in range(len(path))}
@@ -54,8 +54,7 @@ def problems_of(model: type[BaseModel], error: ValidationError, data: object, ro
         )
         if not is_noise:
             by_place.setdefault((*path, detail["loc"][-1]) if detail["type"] == "missing" else path, []).append(detail)
-    ordered = sorted(by_place, key=lambda path: Place(root.file, path).position())
-    return [_problem(model, path, by_place[path], root) for path in ordered]
+    return [_problem(model, path, details, root) for path, details in by_place.items()]
 
 
 def written_path(location: KeyPath, data: object) -> KeyPath:

@@ -48,12 +48,12 @@ steps:
     _write(project, {"flows/own.yaml": flow, "flows/second.yaml": "steps: [{check: tset}]\n"})
     done = console("roles", "validate", "--roles", "team", folder=project)
     assert [line.partition("flows/")[2] for line in done.stderr.splitlines() if line.startswith("error")] == [
-        'own.yaml:2:86: step thinkr: next[0].to: there is no step "doar"; did you mean "doer"?',
-        'own.yaml:3:38: step doer: set: there is no run variable "x"',
         'own.yaml:2:6: step thinkr: ask: there is no role "thinkr"; did you mean "thinker"?',
         'own.yaml:2:19: step thinkr: prompt: there is no template name "gaol"; did you mean "goal"?',
         'own.yaml:2:19: step thinkr: prompt: there is no var "x"',
         'own.yaml:2:62: step thinkr: next[0].when: unexpected character "?"',
+        'own.yaml:2:86: step thinkr: next[0].to: there is no step "doar"; did you mean "doer"?',
+        'own.yaml:3:38: step doer: set: there is no run variable "x"',
         'second.yaml:1:10: step tset: check: there is no check "tset"',
     ]
 
