@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import errno
 import traceback
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from typing import ClassVar
@@ -109,7 +110,34 @@ class UsageError(CodexMultiRoleError):
 
 
 class DefinitionError(UsageError):
-    """A YAML definition is wrong. The message starts with ``file: key.path:``."""
+    """A YAML definition is wrong. The message starts with ``file:line:column:`` and a name of the place.
+
+    If several problems were found together, the message has one line for each. ``file`` and ``position`` (line and
+    column), as far as known, decide their order.
+    """
+
+    def __init__(self, message: str, hint: str = "", file: str = "", position: Sequence[int] = ()) -> None:
+        super().__init__(message, hint)
+        self.file = file
+        self.position = position
+
+    _together: tuple[DefinitionError, ...] = ()
+
+    @property
+    def problems(self) -> tuple[DefinitionError, ...]:
+        """Each of the problems that were found together; otherwise this one."""
+        return self._together or (self,)
+
+    @classmethod
+    def together(cls, errors: Iterable[DefinitionError]) -> DefinitionError:
+        """One error for all problems of these."""
+        found = [problem for error in errors for problem in error.problems]
+        files = list(dict.fromkeys(problem.file for problem in found))
+        problems = tuple(sorted(found, key=lambda each: (files.index(each.file), *each.position)))
+        hints = dict.fromkeys(problem.hint for problem in problems if problem.hint)
+        whole = cls("\n".join(map(str, problems)), " ".join(hints))
+        whole._together = problems
+        return whole
 
 
 class RunNotFound(UsageError):

@@ -59,21 +59,25 @@ def message_of(done: subprocess.CompletedProcess[str]) -> str:
 # Wrong before a run: exit 2, and nothing is left behind.
 
 CATALOGS = {
-    "": "catalog.yaml: line 1: the file is empty",
-    "\t- x": "catalog.yaml: line 1: found character that cannot start any token",
-    "version: 1\nroles: [\n": "catalog.yaml: line 3: ",
-    "version: 1\nversion: 1\n": 'catalog.yaml: line 2: duplicate key "version"',
-    "version: 2\nroles: [{name: a, prompt_text: x}]": "catalog.yaml: version: must be 1, not 2",
-    "version: 1\nroles: []": "catalog.yaml: roles: must have at least 1",
-    "version: 1\nroles: [{name: a, prompt_txt: x}]": 'roles[0].prompt_txt: unknown key; did you mean "prompt_text"?',
-    "version: 1\nroles: [{name: a}]": "catalog.yaml: roles[0].prompt_text: is missing",
+    "": "catalog.yaml:1:1: the file is empty",
+    "\t- x": "catalog.yaml:1:1: a value cannot begin with a tab",
+    "version: 1\nroles: [\n": "catalog.yaml:3:1: ",
+    "version: 1\nversion: 1\n": 'catalog.yaml:2:1: duplicate key "version"',
+    "version: 2\nroles: [{name: a, prompt_text: x}]": "catalog.yaml:1:1: version: must be 1, not 2",
+    "version: 1\nroles: []": "catalog.yaml:2:1: roles: must not be empty",
+    "version: 1\nroles: [{name: a, prompt_txt: x}]": 'role a: unknown key "prompt_txt"; did you mean "prompt_text"?',
+    "version: 1\nroles: [{name: a}]": 'catalog.yaml:2:9: role a: missing key "prompt_text"',
     "version: 1\nroles: [{name: a, role_file: a.yaml}]": "roles/a.yaml: cannot be read: No such file or directory",
     "version: 1\nroles: [{name: a, prompt_file: a.md}]": "roles/a.md: cannot be read: No such file or directory",
-    "version: 1\nroles: [{name: ../up, prompt_text: x}]": 'roles[0].name: "../up" cannot be a name',
-    "version: 1\nroles: [{name: run.json, prompt_text: x}]": 'roles[0].name: "run.json" cannot be a role\'s name',
-    TWO % ("tow", ""): 'catalog.yaml: roles[0].depends_on[0]: there is no role "tow"; did you mean "two"?',
+    "version: 1\nroles: [{name: ../up, prompt_text: x}]": 'role ../up: name: "../up" cannot be a name',
+    "version: 1\nroles: [{name: run.json, prompt_text: x}]": 'role run.json: name: "run.json" cannot be a role\'s name',
+    TWO % ("tow", ""): 'role one: depends_on[0]: there is no role "tow"; did you mean "two"?',
     TWO % ("two", ", depends_on: [one]"): "the roles wait for each other: one -> two -> one",
-    TWO % ("two", ", sandbox: read-olny"): "roles[1].sandbox: must be 'read-only', 'workspace-write' or",
+    TWO
+    % (
+        "two",
+        ", sandbox: read-olny",
+    ): 'sandbox: must be "read-only", "workspace-write" or "danger-full-access", not "read-olny"; did you',
 }
 
 
@@ -89,9 +93,9 @@ def test_wrong_catalog_names_file_and_place(tmp_path: Path, text: str) -> None:
 
 
 FLOWS = {
-    "name: mine\nsteps: [{id: a, ask: tow}]": 'mine.yaml: steps[0].ask: there is no role "tow"; did you mean "two"?',
-    "name: mine\nsteps: [{id: a, ask: two, next: [{to: a}]}]": "mine.yaml: steps: the loop a -> a can repeat forever",
-    "name: mine\nsteps: [{id: a, ask: two, netx: []}]": 'mine.yaml: steps[0].netx: unknown key; did you mean "next"?',
+    "name: mine\nsteps: [{id: a, ask: tow}]": 'yaml:2:17: step a: ask: there is no role "tow"; did you mean "two"?',
+    "name: mine\nsteps: [{id: a, ask: two, next: [{to: a}]}]": "mine.yaml:2:9: step a: can loop forever: a -> a",
+    "name: mine\nsteps: [{id: a, ask: two, netx: []}]": 'yaml:2:27: step a: unknown key "netx"; did you mean "next"?',
 }
 
 
@@ -107,14 +111,14 @@ def test_wrong_flow_names_file_and_place(tmp_path: Path, text: str) -> None:
 
 
 USES: list[tuple[list[str], dict[str, str], str, str]] = [
-    (["--roles", "typo"], {}, 'typo/catalog.yaml: roles[0].naem: unknown key; did you mean "name"?', "Known keys"),
+    (["--roles", "typo"], {}, 'unknown key "naem"; did you mean "name"?', "Known keys"),
     (["--workspace", "gone"], {}, "the workspace gone does not exist", "mkdir -p gone"),
     (["--workspace", "file"], {}, "Directory 'file' is a file", "--help"),
     (["--workspace", "x" * 300], {}, "cannot be reached: File name too long", ""),
     (["--runs-dir", "file"], {}, "Directory 'file' is a file", "--help"),
     (["--codex-bin", "no-program"], {}, "no-program is not an executable file", "--codex-bin"),
     ([], {"CODEX_MULTI_ROLE_CODEX_BIN": "/gone/codex"}, "/gone/codex is not an executable file", "bundled"),
-    (["--playbook", "broken.yaml"], {}, "broken.yaml: roles.one[0]", ""),
+    (["--playbook", "broken.yaml"], {}, "broken.yaml:2:16: roles.one[0]: ", ""),
 ]
 
 

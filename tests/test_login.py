@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role import RunOptions, run
+from codex_multi_role.errors import CodexNotLoggedIn
 from codex_multi_role.playbook import Playbook, PlaybookServer
 from tests.support.codex import API_KEY, log_in
 from tests.support.teams import Record, TeamFolder, say
@@ -46,10 +47,11 @@ def test_missing_login_spends_nothing_and_lists_solutions(tmp_path: Path, monkey
     monkeypatch.setenv("CODEX_HOME", str(tmp_path / "empty"))
     (tmp_path / "empty").mkdir()
     team = TeamFolder(tmp_path, {"one": {}}, {})
-    report = run(RunOptions(**{**vars(team.options()), "playbook": None}))
-    assert (report.outcome, report.exit_code) == ("not_logged_in", 2)
-    assert all(way in report.hint for way in ("codex login", "API key", "model_provider", "--playbook"))
-    assert "turn/start" not in (report.folder / "one/events.jsonl").read_text()
+    with pytest.raises(CodexNotLoggedIn) as caught:
+        run(RunOptions(**{**vars(team.options()), "playbook": None}))
+    assert all(way in caught.value.hint for way in ("codex login", "API key", "model_provider", "--playbook"))
+    assert caught.value.exit_code == 2
+    assert not team.runs.exists()
 
 
 def test_binary_is_at_hand_for_logging_in() -> None:

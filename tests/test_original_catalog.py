@@ -180,8 +180,7 @@ def test_settings_file_error_lists_replacement_of_each_key(project: Project) -> 
     done = console("roles", "validate", "--roles", "config/main.yaml", folder=project.folder)
     assert done.returncode == 2
     assert [line.strip() for line in done.stderr.splitlines()] == [
-        "error: config/main.yaml: line 1: these are settings, not a catalog of roles. Each key here, and what "
-        "replaces it:",
+        "error: config/main.yaml:1:1: these are settings, not a catalog of roles. Each key here, and what replaces it:",
         "OPENAI_API_KEY: `codex-multi-role codex login --with-api-key`",
         "GOAL: --goal VALUE",
         "CYCLES: --cycles 2",

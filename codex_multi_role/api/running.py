@@ -12,6 +12,7 @@ from codex_multi_role.integrations.telemetry import exported
 from codex_multi_role.lifecycle.definitions import load_definitions
 from codex_multi_role.lifecycle.forking import Fork, prepare_fork, prepare_restart
 from codex_multi_role.lifecycle.kept_definitions import keep_definitions, remembered_options
+from codex_multi_role.lifecycle.readiness import require_ready
 from codex_multi_role.lifecycle.resuming import finished_report, require_same_workspace
 from codex_multi_role.lifecycle.session import OnEvent, Session
 from codex_multi_role.run_folder import AskPerson, Cancellations, Question, Questions, RunFolder, answer_of_person
@@ -26,6 +27,7 @@ KEPT_BY_A_RUN = frozenset({"goal", "run_id", "runs_dir", "flow", "database_url",
 def run(options: RunOptions, on_event: OnEvent | None = None, ask_person: AskPerson | None = None) -> RunReport:
     """Run a flow for a goal and wait until it ends; see `starting.run`. ``on_event`` gets every event record."""
     definitions = load_definitions(options)
+    require_ready(definitions)
     if options.record is not None:
         if options.record.exists():
             raise UsageError(f"the recording {options.record} already exists", "Name another file, or delete it first.")

@@ -1,4 +1,4 @@
-"""The YAML definitions: roles, flows and prompts as frozen models; every mistake has its file and key path."""
+"""The YAML definitions: roles, flows and prompts as frozen models; every mistake has its file, line and name."""
 
 from __future__ import annotations
 

@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Annotated, Literal
@@ -16,12 +17,13 @@ from pydantic import Field
 
 from codex_multi_role.catalog.definition import Definition
 from codex_multi_role.catalog.prompts import GeneralPrompts, completed, missing_parts
-from codex_multi_role.catalog.role_entries import RoleEntry, RoleSettings, RoleSource
+from codex_multi_role.catalog.role_entries import RoleEntry, RoleSettings, RoleSource, read_role_file
 from codex_multi_role.catalog.role_spec import TIMEOUT_POLICIES, WITHOUT_EFFECT, RoleSpec
 from codex_multi_role.catalog.skills import Skill
 from codex_multi_role.catalog.source_files import SourceFiles
 from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.reading.nearest import did_you_mean, no_such
+from codex_multi_role.reading.places import Place, Problems
 from codex_multi_role.reading.yaml_source import load_yaml, validate
 
 _COUNTERPARTS = {
@@ -52,7 +54,7 @@ def refuse_settings(data: object, source: Path) -> None:
     known = {**data, "ROLE_CONFIG_PATH": catalog}
     lines = [f"\n  {key}: {_counterpart(key, known[key])}" for key in data]
     raise DefinitionError(
-        f"{source}: line 1: these are settings, not a catalog of roles. Each key here, and what replaces it:"
+        f"{source}:1:1: these are settings, not a catalog of roles. Each key here, and what replaces it:"
         + "".join(lines),
         f"Name the catalog itself, --roles {shlex.quote(str(catalog))}. Options may also be in codex-multi-role.yaml.",
     )
@@ -114,14 +116,12 @@ class RoleSpecCatalog:
     ) -> RoleSpecCatalog:
         """Read a catalog file, or the ``catalog.yaml`` (or ``.yml``) of a folder, and also ``role_files``.
 
-        ``tool_names``: the available tools, requested only if a role has some. Raises ``DefinitionError`` with file and
-        key path for any mistake in it or in the files it refers to.
+        ``tool_names``: the available tools, requested only if a role has some. Raises one ``DefinitionError`` for all
+        mistakes in it and in the files it refers to.
         """
         source = _catalog_file(path)
-        data = load_yaml(source)
-        refuse_settings(data, source)
-        written = validate(CatalogFile, data, source)
         files = SourceFiles(source)
+        written = _read_catalog(source, files)
         entries = (*written.roles, *(RoleEntry(role_file=str(file.resolve())) for file in role_files))
         roles = build_role_specs(written.model_copy(update={"roles": entries}), files, tool_names)
         own = tuple(path for path in files.paths if path not in {file.resolve() for file in role_files})
@@ -156,15 +156,42 @@ class RoleSpecCatalog:
 def build_role_specs(
     written: CatalogFile, files: SourceFiles, tool_names: Callable[[], Collection[str]]
 ) -> tuple[RoleSpec, ...]:
-    """Build the roles of a catalog file. Raises ``DefinitionError`` with file and key path."""
+    """Build the roles of a catalog file. Raises one ``DefinitionError`` for all mistakes."""
     hints = {name: text for name, text in written.schema_hints.items() if text is not None}
-    sources = [RoleSource.read(index, entry, files) for index, entry in enumerate(written.roles)]
-    roles = tuple(source.spec(written.defaults, hints, files) for source in sources)
-    _check_names(sources, roles)
-    _check_dependencies(sources, roles)
-    if any(role.tools for role in roles):
-        _check_tools(sources, roles, tool_names())
-    return roles
+    problems = Problems()
+    sources, roles = [], []
+    for index, entry in enumerate(written.roles):
+        with problems.collected():
+            sources.append(RoleSource.read(index, entry, files))
+    for source in sources:
+        with problems.collected():
+            roles.append(source.spec(written.defaults, hints, files))
+    problems.raise_found()
+    for check in (_check_names, _check_dependencies, partial(_check_tools, tool_names=tool_names)):
+        with problems.collected():
+            check(sources, roles)
+    problems.raise_found()
+    return tuple(roles)
+
+
+def _read_catalog(source: Path, files: SourceFiles) -> CatalogFile:
+    """The catalog file. If it has mistakes, those of its roles' own files are reported with them."""
+    data = load_yaml(source)
+    refuse_settings(data, source)
+    try:
+        return validate(CatalogFile, data, source)
+    except DefinitionError as error:
+        raise DefinitionError.together([error, *_mistakes_in_role_files(data, files)]) from error
+
+
+def _mistakes_in_role_files(data: object, files: SourceFiles) -> Iterator[DefinitionError]:
+    entries = data.get("roles") if isinstance(data, Mapping) else None
+    for index, entry in enumerate(entries if isinstance(entries, list) else ()):
+        if isinstance(entry, Mapping) and isinstance(reference := entry.get("role_file"), str):
+            try:
+                read_role_file(reference, Place(files.catalog, ("roles", index, "role_file")), files)
+            except DefinitionError as error:
+                yield error
 
 
 def _catalog_file(path: Path) -> Path:
@@ -200,7 +227,7 @@ def _other_catalogs(folder: Path) -> str:
     return f"A catalog of another name is given as a file: --roles {' or '.join(named[:MAX_SHOWN_FILES])}"
 
 
-def _check_names(sources: Iterable[RoleSource], roles: Iterable[RoleSpec]) -> None:
+def _check_names(sources: Sequence[RoleSource], roles: Sequence[RoleSpec]) -> None:
     """Reject roles that would share a folder of the run folder, even on a disk that ignores case.
 
     ``planner.2`` is the folder of the second process of ``planner``.
@@ -209,39 +236,41 @@ def _check_names(sources: Iterable[RoleSource], roles: Iterable[RoleSpec]) -> No
     for source, role in zip(sources, roles, strict=True):
         folded = role.name.casefold()
         if folded in taken:
-            raise DefinitionError(f'{source.place("name")}: "{role.name}" is taken by the role "{taken[folded]}"')
+            raise source.place("name").error(f'"{role.name}" is taken by the role "{taken[folded]}"')
         taken[folded] = role.name
     for source, role in zip(sources, roles, strict=True):
         stem, _, number = role.name.casefold().rpartition(".")
         if number.isdigit() and stem in taken:
-            raise DefinitionError(
-                f'{source.place("name")}: "{role.name}" is what a second process of "{taken[stem]}" is called'
+            raise source.place("name").error(
+                f'"{role.name}" is what a second process of "{taken[stem]}" is called', "Choose another name."
             )
 
 
-def _check_dependencies(sources: list[RoleSource], roles: tuple[RoleSpec, ...]) -> None:
+def _check_dependencies(sources: Sequence[RoleSource], roles: Sequence[RoleSpec]) -> None:
     names = [role.name for role in roles]
     for source, role in zip(sources, roles, strict=True):
         for index, needed in enumerate(role.depends_on):
             if needed not in names:
-                message, hint = no_such("role", needed, names)
-                raise DefinitionError(f"{source.place('depends_on')}[{index}]: {message}", hint)
+                raise (source.place("depends_on") / index).unknown("role", needed, names)
     try:
         TopologicalSorter({role.name: role.depends_on for role in roles}).prepare()
     except CycleError as error:
         circle: list[str] = error.args[1]
         place = sources[names.index(circle[0])].place("depends_on")
-        raise DefinitionError(f"{place}: the roles wait for each other: {' -> '.join(reversed(circle))}") from error
+        raise place.error(f"the roles wait for each other: {' -> '.join(reversed(circle))}") from error
 
 
-def _check_tools(sources: list[RoleSource], roles: tuple[RoleSpec, ...], known: Collection[str]) -> None:
+def _check_tools(
+    sources: Sequence[RoleSource], roles: Sequence[RoleSpec], tool_names: Callable[[], Collection[str]]
+) -> None:
+    known = tool_names() if any(role.tools for role in roles) else ()
     for source, role in zip(sources, roles, strict=True):
         for index, name in enumerate(role.tools):
-            place = f"{source.place('tools')}[{index}]"
+            place = source.place("tools") / index
             if name not in known:
                 from codex_multi_role.reading.registry import no_such_part  # imported only after a mistake
 
                 message, hint = no_such_part("tool", "codex_multi_role.tools", name, known)
-                raise DefinitionError(f"{place}: {message}", hint)
+                raise place.error(message, hint)
             if name in role.tools[:index]:
-                raise DefinitionError(f'{place}: "{name}" is there twice')
+                raise place.error(f'"{name}" is listed twice')

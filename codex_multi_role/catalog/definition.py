@@ -2,27 +2,60 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from functools import cache
-from pathlib import Path
-from typing import Annotated, get_args
+from typing import Annotated, Any, ClassVar, get_args
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, JsonValue, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    GetJsonSchemaHandler,
+    JsonValue,
+    ValidationInfo,
+    WithJsonSchema,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import CoreSchema
 
-from codex_multi_role.errors import DefinitionError
-from codex_multi_role.reading.yaml_source import key_path
+from codex_multi_role.reading.places import Place
+
+Alternatives = Mapping[str, Collection[str]]
+NULL = {"type": "null"}
 
 
 class Definition(BaseModel):
     """A frozen model that rejects unknown keys. A key without a value (``model:``) counts as not given."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+    alternatives: ClassVar[Alternatives] = {}
+    """The keys of which exactly one is given, each with those that belong to it; for the JSON Schema."""
 
     @model_validator(mode="before")
     @classmethod
     def _null_is_not_given(cls, data: object) -> object:
         if isinstance(data, dict):
-            return {key: value for key, value in data.items() if value is not None}
+            return {key: value for key, value in data.items() if value is not None or key not in cls.known_keys()}
         return data
+
+    @classmethod
+    def known_keys(cls) -> set[str]:
+        """The keys as written in YAML."""
+        return {field.alias or name for name, field in cls.model_fields.items()}
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler, /) -> dict[str, Any]:
+        """A key that may be left out may also have no value; keys that exclude each other are alternatives."""
+        reference = handler(core_schema)
+        schema = handler.resolve_ref_schema(reference)
+        for name, value in schema.get("properties", {}).items():
+            if name not in schema.get("required", ()):
+                schema["properties"][name] = _or_null(value)
+        if cls.alternatives:
+            schema["oneOf"] = list(_one_of(cls.alternatives))
+        return reference
 
     @field_validator("*", mode="before")
     @classmethod
@@ -30,6 +63,24 @@ class Definition(BaseModel):
         if isinstance(value, bool) and _is_number(cls, str(field.field_name)):
             raise ValueError(f"must be a number, not {str(value).lower()}")
         return value
+
+
+def _or_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """The JSON Schema, extended to null; its title and default stay outside, where editors look for them."""
+    if not schema or schema == NULL or NULL in schema.get("anyOf", ()):
+        return schema
+    outer: dict[str, Any] = {key: schema[key] for key in ("title", "description", "default") if key in schema}
+    inner = {key: value for key, value in schema.items() if key not in outer}
+    ways = inner["anyOf"] if [*inner] == ["anyOf"] else [inner]
+    return {**outer, "anyOf": [*ways, NULL]}
+
+
+def _one_of(alternatives: Alternatives) -> Iterator[dict[str, Any]]:
+    """A JSON Schema for each alternative: its key is given, and no key of the others."""
+    every = {*alternatives}.union(*alternatives.values())
+    for key, own in alternatives.items():
+        absent = sorted(every - {key, *own})
+        yield {"required": [key], "properties": {key: {"not": NULL}} | dict.fromkeys(absent, NULL)}
 
 
 @cache
@@ -54,6 +105,11 @@ def check_glob(glob: str) -> str:
     return plain
 
 
+def pattern_in_schema(pattern: str) -> WithJsonSchema:
+    """What the JSON Schema says of a text that a validator of ours matches with ``pattern``."""
+    return WithJsonSchema({"type": "string", "pattern": f"^(?:{pattern})$"})
+
+
 ProtectedGlobs = tuple[Annotated[str, AfterValidator(check_glob)], ...]
 
 
@@ -64,23 +120,17 @@ def schema_or_path(value: object) -> object:
     raise ValueError("must be a JSON Schema, or the path of a JSON or YAML file that holds one")
 
 
-def check_schema(schema: object, file: Path, key: str = "") -> dict[str, JsonValue]:
-    """Return ``schema`` if it is a valid JSON Schema (2020-12). ``file`` and ``key``, if any, are its place.
-
-    Raises ``DefinitionError`` with the key path down to the mistake.
-    """
+def check_schema(schema: object, place: Place) -> dict[str, JsonValue]:
+    """Return ``schema``, written at ``place``, if it is a valid JSON Schema (2020-12). Raises ``DefinitionError``."""
     # Imported only for a definition that needs it, as in `templates`: jsonschema and Jinja2 cost 0.05 s each.
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import SchemaError
 
-    outer = (key,) if key else ()
     if not isinstance(schema, dict):
-        raise DefinitionError(
-            f"{file}: {key_path(outer) or 'line 1'}: must be a mapping, not a {type(schema).__name__}"
-        )
+        raise place.error("must be a mapping: a JSON Schema")
     try:
         Draft202012Validator.check_schema(schema)
     except SchemaError as error:
-        place = key_path((*outer, *error.absolute_path)) or "line 1"
-        raise DefinitionError(f"{file}: {place}: not a JSON Schema: {error.message}") from error
+        inner = replace(place, path=(*place.path, *error.absolute_path))
+        raise inner.error(f"not a valid JSON Schema: {error.message}") from error
     return schema

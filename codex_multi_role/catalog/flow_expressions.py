@@ -36,6 +36,12 @@ def parse_expression(expression: str) -> nodes.Expr:
     return Parser(_sandbox(), expression, state="variable").parse_expression()
 
 
+@lru_cache(maxsize=256)
+def parse_template(text: str) -> nodes.Template:
+    """The syntax tree of a text with expressions in it. Raises ``jinja2.TemplateSyntaxError``."""
+    return _sandbox().parse(text)
+
+
 def name_or_constant(node: nodes.Node) -> object:
     """A constant's value; the parts of a name, the same for ``steps.plan`` and ``steps["plan"]``; otherwise None."""
     from jinja2 import nodes

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
 import yaml
-from pydantic import Field, JsonValue, StrictBool, TypeAdapter, ValidationError, model_validator
+from pydantic import Field, GetJsonSchemaHandler, JsonValue, StrictBool, TypeAdapter, ValidationError, model_validator
+from pydantic_core import CoreSchema
 
 from codex_multi_role.catalog.definition import Definition
 from codex_multi_role.errors import UsageError
@@ -32,7 +33,8 @@ class InputSpec(Definition):
 
     ``choices``: the allowed values; ``minimum`` and ``maximum``: the bounds of a number. The text of a ``list`` or a
     ``mapping`` is YAML. A default that is a mapping needs the long form. ``required``: unless stated, an input without
-    a default is. An optional one without a default is None.
+    a default is. An optional one without a default is None. ``must_exist``: a run starts only if the workspace has the
+    file or folder.
     """
 
     type: InputType = Field(
@@ -46,6 +48,14 @@ class InputSpec(Definition):
     choices: tuple[JsonValue, ...] = Field(default=(), description="The values that it accepts.")
     minimum: float | None = Field(default=None, description="The least number that it accepts.")
     maximum: float | None = Field(default=None, description="The greatest number that it accepts.")
+    must_exist: StrictBool = Field(
+        default=False, description="Whether a run starts only if the workspace has the file or folder."
+    )
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler, /) -> dict[str, Any]:
+        whole = super().__get_pydantic_json_schema__(core_schema, handler)
+        return {"anyOf": [whole, {"type": ["string", "number", "boolean", "array", "null"]}]}
 
     @model_validator(mode="before")
     @classmethod
@@ -62,6 +72,8 @@ class InputSpec(Definition):
     def _check_default(self) -> Self:
         if self.type not in _NUMBERS and (self.minimum is not None or self.maximum is not None):
             raise ValueError("minimum and maximum belong to a number")
+        if self.must_exist and self.type != "path":
+            raise ValueError("must_exist belongs to a path")
         if self.default is None:
             return self
         if self.required:

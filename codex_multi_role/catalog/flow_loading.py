@@ -12,12 +12,14 @@ from pathlib import Path
 from codex_multi_role.catalog.catalog import RoleSpecCatalog
 from codex_multi_role.catalog.flow_inputs import GoalSpec, InputSpec
 from codex_multi_role.catalog.flow_references import StepFields, any_field, check_calls, check_references
-from codex_multi_role.catalog.flow_spec import FlowFile, FlowSpec
+from codex_multi_role.catalog.flow_spec import FlowFile, FlowSpec, step_place
 from codex_multi_role.catalog.flow_steps import check_steps
 from codex_multi_role.catalog.source_files import packaged_roles
 from codex_multi_role.catalog.step_spec import EVERY_ROLE, STEP_KINDS, Route, StepSpec
+from codex_multi_role.catalog.unfillable_templates import check_fillable
 from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.reading.nearest import no_such
+from codex_multi_role.reading.places import Place, Problems
 from codex_multi_role.reading.yaml_source import load_yaml, validate
 
 __all__ = [
@@ -63,8 +65,8 @@ def load_flow(name: str, roles_dir: Path | None, catalog: RoleSpecCatalog) -> Fl
 def load_flows(name: str, roles_dir: Path | None, catalog: RoleSpecCatalog) -> dict[str, FlowSpec]:
     """The flow ``name`` and every flow it calls, directly or not, by name; the requested one is the first.
 
-    Raises ``UsageError`` with the nearest name if it is unknown, ``DefinitionError`` with file and key path for a
-    mistake in one of them: unknown keys, roles, steps, flows, inputs or template names, templates that do not parse,
+    Raises ``UsageError`` with the nearest name if it is unknown, one ``DefinitionError`` for all mistakes in
+    them: unknown keys, roles, steps, flows, inputs or template names, templates that do not parse,
     unreachable steps, endless calls.
     """
     flows = read_flows(name, roles_dir)
@@ -73,27 +75,41 @@ def load_flows(name: str, roles_dir: Path | None, catalog: RoleSpecCatalog) -> d
 
 
 def read_flows(name: str, roles_dir: Path | None) -> dict[str, FlowSpec]:
-    """Like `load_flows`, but each flow is checked only by itself."""
+    """Read the flows of `load_flows` without checking their steps."""
     sources = _sources(roles_dir)
     if name not in sources:
         raise UsageError(*no_such("flow", name, sorted(sources)))
     flows: dict[str, FlowSpec] = {}
-    waiting = [name]
+    problems = Problems()
+    seen, waiting = set[str](), [name]
     while waiting:
-        if (wanted := waiting.pop(0)) not in flows:
-            flows[wanted] = _read(sources[wanted])
-            waiting += _called(flows[wanted], sources)
+        if (wanted := waiting.pop(0)) not in seen:
+            seen.add(wanted)
+            with problems.collected():
+                flows[wanted] = _read(sources[wanted])
+                waiting += _called(flows[wanted], sources, problems)
+    problems.raise_found()
     return flows
 
 
 def check_flows(flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog, fields: StepFields = any_field) -> None:
-    """Check what depends on several flows or on the roles, and that templates use only the ``fields`` of steps.
+    """Check the steps, what depends on several flows or on the roles, and that templates use known ``fields``.
 
     Raises ``DefinitionError`` like `load_flows`.
     """
+    problems = Problems()
     for flow in flows.values():
-        check_references(flow, catalog, fields)
-    check_calls(flows)
+        with problems.collected():
+            check_steps(flow)
+        with problems.collected():
+            check_references(flow, catalog, fields)
+    with problems.collected():
+        check_calls(flows)
+    problems.raise_found()
+    for flow in flows.values():
+        with problems.collected():
+            check_fillable(flow)
+    problems.raise_found()
 
 
 def list_flows(roles_dir: Path | None) -> tuple[FlowEntry, ...]:
@@ -113,27 +129,29 @@ def _sources(roles_dir: Path | None) -> dict[str, Path]:
 def _read(source: Path) -> FlowSpec:
     written = validate(FlowFile, load_yaml(source), source)
     if written.name not in (None, source.stem):
-        raise DefinitionError(
-            f'{source}: name: "{written.name}", but a flow has its file\'s name, "{source.stem}"',
+        raise Place(source, ("name",)).error(
+            f'"{written.name}", but a flow has its file\'s name, "{source.stem}"',
             "Rename the file, or leave the name out.",
         )
-    flow = FlowSpec.model_validate(dict(written) | {"name": source.stem, "source": source})
-    check_steps(flow)
-    return flow
+    return FlowSpec.model_validate(dict(written) | {"name": source.stem, "source": source})
 
 
-def _called(flow: FlowSpec, sources: Mapping[str, Path]) -> Iterator[str]:
+def _called(flow: FlowSpec, sources: Mapping[str, Path], problems: Problems) -> Iterator[str]:
     for index, step in enumerate(flow.steps):
-        if step.call is not None:
-            if step.call not in sources:
-                message, hint = no_such("flow", step.call, sorted(sources))
-                raise DefinitionError(f"{flow.source}: steps[{index}].call: {message}", hint)
+        if step.call is None:
+            continue
+        if step.call in sources:
             yield step.call
+        with problems.collected():
+            if step.call not in sources:
+                raise (step_place(flow, index) / "call").unknown("flow", step.call, sorted(sources))
 
 
 def _entry(name: str, source: Path) -> FlowEntry:
     try:
-        return FlowEntry(name, source, _read(source))
+        flow = _read(source)
+        check_steps(flow)
+        return FlowEntry(name, source, flow)
     except DefinitionError as error:
         return FlowEntry(name, source, problem=str(error))
 

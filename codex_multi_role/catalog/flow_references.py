@@ -9,12 +9,13 @@ from codex_multi_role.catalog.catalog import RoleSpecCatalog
 from codex_multi_role.catalog.definition import check_schema
 from codex_multi_role.catalog.flow_expressions import has_expressions
 from codex_multi_role.catalog.flow_inputs import resolve_inputs
-from codex_multi_role.catalog.flow_spec import FlowSpec
+from codex_multi_role.catalog.flow_spec import FlowSpec, step_place
 from codex_multi_role.catalog.flow_steps import ITEM_NAMES, NEEDED, TEMPLATE_NAMES
 from codex_multi_role.catalog.step_spec import EVERY_ROLE, StepSpec
 from codex_multi_role.catalog.templates import Names, check_expression, check_template
-from codex_multi_role.errors import DefinitionError, UsageError
+from codex_multi_role.errors import UsageError
 from codex_multi_role.reading.nearest import no_such
+from codex_multi_role.reading.places import Place, Problems
 
 # Rendered once per step, or once per item of its fan-out, with the names of the item.
 _STEP_TEMPLATES = ("for_each", "concurrency", "set")
@@ -32,22 +33,29 @@ def any_field(step: StepSpec) -> None:
 def check_references(flow: FlowSpec, catalog: RoleSpecCatalog, fields: StepFields = any_field) -> None:
     """Check that roles exist in ``catalog``, templates parse and use known names, and reply schemas are valid.
 
-    Raises ``DefinitionError`` with file and key path.
+    Raises one ``DefinitionError`` for all mistakes.
     """
+    problems = Problems()
     roles = [role.name for role in catalog.roles]
     steps = {step.id: fields(step) for step in flow.steps}
     known = {"inputs": set(flow.inputs), "roles": set(roles), "steps": steps, "vars": set(flow.vars)}
     names: Names = dict.fromkeys(TEMPLATE_NAMES) | known
     first_values: Names = {name: names[name] for name in ("goal", "inputs", "cycles")}
-    check_template(flow.vars, f"{flow.source}: vars", first_values)
+    with problems.collected():
+        check_template(flow.vars, Place(flow.source, ("vars",)), first_values)
     for index, step in enumerate(flow.steps):
-        place = f"steps[{index}]"
-        if step.reply is not None:
-            check_schema(step.reply, flow.source, f"{place}.reply")
-        _check_role(step, f"{flow.source}: {place}", roles)
-        _check_templates(step, f"{flow.source}: {place}", names)
+        place = step_place(flow, index)
+        with problems.collected():
+            if step.reply is not None:
+                check_schema(step.reply, place / "reply")
+        with problems.collected():
+            if step.ask is not None and step.ask not in (EVERY_ROLE, *roles):
+                raise (place / "ask").unknown("role", step.ask, roles)
+        _check_templates(step, place, names, problems)
     for key in ("title", "text", "file", "figures"):
-        check_template(getattr(flow.result, key), f"{flow.source}: result.{key}", {**names, **_RESULT_NAMES})
+        with problems.collected():
+            check_template(getattr(flow.result, key), Place(flow.source, ("result", key)), {**names, **_RESULT_NAMES})
+    problems.raise_found()
 
 
 def unused_roles(flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog) -> tuple[str, ...]:
@@ -56,59 +64,64 @@ def unused_roles(flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog) -> tup
     return tuple(role.name for role in catalog.roles if not {role.name, EVERY_ROLE} & asked)
 
 
-def _check_role(step: StepSpec, place: str, roles: list[str]) -> None:
-    if step.ask is not None and step.ask not in (EVERY_ROLE, *roles):
-        message, hint = no_such("role", step.ask, roles)
-        raise DefinitionError(f"{place}.ask: {message}", hint)
-
-
-def _check_templates(step: StepSpec, place: str, names: Names) -> None:
+def _check_templates(step: StepSpec, place: Place, names: Names, problems: Problems) -> None:
     """A ``when`` is evaluated after the whole step: it knows the results, but no single item."""
     per_item: dict[str, Collection[str] | None] = dict(names)
     if step.for_each is not None:
         per_item |= dict.fromkeys((*ITEM_NAMES, step.as_))
-    check_template(step.needs, f"{place}.needs", per_item)
+    checked: list[tuple[str, Names]] = [("needs", dict(per_item)), *((key, names) for key in _STEP_TEMPLATES)]
     if step.needs is not None:
         per_item |= {NEEDED: None}
-    for key in _STEP_TEMPLATES:
-        check_template(getattr(step, key), f"{place}.{key}", names)
-    for key in _ITEM_TEMPLATES:
-        check_template(getattr(step, key), f"{place}.{key.rstrip('_')}", per_item)
+    for key, known in (*checked, *((key, per_item) for key in _ITEM_TEMPLATES)):
+        with problems.collected():
+            check_template(getattr(step, key), place / key.rstrip("_"), known)
     for number, route in enumerate(step.next):
-        where = f"{place}.next[{number}]"
-        if route.when is not None:
-            check_expression(route.when, f"{where}.when", names)
-        check_template(route.reason, f"{where}.reason", names)
-        check_template(route.suggest, f"{where}.suggest", {name: names[name] for name in SUGGEST_NAMES})
+        where = place / "next" / number
+        with problems.collected():
+            if route.when is not None:
+                check_expression(route.when, where / "when", names)
+        with problems.collected():
+            check_template(route.reason, where / "reason", names)
+        with problems.collected():
+            check_template(route.suggest, where / "suggest", {name: names[name] for name in SUGGEST_NAMES})
 
 
 def check_calls(flows: Mapping[str, FlowSpec]) -> None:
     """Check that every call gives the called flow's inputs, and that every circle of calls has a ``max_depth``.
 
-    ``flows`` includes every called one. Raises ``DefinitionError`` with file and key path.
+    ``flows`` includes every called one. Raises one ``DefinitionError`` for all mistakes.
     """
+    problems = Problems()
     for flow in flows.values():
         for index, step in enumerate(flow.steps):
             if step.call is not None:
-                _check_inputs(step, f"{flow.source}: steps[{index}].with", flows[step.call])
-    _check_circles(flows)
+                _check_inputs(step, step_place(flow, index) / "with", flows[step.call], problems)
+    with problems.collected():
+        _check_circles(flows)
+    problems.raise_found()
 
 
-def _check_inputs(step: StepSpec, place: str, called: FlowSpec) -> None:
+def _check_inputs(step: StepSpec, place: Place, called: FlowSpec, problems: Problems) -> None:
     for name, value in step.with_.items():
-        if name not in called.inputs:
-            message, hint = no_such("input", name, called.inputs)
-            raise DefinitionError(f"{place}.{name}: flow {called.name}: {message}", hint)
-        if not has_expressions(value):
-            try:
-                resolve_inputs(called.name, {name: called.inputs[name]}, {name: value})
-            except UsageError as error:
-                raise DefinitionError(f"{place}.{name}: {error}") from error
+        with problems.collected():
+            _check_input(name, value, place, called)
     for name, spec in called.inputs.items():
-        if spec.required and name not in step.with_:
-            raise DefinitionError(
-                f'{place}: flow {called.name}: the input "{name}" is missing', f"Give it here: {name}: <{spec.type}>."
-            )
+        with problems.collected():
+            if spec.required and name not in step.with_:
+                raise place.error(
+                    f'flow {called.name}: the input "{name}" is missing', f"Give it here: {name}: <{spec.type}>."
+                )
+
+
+def _check_input(name: str, value: object, place: Place, called: FlowSpec) -> None:
+    if name not in called.inputs:
+        message, hint = no_such("input", name, called.inputs)
+        raise place.key(name).error(f"flow {called.name}: {message}", hint)
+    if not has_expressions(value):
+        try:
+            resolve_inputs(called.name, {name: called.inputs[name]}, {name: value})
+        except UsageError as error:
+            raise (place / name).error(str(error), error.hint) from error
 
 
 def _check_circles(flows: Mapping[str, FlowSpec]) -> None:
@@ -125,7 +138,7 @@ def _check_circles(flows: Mapping[str, FlowSpec]) -> None:
         named = [*circle[start:], *circle[: start + 1]]
         last = flows[named[-2]]
         index = next(index for index, step in enumerate(last.steps) if step.call == named[0] and step.max_depth is None)
-        raise DefinitionError(
-            f"{last.source}: steps[{index}].call: the circle of calls has no limit: {' -> '.join(named)}",
+        raise (step_place(last, index) / "call").error(
+            f"the circle of calls has no limit: {' -> '.join(named)}",
             "Give the step a max_depth: how often a flow may run within itself.",
         ) from error

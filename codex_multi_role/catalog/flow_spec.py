@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, JsonValue, model_validator
+from pydantic import Field, JsonValue, StrictBool, model_validator
 
 from codex_multi_role.catalog.definition import Definition, ProtectedGlobs
 from codex_multi_role.catalog.flow_inputs import GoalSpec, InputSpec, resolve_inputs
 from codex_multi_role.catalog.step_spec import Route, StateName, StepSpec, Text, VariableName
+from codex_multi_role.reading.places import Place
 
 
 class FlowStates(Definition):
@@ -53,7 +54,9 @@ class FlowFile(Definition):
 
     name: str | None = Field(default=None, description="The flow's name, which is that of its file.")
     description: str = Field(default="", description="One line for `flows list`.")
-    internal: bool = Field(default=False, description="Whether only other flows call it; lists of flows leave it out.")
+    internal: StrictBool = Field(
+        default=False, description="Whether only other flows call it; lists of flows leave it out."
+    )
     goal: GoalSpec = Field(default=GoalSpec(), description="Which goals it accepts.")
     inputs: dict[VariableName, InputSpec] = Field(
         default_factory=dict, description="Inputs by name: a default value, or a mapping of the keys below."
@@ -117,6 +120,11 @@ def _texts(value: JsonValue, key: str = "") -> Iterator[str]:
                 yield from _texts(each, key)
         case str():
             yield from [value] if key == "when" else EXPRESSION.findall(value)
+
+
+def step_place(flow: FlowSpec, index: int) -> Place:
+    """The place of the step at ``index`` in the flow's file."""
+    return Place(flow.source, ("steps", index))
 
 
 AFTER_THE_LAST_STEP = "success"

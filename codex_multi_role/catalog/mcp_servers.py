@@ -4,31 +4,31 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated, Literal, Self, get_args
+from typing import Annotated, ClassVar, Literal, Self, get_args
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
-from codex_multi_role.catalog.definition import Definition
+from codex_multi_role.catalog.definition import Alternatives, Definition, pattern_in_schema
 
 McpApproval = Literal["never", "auto", "always"]
 """``auto``: only calls of tools that the server marks as harmless."""
 APPROVALS = get_args(McpApproval)  # strictest first
 MAX_SECONDS = 86_400.0
 
-_SERVER_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_SERVER_NAME = r"[A-Za-z0-9_-]{1,64}"
+_VARIABLE_NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 _OF_COMMAND = ("args", "env", "env_vars", "cwd")
 _OF_URL = ("bearer_token_env_var",)
 
 
 def _check_server_name(name: str) -> str:
-    if not _SERVER_NAME.fullmatch(name):
+    if not re.fullmatch(_SERVER_NAME, name):
         raise ValueError(f'"{name}" cannot be the name of an MCP server: use up to 64 of A-Z a-z 0-9 _ -')
     return name
 
 
 def _check_variable_name(name: str) -> str:
-    if not _VARIABLE_NAME.fullmatch(name):
+    if not re.fullmatch(_VARIABLE_NAME, name):
         raise ValueError("must be the name of an environment variable, such as DOCS_KEY, never its value")
     return name
 
@@ -53,8 +53,8 @@ def _check_url(url: str) -> str:
 
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
-ServerName = Annotated[str, AfterValidator(_check_server_name)]
-VariableName = Annotated[str, AfterValidator(_check_variable_name)]
+ServerName = Annotated[str, AfterValidator(_check_server_name), pattern_in_schema(_SERVER_NAME)]
+VariableName = Annotated[str, AfterValidator(_check_variable_name), pattern_in_schema(_VARIABLE_NAME)]
 Seconds = Annotated[float, Field(gt=0, le=MAX_SECONDS)]
 
 
@@ -64,6 +64,8 @@ class McpServer(Definition):
     ``env_vars`` and ``bearer_token_env_var`` are names of environment variables; ``env`` has values that are not
     secret. ``tools``: the approval of single tools, by name.
     """
+
+    alternatives: ClassVar[Alternatives] = {"command": _OF_COMMAND, "url": _OF_URL}
 
     command: Annotated[Text, AfterValidator(_check_command)] | None = Field(
         default=None, description="The program to start: its name on PATH, or an absolute path."

@@ -8,9 +8,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field, JsonValue, StrictBool, StringConstraints, model_validator
+from pydantic import (
+    AfterValidator,
+    Field,
+    GetJsonSchemaHandler,
+    JsonValue,
+    StrictBool,
+    StringConstraints,
+    WithJsonSchema,
+    model_validator,
+)
+from pydantic_core import CoreSchema
 
-from codex_multi_role.catalog.definition import Definition, ProtectedGlobs, check_schema, schema_or_path
+from codex_multi_role.catalog.definition import NULL, Definition, ProtectedGlobs, check_schema, schema_or_path
 from codex_multi_role.catalog.mcp_servers import McpServer, ServerName
 from codex_multi_role.catalog.prompts import fill
 from codex_multi_role.catalog.role_spec import (
@@ -26,14 +36,17 @@ from codex_multi_role.catalog.role_spec import (
 )
 from codex_multi_role.catalog.source_files import SourceFiles
 from codex_multi_role.errors import DefinitionError
-from codex_multi_role.reading.nearest import no_such
-from codex_multi_role.reading.yaml_source import key_path, line_of, validate
+from codex_multi_role.reading.places import Place, Problems
+from codex_multi_role.reading.yaml_source import validate
 
 Text = Annotated[str, StringConstraints(min_length=1)]
 _MERGED_KEY_BY_KEY = {"prompt_flags", "behaviors", "auto_approve", "limits", "mcp_servers", "codex_config"}
 MOST_STEPS = 50
 # Keys that the catalog resolves; all others go into the RoleSpec as they are.
 _RESOLVED = {"role_file", "prompt_file", "schema_hint_template", "schema_hint_params", "output_schema"}
+
+
+BLANK = {"type": "string", "pattern": r"^\s*$"}
 
 
 class LimitsEntry(Definition):
@@ -86,11 +99,20 @@ class RoleSettings(Definition):
         default=True, description="Whether it gets the project's `AGENTS.md` files and the skills that Codex finds."
     )
 
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler, /) -> dict[str, Any]:
+        reference = super().__get_pydantic_json_schema__(core_schema, handler)
+        for value in handler.resolve_ref_schema(reference)["properties"].values():
+            if NULL in value.get("anyOf", ()):
+                value["anyOf"].append(BLANK)
+        return reference
+
     @model_validator(mode="before")
     @classmethod
     def _blank_is_not_given(cls, data: object) -> object:
         if isinstance(data, dict):
-            return {key: value for key, value in data.items() if not (isinstance(value, str) and not value.strip())}
+            blank = {key for key, value in data.items() if isinstance(value, str) and not value.strip()}
+            return {key: value for key, value in data.items() if key not in blank & cls.known_keys()}
         return data
 
 
@@ -120,9 +142,11 @@ class RoleFile(RoleSettings):
     schema_hint_params: dict[Text, JsonValue] = Field(
         default_factory=dict, description="Values for the placeholders of that entry."
     )
-    output_schema: Annotated[Any, AfterValidator(schema_or_path)] = Field(
-        default=None,
-        description="JSON Schema of its answer, inline or a file; the answer is validated against it.",
+    output_schema: Annotated[Any, AfterValidator(schema_or_path), WithJsonSchema({"type": ["object", "string"]})] = (
+        Field(
+            default=None,
+            description="JSON Schema of its answer, inline or a file; the answer is validated against it.",
+        )
     )
     tools: tuple[Text, ...] = Field(default=(), description="Tools that its model may call besides Codex's own.")
     max_steps: Annotated[int, Field(ge=0, le=MOST_STEPS)] = Field(
@@ -156,25 +180,17 @@ class RoleSource:
         if entry.role_file is None:
             return cls(files.catalog, index, entry, files.catalog, RoleFile())
         path = files.path(entry.role_file)
-        file = validate(RoleFile, files.data(entry.role_file, f"{files.catalog}: roles[{index}].role_file"), path)
-        source = cls(files.catalog, index, entry, path, file)
-        if entry.name and file.name and entry.name != file.name:
-            raise DefinitionError(f'{source.place("name")}: "{entry.name}", but {path} says "{file.name}"')
+        place = Place(files.catalog, ("roles", index, "role_file"))
+        source = cls(files.catalog, index, entry, path, read_role_file(entry.role_file, place, files))
+        if entry.name and source.file.name and entry.name != source.file.name:
+            raise source.place("name").error(f'"{entry.name}", but {path} says "{source.file.name}"')
         return source
 
-    def where(self, key: str) -> tuple[Path, str]:
-        """The file and key path of ``key``; the catalog's entry for a key that is not set."""
-        path, location = self._location(key)
-        return path, key_path(location)
-
-    def _location(self, key: str) -> tuple[Path, tuple[int | str, ...]]:
+    def place(self, key: str) -> Place:
+        """Where ``key`` is set; the catalog's entry for a key that is not."""
         if key in self.file.model_fields_set and key not in self.entry.model_fields_set:
-            return self.path, (key,)
-        return self.catalog, ("roles", self.index, key)
-
-    def place(self, key: str) -> str:
-        """``where`` in the form that every error begins with, ``file: key.path``."""
-        return ": ".join(map(str, self.where(key)))
+            return Place(self.path, (key,))
+        return Place(self.catalog, ("roles", self.index, key))
 
     def merged(self, defaults: RoleSettings) -> dict[str, Any]:
         """Only the given keys: those of the defaults, then the file's, then the entry's."""
@@ -185,37 +201,46 @@ class RoleSource:
         return merged
 
     def spec(self, defaults: RoleSettings, schema_hints: Mapping[str, str], files: SourceFiles) -> RoleSpec:
-        """The finished role. Raises ``DefinitionError`` with file and key path."""
+        """The finished role. Raises one ``DefinitionError`` for all mistakes."""
         given = self.merged(defaults)
         if "name" not in given:
-            raise DefinitionError(f"{self.place('name')}: is missing")
-        schema = self._output_schema(given, files)
-        resolved = {
-            "prompt_text": self._prompt_text(given, files),
-            "schema_hint": self._schema_hint(given, schema_hints, schema),
-            "output_schema": schema,
-            "skills": self._skills(given, files),
+            raise self.missing("name")
+        resolved: dict[str, object] = {
             "mcp_servers": {name: server for name, server in given.get("mcp_servers", {}).items() if server},
             "source": self.path,
         }
+        problems = Problems()
+        with problems.collected():
+            resolved["prompt_text"] = self._prompt_text(given, files)
+        with problems.collected():
+            resolved["output_schema"] = self._output_schema(given, files)
+        with problems.collected():
+            resolved["schema_hint"] = self._schema_hint(given, schema_hints, resolved.get("output_schema"))
+        with problems.collected():
+            resolved["skills"] = self._skills(given, files)
+        problems.raise_found()
         role = RoleSpec.model_validate({key: value for key, value in given.items() if key not in _RESOLVED} | resolved)
         self._check_mcp_servers(role)
         return role
+
+    def missing(self, key: str, hint: str = "") -> DefinitionError:
+        """The error for a key that neither the entry nor the file has."""
+        entry = Place(self.catalog, ("roles", self.index)) if self.entry.role_file is None else Place(self.path)
+        return entry.key(key).error(f'missing key "{key}"', hint)
 
     def _check_mcp_servers(self, role: RoleSpec) -> None:
         """Reject servers that are defined in two places, and an approval that would have no effect."""
         place = self.place("mcp_servers")
         twice = [key for key in role.codex_config if key.partition(".")[0].strip("\"' ") == "mcp_servers"]
         if role.mcp_servers and twice:
-            raise DefinitionError(
-                f"{place}: the role's codex_config sets {twice[0]} as well, at {self.place('codex_config')}",
+            raise place.error(
+                f"the role's codex_config sets {twice[0]} as well, at {self.place('codex_config')}",
                 "Keep the MCP servers of a role in one of the two.",
             )
         open_servers = [name for name, server in role.mcp_servers.items() if server.declines_calls]
         if open_servers and (role.sandbox, role.approval_policy) == ("danger-full-access", "never"):
-            raise DefinitionError(
-                f"{place}.{open_servers[0]}: Codex approves every call of a role with sandbox: danger-full-access and "
-                "approval_policy: never",
+            raise (place / open_servers[0]).error(
+                "Codex approves every call of a role with sandbox: danger-full-access and approval_policy: never",
                 "Set approval: always, or approval_policy: on-request.",
             )
 
@@ -224,14 +249,13 @@ class RoleSource:
             return str(given["prompt_text"])
         if "prompt_file" in given:
             return files.text(given["prompt_file"], self.place("prompt_file"))
-        raise DefinitionError(f"{self.place('prompt_text')}: is missing", "Give prompt_text or prompt_file.")
+        raise self.missing("prompt_text", "Give prompt_text or prompt_file.")
 
     def _schema_hint(self, given: dict[str, Any], schema_hints: Mapping[str, str], schema: object) -> str:
         """The role's own hint, otherwise its schema, which the hint for all roles would contradict."""
         template = given.get("schema_hint_template", given["name"])
         if "schema_hint_template" in given and template not in schema_hints:
-            message, hint = no_such("schema hint", template, schema_hints)
-            raise DefinitionError(f"{self.place('schema_hint_template')}: {message}", hint)
+            raise self.place("schema_hint_template").unknown("schema hint", template, schema_hints)
         if template not in schema_hints and schema is not None:
             return json.dumps(schema, ensure_ascii=False, indent=2)
         parameters = {key: _as_text(value) for key, value in given.get("schema_hint_params", {}).items()}
@@ -240,16 +264,12 @@ class RoleSource:
 
     def _skills(self, given: dict[str, Any], files: SourceFiles) -> tuple[str, ...]:
         """The names by which Codex knows them."""
-        path, location = self._location("skills")
         names = []
         for index, name in enumerate(given.get("skills", ())):
             try:
                 names.append(files.skill(name))
             except DefinitionError as error:
-                place = (*location, index)
-                raise DefinitionError(
-                    f"{path}: line {line_of(path, place)}: {key_path(place)}: {error}", error.hint
-                ) from error
+                raise (self.place("skills") / index).error(str(error), error.hint) from error
         return tuple(dict.fromkeys(names))
 
     def _output_schema(self, given: dict[str, Any], files: SourceFiles) -> dict[str, JsonValue] | None:
@@ -257,8 +277,13 @@ class RoleSource:
         if schema is None:
             return None
         if isinstance(schema, str):
-            return check_schema(files.data(schema, self.place("output_schema")), files.path(schema))
-        return check_schema(schema, *self.where("output_schema"))
+            return check_schema(files.data(schema, self.place("output_schema")), Place(files.path(schema)))
+        return check_schema(schema, self.place("output_schema"))
+
+
+def read_role_file(reference: str, place: Place, files: SourceFiles) -> RoleFile:
+    """The role's own file, which is named at ``place``. Raises ``DefinitionError``."""
+    return validate(RoleFile, files.data(reference, place), files.path(reference))
 
 
 def _as_text(value: JsonValue) -> str:

@@ -15,10 +15,11 @@ from pydantic import (
     StrictBool,
     StringConstraints,
     ValidationInfo,
+    WithJsonSchema,
     field_validator,
 )
 
-from codex_multi_role.catalog.definition import Definition, ProtectedGlobs
+from codex_multi_role.catalog.definition import Definition, ProtectedGlobs, pattern_in_schema
 from codex_multi_role.catalog.mcp_servers import McpServer, ServerName, narrower_server
 from codex_multi_role.reading.nearest import did_you_mean
 
@@ -26,7 +27,7 @@ Sandbox = Literal["read-only", "workspace-write", "danger-full-access"]
 ApprovalPolicy = Literal["untrusted", "on-request", "never"]
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}"
 # A role has a folder of its name in the run folder, beside these.
 _RUN_FOLDER_NAMES = {
     "catalog",
@@ -56,10 +57,12 @@ WITHOUT_EFFECT = frozenset({"is_orchestrator", "can_request_clarification", "rep
 
 def check_name(name: str) -> str:
     """Check a name of a role or step, which becomes a folder, a template name and a command line argument."""
-    if not _NAME.fullmatch(name):
+    if not re.fullmatch(NAME, name):
         raise ValueError(f'"{name}" cannot be a name: use up to 64 of A-Z a-z 0-9 _ . - with a letter or digit first')
     return name
 
+
+Name = Annotated[str, AfterValidator(check_name), pattern_in_schema(NAME)]
 
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max", "ultra")
 """Every reasoning effort of the models that the bundled binary knows. Codex sends any other text unchanged."""
@@ -71,7 +74,9 @@ def check_effort(effort: str) -> str:
     return effort
 
 
-ReasoningEffort = Annotated[str, AfterValidator(check_effort)]
+ReasoningEffort = Annotated[
+    str, AfterValidator(check_effort), WithJsonSchema({"type": "string", "enum": list(EFFORTS)})
+]
 
 
 def check_role_name(name: str) -> str:
@@ -82,7 +87,7 @@ def check_role_name(name: str) -> str:
     return name
 
 
-RoleName = Annotated[str, AfterValidator(check_role_name)]
+RoleName = Annotated[str, AfterValidator(check_role_name), pattern_in_schema(NAME)]
 
 
 class PromptFlags(Definition):

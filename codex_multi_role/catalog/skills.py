@@ -200,6 +200,6 @@ def _declared_name(text: bytes, source: Path) -> str:
     name = head.get("name")
     if not isinstance(name, str) or not _NAME.fullmatch(name) or not head.get("description"):
         raise DefinitionError(
-            f"{place}: line 1: needs a name and a description, between two lines ---", "Codex ignores it otherwise."
+            f"{place}:1:1: needs a name and a description, between two lines ---", "Codex ignores it otherwise."
         )
     return name

@@ -7,6 +7,7 @@ from pathlib import Path
 from codex_multi_role.catalog.skills import SKILLS_FOLDER, Skill, find_skill, known_skills
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.reading.nearest import no_such
+from codex_multi_role.reading.places import Place
 from codex_multi_role.reading.yaml_source import parse_text, read_text
 from codex_multi_role.run_options import LOCAL_ROLES
 
@@ -44,18 +45,18 @@ class SourceFiles:
     def path(self, reference: str) -> Path:
         return self.catalog.parent / reference
 
-    def text(self, reference: str, place: str) -> str:
-        """The text of a file named at ``place`` (``file: key.path``). Raises ``DefinitionError`` that names both."""
+    def text(self, reference: str, place: Place) -> str:
+        """The text of a file named at ``place``. Raises ``DefinitionError`` that names both."""
         path = self.path(reference)
         try:
             text = read_text(path)
         except DefinitionError as error:
-            raise DefinitionError(f"{place}: {error}", error.hint) from error
+            raise place.error(str(error), error.hint) from error
         if path not in self.paths:
             self.paths.append(path)
         return text
 
-    def data(self, reference: str, place: str) -> object:
+    def data(self, reference: str, place: Place) -> object:
         """The content of a JSON (by its suffix) or YAML file; otherwise like ``text``."""
         return parse_text(self.text(reference, place), self.path(reference))
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import AfterValidator, Field, JsonValue, StringConstraints, model_validator
+from pydantic import Field, GetJsonSchemaHandler, JsonValue, StringConstraints, model_validator
+from pydantic_core import CoreSchema
 
-from codex_multi_role.catalog.definition import Definition
-from codex_multi_role.catalog.role_spec import check_name
+from codex_multi_role.catalog.definition import NULL, Alternatives, Definition
+from codex_multi_role.catalog.role_spec import Name
 
 EVERY_ROLE = "*"
+UNNAMED = "unnamed"
+"""Instead of an id where neither it nor the kind is given, so that only the missing kind is reported."""
 # The keys that say what a step does, exactly one per step. A new kind is another field of StepSpec, listed here with
 # the keys that belong only to it.
 STEP_KINDS: dict[str, frozenset[str]] = {
@@ -26,11 +29,16 @@ StateName = Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Z_]{0,39}$")]
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
+OF_END = ("exit", "reason", "suggest")
+
+
 class Route(Definition):
     """One entry of ``next``: leads ``to`` a step, or to the ``end`` of the run with that outcome.
 
     A command that people may type (``suggest``) uses nothing that a model wrote.
     """
+
+    alternatives: ClassVar[Alternatives] = {"to": (), "end": OF_END}
 
     when: Text | None = Field(default=None, description="A condition; without one the entry is always taken.")
     to: str | None = Field(default=None, description="The step that follows.")
@@ -46,7 +54,7 @@ class Route(Definition):
     def _check_target(self) -> Self:
         if (self.to is None) == (self.end is None):
             raise ValueError("give either to or end")
-        for key in ("exit", "reason", "suggest"):
+        for key in OF_END:
             if getattr(self, key) is not None and self.end is None:
                 raise ValueError(f"{key} belongs to end")
         return self
@@ -76,13 +84,15 @@ class StepSpec(Definition):
     ``retry`` and ``on_error`` apply to each item separately.
     """
 
+    alternatives: ClassVar[Alternatives] = {
+        kind: {key.rstrip("_") for key in keys} for kind, keys in STEP_KINDS.items()
+    }
+
     ask: Text | None = Field(default=None, description="A role to ask, or `*` for every role of the catalog.")
     check: Text | None = Field(default=None, description="A check to run.")
     review: Text | None = Field(default=None, description="A question to a person (a template).")
     call: Text | None = Field(default=None, description="A flow to call.")
-    id: Annotated[str, AfterValidator(check_name)] = Field(
-        description="The step's name; by default the role, check or flow that it names."
-    )
+    id: Name = Field(description="The step's name; by default the role, check or flow that it names.")
     with_: dict[str, JsonValue] = Field(
         default_factory=dict,
         alias="with",
@@ -129,6 +139,20 @@ class StepSpec(Definition):
     max_visits: Annotated[int, Field(ge=1)] | None = Field(default=None, description="How often the step may run.")
     state: StateName | None = Field(default=None, description="The run's state from this step on.")
 
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler, /) -> dict[str, Any]:
+        """``id`` is only required where nothing else names the step."""
+        reference = super().__get_pydantic_json_schema__(core_schema, handler)
+        schema = handler.resolve_ref_schema(reference)
+        schema.pop("required", None)
+        schema["properties"]["id"] = {"anyOf": [schema["properties"]["id"], NULL]}
+        named = {"required": ["id"], "properties": {"id": {"not": NULL}}}
+        unnamed = {"properties": {"review": NULL, "ask": {"not": {"const": EVERY_ROLE}}}}
+        schema["anyOf"] = [named, unnamed]
+        schema["if"] = {"properties": {"for_each": NULL}}
+        schema["then"] = {"properties": {key.rstrip("_"): NULL for key in sorted(FAN_OUT_KEYS)}}
+        return reference
+
     @model_validator(mode="before")
     @classmethod
     def _default_id(cls, data: object) -> object:
@@ -138,7 +162,7 @@ class StepSpec(Definition):
             raise ValueError('a step that asks "*" needs an id')
         if data.get("review") is not None:
             raise ValueError("a review needs an id")
-        return data | {"id": next((data[kind] for kind in STEP_KINDS if isinstance(data.get(kind), str)), None)}
+        return data | {"id": next((data[kind] for kind in STEP_KINDS if isinstance(data.get(kind), str)), UNNAMED)}
 
     @model_validator(mode="after")
     def _check_keys(self) -> Self:

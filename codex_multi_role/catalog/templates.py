@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from codex_multi_role.catalog.flow_expressions import attribute_paths, has_expressions, local_names
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.reading.nearest import no_such
+from codex_multi_role.reading.places import Place, Problems
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -48,28 +49,29 @@ def evaluate(expression: str, context: Mapping[str, object], where: str) -> bool
         return bool(plain(_expression(expression)(context)))
 
 
-def check_template(text: object, where: str, names: Names | None = None) -> None:
-    """Raise ``DefinitionError`` for a syntax error and, given the available ``names``, for an unknown one.
+def check_template(text: object, where: Place, names: Names | None = None) -> None:
+    """Raise ``DefinitionError`` for a syntax error and, given the available ``names``, for unknown ones.
 
-    Lists and mappings are checked inside.
+    Lists and mappings are checked inside, and all their mistakes are reported.
     """
     if isinstance(text, str):
         if has_expressions(text):
             with _problems_at(where):
                 _template(text)
                 _check_names(text, where, names)
-    elif isinstance(text, Mapping):
-        for key, value in text.items():
-            check_template(value, f"{where}.{key}", names)
-    elif isinstance(text, list | tuple):
-        for index, value in enumerate(text):
-            check_template(value, f"{where}[{index}]", names)
+        return
+    problems = Problems()
+    inner = text.items() if isinstance(text, Mapping) else enumerate(text) if isinstance(text, list | tuple) else ()
+    for key, value in inner:
+        with problems.collected():
+            check_template(value, where / key, names)
+    problems.raise_found()
 
 
-def check_expression(expression: str, where: str, names: Names | None = None) -> None:
+def check_expression(expression: str, where: Place, names: Names | None = None) -> None:
     """Like ``check_template``, for a ``when``: an expression without braces."""
     if expression.strip().startswith("{{"):
-        raise DefinitionError(f"{where}: a condition must not contain {{{{ }}}}", "Write the bare expression.")
+        raise where.error("a condition must not contain {{ }}", "Write the bare expression.")
     with _problems_at(where):
         _expression(expression)
         _check_names(f"{{{{ {expression} }}}}", where, names)
@@ -91,19 +93,22 @@ def _render_text(text: str, context: Mapping[str, object]) -> object:
     return "".join(parts)
 
 
-def _check_names(text: str, where: str, names: Names | None) -> None:
+def _check_names(text: str, where: Place, names: Names | None) -> None:
     if names is None:
         return
+    problems = Problems()
     undeclared, local, paths = _used_names(text)
     for name in sorted(undeclared - names.keys()):
-        message, hint = no_such("template name", name, names)
-        raise DefinitionError(f"{where}: {message}", hint)
+        with problems.collected():
+            raise where.unknown("template name", name, names)
     given = {name: names[name] for name in undeclared - local if name in names}
     for path in paths:
-        _check_path(path, where, given)
+        with problems.collected():
+            _check_path(path, where, given)
+    problems.raise_found()
 
 
-def _check_path(path: Sequence[str], where: str, names: Names) -> None:
+def _check_path(path: Sequence[str], where: Place, names: Names) -> None:
     """Raise ``DefinitionError`` for the first attribute of ``path`` that what stands before it cannot have."""
     known: Collection[str] | None = names.get(path[0])
     for index, attribute in enumerate(path[1:], 1):
@@ -112,19 +117,24 @@ def _check_path(path: Sequence[str], where: str, names: Names) -> None:
         if attribute not in known:
             kind, owner = (path[0].removesuffix("s"), "") if index == 1 else ("field", f"{'.'.join(path[:index])}: ")
             message, hint = no_such(kind, attribute, known)
-            raise DefinitionError(f"{where}: {owner}{message}", hint)
+            raise where.error(f"{owner}{message}", hint)
         known = known[attribute] if isinstance(known, Mapping) else None
 
 
 @contextmanager
-def _problems_at(where: str) -> Iterator[None]:
+def _problems_at(where: Place | str) -> Iterator[None]:
     """A template may call anything and so raise any exception; each becomes a mistake of the template."""
     try:
         yield
     except DefinitionError:
         raise
     except Exception as error:
-        raise DefinitionError(f"{where}: {error}") from error
+        from codex_multi_role.reading.syntax_words import template_problem  # imported only after a mistake
+
+        problem, hint = template_problem(error, {**_sandbox().filters, **_sandbox().tests})
+        if isinstance(where, Place):
+            raise where.error(problem, hint) from error
+        raise DefinitionError(f"{where}: {problem}", hint) from error
 
 
 @lru_cache(maxsize=1)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import click
 
 from codex_multi_role.cli.output import annotate, discard_output, say
-from codex_multi_role.errors import CodexMultiRoleError, ExitCode
+from codex_multi_role.errors import CodexMultiRoleError, DefinitionError, ExitCode
 from codex_multi_role.integrations.ci.github import command, runs_here
 from codex_multi_role.presentation.wording import PROGRAM
 from codex_multi_role.reading.nearest import did_you_mean
@@ -43,13 +43,20 @@ def run_guarded(entry: click.Command, arguments: Sequence[str]) -> int:
     except click.ClickException as error:
         return complain(_sentence(error), _where_to_read(error), ExitCode.WRONG_USAGE)
     except CodexMultiRoleError as error:
-        return complain(str(error), error.hint, error.exit_code)
+        return complain_about(error)
     except OSError as error:
         discard_output(sys.stdout)
         return complain(_about(error), _keep_traceback(), ExitCode.FAILED)
     except Exception as error:
         return complain(f"unexpected {type(error).__name__}: {error}", _keep_traceback(), ExitCode.FAILED)
     return 0
+
+
+def complain_about(error: CodexMultiRoleError) -> int:
+    """Print the error, each problem of a definition with its own hint; returns its exit code."""
+    for each in error.problems if isinstance(error, DefinitionError) else (error,):
+        complain(str(each), each.hint, each.exit_code)
+    return error.exit_code
 
 
 def complain(message: str, hint: str, code: int) -> int:

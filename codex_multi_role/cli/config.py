@@ -89,9 +89,9 @@ def _line(found: Found) -> int:
     """The line of the setting in its file."""
     if found.path.name == PYPROJECT:
         return _toml_line(found.path.read_text("utf-8").splitlines(), found.name)
-    from codex_multi_role.reading.yaml_source import line_of  # here: without a file, YAML is not needed
+    from codex_multi_role.reading.places import Place  # here: without a file, YAML is not needed
 
-    return line_of(found.path, (found.name,))
+    return Place(found.path, (found.name,)).position()[0]
 
 
 def _toml_line(lines: list[str], name: str) -> int:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from codex_multi_role.cli.boundary import complain
+from codex_multi_role.cli.boundary import complain_about
 from codex_multi_role.cli.completion import flow_names
 from codex_multi_role.cli.lazy_group import LazyGroup
 from codex_multi_role.cli.options import BOUNDING, DEFAULTS, JSON, ROLES, RUNS_DIR, command
@@ -173,16 +175,37 @@ def validate_flows(
       codex-multi-role flows validate cycles --cycles 5 --max-turns 40
     """
     from codex_multi_role.catalog import list_flows as find_flows  # as above
+    from codex_multi_role.lifecycle.team_check import check_playbooks, load_checked_team, own_flows
     from codex_multi_role.presentation.typical import typical_runs
 
-    catalog, typical = open_catalog(roles), typical_runs(runs_dir)
-    worst_code = 0
-    for name in names or [entry.name for entry in find_flows(catalog.source.parent)]:
+    try:
+        catalog = open_catalog(roles)
+    except DefinitionError:
+        catalog = load_checked_team(roles)  # raises with the mistakes in flows and playbooks as well
+    folder, typical = catalog.source.parent, typical_runs(runs_dir)
+    own = own_flows(folder)
+    checks = [
+        partial(
+            _validate, name, catalog, bounding, typical.get(name), is_named=name in names, is_own=name in own, all=all
+        )
+        for name in names or [entry.name for entry in find_flows(folder)]
+    ]
+    ctx.exit(_worst_code([*checks, *([] if names else [partial(check_playbooks, folder)])]))
+
+
+def _worst_code(checks: Iterable[Callable[[], None]]) -> int:
+    """Carry out all checks; returns the highest exit code. A mistake in a flow that others call is printed once."""
+    worst, printed = 0, set[str]()
+    for check in checks:
         try:
-            _validate(name, catalog, bounding, typical.get(name), is_named=name in names, all=all)
+            check()
         except UsageError as error:
-            worst_code = complain(str(error), error.hint, error.exit_code)
-    ctx.exit(worst_code)
+            worst = max(worst, error.exit_code)
+            for each in error.problems if isinstance(error, DefinitionError) else (error,):
+                if str(each) not in printed:
+                    printed.add(str(each))
+                    complain_about(each)
+    return worst
 
 
 def _validate(
@@ -192,23 +215,29 @@ def _validate(
     typical: TypicalRun | None,
     *,
     is_named: bool,
+    is_own: bool,
     all: bool,
 ) -> None:
     """Check one flow and print its worst case; of an internal flow only if it is named or with ``all``.
 
-    Raises `UsageError`.
+    A shipped flow that is not named need not fit the team. Raises `UsageError`.
     """
-    from codex_multi_role.catalog import packaged_roles
     from codex_multi_role.catalog.flow_references import unused_roles
     from codex_multi_role.cli.flow_explanation import worst_case_words
     from codex_multi_role.lifecycle.definitions import load_flow_and_called  # as above
+    from codex_multi_role.lifecycle.team_check import require_finish
 
     flows, catalog = load_flow_and_called(name, catalog)
     most = worst_case_words(flows, name, catalog, **bounding)
+    try:
+        require_finish(flows[name], catalog)
+    except DefinitionError as error:
+        if is_named or is_own:
+            raise
+        say(f"note: {error}")
     if is_named or all or not flows[name].internal:
         click.echo(f"ok: {name}: {most}" + (f"; {typical.in_words}" if typical else ""))
-    is_shipped = flows[name].source.is_relative_to(packaged_roles())
-    if is_named and not is_shipped and (unused := unused_roles(flows, catalog)):
+    if is_named and is_own and (unused := unused_roles(flows, catalog)):
         say(f"note: {name} never asks {', '.join(unused)}")
 
 

@@ -88,8 +88,8 @@ def init(folder: Path, purpose: str | None, shipped: bool, force: bool) -> None:
         raise UsageError("--for and --shipped exclude each other", "Use one of them.")
     if not (purpose or shipped) and sys.stdin.isatty() and sys.stderr.isatty():
         purpose = _ask()
-    files = starter_files(purpose) if purpose else _shipped_files()
-    _write_all({folder / name: content for name, content in files}, force)
+    files = dict(starter_files(purpose) if purpose else _shipped_files())
+    _write_all({folder / name: content for name, content in with_editor_comments(files).items()}, force)
     roles = folder / LOCAL_ROLES
     say(f"next: edit {roles}, then run `codex-multi-role roles validate{option_for(roles)}`")
     say(f"to try it without a model: `codex-multi-role --playbook auto{option_for(roles)}`")
@@ -130,6 +130,27 @@ def starter_files(purpose: str) -> Iterator[tuple[Path, bytes]]:
     for name in (*named, *chosen.settings_of_checks):
         yield LOCAL_ROLES / name, (shipped / name).read_bytes()
     yield Path(FILE), f"{SETTINGS}flow: {chosen.flow}\n".encode()
+
+
+def with_editor_comments(files: Mapping[Path, bytes]) -> dict[Path, bytes]:
+    """``files`` with a first line by which editors find the schema of each, and these schemas."""
+    from codex_multi_role.cli.json_schemas import editor_comment, schema_files  # here: they load all models
+
+    kinds = {path: kind for path in files if (kind := _kind_of(path))}
+    commented = {path: editor_comment(path, LOCAL_ROLES, kind).encode() for path, kind in kinds.items()}
+    whole = {path: commented.get(path, b"") + content for path, content in files.items()}
+    return whole | schema_files(LOCAL_ROLES, sorted({*kinds.values()}))
+
+
+def _kind_of(path: Path) -> str:
+    """The kind of schema for a file of a project; empty for the settings of checks."""
+    from codex_multi_role.lifecycle.steering import SETTINGS_OF_CHECKS  # as above
+
+    if path == Path(FILE):
+        return "settings"
+    if path.parent == LOCAL_ROLES:
+        return "catalog" if path.stem == "catalog" else "" if path.name in SETTINGS_OF_CHECKS else "role"
+    return {"flows": "flow", "playbooks": "playbook"}.get(path.parent.name, "")
 
 
 def _shipped_files() -> Iterator[tuple[Path, bytes]]:

@@ -38,6 +38,7 @@ COMMANDS = {
     "flows": "flows",
     "init": "init",
     "demo": "demo",
+    "schema": "schema",
     "doctor": "doctor",
     "config": "config",
     "codex": "doctor",

@@ -10,6 +10,7 @@ import yaml
 
 from codex_multi_role.catalog import RoleSpecCatalog, list_flows, packaged_roles
 from codex_multi_role.catalog.role_spec import check_name, check_role_name
+from codex_multi_role.cli.json_schemas import editor_comment, schema_files
 from codex_multi_role.errors import CodexMultiRoleError, DefinitionError, UsageError
 from codex_multi_role.host.atomic import make_folder, write_bytes
 from codex_multi_role.lifecycle.definitions import load_catalog, load_flow_and_called, roles_folder
@@ -79,7 +80,9 @@ def add_role(name: str, given: Path | None) -> tuple[Path, Path]:
                 return
         raise _manual_edit_error(catalog.source, _entry(name, catalog))
 
-    _write_if_valid({path: ROLE.format(name=_in_yaml(name)).encode(), catalog.source: changed.encode()}, check)
+    content = editor_comment(path, path.parent, "role") + ROLE.format(name=_in_yaml(name))
+    schemas = schema_files(path.parent, ["role"])
+    _write_if_valid({path: content.encode(), catalog.source: changed.encode(), **schemas}, check)
     return path, catalog.source
 
 
@@ -143,8 +146,9 @@ def add_flow(name: str, given: Path | None) -> Path:
     path = folder / "flows" / f"{name}.yaml"
     _refuse_existing(path)
     role = next((role for role in catalog.roles if role.may_change_workspace), catalog.roles[0])
-    content = FLOW.format(name=name, role=role.name, asked=_in_yaml(role.name)).encode()
-    _write_if_valid({path: content}, lambda: load_flow_and_called(name, catalog))
+    content = editor_comment(path, folder, "flow") + FLOW.format(name=name, role=role.name, asked=_in_yaml(role.name))
+    contents = {path: content.encode(), **schema_files(folder, ["flow"])}
+    _write_if_valid(contents, lambda: load_flow_and_called(name, catalog))
     return path
 
 

@@ -9,10 +9,11 @@ import click
 
 from codex_multi_role.cli.completion import role_names
 from codex_multi_role.cli.lazy_group import LazyGroup
-from codex_multi_role.cli.options import JSON, ROLES, command
+from codex_multi_role.cli.options import DEFAULTS, JSON, ROLES, command
 from codex_multi_role.cli.output import put_json, put_table, put_yaml, say
 from codex_multi_role.cli.tables import Column
 from codex_multi_role.cli.team import WATCH, open_catalog, option_for, repeatedly
+from codex_multi_role.errors import UsageError
 
 if TYPE_CHECKING:
     from codex_multi_role.catalog import RoleSpec, RoleSpecCatalog
@@ -73,8 +74,11 @@ def show_roles(name: str, roles: Path | None, json: bool) -> None:
 @command(ROLES, name="validate", short_help="Check the catalog.")
 @click.argument("names", metavar="[ROLE]...", nargs=-1, shell_complete=role_names)
 @WATCH
-def validate_roles(names: tuple[str, ...], roles: Path | None, watch: bool) -> None:
-    """Check the whole catalog, and that each ROLE is in it.
+@click.pass_context
+def validate_roles(ctx: click.Context, /, names: tuple[str, ...], roles: Path | None, watch: bool) -> None:
+    """Check all files of the team, and that each ROLE is in the catalog. Every mistake is named with its place.
+
+    The files are the catalog, those it refers to, and the flows and playbooks beside it.
 
     \b
     Examples:
@@ -82,15 +86,34 @@ def validate_roles(names: tuple[str, ...], roles: Path | None, watch: bool) -> N
       codex-multi-role roles validate planner --watch
     """
     from codex_multi_role.lifecycle.definitions import roles_folder  # here: `--help` should not load the catalog
+    from codex_multi_role.lifecycle.team_check import load_checked_team
 
     def check() -> None:
-        catalog = open_catalog(roles)
+        catalog = load_checked_team(roles)
         checked = [catalog.role(name).name for name in names] or [role.name for role in catalog.roles]
         click.echo(f"ok: {catalog.source}: {', '.join(checked)}")
         for note in catalog.notes:
             say(f"note: {note}")
+        _warn_if_none_can_finish(catalog, str((ctx.default_map or {}).get("flow") or ""))
 
     repeatedly(roles_folder(roles), check, watch=watch)
+
+
+def _warn_if_none_can_finish(catalog: RoleSpecCatalog, flow: str) -> None:
+    """``flow``: that of the settings, otherwise the default if the team has no flow of its own.
+
+    Only a warning, because the catalog may be meant for other flows.
+    """
+    from codex_multi_role.catalog import read_flows  # as above
+    from codex_multi_role.lifecycle.team_check import own_flows, require_finish
+
+    folder = catalog.source.parent
+    name = flow or ("" if own_flows(folder) else str(DEFAULTS["flow"]))
+    try:
+        if name:
+            require_finish(read_flows(name, folder)[name], catalog)
+    except UsageError as error:
+        say(f"warning: {error}")
 
 
 @command(ROLES, name="new", short_help="Add a role to your catalog.")

@@ -19,6 +19,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from codex_multi_role.cli.output import say
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.host.settings_files import (
     PYPROJECT,
@@ -33,6 +34,8 @@ FILE = SETTINGS_FILE
 FOUND = "codex_multi_role.settings"
 """Where a context keeps the `Found` values, by option name."""
 PREFIX = "CODEX_MULTI_ROLE_"
+OTHER_VARIABLES = frozenset(f"{PREFIX}{name}" for name in ("DEBUG", "COMMAND", "RUN", "TESTS_OVERDUE", "MEASURING"))
+"""Variables that are not settings: one for people, and those of the processes of a run."""
 HELP_NAMES = frozenset({"-h", "--help"})
 OTHER_OPTIONS = "Options"
 LONG_LIST = 15
@@ -114,6 +117,7 @@ class SettingsCommand(click.Command):
         if HELP_NAMES.isdisjoint(args):
             ctx.meta[FOUND] = read_files(self.known)
             ctx.default_map = {key: found.value for key, found in ctx.meta[FOUND].items()}
+            _warn_of_unknown_variables(self.known)
         return super().parse_args(ctx, args)
 
 
@@ -132,6 +136,16 @@ def find_nearest() -> Path | None:
     except ValueError as error:
         raise DefinitionError(str(error)) from error
     return path and (Path(path.name) if path.parent == here else path)
+
+
+def _warn_of_unknown_variables(known: Mapping[str, Setting]) -> None:
+    """Report variables that look like settings but are not; other programs may have set them, so nothing fails."""
+    names = [f"{PREFIX}{key.upper()}" for key in known]
+    unknown = {name for name in os.environ if name.startswith(PREFIX)} - {*names} - OTHER_VARIABLES
+    for name in sorted(unknown):
+        from codex_multi_role.reading.nearest import did_you_mean  # here: only a mistake needs it
+
+        say(f'warning: unknown environment variable "{name}"{did_you_mean(name, names)}')
 
 
 def read_file(path: Path, known: Mapping[str, Setting]) -> dict[str, Found]:
@@ -159,7 +173,7 @@ def _content(path: Path) -> Mapping[Any, object]:
         return {}
     content = load_yaml(path)
     if not isinstance(content, Mapping):
-        raise DefinitionError(f"{path}: line 1: must be a mapping, `key: value` lines")
+        raise DefinitionError(f"{path}:1:1: must be a mapping, `key: value` lines")
     return content
 
 
@@ -170,7 +184,9 @@ def _find(path: Path, key: str, known: Mapping[str, Setting]) -> Setting:
     from codex_multi_role.reading.nearest import no_such  # as above
 
     message, hint = no_such("setting", key, [name.replace("_", "-") for name in known])
-    raise DefinitionError(f"{path}: {key}: {message}", hint)
+    from codex_multi_role.reading.places import Place
+
+    raise Place(path).key(key).error(message, hint)
 
 
 def _as_typed(path: Path, key: str, value: object, setting: Setting) -> str | list[str]:
@@ -207,7 +223,10 @@ def _text(path: Path, place: str, value: object) -> str:
         return str(value).lower()
     if isinstance(value, str | int | float):
         return str(value)
-    raise DefinitionError(f"{path}: {place}: must be one text, number, true or false")
+    from codex_multi_role.reading.places import Place  # as above
+
+    key = re.split(r"[.\[]", place)[0]
+    raise DefinitionError(f"{Place(path).key(key)}: {place}: must be one text, number, true or false")
 
 
 def assignments(ctx: click.Context, param: click.Parameter, values: Sequence[str]) -> tuple[str, ...]:

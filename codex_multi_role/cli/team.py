@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from codex_multi_role.cli.boundary import complain
+from codex_multi_role.cli.boundary import complain_about
 from codex_multi_role.cli.output import say
 from codex_multi_role.errors import UsageError
 from codex_multi_role.host.watched_files import Changes, watched
@@ -50,7 +50,7 @@ def repeatedly(folder: Path, act: Callable[[], None], *, watch: bool) -> None:
             try:
                 act()
             except UsageError as error:
-                complain(str(error), error.hint, error.exit_code)
+                complain_about(error)
             say(f"watching {folder} (Ctrl-C to stop)")
             while not changes.wait(LOOK_SECONDS):
                 pass

@@ -76,6 +76,10 @@ STREAM_BROKE = "stream disconnected"
 TRY_AGAIN = re.compile(r"try again in (\d+(?:\.\d+)?) ?(ms|s)\b")
 """How a rate-limiting provider words its pause; Codex never passes on a ``Retry-After`` header (measured)."""
 
+_UNEXPECTED_STATUS = re.compile(r"unexpected status (\d{3})(?: [A-Z][\w '-]*)?: (.*?)(, url: .*)?$", re.DOTALL)
+"""Codex's text for a response with another status than 200 (measured)."""
+_LAST_STATUS = re.compile(r"\blast status: (\d{3})(?: [A-Z][\w'-]*)*")
+
 NO_FREE_DESCRIPTOR = ("os error 24", "os error 23")
 """How Codex, written in Rust, reports EMFILE and ENFILE."""
 
@@ -91,7 +95,17 @@ def classify(error: Mapping[str, Any] | None) -> Failure:
         return Failure(*FAILED, "Codex gave no reason")
     message = str(error.get("message", "")).strip() or "Codex gave no message"
     reason, remedy = _row(error.get("codexErrorInfo"), message)
-    return Failure(reason, remedy, message, _pause(message) if remedy is Remedy.RETRY else None)
+    return Failure(reason, remedy, _in_words(message), _pause(message) if remedy is Remedy.RETRY else None)
+
+
+def _in_words(message: str) -> str:
+    """``message`` without the name of an HTTP status; what the playbook says of itself needs no status at all."""
+    if (found := _UNEXPECTED_STATUS.match(message)) is None:
+        return _LAST_STATUS.sub(r"last HTTP status: \1", message)
+    status, said, url = found.groups()
+    if said.startswith("playbook "):
+        return said
+    return f"the model provider answered with HTTP status {status}: {said}{url or ''}"
 
 
 def _row(info: object, message: str) -> tuple[str, Remedy]:

@@ -102,6 +102,8 @@ def login_state(codex: Path, settings: tuple[str, ...], version: str) -> str:
             client.stop()
 
 
+LOGIN_FILE = "auth.json"
+"""Where Codex keeps a login, unless it uses the keyring of the system."""
 THREADS = "sessions"
 
 

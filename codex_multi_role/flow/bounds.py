@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog, StepSpec
+from codex_multi_role.catalog.flow_spec import step_place
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.flow.conditions import Meanings, known_inputs, may_call, meanings_of
 from codex_multi_role.flow.effort import Effort, StepEfforts, Terms
 from codex_multi_role.flow.visits import most_visits
+from codex_multi_role.reading.places import Place
 from codex_multi_role.run_options import PROVIDER_ATTEMPTS
 
 MOST_RECORDS = 10**12
@@ -105,7 +107,7 @@ def walk_bound(
     much, or a step whose check does not exist.
     """
     known = {key: spec.default for key, spec in flows[name].inputs.items() if not spec.required}
-    return _Walks(flows, catalog, terms).bound(name, known | dict(inputs or {}), (), "")
+    return _Walks(flows, catalog, terms).bound(name, known | dict(inputs or {}), (), None)
 
 
 class _Walks:
@@ -118,18 +120,20 @@ class _Walks:
         self._counted = {step.call for flow in flows.values() for step in flow.steps if step.call and step.max_depth}
         self._found: dict[object, WalkBound] = {}
 
-    def bound(self, name: str, inputs: Mapping[str, object], callers: Sequence[str], place: str) -> WalkBound:
+    def bound(self, name: str, inputs: Mapping[str, object], callers: Sequence[str], place: Place | None) -> WalkBound:
         """The walk of ``name``, called by the last of ``callers`` at ``place``; without callers it is the run's own."""
         call_stack = (*callers, name)
         depths = {each: call_stack.count(each) for each in sorted(self._counted & {*call_stack})}
         situation = (name, repr(sorted(inputs.items())), repr(depths))
         if situation not in self._found:
-            if len(call_stack) > MOST_DEPTH or len(self._found) >= MOST_SITUATIONS:
-                raise DefinitionError(f"{place}: the calls go too deep to be counted", "Lower max_depth.")
+            if place and (len(call_stack) > MOST_DEPTH or len(self._found) >= MOST_SITUATIONS):
+                raise place.error("the calls go too deep to be counted", "Lower max_depth.")
             self._found[situation] = self._bound(self._flows[name], inputs, call_stack, place)
         return self._found[situation]
 
-    def _bound(self, flow: FlowSpec, inputs: Mapping[str, object], call_stack: Sequence[str], place: str) -> WalkBound:
+    def _bound(
+        self, flow: FlowSpec, inputs: Mapping[str, object], call_stack: Sequence[str], place: Place | None
+    ) -> WalkBound:
         meanings = meanings_of(flow, self._terms.cycles, inputs)
         efforts = StepEfforts(self._catalog, self._terms, meanings)
         visits = _visits(flow, meanings, place)
@@ -139,7 +143,7 @@ class _Walks:
         for index, step in enumerate(flow.steps):
             if not visits[step.id]:
                 continue
-            here = f"{flow.source}: steps[{index}]"
+            here = step_place(flow, index)
             if step.call is not None and may_call(step, call_stack):
                 given = known_inputs(step, self._flows[step.call], meanings, here)
                 called[step.id] = self.bound(step.call, given, call_stack, here)
@@ -150,17 +154,17 @@ class _Walks:
         return WalkBound(_within_reason(whole, flow), records, called)
 
 
-def _visits(flow: FlowSpec, meanings: Meanings, place: str) -> dict[str, int]:
+def _visits(flow: FlowSpec, meanings: Meanings, place: Place | None) -> dict[str, int]:
     try:
         return most_visits(flow, meanings)
     except DefinitionError as error:
         raise DefinitionError(f"{error} (called at {place})" if place else str(error), error.hint) from error
 
 
-def _records_of_unit(step: StepSpec, unit: Effort, place: str) -> int:
+def _records_of_unit(step: StepSpec, unit: Effort, place: Place) -> int:
     if step.for_each is not None and unit.records > MOST_RECORDS_OF_AN_ITEM:
-        raise DefinitionError(
-            f"{place}: an item may record {unit.records:,} steps, {MOST_RECORDS_OF_AN_ITEM:,} are the most",
+        raise place.error(
+            f"an item may record {unit.records:,} steps, {MOST_RECORDS_OF_AN_ITEM:,} are the most",
             "Bound the called flow more tightly: cycles, max_visits, max_items, max_depth.",
         )
     return unit.records
@@ -168,8 +172,8 @@ def _records_of_unit(step: StepSpec, unit: Effort, place: str) -> int:
 
 def _within_reason(effort: Effort, flow: FlowSpec) -> Effort:
     if effort.records > MOST_RECORDS:
-        raise DefinitionError(
-            f"{flow.source}: steps: a run may need more than {MOST_RECORDS:,} recorded steps",
+        raise Place(flow.source, ("steps",)).error(
+            f"a run may need more than {MOST_RECORDS:,} recorded steps",
             "Lower max_items, max_depth, max_visits or attempts.",
         )
     return effort

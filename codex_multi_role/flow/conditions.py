@@ -15,7 +15,8 @@ from codex_multi_role.catalog.flow_expressions import (
     whole_expression,
 )
 from codex_multi_role.catalog.flow_inputs import resolve_inputs
-from codex_multi_role.errors import DefinitionError, UsageError
+from codex_multi_role.errors import UsageError
+from codex_multi_role.reading.places import Place
 
 if TYPE_CHECKING:
     from jinja2 import nodes
@@ -132,10 +133,10 @@ def may_call(step: StepSpec, call_stack: Sequence[str]) -> bool:
     return step.max_depth is None or list(call_stack).count(step.call or "") <= step.max_depth
 
 
-def known_inputs(step: StepSpec, called: FlowSpec, meanings: Meanings, place: str) -> dict[str, Any]:
+def known_inputs(step: StepSpec, called: FlowSpec, meanings: Meanings, place: Place) -> dict[str, Any]:
     """The inputs of ``called`` with values known before the run: constants, known names of the caller, defaults.
 
-    Raises ``DefinitionError`` that starts with ``place`` for a value of the wrong type.
+    Raises ``DefinitionError`` at ``place`` for a value of the wrong type.
     """
     known = {name: spec.default for name, spec in called.inputs.items() if name not in step.with_ and not spec.required}
     for name, value in step.with_.items():
@@ -143,7 +144,7 @@ def known_inputs(step: StepSpec, called: FlowSpec, meanings: Meanings, place: st
             try:
                 known |= resolve_inputs(called.name, {name: called.inputs[name]}, {name: given})
             except UsageError as error:
-                raise DefinitionError(f"{place}.with.{name}: {error}") from error
+                raise (place / "with" / name).error(str(error), error.hint) from error
     return known
 
 

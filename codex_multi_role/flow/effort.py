@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from codex_multi_role.catalog import EVERY_ROLE, RoleSpec, RoleSpecCatalog, StepSpec
-from codex_multi_role.errors import DefinitionError, UsageError
+from codex_multi_role.errors import UsageError
 from codex_multi_role.flow.conditions import UNKNOWN, Meanings, known_value
+from codex_multi_role.reading.places import Place
 from codex_multi_role.run_options import LONGEST_PAUSE_SECONDS, MOST_REPAIRS, PROVIDER_ATTEMPTS
 
 CheckSeconds = Callable[[str, Mapping[str, object]], float]
@@ -119,7 +120,7 @@ class StepEfforts:
         self._terms = terms
         self._meanings = meanings
 
-    def of_unit(self, step: StepSpec, called: Effort | None, place: str) -> Effort:
+    def of_unit(self, step: StepSpec, called: Effort | None, place: Place) -> Effort:
         """The step, or one item of its fan-out, with all its attempts and the pauses between them.
 
         ``called``: the walk that a call starts, None if it starts none.
@@ -131,7 +132,7 @@ class StepEfforts:
         waited = _alone(step.retry.backoff_seconds * (2**pauses - 1), STEPS_PER_PAUSE * pauses)
         return once.repeated(step.retry.attempts).then(waited)
 
-    def of_visit(self, step: StepSpec, unit: Effort, place: str) -> Effort:
+    def of_visit(self, step: StepSpec, unit: Effort, place: Place) -> Effort:
         """One visit of the step, including all items of its fan-out."""
         items, whole = 1, unit
         if step.for_each is not None:
@@ -142,7 +143,7 @@ class StepEfforts:
         merges = items * STEPS_PER_MERGE if step.isolate is not None else 0
         return whole.then(Effort(records=merges + SPARE_STEPS_PER_VISIT))
 
-    def _once(self, step: StepSpec, called: Effort | None, place: str) -> Effort:
+    def _once(self, step: StepSpec, called: Effort | None, place: Place) -> Effort:
         if step.ask is not None:
             roles = self._catalog.roles if step.ask == EVERY_ROLE else (self._catalog.role(step.ask),)
             seconds = float(sum(self._ask_seconds(step, role) for role in roles))
@@ -161,21 +162,21 @@ class StepEfforts:
         tests = self._terms.test_seconds if role.may_change_workspace else 0.0
         return (1 + role.max_steps + self._terms.repair_attempts) * (PROVIDER_ATTEMPTS * turn + PAUSES_SECONDS) + tests
 
-    def _check_seconds(self, step: StepSpec, place: str) -> float:
+    def _check_seconds(self, step: StepSpec, place: Place) -> float:
         given = {name: known_value(value, self._meanings) for name, value in step.with_.items()}
         known = {name: value for name, value in given.items() if value is not UNKNOWN}
         try:
             return self._terms.check_seconds(step.check or "", known)
         except UsageError as error:
-            raise DefinitionError(f"{place}.check: {error}", error.hint) from error
+            raise (place / "check").error(str(error), error.hint) from error
 
-    def _at_once(self, step: StepSpec, place: str) -> int | None:
+    def _at_once(self, step: StepSpec, place: Place) -> int | None:
         """``concurrency``; None if unknown. Raises `DefinitionError` for a known value that is invalid."""
         known = known_value(step.concurrency, self._meanings)
         if known is UNKNOWN:
             return None
         if isinstance(known, bool) or not isinstance(known, int) or not 1 <= known <= MOST_AT_ONCE:
-            raise DefinitionError(f"{place}.concurrency: must be a number from 1 to {MOST_AT_ONCE}, not {known!r}")
+            raise (place / "concurrency").error(f"must be a number from 1 to {MOST_AT_ONCE}, not {known!r}")
         return known
 
 

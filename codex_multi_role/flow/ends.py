@@ -22,6 +22,11 @@ def ends(flow: FlowSpec) -> tuple[End, ...]:
     return tuple(found)
 
 
+def relies_on_done(flow: FlowSpec) -> bool:
+    """Whether only a role that says DONE can end the flow with its goal."""
+    return all(end.exit_code for end in ends(flow))
+
+
 def visits_used_up(step: StepSpec) -> End | None:
     """The end that a visit beyond ``max_visits`` leads to."""
     return None if step.max_visits is None else End(f"{step.id}_visits_used_up", 1)

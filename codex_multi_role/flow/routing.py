@@ -36,7 +36,7 @@ def after(flow: FlowSpec, step: StepSpec, state: FlowState) -> GoTo | End:
     Raises `DefinitionError` if a condition cannot be evaluated.
     """
     for number, route in enumerate(step.next):
-        where = f"{flow.source}: steps.{step.id}.next[{number}].when"
+        where = f"{flow.source}: step {step.id}: next[{number}].when"
         if route.when is None or evaluate(route.when, state.context(), where):
             if route.to is not None:
                 return _enter(flow, route.to, state)

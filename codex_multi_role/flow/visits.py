@@ -9,7 +9,7 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import takewhile
 
 from codex_multi_role.catalog import FlowSpec, Route, StepSpec
-from codex_multi_role.catalog.flow_spec import ways_out
+from codex_multi_role.catalog.flow_spec import step_place, ways_out
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.flow.conditions import Meanings, known_truth, limits_in, names_compared
 
@@ -124,14 +124,15 @@ def _unbounded(flow: FlowSpec, ways: Collection[Transition], meanings: Meanings)
         loop: list[str] = error.args[1][:-1]
     start = loop.index(min(loop, key=order.index))
     named = [*loop[start:], *loop[: start + 1]]
-    message = f"{flow.source}: steps: the loop {' -> '.join(named)} can repeat forever"
+    place = step_place(flow, order.index(named[0]))
+    message = f"can loop forever: {' -> '.join(named)}"
     if unknown := _inputs_missing(flow, meanings):
-        return DefinitionError(
-            f"{message}: the value of {' and '.join(f'inputs.{name}' for name in unknown)} is not known before the run",
+        return place.error(
+            f"{message}; the value of {' and '.join(f'inputs.{name}' for name in unknown)} is not known before the run",
             "Give the input a default. A calling flow must pass a number, or one whole {{ … }} known before the run.",
         )
     condition = "cycle < cycles" if named[0] == order[0] else f"steps['{named[0]}'].visits < 5"
-    return DefinitionError(
+    return place.error(
         message,
         f'Add `max_visits: N` to {named[0]}, or guard every way back to it with `when: "{condition}"`. '
         "N is a number, cycles, or an input that has a value.",

@@ -23,6 +23,7 @@ from codex_multi_role.catalog import (
     read_flows,
     settings_file,
 )
+from codex_multi_role.catalog.flow_spec import step_place
 from codex_multi_role.checks import Check, find_check
 from codex_multi_role.checks.check_options import require_option_names
 from codex_multi_role.checks.interpreter import Interpreter, find_interpreter, inspect
@@ -37,6 +38,7 @@ from codex_multi_role.host.programs import exclude_from_path
 from codex_multi_role.host.redaction import Redactor
 from codex_multi_role.host.spelling import as_on_disk
 from codex_multi_role.lifecycle.step_fields import KnownFields
+from codex_multi_role.reading.places import Place, Problems
 from codex_multi_role.run_options import LOCAL_ROLES, RunOptions
 from codex_multi_role.steps.check import load_settings, terms
 from codex_multi_role.tools import find_tool, tool_names
@@ -177,13 +179,21 @@ def load_flow_and_called(name: str, catalog: RoleSpecCatalog) -> tuple[dict[str,
     flows = read_flows(name, catalog.source.parent)
     if role_files := asked_role_files(flows, catalog):
         catalog = _with_tools(RoleSpecCatalog.load(catalog.source, tool_names, role_files))
-    check_flows(flows, catalog, KnownFields(flows, catalog).of_step)
+    problems = Problems()
+    with problems.collected():
+        check_flows(flows, catalog, KnownFields(flows, catalog).of_step)
     for flow in flows.values():
-        for index, step in enumerate(flow.steps):
-            if step.check is not None:
-                _check_check(step.check, step.with_, f"{flow.source}: steps[{index}]")
-                load_settings(step.check, catalog.source.parent)
+        _check_checks(flow, catalog, problems)
+    problems.raise_found()
     return flows, catalog
+
+
+def _check_checks(flow: FlowSpec, catalog: RoleSpecCatalog, problems: Problems) -> None:
+    for index, step in enumerate(flow.steps):
+        if step.check is not None:
+            with problems.collected():
+                _check_check(step.check, step.with_, step_place(flow, index))
+                load_settings(step.check, catalog.source.parent)
 
 
 def changed_catalog(source: Path, catalog: RoleSpecCatalog) -> RoleSpecCatalog:
@@ -193,17 +203,17 @@ def changed_catalog(source: Path, catalog: RoleSpecCatalog) -> RoleSpecCatalog:
     return _with_tools(RoleSpecCatalog.load(source, tool_names, role_files))
 
 
-def _check_check(name: str, given: Mapping[str, object], place: str) -> None:
+def _check_check(name: str, given: Mapping[str, object], place: Place) -> None:
     """Raise `DefinitionError` unless the check exists and takes the options ``given``; their values come later."""
     try:
         options = find_check(name).options
     except UsageError as error:
-        raise DefinitionError(f"{place}.check: {error}", error.hint) from error
+        raise (place / "check").error(str(error), error.hint) from error
     try:
         if options is not None:
             require_option_names(options, given)
     except UsageError as error:
-        raise DefinitionError(f"{place}.with: check {name}: {error}", error.hint) from error
+        raise (place / "with").error(f"check {name}: {error}", error.hint) from error
 
 
 def load_definitions(options: RunOptions) -> Definitions:

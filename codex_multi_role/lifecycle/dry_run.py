@@ -11,6 +11,7 @@ from codex_multi_role.catalog.template_preview import Unknown, preview
 from codex_multi_role.flow import FlowState
 from codex_multi_role.flow.state import StepState
 from codex_multi_role.lifecycle.definitions import Definitions, load_definitions
+from codex_multi_role.lifecycle.readiness import require_paths
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import Record
 from codex_multi_role.run_options import RunOptions
@@ -29,6 +30,7 @@ def dry_run(options: RunOptions) -> list[Record]:
     a review ``question``, ``show``, ``time_limit_seconds`` and ``default``; a call ``flow``, ``with`` and ``first``.
     """
     definitions = load_definitions(options)
+    require_paths(definitions)
     records: list[Record] = []
     walk = _FirstPass(definitions, definitions.flow, definitions.inputs, records)
     walk.walk()

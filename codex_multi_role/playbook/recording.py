@@ -111,7 +111,7 @@ class Recording:
         """Raises `DefinitionError` for a file that is not a recording, `UsageError` for one that cannot be read."""
         lines = list(_lines(path))
         if not lines or lines[0].get("type") != "recording":
-            raise DefinitionError(f"{path}: line 1: this is not a recording", "`run --record FILE` writes one.")
+            raise DefinitionError(f"{path}:1:1: not a recording", "`run --record FILE` writes one.")
         if lines[0].get("version") != VERSION:
             raise DefinitionError(
                 f"{path}: version: it is {lines[0].get('version')!r}, this program reads {VERSION}", "Record it again."
@@ -144,11 +144,11 @@ def _lines(path: Path) -> Iterator[Line]:
         raise DefinitionError(f"{path}: this is not text: {error}") from error
     for number, line in enumerate(lines, 1):
         try:
-            value = json.loads(line)
-        except ValueError as error:
+            value = json.loads(line.rstrip("\n"))
+        except json.JSONDecodeError as error:
             if number == len(lines):
                 return  # cut short by a kill
-            raise DefinitionError(f"{path}: line {number}: this is not valid JSON: {error}") from error
+            raise DefinitionError(f"{path}:{number}:{error.colno}: not valid JSON: {error.msg}") from error
         if isinstance(value, dict):
             yield value
 

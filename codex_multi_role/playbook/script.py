@@ -11,19 +11,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar, Literal, Self
 
-from pydantic import Field, JsonValue, PrivateAttr, model_validator
+from pydantic import Field, JsonValue, PrivateAttr, StrictBool, model_validator
 
-from codex_multi_role.catalog.definition import Definition
+from codex_multi_role.catalog.definition import Alternatives, Definition
 from codex_multi_role.catalog.source_files import packaged_roles
 from codex_multi_role.catalog.templates import check_expression, check_template
 from codex_multi_role.errors import UsageError
 from codex_multi_role.reading.nearest import did_you_mean, no_such
+from codex_multi_role.reading.places import Place, Problems
 from codex_multi_role.reading.yaml_source import parse_text, read_text, validate
 
 LONGEST_WAIT_SECONDS = 3600.0
 MOST_DELTAS = 300_000
 
-Forms = dict[str, set[str]]
 SUFFIX = ".yaml"
 AUTOMATIC = "auto"
 """The name that stands for answers made from the team's JSON Schemas, unless a project has a playbook of that name."""
@@ -31,23 +31,21 @@ TEMPLATE_NAMES = dict.fromkeys(("prompt", "role", "visit", "repair", "attempt", 
 
 
 class _OneOf(Definition):
-    """Requires exactly one key of ``forms``, and allows only the settings of that form besides it."""
-
-    forms: ClassVar[Forms]
+    """Requires exactly one key of ``alternatives``, and allows only the settings of that form besides it."""
 
     @property
     def form(self) -> str:
-        claimed: set[str] = set().union(*(self.forms[key] for key in self._keys() & self.forms.keys()))
-        given = (self._keys() & self.forms.keys()) - claimed
+        claimed: set[str] = set().union(*(self.alternatives[key] for key in self._keys() & self.alternatives.keys()))
+        given = (self._keys() & self.alternatives.keys()) - claimed
         if len(given) != 1:
             raise ValueError(
-                f"needs exactly one of {', '.join(self.forms)}; it has {', '.join(sorted(given)) or 'none'}"
+                f"needs exactly one of {', '.join(self.alternatives)}; it has {', '.join(sorted(given)) or 'none'}"
             )
         return given.pop()
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        unexpected = self._keys() - {self.form, "repairs", "when"} - self.forms[self.form]
+        unexpected = self._keys() - {self.form, "repairs", "when", *self.alternatives[self.form]}
         if unexpected:
             raise ValueError(f"{', '.join(sorted(unexpected))}: not a setting of {self.form}")
         return self
@@ -70,7 +68,7 @@ class Fault(_OneOf):
     ``after_events`` counts the stream events sent before a drop or a stall; 0 sends nothing, not even a status line.
     """
 
-    forms: ClassVar[Forms] = {
+    alternatives: ClassVar[Alternatives] = {
         "status": {"code", "message", "headers", "body"},
         "code": {"message"},
         "drop": {"after_events"},
@@ -102,7 +100,7 @@ class Step(_OneOf):
     ``web_search``: the queries of the model's own web searches before its answer.
     """
 
-    forms: ClassVar[Forms] = {
+    alternatives: ClassVar[Alternatives] = {
         "json": {"web_search", "delay_seconds", "deltas", "usage"},
         "text": {"web_search", "delay_seconds", "deltas", "usage"},
         "call": {"arguments", "delay_seconds", "usage"},
@@ -133,7 +131,7 @@ class Choice(Step):
 class ScriptedTurn(Step):
     """All model requests of one turn."""
 
-    forms: ClassVar[Forms] = Step.forms | {"steps": set()}
+    alternatives: ClassVar[Alternatives] = {**Step.alternatives, "steps": set()}
 
     steps: list[Step] = Field(default_factory=list, min_length=1)
 
@@ -147,7 +145,7 @@ class ScriptedTurn(Step):
 class ScriptedAnswer(ScriptedTurn):
     """A turn, or one turn per provider attempt; the last one is used for all further attempts."""
 
-    forms: ClassVar[Forms] = ScriptedTurn.forms | {"attempts": set()}
+    alternatives: ClassVar[Alternatives] = {**ScriptedTurn.alternatives, "attempts": set()}
 
     attempts: list[ScriptedTurn] = Field(default_factory=list, min_length=1)
 
@@ -177,7 +175,7 @@ class Playbook(Definition):
     goal: str | None = Field(default=None, min_length=1)
     cycles: int | None = Field(default=None, ge=1)
     roles: dict[str, list[ScriptedVisit]] = Field(default_factory=dict)
-    repeat_last: bool = False
+    repeat_last: StrictBool = False
     default: ScriptedVisit | None = None
 
     _source: Path = PrivateAttr(default=Path())
@@ -243,8 +241,10 @@ def load_playbook(name_or_path: str, roles_dir: Path | None = None) -> Playbook:
     if not path.suffix and os.sep not in name_or_path:
         path = _known_playbook(name_or_path, roles_dir)
     playbook = Playbook.load(path)
-    for place, step in _steps(playbook):
-        _check(step, f"{path}: {place}")
+    problems = Problems()
+    for place, step in _steps(playbook, Place(path)):
+        _check(step, place, problems)
+    problems.raise_found()
     return playbook
 
 
@@ -256,24 +256,26 @@ def _known_playbook(name: str, roles_dir: Path | None) -> Path:
     return known[name]
 
 
-def _steps(playbook: Playbook) -> Iterator[tuple[str, Step]]:
+def _steps(playbook: Playbook, root: Place) -> Iterator[tuple[Place, Step]]:
     for role, entries in playbook.roles.items():
         for index, entry in enumerate(entries):
-            yield from _inside(entry, f"roles.{role}[{index}]")
+            yield from _inside(entry, root / "roles" / role / index)
     if playbook.default:
-        yield from _inside(playbook.default, "default")
+        yield from _inside(playbook.default, root / "default")
 
 
-def _inside(step: Step, place: str) -> Iterator[tuple[str, Step]]:
+def _inside(step: Step, place: Place) -> Iterator[tuple[Place, Step]]:
     yield place, step
     for key in ("choose", "steps", "attempts", "repairs"):
         for index, inner in enumerate(getattr(step, key, ())):
-            yield from _inside(inner, f"{place}.{key}[{index}]")
+            yield from _inside(inner, place / key / index)
 
 
-def _check(step: Step, where: str) -> None:
+def _check(step: Step, where: Place, problems: Problems) -> None:
     templates = {"json": step.payload, "text": step.text, "arguments": step.arguments, "patch": step.patch}
     for key, template in templates.items():
-        check_template(template, f"{where}.{key}", TEMPLATE_NAMES)
+        with problems.collected():
+            check_template(template, where / key, TEMPLATE_NAMES)
     if isinstance(step, Choice):
-        check_expression(step.when, f"{where}.when", TEMPLATE_NAMES)
+        with problems.collected():
+            check_expression(step.when, where / "when", TEMPLATE_NAMES)

@@ -2,45 +2,110 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, get_args
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
-from codex_multi_role.reading.nearest import did_you_mean
+from codex_multi_role.errors import DefinitionError
+from codex_multi_role.reading.nearest import did_you_mean, find_nearest
+from codex_multi_role.reading.places import Place
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
-_WORDS = {
-    "model_type": "must be a mapping",
-    "dict_type": "must be a mapping",
-    "tuple_type": "must be a list",
-    "string_type": "must be text",
-    "bool_type": "must be true or false",
-    "bool_parsing": "must be true or false",
+KeyPath = tuple[int | str, ...]
+_TYPES = {
+    "model": "a mapping",
+    "dict": "a mapping",
+    "mapping": "a mapping",
+    "tuple": "a list",
+    "list": "a list",
+    "string": "text",
+    "bool": "true or false",
+    "int": "a whole number",
+    "float": "a number",
+    "finite_number": "a finite number",
 }
-_SUBJECT = re.compile(r"^(Input|String|List|Dictionary) should\b")
+"""What a value must be, by the first word of pydantic's error types (``int_type``, ``int_parsing``)."""
+_BOUNDS = {
+    "greater_than_equal": "at least {ge:g}",
+    "less_than_equal": "at most {le:g}",
+    "greater_than": "more than {gt:g}",
+    "less_than": "less than {lt:g}",
+    "string_pattern_mismatch": "a text of the form {pattern}",
+}
+_SUBJECT = re.compile(r"^(Input|String|List|Dictionary|Value) should (be )?")
 _SHOWN_CHARACTERS = 60
 
 
-def problem_and_hint(model: type[BaseModel], detail: ErrorDetails) -> tuple[str, str]:
-    """The problem, with the nearest known key for an unknown one, and what to do (or an empty string)."""
+def problems_of(model: type[BaseModel], error: ValidationError, data: object, root: Place) -> list[DefinitionError]:
+    """One error for each mistake in ``data``, with its place below ``root``."""
+    by_place: dict[KeyPath, list[ErrorDetails]] = {}
+    found = [(written_path(detail["loc"], data), detail) for detail in error.errors(include_url=False)]
+    parents = {path[:depth] for path, _ in found for depth in range(len(path))}
+    misspelt = {meant for path, detail in found for meant in _meant_keys(model, path, detail)}
+    for path, detail in found:
+        # Pydantic calls a list too short if all its items are invalid; then only the items matter.
+        is_noise = (detail["type"] == "too_short" and path in parents) or (
+            detail["type"] == "missing" and (*path, detail["loc"][-1]) in misspelt
+        )
+        if not is_noise:
+            by_place.setdefault((*path, detail["loc"][-1]) if detail["type"] == "missing" else path, []).append(detail)
+    return [_problem(model, path, details, root) for path, details in by_place.items()]
+
+
+def written_path(location: KeyPath, data: object) -> KeyPath:
+    """The part of pydantic's ``location`` that exists in ``data``: it also names the alternatives of a union."""
+    path: list[int | str] = []
+    for part in location:
+        is_item = isinstance(data, list) and isinstance(part, int) and part < len(data)
+        if is_item or (isinstance(data, dict) and part in data):
+            data = data[part]  # type: ignore[index]  # checked above
+            path.append(part)
+    return tuple(path)
+
+
+def _meant_keys(model: type[BaseModel], path: KeyPath, detail: ErrorDetails) -> Iterator[KeyPath]:
     if detail["type"] == "extra_forbidden":
-        known = known_keys(model, detail["loc"][:-1])
-        return f"unknown key{did_you_mean(str(detail['loc'][-1]), known)}", f"Known keys: {', '.join(known)}."
+        yield from ((*path[:-1], name) for name in find_nearest(str(path[-1]), known_keys(model, path[:-1])))
+
+
+def _problem(model: type[BaseModel], path: KeyPath, details: Sequence[ErrorDetails], root: Place) -> DefinitionError:
+    """The error of all ``details`` of one place: there are several only for the alternatives of a union."""
+    detail = details[0]
+    if detail["type"] == "extra_forbidden":
+        return Place(root.file, path[:-1]).unknown_key(str(path[-1]), known_keys(model, path[:-1]))
+    place = Place(root.file, path)
     if detail["type"] == "missing":
-        return "is missing", ""
+        return Place(root.file, path[:-1]).key(str(path[-1])).error(f'missing key "{path[-1]}"')
     if detail["type"] == "value_error":
-        return str(detail["ctx"]["error"]), ""
-    if detail["type"] == "too_short":
-        return f"must have at least {detail['ctx']['min_length']}", ""
-    words = _WORDS.get(detail["type"], _SUBJECT.sub("must", detail["msg"]))
-    return f"{words}, not {_shown(detail['input'])}", ""
+        return place.error(str(detail["ctx"]["error"]))
+    if detail["type"] in ("too_short", "string_too_short"):
+        return place.error("must not be empty")
+    wanted = " or ".join(dict.fromkeys(map(_wanted, details)))
+    return place.error(f"must be {wanted}, not {_in_json(detail['input'])}{_nearest(detail)}")
 
 
-def known_keys(model: type[BaseModel], location: tuple[int | str, ...]) -> list[str]:
+def _wanted(detail: ErrorDetails) -> str:
+    if detail["type"] == "literal_error":
+        return str(detail["ctx"]["expected"]).replace("'", '"')
+    if detail["type"] in _BOUNDS:
+        return _BOUNDS[detail["type"]].format_map(detail["ctx"])
+    known = _TYPES.get(detail["type"], _TYPES.get(detail["type"].partition("_")[0]))
+    return known or _SUBJECT.sub("", detail["msg"])
+
+
+def _nearest(detail: ErrorDetails) -> str:
+    """A suggestion for a text that is not one of a few."""
+    if detail["type"] != "literal_error" or not isinstance(detail["input"], str):
+        return ""
+    return did_you_mean(detail["input"], re.findall(r"'(.*?)'", str(detail["ctx"]["expected"])))
+
+
+def known_keys(model: type[BaseModel], location: KeyPath) -> list[str]:
     """The allowed keys of a mapping at ``location`` inside ``model``. Indexes and free keys stay in the same models."""
     models = [model]
     for part in location:
@@ -58,6 +123,6 @@ def _models(annotation: object) -> Iterator[type[BaseModel]]:
         yield from _models(argument)
 
 
-def _shown(value: object) -> str:
-    text = repr(value)
+def _in_json(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"

@@ -29,6 +29,13 @@ def parse_yaml(text: str) -> object:
     return data
 
 
+def compose_yaml(text: str) -> yaml.Node | None:
+    """The nodes of ``text``, each with its place; None for an empty text. Raises ``yaml.YAMLError``."""
+    _check_events(text)
+    node: yaml.Node | None = yaml.compose(text, Loader=yaml.CSafeLoader)
+    return node
+
+
 class _JsonShapedLoader(yaml.CSafeLoader):
     """Safe loading without timestamps, sets and binaries: a date stays text."""
 

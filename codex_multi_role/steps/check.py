@@ -121,7 +121,7 @@ def _context(
 def load_settings(name: str, roles: Path) -> Any:  # noqa: ANN401 - whatever model the check declares
     """The settings of the check called ``name``; None if it has none.
 
-    Raises `DefinitionError` with file and key path.
+    Raises one `DefinitionError` for all mistakes in its file.
     """
     settings = find_check(name).settings
     if settings is None:

@@ -6,7 +6,7 @@ import pytest
 
 from codex_multi_role.catalog import RoleSpecCatalog, load_flow, load_flows
 from codex_multi_role.errors import DefinitionError
-from tests.support.catalogs import Write
+from tests.support.catalogs import Write, message_at
 
 TOPIC = "inputs: {topic: , depth: 2, strict: {type: boolean, required: false}}\nsteps: [{check: c}]"
 
@@ -33,7 +33,7 @@ def test_unknown_flow_names_the_nearest(tmp_path: Path, write: Write, two_roles:
     path = write("steps: [{check: c}, {call: cylces}]", "flows/f.yaml")
     with pytest.raises(DefinitionError) as caught:
         load_flows("f", tmp_path, two_roles)
-    assert str(caught.value) == f'{path}: steps[1].call: there is no flow "cylces"; did you mean "cycles"?'
+    assert message_at(path, caught.value) == 'step cylces: call: there is no flow "cylces"; did you mean "cycles"?'
     assert {"cycles", "f"} <= {*caught.value.hint.removeprefix("Known: ").removesuffix(".").split(", ")}
 
 
@@ -44,19 +44,19 @@ def test_what_is_wrong_with_a_called_flow_is_found_in_its_file(
     path = write("steps: [{ask: planer}]", "flows/g.yaml")
     with pytest.raises(DefinitionError) as caught:
         load_flows("f", tmp_path, two_roles)
-    assert str(caught.value) == f'{path}: steps[0].ask: there is no role "planer"; did you mean "planner"?'
+    assert message_at(path, caught.value) == 'step planer: ask: there is no role "planer"; did you mean "planner"?'
 
 
 @pytest.mark.usefixtures("topic")
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ("{topic: a, dept: 1}", '.dept: flow topic: there is no input "dept"; did you mean "depth"?'),
+        ("{topic: a, dept: 1}", ': flow topic: there is no input "dept"; did you mean "depth"?'),
         ("{depth: 1}", ': flow topic: the input "topic" is missing'),
         ("{topic: a, depth: deep}", ".depth: flow topic: the input \"depth\" is not of type integer: 'deep'"),
         ("{topic: [a]}", ".topic: flow topic: the input \"topic\" is not of type string: ['a']"),
         ("{topic: '{{ itme }}'}", '.topic: there is no template name "itme"'),
-        ("{topic: '{{ goal'}", ".topic: unexpected end of template"),
+        ("{topic: '{{ goal'}", ".topic: the expression ends too early"),
     ],
 )
 def test_call_gives_the_inputs_of_the_called_flow(
@@ -65,7 +65,7 @@ def test_call_gives_the_inputs_of_the_called_flow(
     path = write(f"steps: [{{call: topic, with: {given}}}]", "flows/f.yaml")
     with pytest.raises(DefinitionError) as caught:
         load_flows("f", tmp_path, two_roles)
-    assert str(caught.value).startswith(f"{path}: steps[0].with{message}")
+    assert message_at(path, caught.value).startswith(f"step topic: with{message}")
 
 
 @pytest.mark.usefixtures("topic")
@@ -82,12 +82,12 @@ def test_constants_of_the_right_type_and_templates_pass(
 @pytest.mark.parametrize(
     ("flows", "asked", "place", "circle"),
     [
-        ({"a": "{call: a}"}, "a", "a.yaml: steps[0]", "a -> a"),
-        ({"a": "{call: b}", "b": "{check: c}, {call: a}"}, "a", "b.yaml: steps[1]", "a -> b -> a"),
-        ({"a": "{call: b}", "b": "{check: c}, {call: a}"}, "b", "a.yaml: steps[0]", "b -> a -> b"),
-        ({"a": "{call: b}", "b": "{call: c}", "c": "{call: b}"}, "a", "c.yaml: steps[0]", "b -> c -> b"),
-        ({"a": "{call: a, max_depth: 2}, {id: x, call: a}"}, "a", "a.yaml: steps[1]", "a -> a"),
-        ({"a": "{call: b, max_depth: 2}", "b": "{call: b}"}, "a", "b.yaml: steps[0]", "b -> b"),
+        ({"a": "{call: a}"}, "a", "a.yaml:1:10: step a", "a -> a"),
+        ({"a": "{call: b}", "b": "{check: c}, {call: a}"}, "a", "b.yaml:1:22: step a", "a -> b -> a"),
+        ({"a": "{call: b}", "b": "{check: c}, {call: a}"}, "b", "a.yaml:1:10: step b", "b -> a -> b"),
+        ({"a": "{call: b}", "b": "{call: c}", "c": "{call: b}"}, "a", "c.yaml:1:10: step b", "b -> c -> b"),
+        ({"a": "{call: a, max_depth: 2}, {id: x, call: a}"}, "a", "a.yaml:1:42: step x", "a -> a"),
+        ({"a": "{call: b, max_depth: 2}", "b": "{call: b}"}, "a", "b.yaml:1:10: step b", "b -> b"),
     ],
 )
 def test_circle_of_calls_without_a_limit_is_named(
@@ -97,7 +97,7 @@ def test_circle_of_calls_without_a_limit_is_named(
         write(f"steps: [{steps}]", f"flows/{name}.yaml")
     with pytest.raises(DefinitionError) as caught:
         load_flows(asked, tmp_path, two_roles)
-    expected = f"{tmp_path / 'flows'}/{place}.call: the circle of calls has no limit: {circle}"
+    expected = f"{tmp_path / 'flows'}/{place}: call: the circle of calls has no limit: {circle}"
     assert str(caught.value) == expected
     assert "max_depth" in caught.value.hint
 

@@ -7,12 +7,15 @@ import pytest
 from codex_multi_role.catalog import RoleSpecCatalog, load_flow, load_flows
 from codex_multi_role.catalog.flow_references import unused_roles
 from codex_multi_role.errors import DefinitionError
-from tests.support.catalogs import Write
+from tests.support.catalogs import Write, message_at
 
 STALE = [
     ("{ask: planner, prompt: '{{ gaol }}'}", 'prompt: there is no template name "gaol"; did you mean "goal"?'),
-    ("{ask: planner, prompt: '{{ goal'}", "prompt: unexpected end of template"),
-    ("{ask: planner, reply: {type: objekt}}", "reply.type: not a JSON Schema: 'objekt' is not valid"),
+    ("{ask: planner, prompt: '{{ goal'}", "prompt: the expression ends too early"),
+    (
+        "{ask: planner, reply: {type: objekt}}",
+        "reply.type: not a valid JSON Schema: 'objekt' is not valid under any of the give",
+    ),
     ("{id: r, review: 'Ok, {{ inputs.fiel }}?'}", 'review: there is no input "fiel"; did you mean "file"?'),
     ("{id: r, review: 'Ok?', show: '{{ steps.q }}'}", 'show: there is no step "q"'),
     ("{check: c, with: {a: ['{{ vars.ruonds }}']}}", 'with.a[0]: there is no var "ruonds"; did you mean "rounds"?'),
@@ -52,7 +55,7 @@ def test_unknown_names_are_found_wherever_they_stand(
     path = write(f"inputs: {{file: x}}\nvars: {{rounds: 0}}\nsteps: [{step}]", "flows/f.yaml")
     with pytest.raises(DefinitionError) as caught:
         load_flow("f", tmp_path, two_roles)
-    assert str(caught.value).startswith(f"{path}: steps[0].{message}")
+    assert message_at(path, caught.value).partition(": ")[2].startswith(message)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +64,7 @@ def test_unknown_names_are_found_wherever_they_stand(
         ("{{ inputs.fiel }}", 'there is no input "fiel"; did you mean "file"?'),
         ("{{ vars.a }}", 'there is no template name "vars"'),
         ("{{ steps.c.visits }}", 'there is no template name "steps"'),
-        ("{{ goal", "unexpected end of template"),
+        ("{{ goal", "the expression ends too early"),
     ],
 )
 def test_initial_variables_use_only_what_a_run_starts_with(
@@ -71,7 +74,7 @@ def test_initial_variables_use_only_what_a_run_starts_with(
     path = write(f"inputs: {{file: x}}\nvars: {{a: 1, b: ['{value}']}}\nsteps: [{{check: c}}]", "flows/f.yaml")
     with pytest.raises(DefinitionError) as caught:
         load_flow("f", tmp_path, two_roles)
-    assert str(caught.value).startswith(f"{path}: vars.b[0]: {message}")
+    assert message_at(path, caught.value).startswith(f"vars.b[0]: {message}")
 
 
 def test_roles_that_no_step_asks(tmp_path: Path, write: Write, two_roles: RoleSpecCatalog) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog, load_flow
 from codex_multi_role.errors import DefinitionError
-from tests.support.catalogs import Write
+from tests.support.catalogs import Write, message_at
 
 WHOLE_LANGUAGE = """\
 description: Every key there is.
@@ -60,29 +60,38 @@ def test_every_key_of_the_language_is_read(tmp_path: Path, write: Write, two_rol
 @pytest.mark.parametrize(
     ("steps", "message"),
     [
-        ("{check: c, for_each: [1], as: steps}", 'steps[0].as: "steps" is what templates call something else'),
-        ("{check: c, for_each: [1], as: index}", 'steps[0].as: "index" is what templates call something else'),
-        ("{check: c, for_each: [1, 2], max_items: 1}", "steps[0].for_each: has 2 items, more than max_items, 1"),
-        ("{check: c, for_each: files, max_items: 1}", "steps[0].for_each: must be a list, or one whole {{ … }} that"),
-        ("{check: c, for_each: '{{ a }}, b', max_items: 1}", "steps[0].for_each: must be a list, or one whole {{ … }}"),
-        ("{check: c, for_each: '{{ a', max_items: 1}", "steps[0].for_each: must be a list, or one whole {{ … }}"),
-        ("{check: c, for_each: '{{ $ }}', max_items: 1}", "steps[0].for_each: unexpected char '$'"),
-        ("{check: c, for_each: '{{ 1 + }}', max_items: 1}", "steps[0].for_each: unexpected 'end of"),
-        ("{check: c, for_each: [1], concurrency: many}", "steps[0].concurrency: must be a number from 1 to 64, or one"),
+        ("{check: c, for_each: [1], as: steps}", 'step c: as: "steps" is what templates call something else'),
+        ("{check: c, for_each: [1], as: index}", 'step c: as: "index" is what templates call something else'),
+        ("{check: c, for_each: [1, 2], max_items: 1}", "step c: for_each: has 2 items, more than max_items, 1"),
+        (
+            "{check: c, for_each: files, max_items: 1}",
+            'step c: for_each: must be a list, or one whole {{ … }} that gives it, not "files"',
+        ),
+        (
+            "{check: c, for_each: '{{ a }}, b', max_items: 1}",
+            "step c: for_each: must be a list, or one whole {{ … }} that",
+        ),
+        ("{check: c, for_each: '{{ a', max_items: 1}", "step c: for_each: the expression ends too early"),
+        ("{check: c, for_each: '{{ $ }}', max_items: 1}", 'step c: for_each: unexpected character "$"'),
+        ("{check: c, for_each: '{{ 1 + }}', max_items: 1}", "step c: for_each: the expression ends too early"),
+        (
+            "{check: c, for_each: [1], concurrency: many}",
+            "step c: concurrency: must be a number from 1 to 64, or one whole {{ … }} that gi",
+        ),
         (
             "{check: c, for_each: [1], concurrency: '{{ a }}{{ b }}'}",
-            "steps[0].concurrency: must be a number from 1 to",
+            "step c: concurrency: must be a number from 1 to 64, or one whole {{ … }} that gi",
         ),
-        ("{check: c, for_each: [1], concurrency: 65}", "steps[0].concurrency"),
-        ("{check: c, set: {x: 1}}", 'steps[0].set.x: there is no run variable "x"'),
+        ("{check: c, for_each: [1], concurrency: 65}", "step c: concurrency: must be at most 64 or text, not 65"),
+        ("{check: c, set: {x: 1}}", 'step c: set: there is no run variable "x"'),
         (
             "{check: c, set: {ruonds: 1}}",
-            'steps[0].set.ruonds: there is no run variable "ruonds"; did you mean "rounds"?',
+            'step c: set: there is no run variable "ruonds"; did you mean "rounds"?',
         ),
-        ("{check: a, next: [{end: x}]}, {check: b}", "steps[1]: never reached: b"),
+        ("{check: a, next: [{end: x}]}, {check: b}", "step b: never reached: b"),
         (
             "{check: a, next: [{to: c}]}, {check: b, next: [{to: d}]}, {check: c, next: [{end: x}]}, {check: d}",
-            "steps[1]: never reached: b, d",
+            "step b: never reached: b, d",
         ),
     ],
 )
@@ -92,7 +101,7 @@ def test_what_is_wrong_with_steps_names_file_and_key(
     path = write(f"vars: {{rounds: 0}}\nsteps: [{steps}]", "flows/f.yaml")
     with pytest.raises(DefinitionError) as caught:
         load_flow("f", tmp_path, two_roles)
-    assert str(caught.value).startswith(f"{path}: {message}")
+    assert message_at(path, caught.value).startswith(message)
 
 
 def test_steps_are_reached_by_any_entry_and_by_falling_through(
@@ -110,4 +119,4 @@ def test_unknown_step_in_outputs_is_reported(tmp_path: Path, write: Write, two_r
     path = write("outputs: [look, lok]\nsteps: [{id: look, check: c}]", "flows/f.yaml")
     with pytest.raises(DefinitionError) as caught:
         load_flow("f", tmp_path, two_roles)
-    assert str(caught.value) == f'{path}: outputs[1]: there is no step "lok"; did you mean "look"?'
+    assert message_at(path, caught.value) == 'outputs[1]: there is no step "lok"; did you mean "look"?'

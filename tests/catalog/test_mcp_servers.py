@@ -33,14 +33,14 @@ def load(tmp_path: Path, role: Record, defaults: Record | None = None) -> RoleSp
         ({**DOCS, "env_vars": ["KEY=value"]}, "docs.env_vars[0]: must be the name of an environment variable"),
         ({**DOCS, "approval": "sometimes"}, "docs.approval: "),
         ({**DOCS, "tools": {"a": True}}, "docs.tools.a: "),
-        ({**DOCS, "tool_timeout_sec": 0}, "docs.tool_timeout_sec: must be greater than 0"),
-        ({**DOCS, "approvals": "auto"}, 'docs.approvals: unknown key; did you mean "approval"?'),
+        ({**DOCS, "tool_timeout_sec": 0}, "docs.tool_timeout_sec: must be more than 0, not 0"),
+        ({**DOCS, "approvals": "auto"}, 'docs: unknown key "approvals"; did you mean "approval"?'),
     ],
 )
 def test_invalid_server_is_a_load_error(tmp_path: Path, server: Record, problem: str) -> None:
     with pytest.raises(DefinitionError) as caught:
         load(tmp_path, {"mcp_servers": {"docs": server}})
-    assert f"roles[0].mcp_servers.{problem}" in str(caught.value)
+    assert f"role one: mcp_servers.{problem}" in str(caught.value)
 
 
 def test_invalid_server_name_is_a_load_error(tmp_path: Path) -> None:
@@ -64,8 +64,8 @@ def test_servers_are_merged_by_name(tmp_path: Path) -> None:
 def test_servers_in_two_keys_are_an_error(tmp_path: Path, key: str) -> None:
     with pytest.raises(DefinitionError) as caught:
         load(tmp_path, {"mcp_servers": {"docs": DOCS}, "codex_config": {key: {}}})
-    assert f"roles[0].mcp_servers: the role's codex_config sets {key} as well" in str(caught.value)
-    assert "roles[0].codex_config" in str(caught.value)
+    assert f"role one: mcp_servers: the role's codex_config sets {key} as well" in str(caught.value)
+    assert "role one: codex_config" in str(caught.value)
     assert load(tmp_path, {"codex_config": {key: {}}}).role("one").mcp_servers == {}
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 from types import MappingProxyType
 
 import pytest
@@ -9,8 +10,10 @@ from hypothesis import strategies as st
 
 from codex_multi_role.catalog.templates import check_expression, check_template, evaluate, render
 from codex_multi_role.errors import DefinitionError
+from codex_multi_role.reading.places import Place
 from tests.support.catalogs import problem_of
 
+HERE = Place(Path("here"))
 _CONTEXT = {
     "goal": "fly",
     "inputs": {"target": "src", "limit": 5},
@@ -64,10 +67,10 @@ def test_mappings_keys_come_before_its_methods() -> None:
 @pytest.mark.parametrize(
     ("template", "problem"),
     [
-        ("{{ missing }}", "'missing' is undefined"),
-        ("{{ inputs.limti }}", "has no attribute 'limti'"),
-        ("x {{ inputs.limti }}", "has no attribute 'limti'"),
-        ("{{ [missing] }}", "'missing' is undefined"),
+        ("{{ missing }}", '"missing" has no value'),
+        ("{{ inputs.limti }}", '"limti" has no value'),
+        ("x {{ inputs.limti }}", '"limti" has no value'),
+        ("{{ [missing] }}", '"missing" has no value'),
         ("{{ inputs.limit / 0 }}", "division by zero"),
         ("{{ goal.__class__.__mro__ }}", "unsafe"),
         ("{{ ''.__class__ }}", "unsafe"),
@@ -94,8 +97,8 @@ def test_mappings_keys_come_before_its_methods() -> None:
         ("{{ [goal] | map(attribute='__class__') | list }}", "unsafe"),
         ("{{ cycler.__init__.__globals__ }}", "unsafe"),
         ("{% for i in range(99999) %}{{ 'x' * 99 }}{% endfor %}", "gives more than"),
-        ("{{ goal", "unexpected end of template"),
-        ("{{ 'x' | random }}", "No filter named 'random'"),
+        ("{{ goal", "the expression ends too early"),
+        ("{{ 'x' | random }}", 'unknown filter "random"'),
         ("{% include 'x' %}", "no loader"),
     ],
 )
@@ -114,10 +117,10 @@ def test_what_a_role_said_is_never_a_template() -> None:
 
 
 def test_place_leads_into_lists_and_mappings() -> None:
-    with pytest.raises(DefinitionError, match=r"^f: with\.a\[1\]\.b: 'x' is undefined$"):
+    with pytest.raises(DefinitionError, match=r'^f: with\.a\[1\]\.b: "x" has no value$'):
         render({"a": [1, {"b": "{{ x }}"}]}, {}, "f: with")
     with pytest.raises(DefinitionError, match=r"^f: with\.a\[1\]\.b: "):
-        check_template({"a": [1, {"b": "{{ x"}]}, "f: with")
+        check_template({"a": [1, {"b": "{{ x"}]}, Place(Path("f"), ("with",)))
 
 
 @pytest.mark.parametrize(
@@ -135,7 +138,7 @@ def test_place_leads_into_lists_and_mappings() -> None:
     ],
 )
 def test_conditions(expression: str, holds: bool) -> None:
-    check_expression(expression, "here")
+    check_expression(expression, HERE)
     assert evaluate(expression, _CONTEXT, "here") is holds
 
 
@@ -154,29 +157,29 @@ def test_condition_that_fails_says_where(expression: str) -> None:
         ("steps.plna.visits", 'here: there is no step "plna"; did you mean "plan"?'),
         ("steps['plna'].visits", 'here: there is no step "plna"; did you mean "plan"?'),
         ("inputs.limits > 1", 'here: there is no input "limits"; did you mean "limit"?'),
-        ("goal == 'x' }} {{ y", "here: chunk after expression"),
+        ("goal == 'x' }} {{ y", "here: unexpected text after the expression"),
         ("{{ goal }}", "here: a condition must not contain {{ }}"),
-        ("1 +", "here: unexpected 'end of template'"),
-        ("", "here: unexpected 'end of template'"),
+        ("1 +", "here: the expression ends too early"),
+        ("", "here: the expression ends too early"),
     ],
 )
 def test_stale_names_are_found_before_a_run(expression: str, message: str) -> None:
     names = {"goal": None, "inputs": {"limit"}, "steps": {"plan"}}
     with pytest.raises(DefinitionError) as caught:
-        check_expression(expression, "here", names)
+        check_expression(expression, HERE, names)
     assert str(caught.value) == message
 
 
 def test_names_that_exist_or_are_made_in_the_template_pass() -> None:
     names = {"goal": None, "steps": {"plan"}}
-    check_template("{% for step in range(3) %}{{ step.x }}{{ goal.x }}{{ steps.plan.y }}{% endfor %}", "here", names)
-    check_expression("goal in range(3)", "here", names)
+    check_template("{% for step in range(3) %}{{ step.x }}{{ goal.x }}{{ steps.plan.y }}{% endfor %}", HERE, names)
+    check_expression("goal in range(3)", HERE, names)
 
 
 @given(st.text())
 def test_any_text_is_a_template_or_a_definition_error(text: str) -> None:
     for check in (check_template, check_expression):
-        problem = problem_of(partial(check, text, "here", {}))
+        problem = problem_of(partial(check, text, HERE, {}))
         assert not problem or problem.startswith("here: ")
 
 

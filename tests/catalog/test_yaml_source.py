@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from functools import partial
 from pathlib import Path
 
@@ -44,15 +45,15 @@ def test_anchors_and_merge_keys_work(write: Write) -> None:
     [
         ("a: 1\nb: 2\na: 3\n", 3, 'duplicate key "a"'),
         ('roles:\n  - name: x\n    "name": y\n', 3, 'duplicate key "name"'),
-        ("a: [1\nb: 2\n", 2, "did not find expected"),
-        ("a: 1\n\tb: 2\n", 2, "found a tab character"),
+        ("a: [1\nb: 2\n", 2, "a list or a mapping in brackets is not closed"),
+        ("a: 1\n\tb: 2\n", 2, "a tab is not allowed here"),
         ("", 1, "the file is empty"),
         ("# only a comment\n", 1, "the file is empty"),
-        ("a: 1\n---\nb: 2\n", 2, "but found another document"),
+        ("a: 1\n---\nb: 2\n", 2, "a file has only one document"),
         (b"a: 1\nb: \xff\n", 2, "not UTF-8"),
-        ("a: \x01", 1, "control characters are not allowed"),
-        ("a: !!python/object:os.system {}\n", 1, "could not determine a constructor"),
-        ("a: !!set {x}\n", 1, "could not determine a constructor"),
+        ("a: \x01", 1, "it contains a control character"),
+        ("a: !!python/object:os.system {}\n", 1, "tags such as !!set are not supported"),
+        ("a: !!set {x}\n", 1, "tags such as !!set are not supported"),
         ("a: 1\nb: !!int x\n", 2, "not of type int"),
         ("a: !!bool x\n", 1, "not of type bool"),
         ('a: !!float ""\n', 1, "not of type float"),
@@ -62,9 +63,9 @@ def test_anchors_and_merge_keys_work(write: Write) -> None:
         (f"a: {'9' * 5000}\n", 1, "a number that JSON and TOML cannot hold"),
         (f"a: {'1:' * 400_000}1\n", 1, "a number that JSON and TOML cannot hold"),
         ('a: "\\ud800"\n', 1, "invalid Unicode character escape"),
-        ("a: *nowhere\n", 1, "undefined alias"),
+        ("a: *nowhere\n", 1, "the alias (*) has no anchor (&)"),
         ("a: &a\n  b: [*a]\n", 2, "*a contains itself"),
-        ("? [x, y]\n: 1\n", 1, "found unhashable key"),
+        ("? [x, y]\n: 1\n", 1, "a key must be a text or a number"),
         ("- " * 100 + "a", 1, "nested more than 64 levels deep"),
     ],
 )
@@ -72,7 +73,7 @@ def test_every_mistake_names_file_and_line(write: Write, content: str | bytes, l
     path = write(content)
     with pytest.raises(DefinitionError) as caught:
         load_yaml(path)
-    assert str(caught.value).startswith(f"{path}: line {line}: ")
+    assert str(caught.value).startswith(f"{path}:{line}:")
     assert problem in str(caught.value)
 
 
@@ -92,20 +93,20 @@ def _laughs(levels: int) -> str:
     ids=["billion laughs", "one long scalar", "many aliases of one mapping"],
 )
 def test_aliases_that_explode_are_refused(bomb: str) -> None:
-    with pytest.raises(DefinitionError, match=r"a\.yaml: line \d+: its aliases \(\*\) make the file too large"):
+    with pytest.raises(DefinitionError, match=r"a\.yaml:\d+:\d+: its aliases \(\*\) make the file too large"):
         parse_text(bomb, _HERE)
 
 
 def test_long_chain_of_aliases_counts_as_deep() -> None:
     chain = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}]\n" for n in range(1, 100))
-    with pytest.raises(DefinitionError, match="line 64: nested more than 64 levels deep"):
+    with pytest.raises(DefinitionError, match=r":64:\d+: nested more than 64 levels deep"):
         parse_text(chain, _HERE)
 
 
 @pytest.mark.parametrize("opening", ["[", "{a: ", "- ", "? ", "[{", "&a [", "[[], "])
 def test_million_openings_are_an_error_and_not_a_crash(opening: str) -> None:
     """libyaml's own composer dies of these with a segmentation fault."""
-    with pytest.raises(DefinitionError, match=r"^a\.yaml: line 1: "):
+    with pytest.raises(DefinitionError, match=r"^a\.yaml:1:\d+: "):
         parse_text(opening * (MAX_BYTES // len(opening)), _HERE)
 
 
@@ -129,10 +130,10 @@ def test_what_cannot_be_read_says_why(tmp_path: Path, write: Write) -> None:
 
 @pytest.mark.parametrize(
     ("text", "problem"),
-    [('{"a": 1,\n "b" 2}', "line 2: "), ("[" * 100_000, "line 1: "), ("1" * 5000, "line 1: "), ("", "line 1: ")],
+    [('{"a": 1,\n "b" 2}', r"2:6: not valid JSON"), ("[" * 100_000, r"1:\d+: "), ("1" * 5000, "1:1: "), ("", "1:1: ")],
 )
 def test_json_mistakes_name_the_line(text: str, problem: str) -> None:
-    with pytest.raises(DefinitionError, match=rf"^a\.json: {problem}"):
+    with pytest.raises(DefinitionError, match=rf"^a\.json:{problem}"):
         parse_text(text, Path("a.json"))
 
 
@@ -145,7 +146,7 @@ def test_json_text_reads_the_same_as_yaml(value: object) -> None:
 @given(st.text(st.characters(codec="utf-8")) | st.text(" \n-:[]{}&*!|>'\"?#,%@ab1<~"))
 def test_any_text_is_data_or_a_definition_error(text: str) -> None:
     problem = problem_of(partial(parse_text, text, _HERE))
-    assert not problem or problem.startswith("a.yaml: line ")
+    assert not problem or re.match(r"a\.yaml:\d+:\d+: ", problem)
 
 
 class _Flags(BaseModel):
@@ -171,28 +172,28 @@ class _Team(BaseModel):
     [
         (
             {"roles": [{"name": "a"}, {"name": "b", "prompt_flags": {"allow_wirte": True}}]},
-            'a.yaml: roles[1].prompt_flags.allow_wirte: unknown key; did you mean "allow_write"?',
+            'a.yaml: roles[1]: prompt_flags: unknown key "allow_wirte"; did you mean "allow_write"?',
             "Known keys: allow_write, allow_read.",
         ),
-        ({"roles": [{"nmae": "a"}]}, 'a.yaml: roles[0].nmae: unknown key; did you mean "name"? (and 1 more)', "Known"),
-        ({"roles": [{"name": "a", "wiht": {}}]}, 'a.yaml: roles[0].wiht: unknown key; did you mean "with"?', "Known"),
+        ({"roles": [{"nmae": "a"}]}, 'a.yaml: roles[0]: unknown key "nmae"; did you mean "name"?', "Known"),
+        ({"roles": [{"name": "a", "wiht": {}}]}, 'a.yaml: roles[0]: unknown key "wiht"; did you mean "with"?', "Known"),
         (
             {"roles": [{"name": "a", "with": {"name": {"allowread": 1}}}]},
-            'a.yaml: roles[0].with.name.allowread: unknown key; did you mean "allow_read"?',
+            'a.yaml: roles[0]: with.name: unknown key "allowread"; did you mean "allow_read"?',
             "Known keys: allow_write, allow_read.",
         ),
-        ({"roles": [{"name": "a", "zzz": 1}]}, "a.yaml: roles[0].zzz: unknown key", "Known keys: name, prompt_flags"),
-        ({"roles": [{}]}, "a.yaml: roles[0].name: is missing", ""),
-        ({"roles": [{"name": 5}]}, "a.yaml: roles[0].name: must be text, not 5", ""),
-        ({"roles": []}, "a.yaml: roles: must have at least 1", ""),
-        ({"roles": "abc"}, "a.yaml: roles: must be a list, not 'abc'", ""),
-        ({"roles": [{"name": "a", "prompt_flags": 3}]}, "a.yaml: roles[0].prompt_flags: must be a mapping, not 3", ""),
+        ({"roles": [{"name": "a", "zzz": 1}]}, 'a.yaml: roles[0]: unknown key "zzz"', "Known keys: name, prompt_flags"),
+        ({"roles": [{}]}, 'a.yaml: roles[0]: missing key "name"', ""),
+        ({"roles": [{"name": 5}]}, "a.yaml: roles[0]: name: must be text, not 5", ""),
+        ({"roles": []}, "a.yaml: roles: must not be empty", ""),
+        ({"roles": "abc"}, 'a.yaml: roles: must be a list, not "abc"', ""),
+        ({"roles": [{"name": "a", "prompt_flags": 3}]}, "a.yaml: roles[0]: prompt_flags: must be a mapping, not 3", ""),
         (
             {"roles": [{"name": "a", "prompt_flags": {"allow_read": "perhaps"}}]},
-            "a.yaml: roles[0].prompt_flags.allow_read: must be true or false, not 'perhaps'",
+            'a.yaml: roles[0]: prompt_flags.allow_read: must be true or false, not "perhaps"',
             "",
         ),
-        (["x" * 100], f"a.yaml: line 1: must be a mapping, not ['{'x' * 58}…", ""),
+        (["x" * 100], f'a.yaml: must be a mapping, not ["{"x" * 58}…', ""),
     ],
 )
 def test_validation_names_the_key_path_and_the_nearest_key(data: object, message: str, hint: str) -> None:

@@ -9,7 +9,7 @@ import click
 import pytest
 
 from codex_multi_role.cli.boundary import run_guarded
-from codex_multi_role.errors import CodexMultiRoleError, CodexNotFound, RoleFailed, UsageError
+from codex_multi_role.errors import CodexMultiRoleError, CodexNotFound, DefinitionError, RoleFailed, UsageError
 from tests.support.console import environment
 
 
@@ -42,6 +42,12 @@ def test_error_is_a_line_a_hint_and_its_exit_code(
 ) -> None:
     assert guarded(error) == code
     assert capsys.readouterr() == ("", "error: it is wrong\nhint: do this\n")
+
+
+def test_problems_found_together_keep_their_own_hints(capsys: pytest.CaptureFixture[str]) -> None:
+    error = DefinitionError.together([DefinitionError("a.yaml:1:1: x", "do this"), DefinitionError("b.yaml:2:1: y")])
+    assert guarded(error) == 2
+    assert capsys.readouterr() == ("", "error: a.yaml:1:1: x\nhint: do this\nerror: b.yaml:2:1: y\n")
 
 
 def test_all_is_well(capsys: pytest.CaptureFixture[str]) -> None:

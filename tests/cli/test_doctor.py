@@ -145,5 +145,5 @@ def test_invalid_catalog_is_a_problem(tmp_path: Path) -> None:
     (tmp_path / "catalog.yaml").write_text("version: 1\nroles: []\n")
     done = console("doctor", "--json", "--roles", "catalog.yaml", folder=tmp_path)
     [found] = [each for each in json.loads(done.stdout) if each["name"] == "roles"]
-    assert "catalog.yaml: roles" in found["detail"]
+    assert "catalog.yaml:2:1: roles: must not be empty" in found["detail"]
     assert done.returncode == 2

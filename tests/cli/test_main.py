@@ -120,7 +120,7 @@ WRONG = [
     (["--goal", "x", "--flow", "cycle"], 'did you mean "cycles"?'),
     (["--playbook", "roman-numeral"], "roman-numerals"),
     (["--goal", "x", "--codex-bin", "nowhere"], "nowhere is not an executable file"),
-    (["--goal", "x", "--run-id", "../x"], "'../x' cannot be a run id"),
+    (["--playbook", "roman-numerals", "--run-id", "../x"], "'../x' cannot be a run id"),
     (["resume"], "there are no runs in /"),
     (["resume", "latest"], "there are no runs in /"),
     (["show", "2026"], "there are no runs in /"),
@@ -143,7 +143,7 @@ def test_wrong_settings_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "codex-multi-role.yaml").write_text("cylces: 3\n")
     done = console("--goal", "x", folder=tmp_path)
     assert done.returncode == 2
-    assert 'codex-multi-role.yaml: cylces: there is no setting "cylces"; did you mean "cycles"?' in done.stderr
+    assert 'codex-multi-role.yaml:1:1: there is no setting "cylces"; did you mean "cycles"?' in done.stderr
     assert console("--help", folder=tmp_path).returncode == 0
 
 

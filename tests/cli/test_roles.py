@@ -43,7 +43,7 @@ def test_wrong_catalog_is_named_with_its_key(project: Path) -> None:
     (project / "team" / "catalog.yaml").write_text(CATALOG.replace("prompt_text: Think.", "prompt_txt: Think."))
     done = console("roles", "validate", "--roles", "team", folder=project)
     assert done.returncode == 2
-    assert "error: team/catalog.yaml: roles[0].prompt_txt: unknown key" in done.stderr
+    assert 'error: team/catalog.yaml:5:5: role thinker: unknown key "prompt_txt"' in done.stderr
 
 
 def test_tools_of_a_role_are_looked_up(project: Path) -> None:
@@ -54,7 +54,7 @@ def test_tools_of_a_role_are_looked_up(project: Path) -> None:
     (project / "team" / "catalog.yaml").write_text(asking.replace("ask_user", "ask_usr"))
     done = console("roles", "validate", "--roles", "team", folder=project)
     assert done.returncode == 2
-    assert 'roles[0].tools[0]: there is no tool "ask_usr"; did you mean "ask_user"?' in done.stderr
+    assert 'role thinker: tools[0]: there is no tool "ask_usr"; did you mean "ask_user"?' in done.stderr
 
 
 def test_folder_can_be_set_like_any_option(project: Path) -> None:

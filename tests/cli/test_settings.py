@@ -13,6 +13,7 @@ from codex_multi_role.cli.settings import FILE
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.host.settings_files import PYPROJECT
 from codex_multi_role.run_options import RunOptions
+from tests.support.catalogs import message_at
 
 DOCS = Path(__file__).parents[2] / "docs/how-to"
 
@@ -170,21 +171,21 @@ def test_file_that_sets_nothing_changes_nothing(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("cylces: 3", 'cylces: there is no setting "cylces"; did you mean "cycles"?'),
-        ("Runs_Dir: x", 'Runs_Dir: there is no setting "Runs_Dir"; did you mean "runs-dir"?'),
-        ("- cycles", "line 1: must be a mapping"),
-        ("cycles: 1\ncycles: 2", "line 2: duplicate key"),
+        ("cylces: 3", 'there is no setting "cylces"; did you mean "cycles"?'),
+        ("Runs_Dir: x", 'there is no setting "Runs_Dir"; did you mean "runs-dir"?'),
+        ("- cycles", "must be a mapping"),
+        ("cycles: 1\ncycles: 2", "duplicate key"),
         ("cycles: [1]", "cycles: must be one text, number, true or false"),
         ("config: [[a]]", "config[0]: must be one text, number, true or false"),
         ("input: {a: {b: 1}}", "input.a: must be one text, number, true or false"),
-        ("cycles: *", "line 1: "),
+        ("cycles: *", "not valid YAML: "),
     ],
 )
 def test_wrong_file_is_named_with_its_place(text: str, message: str) -> None:
     write(text)
     with pytest.raises(DefinitionError) as caught:
         settings_of()
-    assert str(caught.value).startswith(f"{FILE}: {message}")
+    assert message_at(Path(FILE), caught.value).startswith(message)
 
 
 @pytest.mark.parametrize(
@@ -239,3 +240,12 @@ def test_documented_settings_are_read_as_they_are(language: str, text: str) -> N
     Path({"yaml": FILE, "toml": PYPROJECT}[language]).write_text(text)
     assert settings_of()
     assert {"yaml", "toml"} == {name for name, _ in EXAMPLES}
+
+
+def test_misspelt_variable_is_reported(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing fails, because another program may have set it; those of a run's own processes are known."""
+    for name in ("CYLCES", "CYCLES", "DEBUG", "RUN", "COMMAND", "TESTS_OVERDUE", "MEASURING", "TOKEN"):
+        monkeypatch.setenv(f"CODEX_MULTI_ROLE_{name}", "3")
+    assert settings_of()["cycles"] == 3
+    expected = 'unknown environment variable "CODEX_MULTI_ROLE_CYLCES"; did you mean "CODEX_MULTI_ROLE_CYCLES"?'
+    assert capsys.readouterr().err == f"warning: {expected}\n"

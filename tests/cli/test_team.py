@@ -15,7 +15,7 @@ from codex_multi_role.cli.boundary import run_guarded
 from codex_multi_role.cli.main import group
 from tests.support.console import DEADLINE_SECONDS, environment, line, reading
 
-CATALOG = "version: 1\nroles: [{name: %s, prompt_text: Do it.}]\n"
+CATALOG = "version: 1\nroles: [{name: %s, prompt_text: Do it., behaviors: {can_finish: true}}]\n"
 FLOW = "steps: [{id: %s, ask: one}]\n"
 
 
@@ -39,7 +39,7 @@ def test_catalog_is_checked_again_whenever_it_is_saved(tmp_path: Path) -> None:
         assert line(child.stdout) == "ok: roles/catalog.yaml: one\n"
         assert line(child.stderr) == "watching roles (Ctrl-C to stop)\n"
         catalog.write_text("roles: {")
-        assert line(child.stderr).startswith("error: roles/catalog.yaml: line 2: ")
+        assert line(child.stderr).startswith("error: roles/catalog.yaml:2:")
         while line(child.stderr) != "watching roles (Ctrl-C to stop)\n":
             pass
         catalog.write_text(CATALOG % "two")

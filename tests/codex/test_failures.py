@@ -48,5 +48,29 @@ def test_pause_a_provider_asks_for_is_read_from_its_words(message: str, seconds:
     assert classify({"message": message, "codexErrorInfo": "usageLimitExceeded"}).pause_seconds is None
 
 
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [
+        (
+            "unexpected status 422 Unprocessable Entity: no such model, url: https://host/v1/responses",
+            "the model provider answered with HTTP status 422: no such model, url: https://host/v1/responses",
+        ),
+        ("unexpected status 418 I'm a teapot: tea", "the model provider answered with HTTP status 418: tea"),
+        ("unexpected status 404: gone\nnow", "the model provider answered with HTTP status 404: gone\nnow"),
+        (
+            "unexpected status 422 Unprocessable Entity: playbook p has no visit 2, url: http://127.0.0.1:1/v1/responses",
+            "playbook p has no visit 2",
+        ),
+        (
+            "exceeded retry limit, last status: 503 Service Unavailable, id: X",
+            "exceeded retry limit, last HTTP status: 503, id: X",
+        ),
+        ("stream disconnected before completion", "stream disconnected before completion"),
+    ],
+)
+def test_http_status_is_told_in_our_words(message: str, words: str) -> None:
+    assert classify({"message": message}).message == words
+
+
 def test_missing_reason_is_reported_as_missing() -> None:
     assert classify(None).message == "Codex gave no reason"

@@ -56,7 +56,7 @@ def test_invalid_role_file_is_named_in_the_error(tmp_path: Path) -> None:
     with pytest.raises(DefinitionError, match='there is no role "guest"'):
         team.run(flow="own")
     (tmp_path / "roles/guest.yaml").write_text("name: guest\nprompt: x\n")
-    with pytest.raises(DefinitionError, match=r"guest\.yaml: prompt: unknown key"):
+    with pytest.raises(DefinitionError, match=r'guest\.yaml:\d+:1: unknown key "prompt"'):
         team.run(flow="own")
 
 

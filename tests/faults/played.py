@@ -100,7 +100,7 @@ PLAYED: Mapping[str, Played] = {
     "SSE stalls": Played(
         fault(stall_seconds=600), "stalled", "stalled", words="0.6 s", advice=LONGER_IDLE, limits=IMPATIENT
     ),
-    "429": Played(fault(status=429), "failed", "rate_limited", words="429 Too Many Requests", advice="--max-processes"),
+    "429": Played(fault(status=429), "failed", "rate_limited", words="HTTP status: 429", advice="--max-processes"),
     "usage limit": Played(fault(status=429, code="usage_limit_reached"), "failed", "quota", 1, 5, words="usage limit"),
     "insufficient quota": Played(fault(code="insufficient_quota"), "failed", "quota", 1, 5, words="Quota exceeded"),
     "500": Played(fault(status=500), "failed", "provider_error", words="high demand"),
@@ -116,11 +116,11 @@ PLAYED: Mapping[str, Played] = {
         "failed",
         "unauthorized",
         1,
-        words="401 Unauthorized",
+        words="HTTP status 401",
         advice="`codex-multi-role codex login`",
     ),
     "404": Played(
-        fault(status=404), "failed", "not_found", 1, words="404 Not Found", advice="Unknown model or address"
+        fault(status=404), "failed", "not_found", 1, words="HTTP status 404", advice="Unknown model or address"
     ),
     "400": Played(fault(status=400), "failed", "bad_request", 1, words="requested by the playbook"),
     "drop": Played(fault(drop=True), "failed", "provider_error", words=BROKEN),

@@ -12,7 +12,12 @@ PROCESS_ROWS = (
         started("bad -c", "unknown provider", "CODEX_HOME missing", "CODEX_HOME a file"),
     ),
     Row("broken config.toml", "both answers are looked at", "start_failed", started("broken config.toml")),
-    Row("no login", "found out before any turn, with the ways out", "not_logged_in", started("no login")),
+    Row(
+        "no login",
+        "found out before there is a run, with the ways out",
+        "",
+        ("test_login.py::test_missing_login_spends_nothing_and_lists_solutions",),
+    ),
     Row(
         "no app-server, a start that is lost",
         "three tries where no reason is given",

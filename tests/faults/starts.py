@@ -46,10 +46,7 @@ STARTS: Mapping[str, Start] = {
         advice="",
         fixed=("--codex-bin", str(find_codex(None, {}))),
     ),
-    "no login": Start(
-        OPENAI, "the model provider needs a login", advice="codex login", outcome="not_logged_in", exit_code=2
-    ),
 }
 
-ALWAYS_STARTED = ("bad -c", "CODEX_HOME missing", "no app-server", "no login")
+ALWAYS_STARTED = ("bad -c", "CODEX_HOME missing", "no app-server")
 """The others, which Codex reports in the same way, are only tried in the long run."""

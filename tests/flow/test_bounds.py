@@ -85,7 +85,7 @@ def test_unknown_check_is_found_before_run() -> None:
     def none(name: str, _: object) -> float:
         raise UsageError(f'there is no check "{name}"; did you mean "tests"?', "Known: tests.")
 
-    with pytest.raises(DefinitionError, match=r'^flows/x.yaml: steps\[1\]\.check: .*no check "test"') as caught:
+    with pytest.raises(DefinitionError, match=r'^flows/x.yaml: steps\[1\]: check: .*no check "test"') as caught:
         worst_case(flows_of(x="steps: [{ask: reader}, {check: test}]"), "x", CATALOG, Terms(1, 0, none, 0))
     assert caught.value.hint == "Known: tests."
 
@@ -141,7 +141,7 @@ def test_concurrency_that_is_not_known_counts_as_the_worst(
 def test_concurrency_out_of_range_is_found_before_the_run(most: object) -> None:
     with pytest.raises(DefinitionError) as caught:
         worst_of("{check: c}, {ask: reader, for_each: [1], concurrency: '{{ inputs.most }}'}", most=most)
-    expected = f"flows/x.yaml: steps[1].concurrency: must be a number from 1 to 64, not {most!r}"
+    expected = f"flows/x.yaml: steps[1]: concurrency: must be a number from 1 to 64, not {most!r}"
     assert str(caught.value) == expected
 
 
@@ -214,8 +214,7 @@ steps:
     with pytest.raises(DefinitionError) as caught:
         worst(flows_of(main=main % value, sub=sub))
     assert str(caught.value) == (
-        "flows/sub.yaml: steps: the loop reader -> reader can repeat forever: the value of inputs.most is not known "
-        "before "
+        "flows/sub.yaml: steps[0]: can loop forever: reader -> reader; the value of inputs.most is not known before "
         "the run (called at flows/main.yaml: steps[1])"
     )
 
@@ -225,7 +224,7 @@ def test_input_of_another_type_is_found_before_the_run() -> None:
         main="{inputs: {word: x}, steps: [{call: sub, with: {most: '{{ inputs.word }}'}}]}",
         sub="{inputs: {most: 2}, steps: [{ask: reader}]}",
     )
-    with pytest.raises(DefinitionError, match=r"^flows/main.yaml: steps\[0\]\.with\.most: .*not of type integer: 'x'"):
+    with pytest.raises(DefinitionError, match=r"^flows/main.yaml: steps\[0\]: with\.most: .*not of type integer: 'x'"):
         worst(flows)
     assert worst(flows, word="3").turns == 1
 
@@ -376,7 +375,7 @@ def test_no_run_exceeds_its_worst_case(
             simulation = Simulation(flows, terms, chance, bad_luck=bad_luck, processes=processes, catalog=catalog)
             came_to = simulation.run("main", bound)
             assert keeps_to(came_to, most), (came_to, most)
-    assert not unbounded or "can repeat forever" in unbounded or "an item may record" in unbounded
+    assert not unbounded or "can loop forever" in unbounded or "an item may record" in unbounded
 
 
 def test_continuation_turns_count_with_time_and_journal_slots() -> None:

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from codex_multi_role.flow import may_call
 from codex_multi_role.flow.conditions import known_inputs
+from codex_multi_role.reading.places import Place
 from tests.support.flows import flow_of
 
 LIMITED = flow_of("steps: [{call: topic, max_depth: 2}]").steps[0]
@@ -31,5 +34,7 @@ def test_known_inputs_are_constants_known_names_and_defaults() -> None:
     step = flow_of(
         "steps: [{call: x, with: {a: '{{ steps.s.n }}', b: '{{ inputs.b }}', e: '{{ 3 }}', d: 'to {{ goal }}'}}]"
     ).steps[0]
-    known = known_inputs(step, called, {("inputs", "b"): "7", ("cycle",): ("steps", "s", "visits")}, "here")
+    known = known_inputs(
+        step, called, {("inputs", "b"): "7", ("cycle",): ("steps", "s", "visits")}, Place(Path("here"))
+    )
     assert known == {"b": 7, "c": "x", "e": 3.0}

@@ -85,5 +85,5 @@ def test_condition_that_cannot_be_evaluated_is_named(condition: str, problem: st
     flow = flow_of(f'[{{when: "false", to: plan}}, {{when: "{condition}", to: ship}}]')
     with pytest.raises(DefinitionError) as caught:
         move(flow, red="x")
-    assert str(caught.value).startswith("flows/x.yaml: steps.build.next[1].when: ")
+    assert str(caught.value).startswith("flows/x.yaml: step build: next[1].when: ")
     assert problem in str(caught.value)

@@ -118,7 +118,7 @@ def test_mcp_server_taken_away_is_gone_from_the_next_turn_on(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
-        ({"prompt_text": ""}, "roles[0]"),
+        ({"prompt_text": ""}, 'role one: missing key "prompt_text"'),
         pytest.param({"promt_text": "Do."}, "unknown key", marks=pytest.mark.long),
         pytest.param({"tools": ["calculator"]}, "role one: a run keeps tools", marks=pytest.mark.long),
         ({"behaviors": {"can_finish": True}}, "role one: a run keeps behaviors.can_finish"),

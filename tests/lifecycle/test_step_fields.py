@@ -12,6 +12,7 @@ from codex_multi_role.errors import DefinitionError
 from codex_multi_role.flow.state import StepState
 from codex_multi_role.lifecycle.definitions import load_catalog, load_flow_and_called
 from codex_multi_role.lifecycle.step_fields import OWN_FIGURES
+from tests.support.catalogs import message_at
 from tests.support.plugins import install
 
 CATALOG = """\
@@ -117,7 +118,7 @@ def load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Load:
 def test_field_that_a_step_cannot_have_is_refused(load: Load, tmp_path: Path, expression: str, problem: str) -> None:
     with pytest.raises(DefinitionError) as caught:
         load(f"{{{{ {expression} }}}}")
-    assert str(caught.value).startswith(f"{tmp_path / 'flows/outer.yaml'}: steps[16].with.text: {problem}")
+    assert message_at(tmp_path / "flows/outer.yaml", caught.value).startswith(f"step last: with.text: {problem}")
 
 
 @pytest.mark.parametrize(

@@ -55,10 +55,10 @@ BEGIN = json.dumps({"type": "recording", "version": 1, **HEADER}) + "\n"
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("", "line 1: this is not a recording"),
-        ("name: playbook\n", "line 1: this is not a recording"),
+        ("", ":1:1: not a recording"),
+        ("name: playbook\n", ":1:1: not a recording"),
         ('{"type": "recording", "version": 9}\n', "version: it is 9"),
-        (f'{BEGIN}{{"type"\n{{}}\n', "line 2: this is not valid JSON"),
+        (f'{BEGIN}{{"type"\n{{}}\n', ":2:8: not valid JSON"),
         (f'{BEGIN}{{"type": "exchange"}}\n{{}}\n', "an exchange lacks or misspells 'turn'"),
         (BEGIN + json.dumps(exchange(end="soon")), "an answer: end 'soon'"),
         (BEGIN + json.dumps(exchange(items=["x"])), "misspells an answer"),

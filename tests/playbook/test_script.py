@@ -120,7 +120,7 @@ def test_missing_file_is_named(tmp_path: Path) -> None:
         ("{steps: [{call: x, arguments: {a: '{{ nope }}'}}]}", r"roles.planner\[0\].steps\[0\].arguments.a: "),
         ("{text: a, repairs: [{patch: '{{ nope }}'}]}", r"roles.planner\[0\].repairs\[0\].patch: "),
         ("{choose: [{when: 'promt', text: a}]}", r"roles.planner\[0\].choose\[0\].when: "),
-        ("{txt: a}", r"roles.planner\[0\].txt: unknown key; did you mean \"text\""),
+        ("{txt: a}", r'roles.planner\[0\]: unknown key "txt"; did you mean "text"'),
     ],
 )
 def test_mistakes_are_found_when_the_file_is_loaded(tmp_path: Path, entry: str, place: str) -> None:

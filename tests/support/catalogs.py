@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -40,6 +41,14 @@ def problem_of(call: Callable[[], object]) -> str:
     except DefinitionError as error:
         return str(error)
     return ""
+
+
+def message_at(file: Path, error: BaseException) -> str:
+    """The message of ``error``, which is at a line and column of ``file``, without these."""
+    message = str(error)
+    place = re.match(rf"{re.escape(str(file))}:\d+:\d+: ", message)
+    assert place is not None, message
+    return message[place.end() :]
 
 
 def files_of_skill(name: str, prefix: str = "") -> dict[str, bytes]:

@@ -193,18 +193,21 @@ def test_runs_copy_has_the_projects_search_yaml(tmp_path: Path, monkeypatch: pyt
 def test_mistake_in_search_yaml_is_found_before_anything_starts(tmp_path: Path) -> None:
     given = Researching(tmp_path)
     given.search_with({"name": "files", "kind": "files", "foldr": "x"})
-    with pytest.raises(UsageError, match=r'search\.yaml: providers\[0\]\.foldr: unknown key; did you mean "folder"'):
+    with pytest.raises(
+        UsageError, match=r'search\.yaml:\d+:\d+: providers\[0\]: unknown key "foldr"; did you mean "folder"'
+    ):
         given.run()
     assert not given.team.runs.exists()
 
 
-@pytest.mark.parametrize("sources", ["", "nowhere"])
-def test_without_sources_no_model_is_asked(tmp_path: Path, sources: str) -> None:
+def test_without_sources_no_model_is_asked(tmp_path: Path) -> None:
     given = Researching(tmp_path)
-    report = given.run(sources=sources)
+    report = given.run(sources="")
     assert report.exit_code == 2
-    assert "folder not found" in report.reason or "there is nothing to search" in report.reason
+    assert "there is nothing to search" in report.reason
     assert given.team.of_type("turn_started") == []
+    with pytest.raises(UsageError, match="the input sources is not in the workspace"):
+        given.run(sources="nowhere")
 
 
 def test_search_without_provider_fails_and_resume_retries(tmp_path: Path) -> None:

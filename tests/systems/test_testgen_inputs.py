@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from codex_multi_role.errors import UsageError
 from codex_multi_role.systems.test_generation.mutants import is_installed
 from tests.support.generation import ABOVE, BELOW, IMPORT, P1, P2, SIGN, Generation, code, item, plan
 from tests.support.teams import Record
@@ -109,9 +110,10 @@ def test_empty_folder_is_reported(tmp_path: Path) -> None:
 
 
 def test_target_that_is_not_there_is_wrong_usage(tmp_path: Path) -> None:
-    report = Generation(tmp_path, {}).run("gone.py")
-    assert report.exit_code == 2
-    assert "not found: gone.py" in report.reason
+    given = Generation(tmp_path, {})
+    with pytest.raises(UsageError, match=r"the input target is not in the workspace: .*/gone\.py"):
+        given.run("gone.py")
+    assert not given.team.runs.exists()
 
 
 def test_binary_file_is_reported_as_not_python(tmp_path: Path) -> None:

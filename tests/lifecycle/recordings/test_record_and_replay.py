@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from codex_multi_role import RunOptions, RunReport, resume, run
-from codex_multi_role.errors import UsageError
+from codex_multi_role.errors import CodexNotLoggedIn, UsageError
 from codex_multi_role.lifecycle.definitions import load_definitions
 from codex_multi_role.lifecycle.recordings.model_providers import start_providers
 from codex_multi_role.lifecycle.recordings.run_outcome import suggested_options
@@ -297,7 +297,8 @@ def test_recording_in_a_missing_folder_is_refused(tmp_path: Path) -> None:
 
 def test_run_that_never_asked_leaves_no_recording(tmp_path: Path, no_login: None) -> None:
     team = TeamFolder(tmp_path, {"one": {}}, {})
-    assert team.run(playbook=None, record=tmp_path / "none.ndjson").outcome == "not_logged_in"
+    with pytest.raises(CodexNotLoggedIn):
+        team.run(playbook=None, record=tmp_path / "none.ndjson")
     assert not (tmp_path / "none.ndjson").exists()
 
 

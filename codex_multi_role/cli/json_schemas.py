@@ -1,0 +1,161 @@
+"""The JSON Schemas of the files that people write and of a run's events, derived from what reads them."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from codex_multi_role.cli.options import RUN, SERVE
+from codex_multi_role.cli.settings import Setting
+from codex_multi_role.reading.json_types import Json
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+FOLDER = ".schemas"
+"""Where a team keeps schemas for editors, beside its catalog: found without network, and of the installed version."""
+NULL = {"type": "null"}
+DATA = ("default", "enum", "const")
+"""Keywords whose values are data, not schemas."""
+
+
+def schema_of(kind: str) -> Json:
+    """The JSON Schema of a ``kind``: one of `KINDS`."""
+    return {"$schema": DIALECT, "title": f"codex-multi-role {kind}", **_tidied(KINDS[kind]())}
+
+
+def schema_text(kind: str) -> str:
+    """The schema as it is printed and written to files."""
+    return f"{json.dumps(schema_of(kind), indent=2)}\n"
+
+
+def editor_comment(file: Path, roles: Path, kind: str) -> str:
+    """The first line for ``file``, by which editors find the schema among those below ``roles``."""
+    place = os.path.relpath(_schema_file(roles, kind), file.parent)
+    return f"# yaml-language-server: $schema={Path(place).as_posix()}\n"
+
+
+def schema_files(roles: Path, kinds: Iterable[str]) -> dict[Path, bytes]:
+    """The schemas that editor comments name, for the team in ``roles``."""
+    return {_schema_file(roles, kind): schema_text(kind).encode() for kind in kinds}
+
+
+def _schema_file(roles: Path, kind: str) -> Path:
+    return roles / FOLDER / f"{kind}.json"
+
+
+def _tidied(value: Any) -> Any:  # noqa: ANN401 - any JSON
+    """Without pydantic's titles, which repeat the names, and with descriptions, from docstrings, in Markdown."""
+    if isinstance(value, list):
+        return [_tidied(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    tidied = {key: item if key in DATA else _tidied(item) for key, item in value.items() if not _is_noise(key, item)}
+    if isinstance(tidied.get("description"), str):
+        tidied["description"] = tidied["description"].replace("``", "`")
+    return _with_null_as_type(tidied)
+
+
+def _is_noise(key: str, value: object) -> bool:
+    return (key == "title" and isinstance(value, str)) or (key == "default" and value is None)
+
+
+def _with_null_as_type(schema: Json) -> Json:
+    """``type: [boolean, null]`` for a choice between the two, which editors show more plainly."""
+    match schema.get("anyOf"):
+        case [{"type": str() as kind} as one, {"type": "null"}] if not one.keys() & {"enum", "const"}:
+            return {**{key: value for key, value in schema.items() if key != "anyOf"}, **one, "type": [kind, "null"]}
+    return schema
+
+
+def _catalog() -> Json:
+    from codex_multi_role.catalog.catalog import CatalogFile  # these imports: `--help` loads no models
+
+    return CatalogFile.model_json_schema()
+
+
+def _role() -> Json:
+    from codex_multi_role.catalog.role_entries import RoleFile
+
+    return RoleFile.model_json_schema()
+
+
+def _flow() -> Json:
+    from codex_multi_role.catalog.flow_spec import FlowFile
+
+    return FlowFile.model_json_schema()
+
+
+def _playbook() -> Json:
+    from codex_multi_role.playbook import Playbook
+
+    return Playbook.model_json_schema()
+
+
+def _events() -> Json:
+    """One event: a line of ``events.jsonl`` or of ``--json``. A later version may add fields and types."""
+    from pydantic import TypeAdapter
+
+    from codex_multi_role.run_folder.events import RunEvent, UnknownEvent
+
+    definitions: Json = {}
+    for event in RunEvent.__subclasses__():
+        if event is not UnknownEvent:
+            schema = TypeAdapter(event).json_schema()
+            definitions |= schema.pop("$defs", {})
+            fields = {"type": {"const": event.type}, **schema["properties"]}
+            definitions[event.__name__] = schema | {
+                "properties": fields,
+                "required": ["type", "at", *schema.get("required", ())],
+            }
+    return {"anyOf": [{"$ref": f"#/$defs/{name}"} for name in definitions], "$defs": definitions}
+
+
+def _settings() -> Json:
+    """Keys may be written with hyphens or underscores."""
+    settings = {setting.key: setting for setting in (*RUN, *SERVE)}
+    keys = {name: each for key, each in settings.items() for name in dict.fromkeys((key.replace("_", "-"), key))}
+    return {
+        "type": "object",
+        "properties": {name: _setting(each) for name, each in keys.items()},
+        "additionalProperties": False,
+    }
+
+
+def _setting(setting: Setting) -> Json:
+    one = _value(setting)
+    several = {"anyOf": [one, {"type": "array", "items": one}, {"type": "object", "additionalProperties": one}, NULL]}
+    return {"description": setting.help or "", **(several if setting.multiple else {"anyOf": [one, NULL]})}
+
+
+def _value(setting: Setting) -> Json:
+    """What the option's type accepts."""
+    match setting.type:
+        case click.Choice(choices=choices):
+            return {"enum": list(choices)}
+        case click.IntRange() as bounds:
+            return {"type": "integer", **_bounds(bounds)}
+        case click.FloatRange() as bounds:
+            return {"type": "number", **_bounds(bounds)}
+    return {"type": "boolean"} if setting.is_flag else {"type": ["string", "number", "boolean"]}
+
+
+def _bounds(bounds: click.IntRange | click.FloatRange) -> Json:
+    names = {
+        "exclusiveMinimum" if bounds.min_open else "minimum": bounds.min,
+        "exclusiveMaximum" if bounds.max_open else "maximum": bounds.max,
+    }
+    return {name: bound for name, bound in names.items() if bound is not None}
+
+
+KINDS: Mapping[str, Callable[[], Json]] = {
+    "catalog": _catalog,
+    "role": _role,
+    "flow": _flow,
+    "playbook": _playbook,
+    "settings": _settings,
+    "events": _events,
+}

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from codex_multi_role.catalog import RoleSpecCatalog, load_flow
+from codex_multi_role.catalog.templates import render
+from codex_multi_role.catalog.unfillable_templates import FAILING_FILTERS
+from codex_multi_role.errors import DefinitionError
+from codex_multi_role.flow import new_state
+from tests.support.catalogs import Write, problem_of
+
+LOOP = """\
+vars: {{seen: 0}}
+steps:
+  - {{id: plan, ask: planner{plan}}}
+  - {{id: work, ask: developer{work}}}
+  - id: measure
+    check: tests
+    max_visits: 3
+    next:
+      - {{when: "steps.measure.failed > 0", to: work}}
+      - {{when: "steps.measure.failed < 0", to: plan}}
+      - {{end: done}}
+"""
+
+
+def _problem(tmp_path: Path, write: Write, catalog: RoleSpecCatalog, *, plan: str = "", work: str = "") -> str:
+    write(LOOP.format(plan=plan and f", {plan}", work=work and f", {work}"), "flows/loop.yaml")
+    return problem_of(lambda: load_flow("loop", tmp_path, catalog))
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{{ steps.measure.failed }}",
+        "First {{ steps.measure.failed }}.",
+        "{{ 'a' ~ steps['measure'].failed }}",
+        "{{ steps.measure.names[0] }}",
+        "{{ steps.measure.names | join(', ') }}",
+        "{% if steps.measure.failed %}red{% endif %}",
+        "{% for name in steps.measure.names %}{{ name }}{% endfor %}",
+        "{{ 'red' if steps.measure.failed else 'green' }}",
+        "{{ not steps.measure.failed or vars.seen }}",
+        "{{ 'x' in steps.measure.names }}",
+    ],
+)
+def test_result_of_a_later_step_cannot_be_filled(
+    tmp_path: Path, write: Write, two_roles: RoleSpecCatalog, template: str
+) -> None:
+    """The loop leads back, but the first visit of `work` always comes before the first one of `measure`."""
+    problem = _problem(tmp_path, write, two_roles, work=f'prompt: "{template}"')
+    assert "loop.yaml:4:32: step work: prompt: steps.measure." in problem
+    assert "cannot have a value here: no path leads through the step measure before" in problem
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{{ steps.plan.goal }}",
+        "{{ steps.measure.visits }} {{ steps.measure.status }} {{ steps.measure.verdict }} {{ steps.measure.error }}",
+        "{{ steps.measure.failed | default(0) }}",
+        "{% if steps.measure.visits %}{{ steps.measure.failed }}{% endif %}",
+        "{{ steps.measure.failed if steps.measure.visits else 0 }}",
+        "{{ steps.measure.visits and steps.measure.failed }}",
+        "{{ steps.measure.failed is defined }}",
+        "{{ steps.measure.items() | list }}",
+        "{% set steps = {'measure': {'failed': 1}} %}{{ steps.measure.failed }}",
+    ],
+)
+def test_template_that_may_be_filled_is_accepted(
+    tmp_path: Path, write: Write, two_roles: RoleSpecCatalog, template: str
+) -> None:
+    assert _problem(tmp_path, write, two_roles, work=f'prompt: "{template}"') == ""
+
+
+def test_own_result_is_known_only_after_the_step(tmp_path: Path, write: Write, two_roles: RoleSpecCatalog) -> None:
+    own = "{{ steps.plan.goal }}"
+    assert "step plan: prompt: steps.plan.goal cannot" in _problem(tmp_path, write, two_roles, plan=f'prompt: "{own}"')
+    assert _problem(tmp_path, write, two_roles, plan=f'set: {{seen: "{own}"}}') == ""
+    wrong = _problem(tmp_path, write, two_roles, plan='set: {seen: ["{{ steps.work.summary }}"]}')
+    assert "step plan: set.seen[0]: steps.work.summary cannot" in wrong
+    routed = _problem(tmp_path, write, two_roles, plan='next: [{when: "steps.work.done", to: work}]')
+    assert "step plan: next[0].when: steps.work.done cannot" in routed
+    second = 'next: [{when: "cycle > 1", to: work}, {when: "steps.work.done", to: work}]'
+    assert _problem(tmp_path, write, two_roles, plan=second) == ""
+
+
+def test_items_that_may_be_none_are_not_judged(tmp_path: Path, write: Write, two_roles: RoleSpecCatalog) -> None:
+    prompt = 'prompt: "{{ steps.measure.failed }}"'
+    items = 'for_each: "{{ steps.plan.tasks }}", max_items: 3'
+    assert _problem(tmp_path, write, two_roles, work=f"{items}, {prompt}") == ""
+    assert "step work: prompt: " in _problem(tmp_path, write, two_roles, work=f"for_each: [1], {prompt}")
+    listed = 'for_each: "{{ steps.measure.tasks }}", max_items: 3'
+    assert "step work: for_each: " in _problem(tmp_path, write, two_roles, work=listed)
+
+
+@pytest.mark.parametrize("name", sorted(FAILING_FILTERS))
+def test_failing_filters_fail_without_a_value(
+    tmp_path: Path, write: Write, two_roles: RoleSpecCatalog, name: str
+) -> None:
+    write("steps: [{id: a, ask: planner}]", "flows/one.yaml")
+    state = new_state(load_flow("one", tmp_path, two_roles), "goal", {}, 1)
+    with pytest.raises(DefinitionError):
+        render(f"{{{{ steps.a.value | {name} }}}}", state.context(), "here")
+    with pytest.raises(DefinitionError):
+        render(f"= {{{{ steps.a.value | {name} }}}}", state.context(), "here")

@@ -1,0 +1,286 @@
+"""What the models refuse because of its shape, the schemas refuse as well; the committed files are these schemas."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from pydantic import BaseModel, ValidationError
+
+from codex_multi_role.catalog import load_yaml, packaged_roles
+from codex_multi_role.catalog.catalog import CatalogFile
+from codex_multi_role.catalog.flow_spec import FlowFile
+from codex_multi_role.catalog.role_entries import RoleFile
+from codex_multi_role.cli.json_schemas import KINDS, schema_of, schema_text
+from codex_multi_role.cli.options import RUN, SERVE
+from codex_multi_role.cli.settings import read_file
+from codex_multi_role.errors import DefinitionError
+from codex_multi_role.playbook import Playbook
+from codex_multi_role.reading.json_types import Json
+from codex_multi_role.run_folder.events import RunEvent, UnknownEvent
+from tests.support.catalogs import write_team
+from tests.support.console import console
+from tests.support.event_samples import EVENT_FIELDS
+
+COMMITTED = Path(__file__).parents[2] / "schemas"
+MODELS: dict[str, type[BaseModel]] = {"catalog": CatalogFile, "role": RoleFile, "flow": FlowFile, "playbook": Playbook}
+SHIPPED = {
+    "catalog": [
+        "catalog.yaml",
+        *(f"starters/{path.name}/catalog.yaml" for path in packaged_roles().glob("starters/*")),
+    ],
+    "role": ["planner.yaml", "researcher.yaml", "integrator.yaml"],
+    "flow": [f"flows/{path.name}" for path in packaged_roles().glob("flows/*.yaml")],
+    "playbook": [f"playbooks/{path.name}" for path in packaged_roles().glob("playbooks/*.yaml")],
+}
+EVERY_KEY: dict[str, Any] = {
+    "role": {
+        "name": "one",
+        "model": "gpt",
+        "reasoning_effort": "low",
+        "prompt_text": "Do it.",
+        "prompt_flags": {"allow_tools": True, "allow_write": False},
+        "behaviors": {"timeout_policy": "planner", "can_finish": True},
+        "sandbox": "read-only",
+        "approval_policy": "never",
+        "auto_approve": {"commands": True},
+        "limits": {"idle_seconds": 5, "turn_seconds": 50.5},
+        "protect": ["tests/**"],
+        "mcp_servers": {
+            "docs": {
+                "command": "docs",
+                "args": ["-v"],
+                "env": {"A": "b"},
+                "startup_timeout_sec": 3,
+                "tools": {"a": "auto"},
+            },
+            "web": {"url": "https://host/mcp", "bearer_token_env_var": "KEY", "enabled_tools": ["search"]},
+            "gone": None,
+        },
+        "codex_config": {"x": 1},
+        "skills": ["draw"],
+        "depends_on": ["two"],
+        "schema_hint_params": {"a": 1},
+        "output_schema": {"type": "object"},
+        "tools": ["ask_user"],
+        "max_steps": 3,
+        "optional": True,
+    },
+    "flow": {
+        "name": "own",
+        "goal": {"default": "it", "min_length": 1, "max_length": 9},
+        "inputs": {"a": 1, "b": None, "c": {"type": "number", "default": 2, "minimum": 1}, "d": ["x"], "e": "text"},
+        "vars": {"v": [1]},
+        "protect": ["tests"],
+        "states": {"begin": "PLANNING", "success": "DONE", "failure": "FAILED"},
+        "outputs": ["work"],
+        "steps": [
+            {
+                "id": "work",
+                "ask": "one",
+                "prompt": "Do.",
+                "reply": {"type": "object"},
+                "limits": {"idle_seconds": 1},
+                "isolate": "worktree",
+                "merge": "none",
+                "for_each": "{{ vars.v }}",
+                "max_items": 3,
+                "concurrency": 2,
+                "as": "task",
+                "retry": {"attempts": 2, "backoff_seconds": 0},
+                "on_error": "skip",
+                "set": {"v": 1},
+                "state": "WORKING",
+            },
+            {"check": "tests", "with": {"a": 1}, "max_visits": 2},
+            {"id": "fine", "review": "Fine?", "show": "all", "time_limit_seconds": 5, "default": "reject"},
+            {"call": "other", "max_depth": 2, "next": [{"when": "true", "to": "work"}, {"end": "no", "exit": 1}]},
+        ],
+    },
+    "playbook": {
+        "name": "own",
+        "goal": "it",
+        "cycles": 2,
+        "roles": {
+            "one": [
+                {
+                    "json": {"a": 1},
+                    "deltas": 3,
+                    "usage": {"input_tokens": 1, "output_tokens": 2},
+                    "repairs": [{"text": "x"}],
+                },
+                {"steps": [{"call": "tool", "arguments": {"a": 1}}, {"patch": "p", "delay_seconds": 0.5}]},
+                {"attempts": [{"fault": {"status": 500, "code": "x", "headers": {"a": "b"}}}, {"text": "y"}]},
+                {"choose": [{"when": "visit > 1", "text": "z"}, {"json": 1, "web_search": ["q"]}]},
+            ]
+        },
+        "repeat_last": True,
+        "default": {"fault": {"drop": True, "after_events": 2}},
+    },
+}
+EVERY_KEY["catalog"] = {
+    "version": 1,
+    "defaults": {"reasoning_effort": "high", "limits": {"idle_seconds": 3}},
+    "general_prompts": {"role_header": "Role: {role_name}", "capability_rules": {"tools_allowed": "Use them."}},
+    "schema_hints": {"default": "JSON", "none": None},
+    "roles": [EVERY_KEY["role"], {"role_file": "two.yaml"}],
+}
+WRONG = ["text", "", 7, 0, -1, 1.5, True, [], ["x"], [7], {}, {"unknown_key": 1}, None]
+# Parts of messages about what a value means, which a schema does not know.
+MEANING = (
+    *("must be relative to", "names nothing", "must be a program", "must be an absolute", "must start with"),
+    *("must hold", "cannot be a role's name", "minimum and maximum", "the default", "required input", "must_exist"),
+    *("needs states", "goes with", "needs max_items", "merge belongs", "with a time limit"),
+)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_committed_schema_is_the_current_one(kind: str) -> None:
+    """`codex-multi-role schema KIND > schemas/KIND.json` writes it again."""
+    Draft202012Validator.check_schema(schema_of(kind))
+    assert (COMMITTED / f"{kind}.json").read_text() == schema_text(kind)
+
+
+def test_command_prints_the_schema(tmp_path: Path) -> None:
+    done = console("schema", "flow", folder=tmp_path)
+    assert (done.returncode, json.loads(done.stdout)) == (0, schema_of("flow"))
+    wrong = console("schema", "flwo", folder=tmp_path)
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert "'flow'" in wrong.stderr
+
+
+@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, names in SHIPPED.items() for name in names])
+def test_shipped_files_fit_their_schema(kind: str, name: str) -> None:
+    assert list(Draft202012Validator(schema_of(kind)).iter_errors(load_yaml(packaged_roles() / name))) == []
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_schema_refuses_what_the_model_refuses_by_shape(kind: str) -> None:
+    """Every value is removed, replaced by one of another type or outside its bounds, and given an unknown key."""
+    schema, whole = Draft202012Validator(schema_of(kind)), EVERY_KEY[kind]
+    assert list(schema.iter_errors(whole)) == []
+    MODELS[kind].model_validate(whole)
+    tried = 0
+    for path, mutated in _mutations(whole):
+        tried += 1
+        if problem := _shape_problem(MODELS[kind], mutated):
+            assert not schema.is_valid(mutated), (path, problem)
+        elif not _errors(MODELS[kind], mutated):
+            assert schema.is_valid(mutated), (path, mutated)
+    assert tried > 100
+
+
+def _mutations(whole: Any) -> Iterator[tuple[tuple[int | str, ...], Any]]:
+    for path, value in [*_values(whole, ())]:
+        for wrong in WRONG:
+            if wrong != value:
+                yield path, _changed(whole, path, lambda parent, key, wrong=wrong: parent.__setitem__(key, wrong))
+        yield path, _changed(whole, path, lambda parent, key: parent.__delitem__(key))
+        if isinstance(value, dict):
+            yield path, _changed(whole, (*path, "unknown_key"), lambda parent, key: parent.__setitem__(key, 1))
+
+
+def _values(value: Any, path: tuple[int | str, ...]) -> Iterator[tuple[tuple[int | str, ...], Any]]:
+    if path:
+        yield path, value
+    for key, inner in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        yield from _values(inner, (*path, key))
+
+
+def _changed(whole: Any, path: tuple[int | str, ...], change: Any) -> Any:
+    copy = deepcopy(whole)
+    change(_at(copy, path[:-1]), path[-1])
+    return copy
+
+
+def _at(value: Any, path: tuple[int | str, ...]) -> Any:
+    for part in path:
+        value = value[part]
+    return value
+
+
+def _errors(model: type[BaseModel], data: Any) -> list[str]:
+    try:
+        model.model_validate(data)
+    except ValidationError as error:
+        return [f"{each['type']}: {each['msg']}" for each in error.errors()]
+    return []
+
+
+def _shape_problem(model: type[BaseModel], data: Any) -> str:
+    found = [each for each in _errors(model, data) if not any(words in each for words in MEANING)]
+    return found[0] if found else ""
+
+
+def test_events_fit_their_schema() -> None:
+    schema = Draft202012Validator(schema_of("events"))
+    samples = [event(**fields).as_record() for event, fields in EVENT_FIELDS.items()]
+    assert {event["type"] for event in samples} >= {
+        event.type for event in RunEvent.__subclasses__() if event is not UnknownEvent
+    }
+    for record in samples:
+        assert schema.is_valid(json.loads(json.dumps(record))), record
+        assert not schema.is_valid({**record, "type": "unheard_of"})
+        assert not schema.is_valid({key: value for key, value in record.items() if key != "at"})
+
+
+@pytest.mark.parametrize(
+    ("text", "is_valid"),
+    [
+        ("cycles: 3\nrun_tests: false\nmodel: gpt\nflow:\n", True),
+        ("run-tests: true\nmax-tokens: 5\nconfig: [a=1]\ninput: {a: 1}\n", True),
+        ("cylces: 3\n", False),
+        ("cycles: [3]\n", False),
+        ("model: {a: 1}\n", False),
+        ("config: [[a]]\n", False),
+    ],
+)
+def test_settings_schema_agrees_with_the_reader(tmp_path: Path, text: str, is_valid: bool) -> None:
+    file = tmp_path / "codex-multi-role.yaml"
+    file.write_text(text)
+    assert Draft202012Validator(schema_of("settings")).is_valid(load_yaml(file)) == is_valid
+    try:
+        read_file(file, {setting.key: setting for setting in (*RUN, *SERVE)})
+    except DefinitionError:
+        assert not is_valid
+    else:
+        assert is_valid
+
+
+def _schema_named_in(file: Path) -> Json:
+    """The schema that the editor comment of ``file`` leads to."""
+    found = re.match(r"# yaml-language-server: \$schema=(.*)\n", file.read_text())
+    assert found is not None, file
+    schema: Json = json.loads((file.parent / found[1]).read_text())
+    return schema
+
+
+def test_init_and_new_lead_editors_to_the_schemas(tmp_path: Path) -> None:
+    """The comment is a path within the project: it needs no network, and fits the installed version."""
+    assert console("init", "--shipped", folder=tmp_path).returncode == 0
+    assert console("roles", "new", "helper", folder=tmp_path).returncode == 0
+    assert console("flows", "new", "mine", folder=tmp_path).returncode == 0
+    kinds = {
+        "codex-multi-role.yaml": "settings",
+        "roles/catalog.yaml": "catalog",
+        "roles/planner.yaml": "role",
+        "roles/helper.yaml": "role",
+        "roles/flows/cycles.yaml": "flow",
+        "roles/flows/mine.yaml": "flow",
+        "roles/playbooks/circle.yaml": "playbook",
+    }
+    for name, kind in kinds.items():
+        assert _schema_named_in(tmp_path / name) == schema_of(kind), name
+    assert "yaml-language-server" not in (tmp_path / "roles/search.yaml").read_text()
+
+
+def test_new_flow_of_an_older_team_brings_its_schema(tmp_path: Path) -> None:
+    write_team(tmp_path)
+    assert console("flows", "new", "mine", "--roles", "team", folder=tmp_path).returncode == 0
+    assert _schema_named_in(tmp_path / "team/flows/mine.yaml") == schema_of("flow")

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.support.catalogs import CATALOG, write_team
+from tests.support.console import console
+
+MISTAKES = {
+    "catalog.yaml": CATALOG.replace("model_env", "modle_env")
+    + "  - role_file: extra.yaml\n    reasoning_effort: hihg\n",
+    "extra.yaml": "name: extra\nprompt_txt: Think.\nlimits: {turn_seconds: 0}\n",
+    "flows/own.yaml": "steps:\n  - {ask: thinker, next: [{to: doar}]}\n  - {id: doer, ask: doer, max_vists: 3}\n",
+    "flows/other.yaml": "steps:\n\t- {ask: thinker}\n",
+    "playbooks/own.yaml": "name: own\nroles:\n  thinker:\n    - {jsn: {summary: fine}}\n",
+}
+
+
+def _write(project: Path, mistakes: dict[str, str]) -> None:
+    for name, text in mistakes.items():
+        (project / "team" / name).parent.mkdir(exist_ok=True)
+        (project / "team" / name).write_text(text)
+
+
+def test_mistakes_of_all_files_are_reported_at_once(tmp_path: Path) -> None:
+    project = write_team(tmp_path)
+    _write(project, MISTAKES)
+    done = console("roles", "validate", "--roles", "team", folder=project)
+    assert done.returncode == 2
+    assert [line.removeprefix("error: ") for line in done.stderr.splitlines() if line.startswith("error")] == [
+        'team/catalog.yaml:6:5: role thinker: unknown key "modle_env"; did you mean "model_env"?',
+        'team/catalog.yaml:12:5: role extra: reasoning_effort: there is no effort "hihg"; did you mean "high"?',
+        'team/extra.yaml:2:1: unknown key "prompt_txt"; did you mean "prompt_text"?',
+        "team/extra.yaml:3:10: limits.turn_seconds: must be more than 0, not 0",
+        "team/flows/other.yaml:2:1: a value cannot begin with a tab or one of % @ `",
+        'team/flows/own.yaml:3:27: step doer: unknown key "max_vists"; did you mean "max_visits"?',
+        'team/playbooks/own.yaml:4:8: roles.thinker[0]: unknown key "jsn"; did you mean "json"?',
+    ]
+    assert console("flows", "validate", "--roles", "team", folder=project).stderr == done.stderr
+
+
+def test_mistakes_across_files_are_reported_at_once(tmp_path: Path) -> None:
+    project = write_team(tmp_path)
+    flow = """\
+steps:
+  - {ask: thinkr, prompt: "{{ gaol }} {{ vars.x }}", next: [{when: "steps.doer.a ?", to: doar}]}
+  - {ask: doer, max_visits: 2, set: {x: 1}}
+"""
+    _write(project, {"flows/own.yaml": flow, "flows/second.yaml": "steps: [{check: tset}]\n"})
+    done = console("roles", "validate", "--roles", "team", folder=project)
+    assert [line.partition("flows/")[2] for line in done.stderr.splitlines() if line.startswith("error")] == [
+        'own.yaml:2:6: step thinkr: ask: there is no role "thinkr"; did you mean "thinker"?',
+        'own.yaml:2:19: step thinkr: prompt: there is no template name "gaol"; did you mean "goal"?',
+        'own.yaml:2:19: step thinkr: prompt: there is no var "x"',
+        'own.yaml:2:62: step thinkr: next[0].when: unexpected character "?"',
+        'own.yaml:2:86: step thinkr: next[0].to: there is no step "doar"; did you mean "doer"?',
+        'own.yaml:3:38: step doer: set: there is no run variable "x"',
+        'second.yaml:1:10: step tset: check: there is no check "tset"',
+    ]
+
+
+def test_mistake_in_a_called_flow_is_printed_once(tmp_path: Path) -> None:
+    project = write_team(tmp_path)
+    caller = "steps: [{call: below}]\n"
+    _write(project, {f"flows/{name}.yaml": caller for name in ("one", "two")} | {"flows/below.yaml": "steps: 3\n"})
+    for command in ("flows", "roles"):
+        done = console(command, "validate", "--roles", "team", folder=project)
+        assert done.returncode == 2
+        assert done.stderr.count("team/flows/below.yaml:1:1: steps: must be a list, not 3") == 1
+
+
+def test_team_that_cannot_finish_is_reported(tmp_path: Path) -> None:
+    """It is an error of a flow that is named or the team's own; a catalog alone may be meant for other flows."""
+    project = write_team(tmp_path)
+    problem = (
+        "team/catalog.yaml:3:1: roles: no role can finish: the flow cycles reaches its goal only if a role says DONE"
+    )
+    named = console("flows", "validate", "cycles", "--roles", "team", folder=project)
+    assert (named.returncode, named.stderr.splitlines()[0]) == (2, f"error: {problem}")
+    done = console("roles", "validate", "--roles", "team", folder=project)
+    assert (done.returncode, done.stderr) == (0, f"warning: {problem}\n")
+    _write(project, {"flows/own.yaml": "steps: [{ask: thinker}]\n"})
+    assert console("roles", "validate", "--roles", "team", folder=project).stderr == ""
+    (project / "codex-multi-role.yaml").write_text("flow: cycles\n")
+    assert console("roles", "validate", "--roles", "team", folder=project).stderr == f"warning: {problem}\n"
+    (project / "codex-multi-role.yaml").write_text("flow: own\n")
+    assert console("roles", "validate", "--roles", "team", folder=project).stderr == ""
+    _write(project, {"flows/own.yaml": "steps: [{ask: thinker, next: [{end: never, exit: 1}]}]\n"})
+    own = console("flows", "validate", "own", "--roles", "team", folder=project)
+    assert "no role can finish: the flow own reaches" in own.stderr
+    finishing = CATALOG.replace("prompt_text: Think.", "prompt_text: Think.\n    behaviors: {can_finish: true}")
+    (project / "team/catalog.yaml").write_text(finishing)
+    assert console("flows", "validate", "own", "cycles", "--roles", "team", folder=project).returncode == 0
