@@ -145,7 +145,8 @@ class StepSpec(Definition):
         reference = super().__get_pydantic_json_schema__(core_schema, handler)
         schema = handler.resolve_ref_schema(reference)
         schema.pop("required", None)
-        schema["properties"]["id"] = {"anyOf": [schema["properties"]["id"], NULL]}
+        given = schema["properties"]["id"]
+        schema["properties"]["id"] = {"description": given.pop("description"), "anyOf": [given, NULL]}
         named = {"required": ["id"], "properties": {"id": {"not": NULL}}}
         unnamed = {"properties": {"review": NULL, "ask": {"not": {"const": EVERY_ROLE}}}}
         schema["anyOf"] = [named, unnamed]
