@@ -20,7 +20,7 @@ from tests.support.console import Session, at_terminal, console
 from tests.support.reviews import OFFERED, asked, asking, outcome, reviewed, summary
 from tests.support.teams import TeamFolder
 
-PROMPT = "Ctrl-D leaves the question open:"
+PROMPT = "Ctrl-D leaves the question open."
 
 
 @dataclass

@@ -76,7 +76,7 @@ class Script:
         context = {**state.context(), "developer": "test_developer"}
         options: Record = render(step.with_, context, step.id)
         prompt = render(step.prompt, context, step.id) or options.get("prompt", "")
-        asked = re.search("from scratch|Increase|MODE: (.*)", str(prompt))
+        asked = re.search("from scratch|Improve|MODE: (.*)", str(prompt))
         self.way.append(f"{step.id}:{asked[1] or asked[0].split()[-1]}" if asked else step.id)
         if step.check == "testgen_state":
             return advance_state(self.context({}, **options))
@@ -94,9 +94,9 @@ USUAL: dict[str, list[Record]] = {
     "candidates": [candidates(GREEN, HALF)],
     "take": [{"status": "merged"}],
 }
-PLAN, MORE = "source plan:scratch merge_plan", "plan:Increase merge_plan develop:append"
+PLAN, MORE = "source plan:scratch merge_plan", "plan:Improve merge_plan develop:append"
 FIRST, REST = f"{PLAN} develop:generate", "write execute weigh"
-PAIR, LATER = f"{PLAN} candidates:generate compare", "plan:Increase merge_plan candidates:append compare"
+PAIR, LATER = f"{PLAN} candidates:generate compare", "plan:Improve merge_plan candidates:append compare"
 DUEL: Record = {"duel": True}
 MERGES: Record = {"duel": True, "mutation": True}
 SCORED: Record = {"mutation": True, "target_mutation_score": 60}
