@@ -20,7 +20,7 @@ from codex_multi_role.run_folder import Answer, AskPerson, Question, answer_of_p
 LOOK_SECONDS = 0.2
 LONGEST_LINE = 4096
 APPROVE, REJECT = frozenset({"y", "yes", "approve"}), frozenset({"n", "no", "reject"})
-HOW = "Approve? [y/n], optionally with a comment ('n too slow'); Ctrl-D leaves the question open:"
+HOW = "Approve? [y/n] A comment may follow, as in: n too slow. Ctrl-D leaves the question open."
 WORDS = "Your answer (one line; Enter for no answer):"
 WHY = "Why not? The roles may read your reason:"
 OVER = "This question has been answered elsewhere or timed out."

@@ -22,4 +22,4 @@ def no_such(kind: str, name: str, known: Iterable[str]) -> tuple[str, str]:
     """Message and hint for an unknown ``name`` of a ``kind`` such as "role"; fits the errors' arguments."""
     names = list(known)
     message = f'there is no {kind} "{name}"{did_you_mean(name, names)}'
-    return message, f"Known: {', '.join(names)}." if names else f"There is no {kind} at all."
+    return message, f"Known: {', '.join(names)}." if names else f"No {kind} is defined."

@@ -20,7 +20,7 @@ from tests.support.console import Session, at_terminal, console
 from tests.support.reviews import OFFERED, asked, asking, outcome, reviewed, summary
 from tests.support.teams import TeamFolder
 
-PROMPT = "Ctrl-D leaves the question open:"
+PROMPT = "Ctrl-D leaves the question open."
 
 
 @dataclass
@@ -112,9 +112,9 @@ def test_no_on_the_terminal_needs_a_reason(team: TeamFolder) -> None:
     with at_terminal(team.command("--flow", "own"), team.folder, TERM="dumb") as terminal:
         terminal.wait_for(PROMPT)
         terminal.type("n\n")
-        terminal.wait_for("why not?")
+        terminal.wait_for("Why not?")
         terminal.type("\n")
-        terminal.wait_for("why not?")
+        terminal.wait_for("Why not?")
         terminal.type("too early\n")
         terminal.wait_for("rejected by")
         assert terminal.end() == 1

@@ -117,7 +117,7 @@ def test_score_that_is_wanted_is_planned_for_when_all_is_reached(tmp_path: Path)
     assert (report.outcome, given.rounds) == ("success", [("generate", "kept"), ("append", "kept")])
     replan = given.prompt("test_planner", 2)
     assert "Coverage: 100.0 %" in replan
-    assert "100.0 % is wanted):\n" in replan
+    assert "the target is 100.0 %):\n" in replan
     assert TO_ZERO in replan
     assert [each["mutation_score"] for each in given.results[0]["rounds"]][1] == 100.0
     assert given.text() == f"{WHOLE}\n\n{ZERO}"

@@ -171,7 +171,7 @@ class DocumentMeasurement:
         except (OSError, ValueError):  # no file could have such a name
             return "leads nowhere"
         if anchor and place.suffix == ".md" and anchor not in self._anchors(relative, texts):
-            return f"names a heading that {place.name} has not"
+            return f"refers to a heading that {place.name} does not have"
         return ""
 
     def _anchors(self, path: str, texts: Texts) -> set[str]:
