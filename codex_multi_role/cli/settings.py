@@ -184,6 +184,8 @@ def _find(path: Path, key: str, known: Mapping[str, Setting]) -> Setting:
     from codex_multi_role.reading.nearest import no_such  # as above
 
     message, hint = no_such("setting", key, [name.replace("_", "-") for name in known])
+    if path.name == PYPROJECT:
+        raise DefinitionError(f"{path}: {key}: {message}", hint)
     from codex_multi_role.reading.places import Place
 
     raise Place(path).key(key).error(message, hint)

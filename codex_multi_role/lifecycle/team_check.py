@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog, list_flows, read_flows
+from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog, list_flows, packaged_roles, read_flows
 from codex_multi_role.catalog.flow_steps import check_steps
 from codex_multi_role.flow.ends import relies_on_done
 from codex_multi_role.lifecycle.definitions import load_catalog, load_flow_and_called, roles_folder
@@ -33,7 +33,9 @@ def load_checked_team(given: Path | None) -> RoleSpecCatalog:
 
 
 def own_flows(folder: Path) -> list[str]:
-    """The names of the flows beside the catalog."""
+    """The names of the flows beside the catalog; the shipped ones, which may need systems, are nobody's own."""
+    if folder.resolve() == packaged_roles().resolve():
+        return []
     return [entry.name for entry in list_flows(folder) if entry.source.parent.parent == folder]
 
 

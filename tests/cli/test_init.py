@@ -128,7 +128,7 @@ def test_every_folder_of_a_project_has_its_team_and_runs(tmp_path: Path) -> None
     listed = console("roles", "list", "--json", folder=tmp_path / "src/shop")
     assert [role["source"] for role in json.loads(listed.stdout)] == [f"{tmp_path}/roles/catalog.yaml"]
     shown = json.loads(console("config", "show", "--json", folder=tmp_path / "src/shop").stdout)
-    assert shown["runs-dir"] == {"value": f"{tmp_path}/runs", "source": f"{tmp_path}/codex-multi-role.yaml:5"}
+    assert shown["runs-dir"] == {"value": f"{tmp_path}/runs", "source": f"{tmp_path}/codex-multi-role.yaml:6"}
 
 
 def test_on_a_terminal_it_asks_what_the_team_is_for(tmp_path: Path) -> None:
