@@ -20,7 +20,6 @@ PHRASES = yaml.safe_load((HERE / "language.yaml").read_text())
 PATTERNS = [(re.compile(rf"\b(?:{phrase['find']})\b"), phrase["write"]) for phrase in PHRASES]
 SUFFIXES = (".html", ".js", ".md", ".txt", ".yaml", ".yml")
 READ_BY_PEOPLE = ("roles", "templates", "docs", "examples", "codex_multi_role/presentation", "action.yml", "llms.txt")
-LEFT_OUT = {"README.md": "it is being rewritten", "CONTRIBUTING.md": "it is being rewritten with the README"}
 
 
 def found(text: str) -> list[str]:
@@ -64,7 +63,7 @@ def files() -> Iterator[tuple[str, str]]:
     top = [path for name in READ_BY_PEOPLE for path in (PROJECT / name, *(PROJECT / name).rglob("*"))]
     for path in [*top, *PROJECT.glob("*.md")]:
         name = str(path.relative_to(PROJECT))
-        if path.suffix in SUFFIXES and path.is_file() and name not in LEFT_OUT:
+        if path.suffix in SUFFIXES and path.is_file():
             yield name, path.read_text()
 
 

@@ -3,10 +3,10 @@
 `run` takes a goal and options as keywords, and returns a `ReportedRun`; `load_run` and `runs` give earlier runs.
 """
 
-from codex_multi_role.api.recorded import ReportedRun, Run, Turn, load_run, runs
+from codex_multi_role.api.python_team import Flow, Role, Route, Step, Team
+from codex_multi_role.api.recorded_runs import ReportedRun, Run, Turn, load_run, runs
+from codex_multi_role.api.run_goal import fork, restart, resume, run
 from codex_multi_role.api.running import answer, cancel_task
-from codex_multi_role.api.starting import fork, restart, resume, run
-from codex_multi_role.api.team import Flow, Role, Route, Step, Team
 from codex_multi_role.run_options import RunOptions, RunReport
 
 __all__ = [

@@ -38,7 +38,7 @@ COMMANDS = {
     "flows": "flows",
     "init": "init",
     "demo": "demo",
-    "schema": "schema",
+    "schema": "schema_command",
     "doctor": "doctor",
     "config": "config",
     "codex": "doctor",

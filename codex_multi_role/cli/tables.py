@@ -58,7 +58,7 @@ def _cut(text: str, width: int) -> str:
 
 
 @dataclass(frozen=True)
-class Place:
+class PlacedColumn:
     """A column's place in a line: its ``index`` in the table and its ``width``."""
 
     column: Column
@@ -92,15 +92,15 @@ class Table:
         return (" " * (INDENT if number else 0) + (" " * GAP).join(drawn)).rstrip()
 
 
-def _line(columns: Sequence[Column], widths: Sequence[int]) -> list[Place]:
-    return [Place(column, index, widths[index]) for index, column in enumerate(columns)]
+def _line(columns: Sequence[Column], widths: Sequence[int]) -> list[PlacedColumn]:
+    return [PlacedColumn(column, index, widths[index]) for index, column in enumerate(columns)]
 
 
-def _places(columns: Sequence[Column], natural: Sequence[int], width: int) -> list[list[Place]]:
+def _places(columns: Sequence[Column], natural: Sequence[int], width: int) -> list[list[PlacedColumn]]:
     """Fill each line with as many columns as fit at their least width, then widen the ones that were shortened."""
-    lines: list[list[Place]] = []
+    lines: list[list[PlacedColumn]] = []
     for index, column in enumerate(columns):
-        place = Place(column, index, min(natural[index], column.least or natural[index]))
+        place = PlacedColumn(column, index, min(natural[index], column.least or natural[index]))
         if lines and _spare([*lines[-1], place], width, len(lines) - 1) >= 0:
             lines[-1].append(place)
         else:
@@ -108,12 +108,12 @@ def _places(columns: Sequence[Column], natural: Sequence[int], width: int) -> li
     return [_widened(line, natural, _spare(line, width, number)) for number, line in enumerate(lines)]
 
 
-def _spare(line: Sequence[Place], width: int, number: int) -> int:
+def _spare(line: Sequence[PlacedColumn], width: int, number: int) -> int:
     used = sum(place.width for place in line) + GAP * (len(line) - 1) + (INDENT if number else 0)
     return width - used
 
 
-def _widened(line: Sequence[Place], natural: Sequence[int], spare: int) -> list[Place]:
+def _widened(line: Sequence[PlacedColumn], natural: Sequence[int], spare: int) -> list[PlacedColumn]:
     """Share ``spare`` columns, among texts first: short ones get what they need, the others equal parts of the rest."""
     widths = {place.index: place.width for place in line}
     for are_paths in (False, True):
@@ -123,4 +123,4 @@ def _widened(line: Sequence[Place], natural: Sequence[int], spare: int) -> list[
             part = min(natural[place.index] - place.width, max(0, spare) // (len(waiting) - number))
             widths[place.index] += part
             spare -= part
-    return [Place(place.column, place.index, widths[place.index]) for place in line]
+    return [PlacedColumn(place.column, place.index, widths[place.index]) for place in line]

@@ -116,7 +116,7 @@ def test_run_whose_record_is_damaged_is_shown_as_that(tmp_path: Path) -> None:
     assert told(state) == expected()
 
 
-def test_overview_names_failed_tests_and_cycles_only_where_there_are_any(tmp_path: Path) -> None:
+def test_overview_names_failed_tests_and_existing_cycles(tmp_path: Path) -> None:
     folder = make_run(tmp_path / "runs", "first")
     lines = folder.events_path.read_text().splitlines(keepends=True)
     last = next(number for number, line in enumerate(lines) if '"tests_ended"' in line)

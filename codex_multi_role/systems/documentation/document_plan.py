@@ -12,8 +12,8 @@ from codex_multi_role.checks.check_options import CheckOptions, read_options
 from codex_multi_role.checks.check_result import CheckResult, ResultPart
 from codex_multi_role.checks.contract import CheckContext, declare_check, no_time
 from codex_multi_role.checks.output_files import write_result
+from codex_multi_role.systems.documentation.document_paths import PAGES, folder_of, page_of, read_page
 from codex_multi_role.systems.documentation.layers import group, in_order
-from codex_multi_role.systems.documentation.places import PAGES, folder_of, page_of, read_page
 
 PLANNED: Final = "planned"
 UP_TO_DATE: Final = "up to date"

@@ -14,8 +14,8 @@ from codex_multi_role.errors import UsageError
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.systems.documentation.code_graph import repository, symbols_of
 from codex_multi_role.systems.documentation.discovery import LANGUAGE_OF, read_source
+from codex_multi_role.systems.documentation.document_paths import folder_of, page_of, read_page
 from codex_multi_role.systems.documentation.document_plan import shortened
-from codex_multi_role.systems.documentation.places import folder_of, page_of, read_page
 from codex_multi_role.workspace import PathRefused, Workspace
 
 MAX_CHARACTERS = 24_000

@@ -10,9 +10,9 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from codex_multi_role.reading.sketches import copies
+from codex_multi_role.systems.documentation.document_paths import Page, page_of, parse_page, read_page
 from codex_multi_role.systems.documentation.evidence import Evidence, is_path
 from codex_multi_role.systems.documentation.markdown_document import MarkdownDocument, read_markdown
-from codex_multi_role.systems.documentation.places import Page, page_of, parse_page, read_page
 from codex_multi_role.systems.documentation.score import (
     CLAIMS,
     FILES,

@@ -17,8 +17,8 @@ from codex_multi_role.checks.output_files import write_result
 from codex_multi_role.checks.text_files import put
 from codex_multi_role.errors import StorageError
 from codex_multi_role.systems.documentation.code_graph import repository
+from codex_multi_role.systems.documentation.document_paths import folder_of, marked, page_of, read_page
 from codex_multi_role.systems.documentation.document_plan import obsolete_pages, shortened
-from codex_multi_role.systems.documentation.places import folder_of, marked, page_of, read_page
 
 WRITTEN: Final = "written"
 UNCHANGED: Final = "unchanged"

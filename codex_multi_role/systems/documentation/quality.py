@@ -16,10 +16,10 @@ from codex_multi_role.checks.text_files import put
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.systems.documentation.code_graph import repository
 from codex_multi_role.systems.documentation.discovery import Folder
+from codex_multi_role.systems.documentation.document_paths import LARGEST_PAGE_BYTES, folder_of, read_text
 from codex_multi_role.systems.documentation.evidence import Evidence
 from codex_multi_role.systems.documentation.measurement import DocumentMeasurement
 from codex_multi_role.systems.documentation.mermaid import judge_diagrams
-from codex_multi_role.systems.documentation.places import LARGEST_PAGE_BYTES, folder_of, read_text
 from codex_multi_role.systems.documentation.score import Score
 
 PASSED, BELOW = "passed", "below"

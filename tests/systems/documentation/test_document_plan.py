@@ -9,8 +9,8 @@ import pytest
 
 from codex_multi_role.errors import UsageError
 from codex_multi_role.systems.documentation.code_graph import read_code_graph
+from codex_multi_role.systems.documentation.document_paths import marked, page_of
 from codex_multi_role.systems.documentation.document_plan import plan_documents
-from codex_multi_role.systems.documentation.places import marked, page_of
 from tests.support.checks import MakeContext
 
 SOURCES = {f"low{number}.py": "" for number in range(4)} | {

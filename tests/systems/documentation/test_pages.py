@@ -10,10 +10,10 @@ import pytest
 
 from codex_multi_role.errors import CheckFailed, UsageError
 from codex_multi_role.systems.documentation.code_graph import read_code_graph
+from codex_multi_role.systems.documentation.document_paths import marked
 from codex_multi_role.systems.documentation.document_sources import MAX_CHARACTERS, judge_notes, read_sources
 from codex_multi_role.systems.documentation.markdown_document import read_markdown
 from codex_multi_role.systems.documentation.pages import write_one_document, write_pages
-from codex_multi_role.systems.documentation.places import marked
 from tests.support.checks import MakeContext
 
 SOURCES = {

@@ -13,8 +13,8 @@ import pytest
 from codex_multi_role.checks import CheckContext
 from codex_multi_role.errors import CheckFailed, RunInterrupted, UsageError
 from codex_multi_role.systems.documentation.code_graph import read_code_graph
+from codex_multi_role.systems.documentation.document_paths import marked, page_of
 from codex_multi_role.systems.documentation.mermaid import NOT_JUDGED, OWN_PARSER, judge_diagrams
-from codex_multi_role.systems.documentation.places import marked, page_of
 from codex_multi_role.systems.documentation.quality import measure_documents
 from tests.support.checks import MakeContext
 

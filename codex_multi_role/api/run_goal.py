@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, ParamSpec, overload
 
 import codex_multi_role.api.running as running
-from codex_multi_role.api.recorded import OnTypedEvent, ReportedRun, untyped, with_paths
-from codex_multi_role.api.team import Team
+from codex_multi_role.api.python_team import Team
+from codex_multi_role.api.recorded_runs import OnTypedEvent, ReportedRun, untyped, with_paths
 from codex_multi_role.errors import UsageError
 from codex_multi_role.run_folder import AskPerson
 from codex_multi_role.run_options import RunOptions, RunReport
