@@ -12,7 +12,7 @@ import pytest
 from tests.support.console import Session, at_terminal
 
 PROGRAM = [sys.executable, "-m", "codex_multi_role"]
-PROMPT = "Ctrl-D leaves the question open:"
+PROMPT = "Ctrl-D leaves the question open"
 REVOKED = """
 name: broken
 roles:
@@ -75,6 +75,19 @@ def test_first_run_shows_what_it_made(project: Path) -> None:
     assert re.search(r"Changed files\n +roman\.py +\+\d+ -0\n +test_roman\.py +\+\d+ -0\n", drawn)
     assert (project / "roman.py").is_file()
     assert "runs/" in typed(project, "show", "latest")
+
+
+def test_own_team_is_changed_checked_and_tried_without_a_model(project: Path) -> None:
+    typed(project, "init", "--for", "coding")
+    catalog = project / "roles" / "catalog.yaml"
+    catalog.write_text(
+        catalog.read_text().replace("You plan the work of a small team", "You plan as little as you can")
+    )
+    assert "ok: roles/catalog.yaml: planner, implementer, tester, reviewer" in typed(project, "roles", "validate")
+    assert "You plan as little as you can" in typed(project, "--goal", "Add a --version flag", "--dry-run")
+    drawn = typed(project, "--playbook", "auto")
+    assert "the answers came from the playbook auto (automatic answers)" in drawn
+    assert "Done: reviewer said DONE" in drawn
 
 
 def test_result_of_plan_solve_is_taken_out(project: Path) -> None:
