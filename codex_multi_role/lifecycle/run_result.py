@@ -54,7 +54,7 @@ def changed_files(folder: RunFolder, snapshots: Snapshots, tree: str) -> list[Js
 
     The lines are null in a binary file. None if either snapshot is missing or cannot be read.
     """
-    first = first_snapshot(folder)
+    first = _first_snapshot(folder)
     if not first or not tree:
         return None
     with suppress(CodexMultiRoleError):
@@ -63,8 +63,8 @@ def changed_files(folder: RunFolder, snapshots: Snapshots, tree: str) -> list[Js
     return None
 
 
-def first_snapshot(folder: RunFolder) -> str:
-    """The workspace before the first step, also of the run that this one was forked from; empty if there is none."""
+def _first_snapshot(folder: RunFolder) -> str:
+    """The workspace before the first step, also of the run that this one was forked from; empty without one."""
     events = (each for path in (folder.inherited_events_path, folder.events_path) for each in read_events(path))
     return next((each.workspace for each in events if isinstance(each, StepStarted)), "")
 
