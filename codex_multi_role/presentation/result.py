@@ -19,7 +19,7 @@ READ_CHARACTERS = 100_000
 
 @dataclass(frozen=True)
 class ShownResult:
-    """``figures``: name and value. ``file``: absolute, empty if there is none; ``is_whole``: whether ``text`` is."""
+    """``figures``: name and value. ``file``: absolute path or empty. ``is_whole``: whether ``text`` is complete."""
 
     title: str
     figures: list[tuple[str, str]]

@@ -9,7 +9,7 @@ from pathlib import Path
 from codex_multi_role.codex.locator import find_codex
 
 OPENAI = ("-c", 'model_provider="openai"')
-MEND = "the setting that it names: -c, the role's codex_config, config.toml or CODEX_HOME"
+FIX_SETTING = "the setting that it names: -c, the role's codex_config, config.toml or CODEX_HOME"
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Start:
 
     arguments: tuple[str, ...]
     words: str
-    advice: str = MEND
+    advice: str = FIX_SETTING
     home: Callable[[Path], object] = Path.mkdir
     fixed: tuple[str, ...] = ()
     outcome: str = "start_failed"
