@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ import yaml
 from codex_multi_role.workspace import Snapshots, Workspace
 from tests.limits.large import MOST_MEGABYTES, command, run_alone
 from tests.support.disks import PERSON
+from tests.support.memory import most_allocated
 from tests.support.teams import Record, TeamFolder, read, say
 
 WRITER: Record = {"prompt_flags": {"allow_write": True}}
@@ -74,18 +74,16 @@ def test_large_file_is_never_read_as_a_whole(tmp_path: Path) -> None:
     root, content = tmp_path / "workspace", os.urandom(3_000_000)
     root.mkdir()
     (root / "huge.bin").write_bytes(content)
-    snapshots = Snapshots(tmp_path / "snapshots.git", Workspace(root))
-    tracemalloc.start()
-    try:
-        before = snapshots.take()
-        (root / "huge.bin").unlink()
-        snapshots.write_patch(before, snapshots.take(), tmp_path / "changes.patch")
-        most = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert most < len(content) / 10
+    assert most_allocated(_delete_with_patch, root / "huge.bin", tmp_path) < len(content) / 10
     take_back(tmp_path / "changes.patch", root)
     assert (root / "huge.bin").read_bytes() == content
+
+
+def _delete_with_patch(file: Path, beside: Path) -> None:
+    snapshots = Snapshots(beside / "snapshots.git", Workspace(file.parent))
+    before = snapshots.take()
+    file.unlink()
+    snapshots.write_patch(before, snapshots.take(), beside / "changes.patch")
 
 
 @pytest.mark.long

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tracemalloc
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,9 @@ import pytest
 
 from codex_multi_role.presentation.parts import ALL_BYTES, LONGEST, SHORTEST, cut_length
 from codex_multi_role.report import write_report
+from codex_multi_role.run_folder import RunFolder
 from tests.support.browser import Report
+from tests.support.memory import most_allocated
 from tests.support.recorded_runs import make_many_turns as make
 
 if TYPE_CHECKING:
@@ -30,14 +31,12 @@ def thousand(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_writing_holds_no_more_than_a_turn(tmp_path: Path) -> None:
     folder = make(tmp_path, 60, prompt=WORDS * 4000, answer=WORDS * 1000)
-    tracemalloc.start()
-    try:
-        path = write_report(folder, Path("runs"))
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert path.stat().st_size > 8 * MEGABYTE
-    assert peak < 3 * MEGABYTE
+    assert most_allocated(_write, folder.path) < 3 * MEGABYTE
+    assert folder.report_path.stat().st_size > 8 * MEGABYTE
+
+
+def _write(folder: Path) -> None:
+    write_report(RunFolder(folder), Path("runs"))
 
 
 @pytest.mark.long

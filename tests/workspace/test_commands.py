@@ -67,8 +67,10 @@ class LateSelector(selectors.DefaultSelector):
         if self.looked:
             return super().select(timeout)
         self.looked = True
+        command = max(psutil.Process().children(), key=psutil.Process.create_time)
         deadline = time.monotonic() + 20
-        while psutil.Process().children()[-1].status() != psutil.STATUS_ZOMBIE and time.monotonic() < deadline:
+        while command.status() != psutil.STATUS_ZOMBIE:
+            assert time.monotonic() < deadline, "the command did not end"
             time.sleep(0.01)
         return []
 
