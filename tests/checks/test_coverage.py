@@ -135,7 +135,7 @@ def test_tests_that_take_too_long_together_are_ended(make_context: MakeContext) 
 @pytest.mark.parametrize(
     ("harm", "words"),
     [
-        ("exec('while True: pass')", "no result after"),
+        pytest.param("exec('while True: pass')", "no result after", marks=pytest.mark.long),
         ("signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM]); time.sleep(600)", "test process"),
         pytest.param("os._exit(0)", "it ended the whole test process", marks=pytest.mark.long),
         ("os.kill(os.getpid(), 9)", "it ended the whole test process"),
@@ -192,7 +192,7 @@ MEASURING_SETTINGS = {
 OF_PLUGINS = ["pytest-cov", "no-cov", "xdist", "both"]
 
 
-@pytest.mark.parametrize("name", by_default(["pyproject", "both", "cache"], MEASURING_SETTINGS))
+@pytest.mark.parametrize("name", by_default(["both"], MEASURING_SETTINGS))
 def test_users_own_settings_do_not_change_the_figures(make_context: MakeContext, tmp_path: Path, name: str) -> None:
     others = {"COVERAGE_FILE": str(tmp_path / "x"), "COVERAGE_PROCESS_START": "nowhere.ini", "COVERAGE_CORE": "none"}
     context = make_context(

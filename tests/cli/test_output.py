@@ -62,11 +62,11 @@ ALL_CLOSED = "<&- >&- 2>&-"
 @pytest.mark.parametrize(
     ("more", "closed"),
     [
-        ([], ">&-"),
         (["--json"], ALL_CLOSED),
         *(
             pytest.param(more, closed, marks=pytest.mark.long)
             for more, closed in (
+                ([], ">&-"),
                 ([], "2>&-"),
                 ([], ">&- 2>&-"),
                 ([], ALL_CLOSED),

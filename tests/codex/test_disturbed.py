@@ -134,7 +134,7 @@ def test_aborted_turn_is_a_crash_and_next_process_retries_it(
     ("once", "first"),
     [
         (Once("in", "item/completed agentMessage", "drop"), "invalid_reply"),
-        (Once("in", "turn/completed", "drop"), "stalled"),
+        pytest.param(Once("in", "turn/completed", "drop"), "stalled", marks=pytest.mark.long),
         (Once("in", "answer to turn/start", "drop"), "stalled"),
         pytest.param(Once("out", "turn/start", "drop"), "stalled", marks=pytest.mark.long),
         pytest.param(Once("in", "turn/started", "die"), "crashed", marks=pytest.mark.long),

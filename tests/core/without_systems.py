@@ -33,7 +33,7 @@ def environment(folder: Path) -> dict[str, str]:
 
 def _left_out(folder: str, names: list[str]) -> set[str]:
     here = Path(folder).relative_to(TOP)
-    return {name for name in names if name == "__pycache__" or (here / name).as_posix() in LEFT_OUT}
+    return {name for name in names if (here / name).as_posix() in LEFT_OUT}
 
 
 def _write_metadata(folder: Path) -> None:

@@ -28,6 +28,8 @@ NEEDS_LOGIN = 'codex-multi-role --goal "Add a --version flag, with a test" --cyc
 EXIT_CODES = {NEEDS_LOGIN: 2, NO_GOAL_REACHED: 1}
 PLAYED = {"README.md", "docs/tutorial/first-run.md"}
 """Here playbooks are always played; elsewhere by the long tests."""
+WORKED_ON = {"docs/how-to/watch.md", "docs/how-to/resume-and-fork.md", "docs/how-to/providers.md"}
+"""Each command works on a run of four roles; by default, those of the README do so."""
 A_RUN = "mkdir workspace && codex-multi-role --playbook roman-numerals --workspace workspace --cycles"
 NEEDS_A_RUN = {"docs/how-to/watch.md": 2, "docs/how-to/resume-and-fork.md": 1}
 """With its cycles; the goal is reached in the second."""
@@ -54,7 +56,9 @@ def _write(block: Block, folder: Path) -> None:
     file.write_text(block.text)
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, marks=[pytest.mark.long] if page in WORKED_ON else []) for page in PAGES]
+)
 def test_commands_of_page_work(page: str, tmp_path: Path) -> None:
     """From top to bottom; a block with a file's name is written to it."""
     (folder := tmp_path / "project").mkdir()

@@ -41,11 +41,15 @@ def test_site_builds_and_loads_nothing_from_elsewhere(project: Path) -> None:
     assert [file.name for file in (project / "site").rglob("*.css") if LOADED_BY_STYLE.search(file.read_text())] == []
 
 
-@pytest.mark.parametrize("link", ["nowhere.md", "glossary.md#nothing"])
-def test_broken_link_stops_the_build(link: str, project: Path) -> None:
+def test_broken_links_stop_the_build(project: Path) -> None:
+    """To no page, and to no part of one."""
     with (project / "docs/index.md").open("a") as file:
-        file.write(f"\n[broken]({link})\n")
-    assert build(project).returncode != 0
+        file.write("\n[page](nowhere.md) and [part](glossary.md#nothing)\n")
+    built = build(project)
+    assert built.returncode != 0
+    assert {"page does not exist", "anchor does not exist"} <= set(
+        re.findall("[a-z]+ does not exist", built.stdout + built.stderr)
+    )
 
 
 def test_every_page_is_in_the_navigation() -> None:

@@ -8,6 +8,8 @@ import signal
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pytest
+
 from codex_multi_role import run
 from tests.support.teams import Record, TeamFolder, say, with_flow
 
@@ -57,6 +59,7 @@ class Killer:
         return [event for event in self.events if event["type"] == kind]
 
 
+@pytest.mark.long
 def test_crash_and_hang_among_32_items_keep_results_in_order(tmp_path: Path) -> None:
     """All other items finish, and the results stay in item order."""
     team = TeamFolder(tmp_path, {"solver": {}, "reader": {}}, {"solver": [ANSWER] * len(ITEMS), "reader": [say()]})

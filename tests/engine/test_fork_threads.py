@@ -95,6 +95,7 @@ def test_another_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert read(report.folder / "judge/turn_001/turn.json")["model"] == "second-model"
 
 
+@pytest.mark.long
 def test_fork_of_a_fork_and_its_resumption(parent: Parent, monkeypatch: pytest.MonkeyPatch) -> None:
     team, original = parent
     child = forked(team, "build:3", max_turns=1)
@@ -142,6 +143,7 @@ def test_each_ask_of_fork_continues_its_own_thread(tmp_path: Path, monkeypatch: 
     assert [said(body) for body in bodies[3:]] == [[], [], ["answer 3"], ["answer 3", "answer 6"]]
 
 
+@pytest.mark.long
 def test_fork_killed_in_first_turn_forks_thread_again_on_resume(
     parent: Parent, monkeypatch: pytest.MonkeyPatch
 ) -> None:

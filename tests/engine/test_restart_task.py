@@ -53,6 +53,7 @@ def test_failed_task_is_restarted_with_its_dependents(tmp_path: Path) -> None:
     assert read(first.folder / "run.json")["outcome"] == "tasks_failed"
 
 
+@pytest.mark.long
 def test_restarted_run_can_be_restarted_and_keeps_its_results(solved_chain: TeamFolder) -> None:
     team = solved_chain
     team.plays["verifier"] = [DOUBTED]

@@ -89,6 +89,7 @@ def test_change_that_does_not_fit_is_refused(change: Change, problem: str) -> No
         _require_possible(change)
 
 
+@pytest.mark.long
 def test_noticed_breakage_is_distinguished_from_others(tmp_path: Path) -> None:
     """Others change nothing, do not fit their symbol, or do not run."""
     noticed = _breakage_of("`..` leads nowhere")

@@ -55,6 +55,7 @@ def commit_all(workspace: Path, disk: Disk) -> None:
         git_in(workspace, disk, *arguments).check_returncode()
 
 
+@pytest.mark.long
 def test_off_limits_path_is_off_limits_in_any_letter_case(tmp_path: Path, folding: Disk) -> None:
     files = [{"path": path, "content": "handed in"} for path in HANDED_IN]
     shell = {"call": "exec_command", "arguments": {"cmd": MEDDLE}}
@@ -113,6 +114,7 @@ def test_runs_are_out_of_reach_however_the_workspace_is_spelled(tmp_path: Path, 
     assert (folding.folder / "project/fine.txt").read_text() == "x"
 
 
+@pytest.mark.long
 def test_names_that_differ_by_case_in_copy_merge_safely(tmp_path: Path, folding: Disk) -> None:
     """The copy is next to the runs, on a file system that distinguishes the names."""
     lines = ["mkdir TESTS Src .GIT", "echo new > TESTS/new.py", "echo a > Src/a.py", "echo mine > Src/B.PY"]

@@ -216,6 +216,7 @@ def test_fork_from_step_reuses_plan_and_results(doubted: tuple[TeamFolder, RunRe
     assert (report.folder / "answer.md").read_text() == "the answer\n"
 
 
+@pytest.mark.long
 def test_run_killed_while_solving_resumes_with_plan_and_results(tmp_path: Path) -> None:
     team = team_of(tmp_path, [TWO], [solved("a"), NEVER])
     with running(team, "--flow", "plan-solve", until=("turn_started", "solver")) as process:

@@ -210,6 +210,7 @@ def test_without_sources_no_model_is_asked(tmp_path: Path) -> None:
         given.run(sources="nowhere")
 
 
+@pytest.mark.long
 def test_search_without_provider_fails_and_resume_retries(tmp_path: Path) -> None:
     """Every provider fails. The run reports the reason of each one, and resume searches again."""
     given = Researching(tmp_path)

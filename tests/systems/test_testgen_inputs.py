@@ -78,7 +78,7 @@ def test_names_that_are_taken_are_left_alone(tmp_path: Path) -> None:
     ("target", "flaky"),
     [
         pytest.param("src/shapes/sign.py", {"runs": 2, "reason": "", "tests": {}}, marks=pytest.mark.long),
-        ("src", {"runs": 0, "reason": "not looked for", "tests": {}}),
+        pytest.param("src", {"runs": 0, "reason": "not looked for", "tests": {}}, marks=pytest.mark.long),
     ],
 )
 def test_src_layout_is_imported_from_there_in_the_sandbox_too(tmp_path: Path, target: str, flaky: Record) -> None:
