@@ -49,6 +49,7 @@ def pytest_collection_finish() -> None:
     """All that is loaded by now stays: looking for garbage in it took every twelfth second of a worker."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(100_000)
 
 
 @pytest.fixture(scope="session", autouse=True)

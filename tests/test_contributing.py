@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 TOP = Path(__file__).parents[1]
 EXERCISE = (TOP / "CONTRIBUTING.md").read_text().partition("\n## Exercise\n")[2].partition("\n## ")[0]
 NEW_FILE = re.compile(r"New file `([^`]+)`:\n\n```python\n(.*?)```", re.DOTALL)
@@ -43,6 +45,7 @@ def run(copy: Path, workspace: Path, *arguments: str) -> subprocess.CompletedPro
     )
 
 
+@pytest.mark.long
 def test_exercise_works_as_written(tmp_path: Path) -> None:
     copy, workspace = changed_copy(tmp_path / "copy"), tmp_path / "workspace"
     flows = workspace / "roles/flows"

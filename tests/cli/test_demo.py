@@ -6,12 +6,15 @@ import sys
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import pytest
+
 from tests.support.console import on_terminal
 from tests.support.teams import read
 
 BROWSER = '#!/bin/sh\nprintf %s "$1" > "${0}.opened"\n'
 
 
+@pytest.mark.long
 def test_demo_opens_the_report_of_its_run(tmp_path: Path) -> None:
     browser, temporary = tmp_path / "browser", tmp_path / "temporary"
     browser.write_text(BROWSER)

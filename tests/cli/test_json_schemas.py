@@ -27,6 +27,7 @@ from codex_multi_role.run_folder.events import RunEvent, UnknownEvent
 from tests.support.catalogs import write_team
 from tests.support.console import console
 from tests.support.event_samples import EVENT_FIELDS
+from tests.support.long_run import by_default
 
 COMMITTED = Path(__file__).parents[2] / "schemas"
 MODELS: dict[str, type[BaseModel]] = {"catalog": CatalogFile, "role": RoleFile, "flow": FlowFile, "playbook": Playbook}
@@ -160,7 +161,7 @@ def test_shipped_files_fit_their_schema(kind: str, name: str) -> None:
     assert list(Draft202012Validator(schema_of(kind)).iter_errors(load_yaml(packaged_roles() / name))) == []
 
 
-@pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.parametrize("kind", by_default([kind for kind in MODELS if kind != "catalog"], MODELS))
 def test_schema_refuses_what_the_model_refuses_by_shape(kind: str) -> None:
     """Every value is removed, replaced by one of another type or outside its bounds, and given an unknown key."""
     schema, whole = Draft202012Validator(schema_of(kind)), EVERY_KEY[kind]
@@ -169,9 +170,10 @@ def test_schema_refuses_what_the_model_refuses_by_shape(kind: str) -> None:
     tried = 0
     for path, mutated in _mutations(whole):
         tried += 1
-        if problem := _shape_problem(MODELS[kind], mutated):
-            assert not schema.is_valid(mutated), (path, problem)
-        elif not _errors(MODELS[kind], mutated):
+        errors = _errors(MODELS[kind], mutated)
+        if problems := [each for each in errors if not any(words in each for words in MEANING)]:
+            assert not schema.is_valid(mutated), (path, problems)
+        elif not errors:
             assert schema.is_valid(mutated), (path, mutated)
     assert tried > 100
 
@@ -211,11 +213,6 @@ def _errors(model: type[BaseModel], data: Any) -> list[str]:
     except ValidationError as error:
         return [f"{each['type']}: {each['msg']}" for each in error.errors()]
     return []
-
-
-def _shape_problem(model: type[BaseModel], data: Any) -> str:
-    found = [each for each in _errors(model, data) if not any(words in each for words in MEANING)]
-    return found[0] if found else ""
 
 
 def test_events_fit_their_schema() -> None:

@@ -1,6 +1,6 @@
 """A few of the trials of ``python -m tests.endurance``.
 
-By default only one kill is tried. What the other faults come to is protected by tests of a single fault each: a full
+None runs by default. Tests of a single fault each protect the same: a kill in `tests/engine/test_resume.py`, a full
 disk in `tests/test_bad_surroundings.py`, a frozen process in `tests/engine/test_frozen.py` and
 `tests/codex/test_client.py`, a disturbed line in `tests/engine/test_disturbed.py` and `tests/codex/test_disturbed.py`.
 """
@@ -20,6 +20,7 @@ from tests.endurance.scenarios import CYCLES, EVERY_CHILD, EVERY_MESSAGE, FAN_OU
 from tests.endurance.trial import Trial, Undisturbed, undisturbed
 from tests.support.disks import small_disk
 
+pytestmark = pytest.mark.long
 KILL, FULL_DISK, FROZEN, LINE = FAULTS.values()
 SEED = 21
 LeftAlone = Callable[[Scenario], Undisturbed]
@@ -45,12 +46,7 @@ def wrong(trials: Sequence[Trial]) -> list[object]:
 
 @pytest.mark.parametrize(
     ("scenario", "pairs"),
-    [
-        (CYCLES, 0),
-        pytest.param(CYCLES, 1, marks=pytest.mark.long),
-        pytest.param(FAN_OUT, 0, marks=pytest.mark.long),
-        pytest.param(PLAN_SOLVE, 0, marks=pytest.mark.long),
-    ],
+    [(CYCLES, 0), (CYCLES, 1), (FAN_OUT, 0), (PLAN_SOLVE, 0)],
 )
 def test_run_killed_anywhere_resumes_like_undisturbed_run(
     tmp_path: Path, scenario: Scenario, pairs: int, left_alone: LeftAlone
@@ -63,7 +59,6 @@ def test_run_killed_anywhere_resumes_like_undisturbed_run(
     assert [bool(trial.resumes + trial.restarts) for trial in trials] == [True]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("scenario", [CYCLES, FAN_OUT])
 def test_full_disk_is_reported_and_run_resumes_with_space(
     tmp_path: Path, scenario: Scenario, left_alone: LeftAlone
@@ -87,7 +82,6 @@ PROGRAMS: Mapping[str, str] = {
 """By kind, what is frozen the first time that it comes."""
 
 
-@pytest.mark.long
 def test_run_ends_and_resumes_whichever_child_is_frozen(tmp_path: Path, left_alone: LeftAlone) -> None:
     expected = left_alone(EVERY_CHILD)
     chosen = [
@@ -102,7 +96,6 @@ def test_run_ends_and_resumes_whichever_child_is_frozen(tmp_path: Path, left_alo
     assert all(trial.ended_by for trial in meant)
 
 
-@pytest.mark.long
 def test_disturbed_run_is_correct_or_stops_with_a_reason(tmp_path: Path, left_alone: LeftAlone) -> None:
     """Whatever happens on the connection, a run ends with the right result or stops and reports truthfully why."""
     chosen = [Points([Point("gentle", 1)]), Points([Point("cruel", 2)])]

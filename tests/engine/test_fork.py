@@ -113,7 +113,7 @@ def test_another_flow_that_leads_the_same_way_up_to_there(parent: Parent) -> Non
     assert (report.outcome, len(team.turns())) == ("at_once", 1)
 
 
-@pytest.mark.parametrize("tests_then", [True, False])
+@pytest.mark.parametrize("tests_then", [pytest.param(True, marks=pytest.mark.long), False])
 def test_tests_may_be_switched_on_and_off(tmp_path: Path, tests_then: bool) -> None:
     team = builders(tmp_path, [{"ask": "build"}, {"id": "again", "ask": "build"}])
     team.run(flow="own", run_tests=tests_then)
