@@ -71,7 +71,7 @@ CATALOGS = {
     "version: 1\nroles: [{name: a, prompt_file: a.md}]": "roles/a.md: cannot be read: No such file or directory",
     "version: 1\nroles: [{name: ../up, prompt_text: x}]": 'role ../up: name: "../up" cannot be a name',
     "version: 1\nroles: [{name: run.json, prompt_text: x}]": 'role run.json: name: "run.json" cannot be a role\'s name',
-    TWO % ("tow", ""): 'role one: depends_on[0]: there is no role "tow"; did you mean "two"?',
+    TWO % ("tow", ""): 'role one: depends_on[0]: unknown role "tow"; did you mean "two"?',
     TWO % ("two", ", depends_on: [one]"): "the roles wait for each other: one -> two -> one",
     TWO
     % (
@@ -93,7 +93,7 @@ def test_wrong_catalog_names_file_and_place(tmp_path: Path, text: str) -> None:
 
 
 FLOWS = {
-    "name: mine\nsteps: [{id: a, ask: tow}]": 'yaml:2:17: step a: ask: there is no role "tow"; did you mean "two"?',
+    "name: mine\nsteps: [{id: a, ask: tow}]": 'yaml:2:17: step a: ask: unknown role "tow"; did you mean "two"?',
     "name: mine\nsteps: [{id: a, ask: two, next: [{to: a}]}]": "mine.yaml:2:9: step a: can loop forever: a -> a",
     "name: mine\nsteps: [{id: a, ask: two, netx: []}]": 'yaml:2:27: step a: unknown key "netx"; did you mean "next"?',
 }

@@ -120,7 +120,7 @@ class GoalSpec(Definition):
         goal = given if given.strip() else self.default
         length = len(goal.strip())
         if not length:
-            raise UsageError("there is no goal", 'Set it with --goal "…" or --goal-file FILE.')
+            raise UsageError("missing goal", 'Set it with --goal "…" or --goal-file FILE.')
         if length < self.min_length or (self.max_length is not None and length > self.max_length):
             raise UsageError(
                 f"flow {flow}: the goal has {length} characters, but {self.wanted} are required",

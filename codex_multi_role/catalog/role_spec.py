@@ -70,7 +70,7 @@ EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max", "ultra")
 
 def check_effort(effort: str) -> str:
     if effort not in EFFORTS:
-        raise ValueError(f'there is no effort "{effort}"{did_you_mean(effort, EFFORTS)}')
+        raise ValueError(f'unknown effort "{effort}"{did_you_mean(effort, EFFORTS)}')
     return effort
 
 

@@ -74,7 +74,7 @@ def _sentence(error: click.ClickException) -> str:
 
 
 def _unknown_option(error: click.NoSuchOption) -> str:
-    return f'there is no option "{error.option_name}"{did_you_mean(error.option_name, error.possibilities or ())}'
+    return f'unknown option "{error.option_name}"{did_you_mean(error.option_name, error.possibilities or ())}'
 
 
 def _where_to_read(error: click.ClickException) -> str:

@@ -93,7 +93,7 @@ class LazyGroup(click.Group):
 
     def _unknown(self, name: str) -> str:
         otherwise = "; put a goal in quotes, and options after it" if self.default else ""
-        return f'there is no command "{name}"{self._suggestion(name) or otherwise}'
+        return f'unknown command "{name}"{self._suggestion(name) or otherwise}'
 
     def _suggestion(self, name: str) -> str:
         found = find_nearest(name, [*self.targets, *self.foreign])

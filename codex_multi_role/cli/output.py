@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from codex_multi_role.integrations.ci.github import harmless, runs_here
-from codex_multi_role.presentation.wording import one_line
+from codex_multi_role.presentation.wording import one_line, printable
 
 if TYPE_CHECKING:
     from codex_multi_role.cli.tables import Column
@@ -58,6 +58,13 @@ def annotate(command: str) -> None:
 def put_line(text: str) -> None:
     """Print a line for people on stdout; text of others in it cannot be a workflow command."""
     click.echo(_safe(text))
+
+
+def put_text(text: str) -> None:
+    """Print the text of a result on stdout: exactly, except on a terminal, which control characters would steer."""
+    if sys.stdout.isatty():
+        text = "\n".join(printable(line.expandtabs()) for line in text.splitlines())
+    click.echo(_safe(text), nl=not text.endswith("\n"), color=True)
 
 
 def _safe(text: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from codex_multi_role.cli.options import JSON, RUNS_DIR, command, run_argument
-from codex_multi_role.cli.output import put_json, put_line, put_table, say
+from codex_multi_role.cli.output import put_json, put_line, put_table, put_text, say
 from codex_multi_role.cli.tables import Column
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.presentation.outcome import (
@@ -30,7 +30,7 @@ from codex_multi_role.presentation.recorded import (
     status_now,
     totals_now,
 )
-from codex_multi_role.presentation.result import ShownResult, result_lines, result_of
+from codex_multi_role.presentation.result import result_lines, result_of, whole_text
 from codex_multi_role.presentation.wording import compact, duration, moment, one_line, plural
 from codex_multi_role.run_folder import Question, RunFolder, read_events
 
@@ -135,7 +135,7 @@ def show(run: str, only_result: bool, picture_path: Path | None, runs_dir: Path,
     record = folder.record()
     result = result_of(folder, record)
     if only_result:
-        put_line(_whole(folder, result))
+        _put_result(folder, record)
         return
     record |= {"status": status_now(folder, record), "totals": totals_now(folder, record)}
     story = Story.of_run(folder)
@@ -156,12 +156,14 @@ def show(run: str, only_result: bool, picture_path: Path | None, runs_dir: Path,
         put_line(line)
 
 
-def _whole(folder: RunFolder, result: ShownResult | None) -> str:
-    if result is None:
-        raise UsageError(f"run {folder.run_id} has no result", "`codex-multi-role show` says what happened in it.")
-    if result.is_whole:
-        return result.text
-    return folder.redact(Path(result.file).read_text(encoding="utf-8", errors="replace"))
+def _put_result(folder: RunFolder, record: dict[str, Any]) -> None:
+    try:
+        text = whole_text(folder, record)
+    except OSError as error:
+        raise StorageError(f"cannot read the result of run {folder.run_id}: {error}") from error
+    if text is None:
+        raise UsageError(f"run {folder.run_id} has no result", "`codex-multi-role show` shows what happened in it.")
+    put_text(text)
 
 
 def _draw(folder: RunFolder, path: Path) -> None:

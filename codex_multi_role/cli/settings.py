@@ -151,14 +151,20 @@ def _warn_of_unknown_variables(known: Mapping[str, Setting]) -> None:
 def read_file(path: Path, known: Mapping[str, Setting]) -> dict[str, Found]:
     """Read the file's values by option name; empty without a file. A key without a value counts as not given.
 
-    Raises `DefinitionError` with file and key.
+    Raises one `DefinitionError` for all mistakes, with file and key.
     """
-    values = {}
-    for written, value in _content(path).items():
+    if not (content := _content(path)):
+        return {}
+    from codex_multi_role.reading.places import Problems  # here: without a file, YAML is not needed
+
+    values, problems = {}, Problems()
+    for written, value in content.items():
         key = "yes" if written is True else str(written)  # YAML reads a plain yes as true
-        setting = _find(path, key, known)
-        if value is not None:
-            values[setting.key] = Found(_as_typed(path, key, value, setting), path, key)
+        with problems.collected():
+            setting = _find(path, key, known)
+            if value is not None:
+                values[setting.key] = Found(_as_typed(path, key, value, setting), path, key)
+    problems.raise_found()
     return values
 
 
@@ -167,7 +173,7 @@ def _content(path: Path) -> Mapping[Any, object]:
         return settings_table(path) or {}
     if not exists(path):
         return {}
-    from codex_multi_role.reading.yaml_source import load_yaml, read_text  # here: without a file, YAML is not needed
+    from codex_multi_role.reading.yaml_source import load_yaml, read_text  # as above
 
     if all(line.strip().startswith("#") for line in read_text(path).splitlines() if line.strip()):
         return {}

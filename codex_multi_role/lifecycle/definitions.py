@@ -24,6 +24,7 @@ from codex_multi_role.catalog import (
     settings_file,
 )
 from codex_multi_role.catalog.flow_spec import step_place
+from codex_multi_role.catalog.flow_steps import check_steps
 from codex_multi_role.checks import Check, find_check
 from codex_multi_role.checks.check_options import require_option_names
 from codex_multi_role.checks.interpreter import Interpreter, find_interpreter, inspect
@@ -227,7 +228,7 @@ def load_definitions(options: RunOptions) -> Definitions:
 
 
 def _load(options: RunOptions, codex: Path, workspace: Path, python: Interpreter) -> Definitions:
-    flows, catalog = load_flow_and_called(options.flow, load_catalog(options.roles))
+    flows, catalog = _load_team(options)
     playbook, suggested = _playbook(options, flows, catalog)
     goal = flows[options.flow].goal
     options = replace(options, goal=goal.resolve(options.flow, options.goal or goal.default or suggested))
@@ -247,6 +248,25 @@ def _load(options: RunOptions, codex: Path, workspace: Path, python: Interpreter
         workspace=workspace,
         python=python,
     )
+
+
+def _load_team(options: RunOptions) -> tuple[dict[str, FlowSpec], RoleSpecCatalog]:
+    """As `load_flow_and_called`; mistakes of a flow are found even if the catalog has some."""
+    try:
+        catalog = load_catalog(options.roles)
+    except DefinitionError as error:
+        try:
+            check_without_roles(options.flow, roles_folder(options.roles))
+        except DefinitionError as more:
+            raise DefinitionError.together([error, more]) from error
+        raise
+    return load_flow_and_called(options.flow, catalog)
+
+
+def check_without_roles(name: str, folder: Path) -> None:
+    """Check a flow and those it calls, except for what depends on the roles. Raises `DefinitionError`."""
+    for flow in read_flows(name, folder).values():
+        check_steps(flow)
 
 
 def _playbook(options: RunOptions, flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog) -> tuple[Any, str]:

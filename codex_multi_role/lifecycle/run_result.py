@@ -8,12 +8,15 @@ from typing import Any
 from codex_multi_role.catalog import FlowSpec, render
 from codex_multi_role.errors import CodexMultiRoleError, DefinitionError
 from codex_multi_role.flow import FlowState
+from codex_multi_role.host.atomic import write_text
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import RunFolder, read_events
 from codex_multi_role.run_folder.events import StepStarted
 from codex_multi_role.workspace import Snapshots, Workspace
 
 MAX_TEXT_CHARACTERS = 100_000
+"""Of a text in ``run.json``; a longer one becomes a file of the run folder."""
+FILES = {"text": "result.txt", "markdown": "result.md"}
 MAX_FILES_LISTED = 1_000
 
 
@@ -22,7 +25,7 @@ def run_result(
 ) -> Json | None:
     """``{title, text?, file?, format, figures}``; None if the run has produced neither text nor file so far.
 
-    ``files`` as in `changed_files`. A longer text is cut, and says so.
+    ``files`` as in `changed_files`. A text that is too long for `run.json` is written to a file. Raises `StorageError`.
     """
     declared = flow.result
     context = {**state.context(), "files": (files or [])[:MAX_FILES_LISTED], "tests": state.latest_tests}
@@ -32,12 +35,14 @@ def run_result(
             return render(template, context, "result")
         return None
 
+    text = folder.redact(str(rendered(declared.text) or "").rstrip())
     file = str(rendered(declared.file) or "").strip()
-    parts = {
-        "text": _cut(folder.redact(str(rendered(declared.text) or "").rstrip())),
-        "file": file if file and any((place / file).is_file() for place in (folder.path, workspace.root)) else "",
-    }
-    parts = {name: value for name, value in parts.items() if value}
+    if len(text) > MAX_TEXT_CHARACTERS:
+        file = FILES[declared.format]
+        write_text(folder.path / file, f"{text}\n")
+        text = ""
+    exists = file and any((place / file).is_file() for place in (folder.path, workspace.root))
+    parts = {name: value for name, value in (("text", text), ("file", file if exists else "")) if value}
     if not parts:
         return None
     figures = {name: rendered(template) for name, template in declared.figures.items()}
@@ -67,9 +72,3 @@ def _first_snapshot(folder: RunFolder) -> str:
     """The workspace before the first step, also of the run that this one was forked from; empty without one."""
     events = (each for path in (folder.inherited_events_path, folder.events_path) for each in read_events(path))
     return next((each.workspace for each in events if isinstance(each, StepStarted)), "")
-
-
-def _cut(text: str) -> str:
-    if len(text) <= MAX_TEXT_CHARACTERS:
-        return text
-    return f"{text[:MAX_TEXT_CHARACTERS]}\n… {len(text) - MAX_TEXT_CHARACTERS:,} more characters"

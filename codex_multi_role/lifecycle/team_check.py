@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog, list_flows, packaged_roles, read_flows
-from codex_multi_role.catalog.flow_steps import check_steps
+from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog, list_flows, packaged_roles
 from codex_multi_role.flow.ends import relies_on_done
-from codex_multi_role.lifecycle.definitions import load_catalog, load_flow_and_called, roles_folder
+from codex_multi_role.lifecycle.definitions import check_without_roles, load_catalog, load_flow_and_called, roles_folder
 from codex_multi_role.playbook import list_playbooks, load_playbook
 from codex_multi_role.reading.places import Place, Problems
 
@@ -21,9 +20,8 @@ def load_checked_team(given: Path | None) -> RoleSpecCatalog:
         catalog = load_catalog(given)
     for name in own_flows(folder):
         with problems.collected():
-            if catalog is None:  # then the roles that the flow asks are not known
-                for flow in read_flows(name, folder).values():
-                    check_steps(flow)
+            if catalog is None:
+                check_without_roles(name, folder)
             else:
                 load_flow_and_called(name, catalog)
     with problems.collected():

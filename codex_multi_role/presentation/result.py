@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from markupsafe import Markup
+
+from codex_multi_role.presentation.markdown import markdown_as_html
 from codex_multi_role.presentation.wording import one_line, printable
 from codex_multi_role.run_folder import RunFolder
 
@@ -19,13 +22,22 @@ READ_CHARACTERS = 100_000
 
 @dataclass(frozen=True)
 class ShownResult:
-    """``figures``: name and value. ``file``: absolute path or empty. ``is_whole``: whether ``text`` is complete."""
+    """``figures``: name and value. ``file``: absolute path or empty. ``is_whole``: whether ``text`` is complete.
+
+    ``is_markdown``: whether ``text`` is Markdown.
+    """
 
     title: str
     figures: list[tuple[str, str]]
     text: str
     file: str
     is_whole: bool
+    is_markdown: bool
+
+    @property
+    def html(self) -> Markup:
+        """The text as a part of a page."""
+        return markdown_as_html(self.text) if self.is_markdown else Markup("<pre>{}</pre>").format(self.text)
 
     @property
     def figures_line(self) -> str:
@@ -50,7 +62,22 @@ def result_of(folder: RunFolder, record: Mapping[str, Any]) -> ShownResult | Non
         text="\n".join(printable(line.expandtabs(4)) for line in text.splitlines()),
         file=str(path) if path else "",
         is_whole=is_whole,
+        is_markdown=result.get("format") == "markdown",
     )
+
+
+def whole_text(folder: RunFolder, record: Mapping[str, Any]) -> str | None:
+    """Return the text or the file of the result in ``record`` exactly, without secrets; None if it has neither.
+
+    Raises `OSError`.
+    """
+    result = record.get("result")
+    if not isinstance(result, Mapping):
+        return None
+    if text := str(result.get("text") or ""):
+        return folder.redact(text).encode("utf-8", "replace").decode()
+    path = _path(folder, record, str(result.get("file") or ""))
+    return None if path is None else folder.redact(path.read_text(encoding="utf-8", errors="replace"))
 
 
 def result_lines(result: ShownResult, whole: str) -> Iterator[str]:

@@ -21,5 +21,5 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 def no_such(kind: str, name: str, known: Iterable[str]) -> tuple[str, str]:
     """Message and hint for an unknown ``name`` of a ``kind`` such as "role"; fits the errors' arguments."""
     names = list(known)
-    message = f'there is no {kind} "{name}"{did_you_mean(name, names)}'
+    message = f'unknown {kind} "{name}"{did_you_mean(name, names)}'
     return message, f"Known: {', '.join(names)}." if names else f"No {kind} is defined."

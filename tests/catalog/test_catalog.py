@@ -34,7 +34,7 @@ def test_folder_without_catalog_and_a_missing_one(tmp_path: Path) -> None:
 
 
 def test_unknown_role_names_the_nearest(two_roles: RoleSpecCatalog) -> None:
-    with pytest.raises(UsageError, match='there is no role "Planer"; did you mean "planner"\\?') as caught:
+    with pytest.raises(UsageError, match='unknown role "Planer"; did you mean "planner"\\?') as caught:
         two_roles.role("Planer")
     assert caught.value.hint == "Known: planner, developer."
 
@@ -123,20 +123,20 @@ def test_hint_parameters_may_be_any_value(write: Write) -> None:
         ),
         (_roles("name: a, prompt_file: p.txt"), "role a: prompt_file: {folder}/p.txt: cannot be read: No such file o"),
         (_roles("role_file: r.yaml"), "role r: role_file: {folder}/r.yaml: cannot be read: No such file or directory"),
-        (_roles(_A, "name: b, prompt_text: B, depends_on: [aa]"), 'role b: depends_on[0]: there is no role "aa"; did'),
+        (_roles(_A, "name: b, prompt_text: B, depends_on: [aa]"), 'role b: depends_on[0]: unknown role "aa"; did'),
         (
             _roles("name: a, prompt_text: A, depends_on: [a]"),
             "role a: depends_on: the roles wait for each other: a -> a",
         ),
         (
             _roles(f"{_A}, schema_hint_template: palnner", head="version: 1\nschema_hints: {planner: x}"),
-            'role a: schema_hint_template: there is no schema hint "palnner"; did you mean "planner"?',
+            'role a: schema_hint_template: unknown schema hint "palnner"; did you mean "planner"?',
         ),
         (_roles("name: a, prompt_text: A, limits: {idle_seconds: 0}"), "role a: limits.idle_seconds: must be more th"),
         (_roles(f"{_A}, sandbox: none"), 'role a: sandbox: must be "read-only", "workspace-write" or "danger-full-ac'),
         (_roles("name: a, prompt_text: A, skills: ['']"), "role a: skills[0]: must not be empty"),
         (_roles(f"{_A}, tools: ask"), 'role a: tools: must be a list, not "ask"'),
-        (_roles(f"{_A}, tools: [saerch]"), 'role a: tools[0]: there is no tool "saerch"; did you mean "search"?'),
+        (_roles(f"{_A}, tools: [saerch]"), 'role a: tools[0]: unknown tool "saerch"; did you mean "search"?'),
         (_roles(f"{_A}, tools: [ask, search, ask]"), 'role a: tools[2]: "ask" is listed twice'),
         (_roles("name: a, prompt_text: A, output_schema: [1]"), "role a: output_schema: must be a JSON Schema, or th"),
         (
@@ -163,9 +163,9 @@ def test_every_mistake_names_file_and_key(tmp_path: Path, write: Write, text: st
             "behaviors.timeout_policy: must not be empty",
         ),
         ("prompt_file: p.txt", "prompt_file: {folder}/p.txt: cannot be read"),
-        ("prompt_text: A\ndepends_on: [c]", 'depends_on[0]: there is no role "c"'),
+        ("prompt_text: A\ndepends_on: [c]", 'depends_on[0]: unknown role "c"'),
         ("prompt_text: A\ndepends_on: [b]", "depends_on: the roles wait for each other: a -> b -> a"),
-        ("prompt_text: A\nschema_hint_template: t", 'schema_hint_template: there is no schema hint "t"'),
+        ("prompt_text: A\nschema_hint_template: t", 'schema_hint_template: unknown schema hint "t"'),
         (
             "prompt_text: A\noutput_schema: {type: 1}",
             "output_schema.type: not a valid JSON Schema: 1 is not valid under any of the giv",
@@ -232,7 +232,7 @@ def test_number_of_a_role_must_not_be_a_boolean(write: Write, key: str) -> None:
 
 def test_unknown_reasoning_effort_is_refused(write: Write) -> None:
     """Codex would send it to the provider as it is."""
-    with pytest.raises(DefinitionError, match=r'role a: reasoning_effort: there is no effort "hgih"; did you mean "hi'):
+    with pytest.raises(DefinitionError, match=r'role a: reasoning_effort: unknown effort "hgih"; did you mean "hi'):
         RoleSpecCatalog.load(write(_roles("name: a, prompt_text: A, reasoning_effort: hgih")))
-    with pytest.raises(DefinitionError, match=r'defaults.reasoning_effort: there is no effort "banana"'):
+    with pytest.raises(DefinitionError, match=r'defaults.reasoning_effort: unknown effort "banana"'):
         RoleSpecCatalog.load(write("defaults: {reasoning_effort: banana}\n" + _roles(_A)))

@@ -33,7 +33,7 @@ def test_unknown_flow_names_the_nearest(tmp_path: Path, write: Write, two_roles:
     path = write("steps: [{check: c}, {call: cylces}]", "flows/f.yaml")
     with pytest.raises(DefinitionError) as caught:
         load_flows("f", tmp_path, two_roles)
-    assert message_at(path, caught.value) == 'step cylces: call: there is no flow "cylces"; did you mean "cycles"?'
+    assert message_at(path, caught.value) == 'step cylces: call: unknown flow "cylces"; did you mean "cycles"?'
     assert {"cycles", "f"} <= {*caught.value.hint.removeprefix("Known: ").removesuffix(".").split(", ")}
 
 
@@ -44,18 +44,18 @@ def test_what_is_wrong_with_a_called_flow_is_found_in_its_file(
     path = write("steps: [{ask: planer}]", "flows/g.yaml")
     with pytest.raises(DefinitionError) as caught:
         load_flows("f", tmp_path, two_roles)
-    assert message_at(path, caught.value) == 'step planer: ask: there is no role "planer"; did you mean "planner"?'
+    assert message_at(path, caught.value) == 'step planer: ask: unknown role "planer"; did you mean "planner"?'
 
 
 @pytest.mark.usefixtures("topic")
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ("{topic: a, dept: 1}", ': flow topic: there is no input "dept"; did you mean "depth"?'),
+        ("{topic: a, dept: 1}", ': flow topic: unknown input "dept"; did you mean "depth"?'),
         ("{depth: 1}", ': flow topic: the input "topic" is missing'),
         ("{topic: a, depth: deep}", ".depth: flow topic: the input \"depth\" is not of type integer: 'deep'"),
         ("{topic: [a]}", ".topic: flow topic: the input \"topic\" is not of type string: ['a']"),
-        ("{topic: '{{ itme }}'}", '.topic: there is no template name "itme"'),
+        ("{topic: '{{ itme }}'}", '.topic: unknown template name "itme"'),
         ("{topic: '{{ goal'}", ".topic: the expression ends too early"),
     ],
 )

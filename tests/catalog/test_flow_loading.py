@@ -67,7 +67,7 @@ def test_flows_of_the_roles_folder_hide_packaged_ones(tmp_path: Path, write: Wri
 
 @pytest.mark.parametrize("name", ["cylces", "cycles.yaml", "../flows/cycles", ""])
 def test_unknown_flow_names_the_nearest(two_roles: RoleSpecCatalog, name: str) -> None:
-    with pytest.raises(UsageError, match=f'there is no flow "{name}"') as caught:
+    with pytest.raises(UsageError, match=f'unknown flow "{name}"') as caught:
         load_flow(name, None, two_roles)
     assert "cycles" in caught.value.hint
     assert ('did you mean "cycles"?' in str(caught.value)) == name.startswith("cy")
@@ -80,7 +80,7 @@ def test_unknown_flow_names_the_nearest(two_roles: RoleSpecCatalog, name: str) -
         ("stpes: []", 'unknown key "stpes"; did you mean "steps"?'),
         ("steps: []", "steps: must not be empty"),
         ("steps: [{asks: planner}]", 'steps[0]: unknown key "asks"; did you mean "ask"?'),
-        ("steps: [{ask: planer}]", 'step planer: ask: there is no role "planer"; did you mean "planner"?'),
+        ("steps: [{ask: planer}]", 'step planer: ask: unknown role "planer"; did you mean "planner"?'),
         ("steps: [{id: a}]", "step a: give exactly one of ask, check, review, call"),
         ("steps: [{ask: planner, check: x}]", "step planner: give exactly one of ask, check, review, call"),
         ("steps: [{ask: '*'}]", 'step *: a step that asks "*" needs an id'),
@@ -90,7 +90,7 @@ def test_unknown_flow_names_the_nearest(two_roles: RoleSpecCatalog, name: str) -
         ("steps: [{ask: planner}, {ask: planner}]", 'step planner: id: "planner" is the id of an earlier step'),
         (
             "steps: [{ask: planner, next: [{to: planer}]}]",
-            'step planner: next[0].to: there is no step "planer"; did you mean "planner"?',
+            'step planner: next[0].to: unknown step "planer"; did you mean "planner"?',
         ),
         ("steps: [{ask: planner, next: [{to: planner, end: x}]}]", "step planner: next[0]: give either to or end"),
         ("steps: [{ask: planner, next: [{when: 'true'}]}]", "step planner: next[0]: give either to or end"),
@@ -106,17 +106,17 @@ def test_unknown_flow_names_the_nearest(two_roles: RoleSpecCatalog, name: str) -
         ("steps: [{ask: planner, next: [{when: '1 <', end: x}]}]", "step planner: next[0].when: the expression ends"),
         (
             "steps: [{ask: planner, next: [{when: 'steps.planer.done', end: x}]}]",
-            'step planner: next[0].when: there is no step "planer"; did you mean "planner"?',
+            'step planner: next[0].when: unknown step "planer"; did you mean "planner"?',
         ),
         (
             "steps: [{ask: planner, next: [{when: 'cylce < 3', end: x}]}]",
-            'step planner: next[0].when: there is no template name "cylce"; did you mean "cycle"?',
+            'step planner: next[0].when: unknown template name "cylce"; did you mean "cycle"?',
         ),
         (
             "inputs: {limit: 1}\nsteps: [{check: c, with: {a: [{b: '{{ inputs.limt }}'}]}}]",
-            'step c: with.a[0].b: there is no input "limt"; did you mean "limit"?',
+            'step c: with.a[0].b: unknown input "limt"; did you mean "limit"?',
         ),
-        ("steps: [{check: c, with: {a: '{{ roles.planer }}'}}]", 'step c: with.a: there is no role "planer"; did you'),
+        ("steps: [{check: c, with: {a: '{{ roles.planer }}'}}]", 'step c: with.a: unknown role "planer"; did you'),
         ("steps: [{check: c, with: {a: '{{ x'}}]", "step c: with.a: the expression ends too early"),
         ("inputs: {a-b: 1}\nsteps: [{ask: planner}]", 'inputs.a-b: must be a text of the form ^[A-Za-z_][A-Za-z0-9_]'),
         ("inputs: {a: {type: int}}\nsteps: [{ask: planner}]", 'inputs.a.type: must be "string", "integer", "number",'),
@@ -200,7 +200,7 @@ def test_wrong_lists_and_mappings(collecting: FlowSpec, given: dict[str, str], m
     ("given", "message", "hint"),
     [
         ({}, 'flow testgen: the input "target" is missing', "Set --input target=<path>."),
-        ({"traget": "x"}, 'flow testgen: there is no input "traget"; did you mean "target"?', "Known: target, max_"),
+        ({"traget": "x"}, 'flow testgen: unknown input "traget"; did you mean "target"?', "Known: target, max_"),
         ({"target": "x", "max_iterations": "many"}, "is not of type integer: 'many'", ""),
         ({"target": "x", "ratio": "nan"}, "is not of type number: 'nan'", ""),
         ({"target": "x", "strict": "perhaps"}, "is not of type boolean: 'perhaps'", ""),
@@ -258,7 +258,7 @@ def test_goal_is_neither_shorter_nor_longer_than_the_flow_takes(
 def test_flow_may_have_a_goal_of_its_own() -> None:
     own = GoalSpec(default="its own", max_length=10)
     assert (own.resolve("f", ""), own.resolve("f", " \n"), own.resolve("f", "mine")) == ("its own", "its own", "mine")
-    with pytest.raises(UsageError, match="there is no goal"):
+    with pytest.raises(UsageError, match="missing goal"):
         GoalSpec().resolve("f", " \n")
 
 

@@ -10,41 +10,41 @@ from codex_multi_role.errors import DefinitionError
 from tests.support.catalogs import Write, message_at
 
 STALE = [
-    ("{ask: planner, prompt: '{{ gaol }}'}", 'prompt: there is no template name "gaol"; did you mean "goal"?'),
+    ("{ask: planner, prompt: '{{ gaol }}'}", 'prompt: unknown template name "gaol"; did you mean "goal"?'),
     ("{ask: planner, prompt: '{{ goal'}", "prompt: the expression ends too early"),
     (
         "{ask: planner, reply: {type: objekt}}",
         "reply.type: not a valid JSON Schema: 'objekt' is not valid under any of the give",
     ),
-    ("{id: r, review: 'Ok, {{ inputs.fiel }}?'}", 'review: there is no input "fiel"; did you mean "file"?'),
-    ("{id: r, review: 'Ok?', show: '{{ steps.q }}'}", 'show: there is no step "q"'),
-    ("{check: c, with: {a: ['{{ vars.ruonds }}']}}", 'with.a[0]: there is no var "ruonds"; did you mean "rounds"?'),
-    ("{check: c, for_each: '{{ inputs.fiels }}', max_items: 3}", 'for_each: there is no input "fiels"; did you mean'),
-    ("{check: c, for_each: ['{{ cylce }}']}", 'for_each[0]: there is no template name "cylce"; did you mean "cycle"?'),
-    ("{check: c, for_each: [1], concurrency: '{{ inputs.fiel }}'}", 'concurrency: there is no input "fiel"'),
-    ("{check: c, set: {rounds: '{{ vars.round }}'}}", 'set.rounds: there is no var "round"; did you mean "rounds"?'),
-    ("{check: c, next: [{when: 'vars.round', end: x}]}", 'next[0].when: there is no var "round"; did you mean'),
-    ("{check: c, next: [{end: x, reason: '{{ vars.round }}'}]}", 'next[0].reason: there is no var "round"; did you'),
+    ("{id: r, review: 'Ok, {{ inputs.fiel }}?'}", 'review: unknown input "fiel"; did you mean "file"?'),
+    ("{id: r, review: 'Ok?', show: '{{ steps.q }}'}", 'show: unknown step "q"'),
+    ("{check: c, with: {a: ['{{ vars.ruonds }}']}}", 'with.a[0]: unknown var "ruonds"; did you mean "rounds"?'),
+    ("{check: c, for_each: '{{ inputs.fiels }}', max_items: 3}", 'for_each: unknown input "fiels"; did you mean'),
+    ("{check: c, for_each: ['{{ cylce }}']}", 'for_each[0]: unknown template name "cylce"; did you mean "cycle"?'),
+    ("{check: c, for_each: [1], concurrency: '{{ inputs.fiel }}'}", 'concurrency: unknown input "fiel"'),
+    ("{check: c, set: {rounds: '{{ vars.round }}'}}", 'set.rounds: unknown var "round"; did you mean "rounds"?'),
+    ("{check: c, next: [{when: 'vars.round', end: x}]}", 'next[0].when: unknown var "round"; did you mean'),
+    ("{check: c, next: [{end: x, reason: '{{ vars.round }}'}]}", 'next[0].reason: unknown var "round"; did you'),
     (
         "{check: c, next: [{end: x, suggest: 'fork RUN {{ inputs.fiel }}'}]}",
-        'next[0].suggest: there is no input "fiel"',
+        'next[0].suggest: unknown input "fiel"',
     ),
 ]
 OUT_OF_SCOPE = [
-    ("{check: c, with: {a: '{{ item }}'}}", 'with.a: there is no template name "item"'),
-    ("{ask: planner, prompt: '{{ index }}'}", 'prompt: there is no template name "index"'),
+    ("{check: c, with: {a: '{{ item }}'}}", 'with.a: unknown template name "item"'),
+    ("{ask: planner, prompt: '{{ index }}'}", 'prompt: unknown template name "index"'),
     (
         "{check: c, for_each: [1], as: file, with: {a: '{{ flie }}'}}",
-        'with.a: there is no template name "flie"; did you',
+        'with.a: unknown template name "flie"; did you',
     ),
     (
         "{check: c, next: [{end: x, suggest: 'fork RUN {{ goal }}'}]}",
-        'next[0].suggest: there is no template name "goal"',
+        'next[0].suggest: unknown template name "goal"',
     ),
-    ("{check: c, for_each: ['{{ item }}']}", 'for_each[0]: there is no template name "item"'),
-    ("{check: c, for_each: [1], concurrency: '{{ item }}'}", 'concurrency: there is no template name "item"'),
-    ("{check: c, for_each: [1], set: {rounds: '{{ item }}'}}", 'set.rounds: there is no template name "item"'),
-    ("{check: c, for_each: [1], next: [{when: 'item', end: x}]}", 'next[0].when: there is no template name "item"'),
+    ("{check: c, for_each: ['{{ item }}']}", 'for_each[0]: unknown template name "item"'),
+    ("{check: c, for_each: [1], concurrency: '{{ item }}'}", 'concurrency: unknown template name "item"'),
+    ("{check: c, for_each: [1], set: {rounds: '{{ item }}'}}", 'set.rounds: unknown template name "item"'),
+    ("{check: c, for_each: [1], next: [{when: 'item', end: x}]}", 'next[0].when: unknown template name "item"'),
 ]
 
 
@@ -61,9 +61,9 @@ def test_unknown_names_are_found_wherever_they_stand(
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ("{{ inputs.fiel }}", 'there is no input "fiel"; did you mean "file"?'),
-        ("{{ vars.a }}", 'there is no template name "vars"'),
-        ("{{ steps.c.visits }}", 'there is no template name "steps"'),
+        ("{{ inputs.fiel }}", 'unknown input "fiel"; did you mean "file"?'),
+        ("{{ vars.a }}", 'unknown template name "vars"'),
+        ("{{ steps.c.visits }}", 'unknown template name "steps"'),
         ("{{ goal", "the expression ends too early"),
     ],
 )

@@ -83,10 +83,10 @@ def test_every_key_of_the_language_is_read(tmp_path: Path, write: Write, two_rol
             "step c: concurrency: must be a number from 1 to 64, or one whole {{ … }} that gi",
         ),
         ("{check: c, for_each: [1], concurrency: 65}", "step c: concurrency: must be at most 64 or text, not 65"),
-        ("{check: c, set: {x: 1}}", 'step c: set: there is no run variable "x"'),
+        ("{check: c, set: {x: 1}}", 'step c: set: unknown run variable "x"'),
         (
             "{check: c, set: {ruonds: 1}}",
-            'step c: set: there is no run variable "ruonds"; did you mean "rounds"?',
+            'step c: set: unknown run variable "ruonds"; did you mean "rounds"?',
         ),
         ("{check: a, next: [{end: x}]}, {check: b}", "step b: never reached: b"),
         (
@@ -119,4 +119,4 @@ def test_unknown_step_in_outputs_is_reported(tmp_path: Path, write: Write, two_r
     path = write("outputs: [look, lok]\nsteps: [{id: look, check: c}]", "flows/f.yaml")
     with pytest.raises(DefinitionError) as caught:
         load_flow("f", tmp_path, two_roles)
-    assert message_at(path, caught.value) == 'outputs[1]: there is no step "lok"; did you mean "look"?'
+    assert message_at(path, caught.value) == 'outputs[1]: unknown step "lok"; did you mean "look"?'

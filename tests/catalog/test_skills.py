@@ -100,7 +100,7 @@ def test_unknown_skill_is_named_with_its_line_and_the_nearest(write: Write) -> N
     path = write("version: 1\nroles:\n  - role_file: roles/a.yaml\n")
     with pytest.raises(DefinitionError) as caught:
         RoleSpecCatalog.load(path)
-    assert str(caught.value) == f'{role}:5:5: skills[1]: there is no skill "drow"; did you mean "draw"?'
+    assert str(caught.value) == f'{role}:5:5: skills[1]: unknown skill "drow"; did you mean "draw"?'
     assert caught.value.hint.startswith("Known: draw")
     path = write("version: 1\nroles:\n  - name: b\n    prompt_text: B\n    skills: [x]\n")
     assert problem_of(lambda: RoleSpecCatalog.load(path)).startswith(f"{path}:5:14: role b: skills[0]: ")

@@ -153,10 +153,10 @@ def test_condition_that_fails_says_where(expression: str) -> None:
 @pytest.mark.parametrize(
     ("expression", "message"),
     [
-        ("stpes.plan.visits", 'here: there is no template name "stpes"; did you mean "steps"?'),
-        ("steps.plna.visits", 'here: there is no step "plna"; did you mean "plan"?'),
-        ("steps['plna'].visits", 'here: there is no step "plna"; did you mean "plan"?'),
-        ("inputs.limits > 1", 'here: there is no input "limits"; did you mean "limit"?'),
+        ("stpes.plan.visits", 'here: unknown template name "stpes"; did you mean "steps"?'),
+        ("steps.plna.visits", 'here: unknown step "plna"; did you mean "plan"?'),
+        ("steps['plna'].visits", 'here: unknown step "plna"; did you mean "plan"?'),
+        ("inputs.limits > 1", 'here: unknown input "limits"; did you mean "limit"?'),
         ("goal == 'x' }} {{ y", "here: unexpected text after the expression"),
         ("{{ goal }}", "here: a condition must not contain {{ }}"),
         ("1 +", "here: the expression ends too early"),

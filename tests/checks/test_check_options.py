@@ -31,17 +31,17 @@ def test_right_options(make_context: MakeContext) -> None:
     [
         (
             {"nmaes": ["a"]},
-            'check parcel: there is no option "nmaes"; did you mean "names"?',
+            'check parcel: unknown option "nmaes"; did you mean "names"?',
             "Known: names, schema, parts.",
         ),
         (
             {"names": [], "schema_": "s"},
-            'check parcel: there is no option "schema_"; did you mean "schema"?',
+            'check parcel: unknown option "schema_"; did you mean "schema"?',
             "Known: names, schema, parts.",
         ),
         (
             {"names": [], "parts": [{"weight": 1}, {"wieght": 2}]},
-            'check parcel: parts[1]: there is no option "wieght"; did you mean "weight"?',
+            'check parcel: parts[1]: unknown option "wieght"; did you mean "weight"?',
             "Known: weight.",
         ),
         ({}, "check parcel: names: is missing", "names: a list of texts: [a, b]"),

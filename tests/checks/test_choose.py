@@ -150,12 +150,12 @@ def test_incomparable_candidate_ranks_last_and_is_reported(make_context: MakeCon
         ({"candidates": [], "by": [{"key": "a..b", "prefer": "lowest"}]}, "by[0].key: ", "prefer: highest"),
         (
             {"candidates": [], "by": [{"keys": "a"}]},
-            'by[0]: there is no option "keys"; did you mean "key"?',
+            'by[0]: unknown option "keys"; did you mean "key"?',
             "Known: key",
         ),
         ({"candidates": [], "by": HIGHEST_A, "require": "a"}, "require: ", "equals"),
         ({"candidates": [], "by": HIGHEST_A, "require": [{"equals": 1}]}, "require[0].key: is missing", "equals"),
-        ({"candidate": []}, 'there is no option "candidate"; did you mean "candidates"?', "Known: candidates, by"),
+        ({"candidate": []}, 'unknown option "candidate"; did you mean "candidates"?', "Known: candidates, by"),
     ],
 )
 def test_wrong_options(make_context: MakeContext, options: dict[str, object], message: str, hint: str) -> None:

@@ -247,7 +247,7 @@ def test_in_codexs_sandbox(command: MakeContext, codex_sandbox: Sandbox) -> None
         ({"argv": ["sleep", 5]}, "argv[1]: input should be a valid string, not 5", "[git, status]"),
         (
             {"argv": ["x"], "timeout": 5},
-            'there is no option "timeout"; did you mean "timeout_seconds"?',
+            'unknown option "timeout"; did you mean "timeout_seconds"?',
             "Known: argv, cwd",
         ),
         ({"argv": ["x"], "timeout_seconds": 0}, "timeout_seconds: ", "a number of seconds"),

@@ -140,7 +140,7 @@ def test_files_elsewhere_are_refused(make_context: MakeContext, option: str, pat
         ({"value": 1}, "schema: is missing"),
         ({"value": 1, "schema": [1]}, "schema: must be a mapping or the name of a file"),
         ({"file": 1, "schema": {}}, "file: input should be a valid string, not 1"),
-        ({"value": 1, "shcema": {}}, 'there is no option "shcema"; did you mean "schema"?'),
+        ({"value": 1, "shcema": {}}, 'unknown option "shcema"; did you mean "schema"?'),
     ],
 )
 def test_wrong_options(make_context: MakeContext, options: dict[str, object], message: str) -> None:

@@ -45,10 +45,10 @@ def test_installed_check_is_found(installed: None) -> None:
 
 
 def test_unknown_name_gets_the_nearest(installed: None) -> None:
-    with pytest.raises(UsageError, match=r'no check "speling"; did you mean "spelling"\?') as caught:
+    with pytest.raises(UsageError, match=r'unknown check "speling"; did you mean "spelling"\?') as caught:
         find_check("speling")
     assert str(caught.value.hint).startswith(f"Known: {', '.join(check_names())}.")
-    with pytest.raises(UsageError, match=r'no check "zzz"$'):
+    with pytest.raises(UsageError, match=r'unknown check "zzz"$'):
         find_check("zzz")
 
 

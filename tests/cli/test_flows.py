@@ -186,13 +186,13 @@ def test_misspelled_check_is_refused_with_a_suggestion(project: Path) -> None:
     (project / "team" / "flows" / "half.yaml").write_text("steps: [{check: test}]\n")
     done = console("flows", "validate", "--roles", "team", "half", folder=project)
     assert done.returncode == 2
-    assert 'half.yaml:1:10: step test: check: there is no check "test"; did you mean "tests"?' in done.stderr
+    assert 'half.yaml:1:10: step test: check: unknown check "test"; did you mean "tests"?' in done.stderr
 
 
 @pytest.mark.parametrize(
     ("step", "problem"),
     [
-        ("{check: answer, with: {texd: x}}", 'there is no option "texd"; did you mean "text"?'),
+        ("{check: answer, with: {texd: x}}", 'unknown option "texd"; did you mean "text"?'),
         ("{check: answer}", 'the option "text" is missing'),
     ],
 )
@@ -226,7 +226,7 @@ def test_unknown_check_is_named(project: Path) -> None:
     (project / "team" / "flows" / "wrong.yaml").write_text("steps:\n  - check: tets\n")
     done = console("flows", "validate", "--roles", "team", "wrong", folder=project)
     assert done.returncode == 2
-    assert 'wrong.yaml:2:5: step tets: check: there is no check "tets"; did you mean "tests"?' in done.stderr
+    assert 'wrong.yaml:2:5: step tets: check: unknown check "tets"; did you mean "tests"?' in done.stderr
 
 
 def test_endless_flow_is_refused(project: Path) -> None:

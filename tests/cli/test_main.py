@@ -93,20 +93,20 @@ def test_installed_script_and_the_module_are_the_same_command(tmp_path: Path) ->
 
 
 WRONG = [
-    (["rum", "--goal", "x"], 'there is no command "rum"; did you mean "run"?'),
-    (["--cylces", "3"], 'there is no option "--cylces"; did you mean "--cycles"?'),
-    (["resume", "latest", "--cylces", "3"], 'there is no option "--cylces"; did you mean "--cycles"?'),
-    (["roles", "lst"], 'there is no command "lst"; did you mean "list"?'),
-    (["make", "me", "a", "calculator"], 'there is no command "make"; put a goal in quotes'),
-    (["make it", "now"], 'there is no command "make it"; put a goal in quotes'),
-    (["lst"], 'there is no command "lst"; did you mean "runs"?'),
-    (["stop"], 'there is no command "stop"; did you mean "cancel"?'),
-    (["Shw", "--json"], 'there is no command "Shw"; did you mean "show"?'),
+    (["rum", "--goal", "x"], 'unknown command "rum"; did you mean "run"?'),
+    (["--cylces", "3"], 'unknown option "--cylces"; did you mean "--cycles"?'),
+    (["resume", "latest", "--cylces", "3"], 'unknown option "--cylces"; did you mean "--cycles"?'),
+    (["roles", "lst"], 'unknown command "lst"; did you mean "list"?'),
+    (["make", "me", "a", "calculator"], 'unknown command "make"; put a goal in quotes'),
+    (["make it", "now"], 'unknown command "make it"; put a goal in quotes'),
+    (["lst"], 'unknown command "lst"; did you mean "runs"?'),
+    (["stop"], 'unknown command "stop"; did you mean "cancel"?'),
+    (["Shw", "--json"], 'unknown command "Shw"; did you mean "show"?'),
     (["testgen"], '"testgen" is the name of a flow, not a goal'),
     ([""], "'[GOAL]': must not be empty"),
     (["make it", "--goal", "x"], "the goal is given twice: GOAL and --goal"),
     ([], "Examples:"),
-    (["run"], "there is no goal"),
+    (["run"], "missing goal"),
     (["--goal", "  "], "'--goal': must not be empty"),
     (["--goal", "x", "--cycles", "0"], "'--cycles': 0 is not in the range"),
     (["--goal", "x", "--cycles", "two"], "'--cycles': 'two' is not a valid integer"),
@@ -143,7 +143,7 @@ def test_wrong_settings_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "codex-multi-role.yaml").write_text("cylces: 3\n")
     done = console("--goal", "x", folder=tmp_path)
     assert done.returncode == 2
-    assert 'codex-multi-role.yaml:1:1: there is no setting "cylces"; did you mean "cycles"?' in done.stderr
+    assert 'codex-multi-role.yaml:1:1: unknown setting "cylces"; did you mean "cycles"?' in done.stderr
     assert console("--help", folder=tmp_path).returncode == 0
 
 

@@ -30,7 +30,7 @@ def test_show(project: Path) -> None:
     assert (shown["name"], shown["sandbox"]) == ("doer", "workspace-write")
     done = console("roles", "show", "doar", "--roles", "team", folder=project)
     assert done.returncode == 2
-    assert 'there is no role "doar"; did you mean "doer"?' in done.stderr
+    assert 'unknown role "doar"; did you mean "doer"?' in done.stderr
 
 
 def test_validate(project: Path) -> None:
@@ -54,7 +54,7 @@ def test_tools_of_a_role_are_looked_up(project: Path) -> None:
     (project / "team" / "catalog.yaml").write_text(asking.replace("ask_user", "ask_usr"))
     done = console("roles", "validate", "--roles", "team", folder=project)
     assert done.returncode == 2
-    assert 'role thinker: tools[0]: there is no tool "ask_usr"; did you mean "ask_user"?' in done.stderr
+    assert 'role thinker: tools[0]: unknown tool "ask_usr"; did you mean "ask_user"?' in done.stderr
 
 
 def test_folder_can_be_set_like_any_option(project: Path) -> None:

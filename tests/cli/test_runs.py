@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 from codex_multi_role.run_folder import Owner
-from tests.support.console import console
+from tests.support.console import at_terminal, console
 from tests.support.recorded_runs import make_run
 
 
@@ -21,6 +22,15 @@ def test_result_is_shown_first_and_can_be_printed_alone(tmp_path: Path) -> None:
     done = console("show", "second", "--result", folder=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert "run second has no result" in done.stderr
+
+
+def test_result_on_a_terminal_has_no_control_characters(tmp_path: Path) -> None:
+    make_run(tmp_path / "runs", "first", result={"title": "T", "text": "a\tb\x1b[2J"})
+    show = [sys.executable, "-m", "codex_multi_role", "show", "--result"]
+    assert console("show", "--result", folder=tmp_path).stdout == "a\tb\x1b[2J\n"
+    with at_terminal(show, tmp_path) as session:
+        assert session.end() == 0
+    assert session.drawn == "a       b[2J\r\n"
 
 
 def test_failed_run_shows_what_would_help(tmp_path: Path) -> None:

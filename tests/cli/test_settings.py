@@ -145,7 +145,7 @@ def test_table_of_pyproject_holds_settings() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("cylces = 3", 'cylces: there is no setting "cylces"; did you mean "cycles"?'),
+        ("cylces = 3", 'cylces: unknown setting "cylces"; did you mean "cycles"?'),
         ("cycles = 1979-05-27", "cycles: must be one text, number, true or false"),
         ("cycles = ", "Invalid value (at line 2, column 10)"),
     ],
@@ -171,8 +171,8 @@ def test_file_that_sets_nothing_changes_nothing(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("cylces: 3", 'there is no setting "cylces"; did you mean "cycles"?'),
-        ("Runs_Dir: x", 'there is no setting "Runs_Dir"; did you mean "runs-dir"?'),
+        ("cylces: 3", 'unknown setting "cylces"; did you mean "cycles"?'),
+        ("Runs_Dir: x", 'unknown setting "Runs_Dir"; did you mean "runs-dir"?'),
         ("- cycles", "must be a mapping"),
         ("cycles: 1\ncycles: 2", "duplicate key"),
         ("cycles: [1]", "cycles: must be one text, number, true or false"),
@@ -186,6 +186,13 @@ def test_wrong_file_is_named_with_its_place(text: str, message: str) -> None:
     with pytest.raises(DefinitionError) as caught:
         settings_of()
     assert message_at(Path(FILE), caught.value).startswith(message)
+
+
+def test_all_mistakes_of_a_file_are_reported() -> None:
+    write("cylces: 3\nmodel: gpt\nconfig: [[a]]\n")
+    with pytest.raises(DefinitionError) as caught:
+        settings_of()
+    assert [message_at(Path(FILE), each).split()[0] for each in caught.value.problems] == ["unknown", "config[0]:"]
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def test_role_of_the_catalog_comes_first(tmp_path: Path) -> None:
 def test_invalid_role_file_is_named_in_the_error(tmp_path: Path) -> None:
     team = team_with_guest(tmp_path, tmp_path / "roles")
     (tmp_path / "roles/guest.yaml").write_text("name: other\nprompt_text: x\n")
-    with pytest.raises(DefinitionError, match='there is no role "guest"'):
+    with pytest.raises(DefinitionError, match='unknown role "guest"'):
         team.run(flow="own")
     (tmp_path / "roles/guest.yaml").write_text("name: guest\nprompt: x\n")
     with pytest.raises(DefinitionError, match=r'guest\.yaml:\d+:1: unknown key "prompt"'):
@@ -63,5 +63,5 @@ def test_invalid_role_file_is_named_in_the_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["catalog", "nobody"])
 def test_role_without_a_file_is_unknown(tmp_path: Path, name: str) -> None:
     team = with_flow(TeamFolder(tmp_path, {"one": {}}, {}), {"steps": [{"id": "ask", "ask": name}]})
-    with pytest.raises(DefinitionError, match=f'there is no role "{name}"'):
+    with pytest.raises(DefinitionError, match=f'unknown role "{name}"'):
         team.run(flow="own")

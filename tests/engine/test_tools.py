@@ -137,7 +137,7 @@ def test_unknown_tool_is_found_before_a_run(tmp_path: Path) -> None:
     team = asking(tmp_path, tools=["ask_usr"])
     with pytest.raises(DefinitionError) as caught:
         team.run()
-    assert str(caught.value).endswith('role one: tools[0]: there is no tool "ask_usr"; did you mean "ask_user"?')
+    assert str(caught.value).endswith('role one: tools[0]: unknown tool "ask_usr"; did you mean "ask_user"?')
     assert not team.runs.exists()
 
 

@@ -83,9 +83,9 @@ def test_check_takes_as_long_as_declared_for_known_options() -> None:
 
 def test_unknown_check_is_found_before_run() -> None:
     def none(name: str, _: object) -> float:
-        raise UsageError(f'there is no check "{name}"; did you mean "tests"?', "Known: tests.")
+        raise UsageError(f'unknown check "{name}"; did you mean "tests"?', "Known: tests.")
 
-    with pytest.raises(DefinitionError, match=r'^flows/x.yaml: steps\[1\]: check: .*no check "test"') as caught:
+    with pytest.raises(DefinitionError, match=r'^flows/x.yaml: steps\[1\]: check: unknown check "test"') as caught:
         worst_case(flows_of(x="steps: [{ask: reader}, {check: test}]"), "x", CATALOG, Terms(1, 0, none, 0))
     assert caught.value.hint == "Known: tests."
 

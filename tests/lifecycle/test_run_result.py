@@ -65,6 +65,9 @@ def test_run_that_produced_nothing_has_no_result(tmp_path: Path) -> None:
     assert result_of(tmp_path, "", files=None) is None
 
 
-def test_long_text_is_cut_and_says_so(tmp_path: Path) -> None:
-    result = result_of(tmp_path, 'result: {title: T, text: "{{ steps.measure.text }}"}', text="x" * 100_010)
-    assert result["text"] == f"{'x' * MAX_TEXT_CHARACTERS}\n… 10 more characters"
+def test_long_text_is_a_file_of_the_run(tmp_path: Path) -> None:
+    text = "x\ty\n" * MAX_TEXT_CHARACTERS
+    result = result_of(tmp_path, 'result: {title: T, text: "{{ steps.measure.text }}", format: markdown}', text=text)
+    assert "text" not in result
+    (file,) = tmp_path.glob(f"runs/*/{result['file']}")
+    assert (file.name, file.read_text()) == ("result.md", text)

@@ -28,7 +28,7 @@ def test_mistakes_of_all_files_are_reported_at_once(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert [line.removeprefix("error: ") for line in done.stderr.splitlines() if line.startswith("error")] == [
         'team/catalog.yaml:6:5: role thinker: unknown key "modle_env"; did you mean "model_env"?',
-        'team/catalog.yaml:12:5: role extra: reasoning_effort: there is no effort "hihg"; did you mean "high"?',
+        'team/catalog.yaml:12:5: role extra: reasoning_effort: unknown effort "hihg"; did you mean "high"?',
         'team/extra.yaml:2:1: unknown key "prompt_txt"; did you mean "prompt_text"?',
         "team/extra.yaml:3:10: limits.turn_seconds: must be more than 0, not 0",
         "team/flows/other.yaml:2:1: a value cannot begin with a tab or one of % @ `",
@@ -48,13 +48,13 @@ steps:
     _write(project, {"flows/own.yaml": flow, "flows/second.yaml": "steps: [{check: tset}]\n"})
     done = console("roles", "validate", "--roles", "team", folder=project)
     assert [line.partition("flows/")[2] for line in done.stderr.splitlines() if line.startswith("error")] == [
-        'own.yaml:2:6: step thinkr: ask: there is no role "thinkr"; did you mean "thinker"?',
-        'own.yaml:2:19: step thinkr: prompt: there is no template name "gaol"; did you mean "goal"?',
-        'own.yaml:2:19: step thinkr: prompt: there is no var "x"',
+        'own.yaml:2:6: step thinkr: ask: unknown role "thinkr"; did you mean "thinker"?',
+        'own.yaml:2:19: step thinkr: prompt: unknown template name "gaol"; did you mean "goal"?',
+        'own.yaml:2:19: step thinkr: prompt: unknown var "x"',
         'own.yaml:2:62: step thinkr: next[0].when: unexpected character "?"',
-        'own.yaml:2:86: step thinkr: next[0].to: there is no step "doar"; did you mean "doer"?',
-        'own.yaml:3:38: step doer: set: there is no run variable "x"',
-        'second.yaml:1:10: step tset: check: there is no check "tset"',
+        'own.yaml:2:86: step thinkr: next[0].to: unknown step "doar"; did you mean "doer"?',
+        'own.yaml:3:38: step doer: set: unknown run variable "x"',
+        'second.yaml:1:10: step tset: check: unknown check "tset"',
     ]
 
 
@@ -90,3 +90,12 @@ def test_team_that_cannot_finish_is_reported(tmp_path: Path) -> None:
     finishing = CATALOG.replace("prompt_text: Think.", "prompt_text: Think.\n    behaviors: {can_finish: true}")
     (project / "team/catalog.yaml").write_text(finishing)
     assert console("flows", "validate", "own", "cycles", "--roles", "team", folder=project).returncode == 0
+
+
+def test_run_reports_mistakes_of_catalog_and_flow_at_once(tmp_path: Path) -> None:
+    project = write_team(tmp_path)
+    _write(project, {name: MISTAKES[name] for name in ("catalog.yaml", "extra.yaml", "flows/own.yaml")})
+    done = console("run", "--flow", "own", "--goal", "g", "--roles", "team", folder=project)
+    assert done.returncode == 2
+    files = [line.split(":")[1].strip() for line in done.stderr.splitlines() if line.startswith("error")]
+    assert sorted(set(files)) == ["team/catalog.yaml", "team/extra.yaml", "team/flows/own.yaml"]

@@ -11,6 +11,7 @@ from codex_multi_role.presentation.result import (
     TERMINAL_LINES,
     result_lines,
     result_of,
+    whole_text,
 )
 from codex_multi_role.run_folder import RunFolder
 
@@ -58,6 +59,24 @@ def test_huge_file_is_not_read_whole(tmp_path: Path) -> None:
     shown = result_of(folder, {"workspace": str(tmp_path), "result": {"title": "T", "file": "big.txt"}})
     assert shown is not None
     assert (len(shown.text), shown.is_whole) == (READ_CHARACTERS, False)
+
+
+def test_markdown_is_rendered_for_pages_and_text_is_not(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path / "runs", "r")
+    for kind, html in (("markdown", "<p>a <em>b</em> &lt;i&gt;</p>\n"), ("text", "<pre>a *b* &lt;i&gt;</pre>")):
+        shown = result_of(folder, {"result": {"title": "T", "text": "a *b* <i>", "format": kind}})
+        assert shown is not None
+        assert shown.html == html
+
+
+def test_whole_text_is_exact(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path / "runs", "r")
+    text = "a\tb\x1b[1m\n" * READ_CHARACTERS
+    (tmp_path / "a.txt").write_text(text)
+    for result in ({"text": text}, {"file": "a.txt"}):
+        assert whole_text(folder, {"workspace": str(tmp_path), "result": result}) == text
+    for record in ({}, {"result": {"file": "gone.txt"}}):
+        assert whole_text(folder, record) is None
 
 
 def test_record_without_result_has_none(tmp_path: Path) -> None:

@@ -47,13 +47,13 @@ def test_part_that_does_not_load_has_a_remedy(installed: None, name: str, hint: 
 
 def test_missing_entry_points_of_ours_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(install(tmp_path, "first", ["only = math:pi"]))
-    with pytest.raises(UsageError, match='there is no part "ours"') as caught:
+    with pytest.raises(UsageError, match='unknown part "ours"') as caught:
         PARTS.find("ours")
     assert "pip install -e ." in str(caught.value.hint)
 
 
 def test_unknown_part_needs_no_installation_if_ours_are_there(installed: None) -> None:
-    with pytest.raises(UsageError, match='no part "our"; did you mean "ours"') as caught:
+    with pytest.raises(UsageError, match='unknown part "our"; did you mean "ours"') as caught:
         PARTS.find("our")
     assert caught.value.hint == "Known: gone, moved, only, ours, sqrt, twice."
 

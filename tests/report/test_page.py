@@ -241,7 +241,7 @@ def test_unreadable_record_is_reported_and_events_are_shown(tmp_path: Path) -> N
 
 def test_unreadable_flow_is_reported(tmp_path: Path) -> None:
     folder = make_run(tmp_path / "runs", "odd", flow="gone")
-    assert 'The flow cannot be drawn: there is no flow "gone"' in Report(write_report(folder, Path("runs"))).text
+    assert 'The flow cannot be drawn: unknown flow "gone"' in Report(write_report(folder, Path("runs"))).text
 
 
 def test_step_named_like_a_secret_hides_only_the_flow_diagram(tmp_path: Path) -> None:

@@ -204,7 +204,7 @@ def test_without_sources_no_model_is_asked(tmp_path: Path) -> None:
     given = Researching(tmp_path)
     report = given.run(sources="")
     assert report.exit_code == 2
-    assert "there is nothing to search" in report.reason
+    assert "nothing to search" in report.reason
     assert given.team.of_type("turn_started") == []
     with pytest.raises(UsageError, match="the input sources is not in the workspace"):
         given.run(sources="nowhere")

@@ -38,7 +38,7 @@ def test_installed_tool_is_found(installed: None) -> None:
 @pytest.mark.parametrize(
     ("name", "problem"),
     [
-        ("ask_usr", 'no tool "ask_usr"; did you mean "ask_user"'),
+        ("ask_usr", 'unknown tool "ask_usr"; did you mean "ask_user"'),
         ("missing", r"the tool 'missing' \(extra_tools:missing\) does not load"),
         ("bare", "'bare' is not a codex_multi_role.tools.Tool of that name"),
         ("other_name", "'other_name' is not a codex_multi_role.tools.Tool of that name"),

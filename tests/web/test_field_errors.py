@@ -14,8 +14,8 @@ from codex_multi_role.web.field_errors import in_form_words
             "Cycles: 'x' is not a valid integer range.",
         ),
         (
-            'error: there is no goal\nhint: Set it with --goal "…" or --goal-file FILE.',
-            "there is no goal\nFill in “Goal”.",
+            'error: missing goal\nhint: Set it with --goal "…" or --goal-file FILE.',
+            "missing goal\nFill in “Goal”.",
         ),
         ("hint: Set --input target_coverage=<number>.", "Fill in “target coverage”."),
         ("hint: Set --input 'wanted=[a, b]'.", "Fill in “wanted”."),

@@ -202,7 +202,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"flow": "ship", "input.place": "x"}, "there is no goal\nFill in “Goal”."),
+        ({"flow": "ship", "input.place": "x"}, "missing goal\nFill in “Goal”."),
         pytest.param(
             {"flow": "ship", "goal": "go", "input.place": "x", "input.size": "10"},
             "must be at least 1 and at most 9",

@@ -32,7 +32,7 @@ def test_server_that_ends_waits_for_no_beginning(tmp_path: Path) -> None:
     psutil.wait_procs([child], DEADLINE_SECONDS)
     (said,) = (tmp_path / "runs/.starting").iterdir()
     assert str(said) in told.value.hint
-    assert "there is no goal" in said.read_text()
+    assert "missing goal" in said.read_text()
     assert starter.reap() == 0
 
 

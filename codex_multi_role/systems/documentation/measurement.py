@@ -182,7 +182,7 @@ class DocumentMeasurement:
 def _missing_page(page: Page, file: Mapping[str, Any], document: MarkdownDocument) -> str:
     """Why it is not a page about the current content of the file, or an empty text."""
     if not _LETTER.search(document.text):
-        return f"there is no page about {file['path']}"
+        return f"no page about {file['path']}"
     if page.source != file["path"]:
         return f"it does not say that it is about {file['path']}"
     return "" if page.sha256 == file["sha256"] else f"it is about another state of {file['path']}"

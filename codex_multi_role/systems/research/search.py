@@ -146,7 +146,7 @@ def search_ready(context: CheckContext) -> SearchReadyResult:
     providers = [each for each in context.settings().enabled if each.kind != FILES or options.folder or each.folder]
     if not providers:
         raise UsageError(
-            "there is nothing to search: no folder of sources, and no other provider is enabled",
+            "nothing to search: no folder of sources, and no other provider is enabled",
             f"Give --input sources=DIR, or enable a provider in roles/{SEARCH_FILE}.",
         )
     for provider in providers:

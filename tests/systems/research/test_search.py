@@ -306,10 +306,10 @@ def test_codex_web_is_ready_only_if_its_role_can_search(searching: Searching) ->
 @pytest.mark.parametrize(
     ("providers", "options", "problem"),
     [
-        ([FOLDER], {"folder": ""}, "there is nothing to search"),
+        ([FOLDER], {"folder": ""}, "nothing to search"),
         ([FOLDER], {"folder": "nowhere"}, "the search provider files cannot be used: folder not found: "),
         ([FOLDER], {}, "there are no documents to search; empty.md: it contains no text"),
-        ([{**FOLDER, "enabled": False}], {}, "there is nothing to search"),
+        ([{**FOLDER, "enabled": False}], {}, "nothing to search"),
         ([http("http://127.0.0.1:1", secrets={"A": "GONE"})], {}, "cannot be used: missing environment variable GONE"),
         ([http("http://127.0.0.1:1", secrets={"A": "Bearer GONE"})], {}, "missing environment variable GONE"),
     ],

@@ -1,0 +1,38 @@
+"""Markdown that a model wrote, as part of a page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
+
+TOP_LEVEL = 3
+"""The level of a first heading in the page, below the heading of its section."""
+LOWEST_LEVEL = 6
+
+
+def markdown_as_html(text: str) -> Markup:
+    """Render CommonMark and tables. HTML is shown as text, and an image, which a page may not load, as a link."""
+    parser = _parser()
+    tokens = parser.parse(text)
+    _lower_headings(tokens)
+    return Markup(parser.renderer.render(tokens, parser.options, {}))  # the parser escapes everything
+
+
+@cache
+def _parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt  # here: only a page with Markdown needs it
+
+    return MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
+
+
+def _lower_headings(tokens: Sequence[Token]) -> None:
+    for token in tokens:
+        if token.type in ("heading_open", "heading_close"):
+            token.tag = f"h{min(int(token.tag[1:]) + TOP_LEVEL - 1, LOWEST_LEVEL)}"
