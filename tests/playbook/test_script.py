@@ -103,7 +103,7 @@ def test_path_is_read_as_it_is(tmp_path: Path) -> None:
 
 
 def test_unknown_name_suggests_nearest(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r'no playbook "roman-numeral"; did you mean "roman-numerals"\?'):
+    with pytest.raises(UsageError, match=r'unknown playbook "roman-numeral"; did you mean "roman-numerals"\?'):
         load_playbook("roman-numeral", tmp_path)
 
 
