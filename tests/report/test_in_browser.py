@@ -18,12 +18,15 @@ if TYPE_CHECKING:
 
 NEEDLE = "a needle of turn"
 HOSTILE = "<img src=x onerror=\"document.title='taken'\"><script>document.title='taken'</script>"
+MARKDOWN = f"# Found\n\n- *one*\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n![i](https://example.org/i.png)\n\n{HOSTILE}\n"
 
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The address of a report of 12 turns with hostile texts."""
     folder = make(tmp_path_factory.mktemp("runs"), 12, prompt=f"{HOSTILE}\n" * 40, answer=HOSTILE)
+    result = {"title": "Answer", "text": MARKDOWN, "format": "markdown", "figures": {"score": 0.5}}
+    folder.write_record({**folder.record(), "result": result})
     turn = folder.path / "integrator/turn_003"
     (turn / "assistant_text.txt").write_text(f"Said: {NEEDLE} 3\nand {NEEDLE} 3 again")
     (folder.path / "planner/turn_001/tool_calls.jsonl").write_text(
@@ -163,6 +166,16 @@ def test_it_fits_a_narrow_screen(page: Page) -> None:
     page.set_viewport_size({"width": 360, "height": 700})
     page.get_by_role("button", name="Open all").click()
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+def test_result_is_rendered_as_markdown(page: Page) -> None:
+    from playwright.sync_api import expect
+
+    result = page.get_by_role("region", name="Answer")
+    expect(result.get_by_role("heading", name="Found", level=3)).to_be_visible()
+    expect(result.get_by_role("cell", name="2")).to_be_visible()
+    expect(result.get_by_role("img")).to_have_count(0)
+    expect(result).to_contain_text("<script>")
 
 
 def test_it_is_accessible(page: Page) -> None:
