@@ -17,7 +17,6 @@ from codex_multi_role.workspace import Snapshots, Workspace
 MAX_TEXT_CHARACTERS = 100_000
 """Of a text in ``run.json``; a longer one becomes a file of the run folder."""
 FILES = {"text": "result.txt", "markdown": "result.md"}
-MAX_FILES_LISTED = 1_000
 
 
 def run_result(
@@ -28,7 +27,7 @@ def run_result(
     ``files`` as in `changed_files`. A text that is too long for `run.json` is written to a file. Raises `StorageError`.
     """
     declared = flow.result
-    context = {**state.context(), "files": (files or [])[:MAX_FILES_LISTED], "tests": state.latest_tests}
+    context = {**state.context(), "files": files or [], "tests": state.latest_tests}
 
     def rendered(template: object) -> Any:  # noqa: ANN401 - as `render`
         with suppress(DefinitionError):
