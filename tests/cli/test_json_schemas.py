@@ -21,6 +21,7 @@ from codex_multi_role.cli.json_schemas import KINDS, schema_of, schema_text
 from codex_multi_role.cli.options import RUN, SERVE
 from codex_multi_role.cli.settings import read_file
 from codex_multi_role.errors import DefinitionError
+from codex_multi_role.host.settings_files import SETTINGS_FILE
 from codex_multi_role.playbook import Playbook
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder.events import RunEvent, UnknownEvent
@@ -146,6 +147,16 @@ def test_committed_schema_is_the_current_one(kind: str) -> None:
     """`codex-multi-role schema KIND > schemas/KIND.json` writes it again."""
     Draft202012Validator.check_schema(schema_of(kind))
     assert (COMMITTED / f"{kind}.json").read_text() == schema_text(kind)
+
+
+def test_schemastore_entries_name_these_schemas() -> None:
+    """Only the settings have a file name of their own: `roles/*.yaml` are also those of other tools."""
+    entries = json.loads((COMMITTED / "schemastore.json").read_text())
+    for entry in entries:
+        kind = entry["name"].removeprefix("codex-multi-role ")
+        assert (COMMITTED / f"{kind}.json").is_file()
+        assert entry["url"] == f"https://json.schemastore.org/codex-multi-role-{kind}.json"
+        assert entry.get("fileMatch", []) == ([SETTINGS_FILE] if kind == "settings" else [])
 
 
 def test_command_prints_the_schema(tmp_path: Path) -> None:
