@@ -34,6 +34,8 @@ COMMANDS = {
     "watch": "watch",
     "report": "browser",
     "serve": "browser",
+    "diff": "results",
+    "apply": "results",
     "roles": "roles",
     "flows": "flows",
     "init": "init",
@@ -46,7 +48,14 @@ COMMANDS = {
     "gc": "gc",
 }
 """The module of each command; there, its attribute has the name of the command."""
-SECTIONS = {"run": "Run", "approve": "Decide", "runs": "Look", "roles": "Your team", "doctor": "Set up"}
+SECTIONS = {
+    "run": "Run",
+    "approve": "Decide",
+    "runs": "Look",
+    "diff": "Use the result",
+    "roles": "Your team",
+    "doctor": "Set up",
+}
 """The headings of ``--help``, by the first command below each."""
 FOREIGN = {
     **dict.fromkeys(("start", "exec"), "run"),
@@ -76,6 +85,8 @@ Examples:
   codex-multi-role watch                                 watch from another terminal
   codex-multi-role report --open                         everything on one page in the browser
   codex-multi-role serve                                 live pages in the browser: watch, decide, start runs
+  codex-multi-role diff --stat                           what the latest run changed
+  codex-multi-role apply --to ../main                    merge it into another checkout
   codex-multi-role doctor                                check that everything a run needs is installed
 
 \b

@@ -228,12 +228,16 @@ class ProtectedRestored(RunEvent):
 
 @dataclass(frozen=True)
 class CopyMerged(RunEvent):
-    """A role's changes in a copy of the workspace were merged. ``status``: merged, unchanged or conflicts."""
+    """A role's changes in a copy of the workspace were merged. ``status``: merged, unchanged or conflicts.
+
+    ``workspace`` as in `StepStarted`, afterwards.
+    """
 
     copy: str
     status: str
     paths: list[str]
     conflicts: list[dict[str, str]]
+    workspace: str = ""
 
 
 @dataclass(frozen=True)

@@ -103,6 +103,15 @@ class TurnFolder:
         """``applied_files.json``, or an empty list if the turn submitted no files."""
         return read_json(self.path / "applied_files.json") or []
 
+    def write_changes(self, before: str, after: str) -> None:
+        """Store between which two states of the workspace, among the run's snapshots, ``changes.patch`` leads."""
+        write_json(self.path / "changes.json", {"before": before, "after": after})
+
+    def changes(self) -> tuple[str, str] | None:
+        """``changes.json``, or None if the turn changed nothing."""
+        stored = read_object(self.path / "changes.json")
+        return (str(stored["before"]), str(stored["after"])) if {"before", "after"} <= stored.keys() else None
+
     def add_tool_call(self, line: str) -> None:
         """Append a call, a JSON object, to ``tool_calls.jsonl``."""
         path = self.path / "tool_calls.jsonl"

@@ -281,4 +281,5 @@ def store_patch(run: RunResources, folder: TurnFolder, before: str, after: str) 
     if after == before:
         return []
     run.snapshots.write_patch(before, after, folder.patch_path)
+    folder.write_changes(before, after)
     return list(run.snapshots.changed_paths(before, after))

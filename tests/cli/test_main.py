@@ -64,13 +64,14 @@ def test_run_is_the_latest_unless_named() -> None:
     context = click.Context(group)
     commands = [group.get_command(context, name) for name in group.list_commands(context)]
     runs = {each.name: run for each in commands if each for run in each.params if run.name == "run"}
-    assert {"resume", "fork", "restart", "approve", "reject", "cancel", "show", "watch", "report"} == set(runs)
+    decided = {"resume", "fork", "restart", "approve", "reject", "cancel"}
+    assert decided | {"show", "watch", "report", "diff", "apply"} == set(runs)
     assert [name for name, run in runs.items() if run.required] == []
 
 
 def test_help_groups_commands_and_options(tmp_path: Path) -> None:
     headings = [line for line in console("--help", folder=tmp_path).stdout.splitlines() if re.match(r"\w.*:$", line)]
-    assert headings == ["Options:", "Run:", "Decide:", "Look:", "Your team:", "Set up:"]
+    assert headings == ["Options:", "Run:", "Decide:", "Look:", "Use the result:", "Your team:", "Set up:"]
     shown = console("run", "--help", folder=tmp_path).stdout
     headings = [line for line in shown.splitlines() if re.match(r"\w.*:$", line)]
     assert headings == [*(f"{heading}:" for heading in RUN_SECTIONS)]

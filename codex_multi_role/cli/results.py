@@ -1,0 +1,136 @@
+"""``diff`` and ``apply``: what a run changed, and its result in another checkout."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from codex_multi_role.cli.options import JSON, RUNS_DIR, command, run_argument
+from codex_multi_role.cli.output import put_json, put_line, say
+from codex_multi_role.errors import ExitCode
+from codex_multi_role.presentation.wording import plural, printable
+from codex_multi_role.run_folder import RunFolder
+
+if TYPE_CHECKING:
+    from codex_multi_role.history import Applied
+
+COLOURS = {"+": "green", "-": "red", "@": "cyan"}
+FILE_LINES = ("+++ ", "--- ", "diff ")
+KINDS = {
+    "modified here, deleted in the copy": "you changed it, the run deleted it",
+    "deleted here, modified in the copy": "you deleted it, the run changed it",
+    "both modified": "you and the run changed it",
+    "both added": "you and the run added it",
+}
+
+
+@command(RUNS_DIR, short_help="Show what a run, a role or a turn changed.")
+@run_argument
+@click.option("--role", metavar="ROLE", help="Only the turns of this role, one after the other.")
+@click.option("--turn", type=click.IntRange(min=1), metavar="N", help="Only this turn.")
+@click.option("--stat", is_flag=True, help="Only how many lines changed in each file.")
+def diff(run: str, role: str | None, turn: int | None, stat: bool, runs_dir: Path) -> None:
+    """Print what RUN (default: the latest run) changed as a patch, from its first state to its latest.
+
+    Works for every run: ended, killed, or still running. Paths are relative to the workspace.
+
+    \b
+    Examples:
+      codex-multi-role diff
+      codex-multi-role diff latest --stat
+      codex-multi-role diff latest --role implementer --turn 2
+    """
+    from codex_multi_role.history import recorded_history  # here: `--help` needs none of it
+    from codex_multi_role.history.patches import patches_of_turns, whole_patch
+
+    history = recorded_history(RunFolder.find(runs_dir, run))
+    chosen = history.turns(role, turn) if role or turn else None
+    patches = [whole_patch(history, stat=stat)] if chosen is None else patches_of_turns(history, chosen, stat=stat)
+    if not _put_patches(patches):
+        say(f"Run {history.folder.run_id} changed no files.")
+
+
+def _put_patches(patches: Iterable[bytes]) -> bool:
+    """Print them exactly, or on a terminal with colours and without control characters; returns whether any did."""
+    on_terminal = sys.stdout.isatty()
+    any_printed = False
+    for patch in filter(None, patches):
+        any_printed = True
+        if on_terminal:
+            for line in patch.decode(errors="replace").splitlines():
+                click.echo(_coloured(printable(line.expandtabs())))
+        else:
+            sys.stdout.buffer.write(patch)
+            sys.stdout.buffer.flush()
+    return any_printed
+
+
+def _coloured(line: str) -> str:
+    if line.startswith(FILE_LINES):
+        return click.style(line, bold=True)
+    return click.style(line, fg=COLOURS[line[0]]) if line[:1] in COLOURS else line
+
+
+@command(RUNS_DIR, JSON, short_help="Bring the result of a run into a checkout.")
+@run_argument
+@click.option(
+    "--to",
+    "target",
+    type=click.Path(file_okay=False, exists=True, path_type=Path),
+    default=".",
+    show_default="the current folder",
+    metavar="DIR",
+    help="The checkout.",
+)
+@click.option("--copy", "key", metavar="KEY", help="The result of one isolated copy, by its key, such as `write.1.0`.")
+@click.option("--3way", "mark_conflicts", is_flag=True, help="Mark conflicts in the files, as git does.")
+def apply(run: str, target: Path, key: str | None, mark_conflicts: bool, runs_dir: Path, json: bool) -> None:
+    """Merge what RUN (default: the latest run) changed into a checkout; nothing that you changed is overwritten.
+
+    If a file conflicts, nothing is written, and the exit code is 1. With --3way the other files are written, and texts
+    that conflict get both versions between markers. The index and the branches of the checkout stay as they are.
+
+    \b
+    Examples:
+      codex-multi-role apply latest --to ../main
+      codex-multi-role apply 2026 --3way
+    """
+    from codex_multi_role.history import apply_result, recorded_history, result_of  # as above
+    from codex_multi_role.workspace import Workspace
+
+    folder = RunFolder.find(runs_dir, run)
+    result = result_of(recorded_history(folder), key)
+    workspace = Workspace.of_run(target.resolve(), folder.path.resolve())
+    applied = apply_result(result, workspace, folder.path / "applied", mark_conflicts=mark_conflicts)
+    if json:
+        put_json(
+            {
+                "to": str(workspace.root),
+                "paths": applied.paths,
+                "marked": applied.marked,
+                "conflicts": [conflict.as_json() for conflict in applied.conflicts],
+            }
+        )
+    else:
+        for line in _lines(applied, workspace.root):
+            put_line(line)
+    if applied.conflicts:
+        if not mark_conflicts:
+            say("hint: --3way writes the other files, and marks the conflicts.")
+        raise click.exceptions.Exit(ExitCode.GOAL_NOT_REACHED)
+
+
+def _lines(applied: Applied, root: Path) -> Iterator[str]:
+    for conflict in applied.conflicts:
+        marked = "; both versions are in it, between markers" if conflict.path in applied.marked else ""
+        yield f"conflict: {conflict.path}: {KINDS.get(conflict.kind, conflict.kind)}{marked}"
+    if applied.paths:
+        yield from (f"changed {path}" for path in applied.paths)
+    elif not applied.conflicts:
+        yield f"nothing to do: {root} has these changes"
+    elif not applied.marked:
+        yield f"nothing was written: {plural(len(applied.conflicts), 'conflict')}"

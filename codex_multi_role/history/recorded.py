@@ -1,0 +1,112 @@
+"""The history that is in a run's folder: its states, and where git finds them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from codex_multi_role.errors import UsageError
+from codex_multi_role.history.states import Change, States, Trees, states_of
+from codex_multi_role.reading.nearest import no_such
+from codex_multi_role.run_folder import RunFolder, TurnFolder, skim_with_inherited
+from codex_multi_role.run_folder.events import CopyMerged, FilesApplied, RunEnded, StepStarted, TurnEnded, TurnStarted
+from codex_multi_role.workspace.git import Git
+from codex_multi_role.workspace.manifest import MANIFEST, Copy, CopyPaths, Manifest, snapshots_of
+from codex_multi_role.workspace.trees import without
+
+EVENTS = (StepStarted, TurnStarted, TurnEnded, FilesApplied, CopyMerged, RunEnded)
+NOTHING_RECORDED = "Nothing that it started was allowed to change files, or an older version of this program ran it."
+
+
+@dataclass(frozen=True)
+class Result:
+    """What to bring home: the changes from the state ``before`` to ``after``, both in the repository ``git_dir``."""
+
+    name: str
+    before: str
+    after: str
+    git_dir: Path
+
+
+@dataclass(frozen=True)
+class RecordedHistory:
+    """The states of a run. Their trees are in ``git_dir``, those of a copy in the copy's own repository."""
+
+    folder: RunFolder
+    copies: dict[str, Copy]
+
+    @property
+    def git_dir(self) -> Path:
+        return self.folder.snapshots_path
+
+    @cached_property
+    def states(self) -> States:
+        return states_of(skim_with_inherited(self.folder, EVENTS), self._trees_of, self.copies)
+
+    def git(self, change: Change | None = None) -> Git:
+        """Git on the repository that has the states of ``change``, by default on the run's own."""
+        copy = change.unit if change and change.unit in self.copies else ""
+        git_dir = CopyPaths(self._worktrees, copy).snapshots if copy else self.git_dir
+        return Git(git_dir.absolute(), self.folder.path)
+
+    def turns(self, role: str | None = None, turn: int | None = None) -> list[Change]:
+        """The changes of turns, those in copies as well: all, those of ``role``, or those of ``turn``.
+
+        Raises `UsageError`.
+        """
+        inside = [change for changes in self.states.in_copies.values() for change in changes]
+        all_turns = [change for change in (*self.states.changes, *inside) if change.role]
+        wanted = [each for each in all_turns if role in (None, each.role) and turn in (None, each.turn)]
+        if turn is not None and len(wanted) > 1:
+            roles = ", ".join(sorted(each.role for each in wanted))
+            raise UsageError(f"several roles have a turn {turn}: {roles}", "Name one of them with --role.")
+        if not wanted and (role is not None or turn is not None):
+            raise _no_such_turn(role, turn, all_turns)
+        return wanted
+
+    def tree(self, state: str) -> str:
+        """``state`` without the folder of all runs, which a ``.gitignore`` of the workspace can re-include."""
+        root, runs_dir = Path(str(self.folder.record().get("workspace", ""))), self.folder.path.resolve().parent
+        inside = runs_dir != root and runs_dir.is_relative_to(root)
+        return without(self.git(), state, [runs_dir.relative_to(root).as_posix()] if inside else [])
+
+    @property
+    def _worktrees(self) -> Path:
+        return (self.folder.path / "worktrees").resolve()
+
+    def _trees_of(self, role: str, turn: int) -> Trees | None:
+        return TurnFolder.of(self.folder, role, turn).changes()
+
+
+def recorded_history(folder: RunFolder) -> RecordedHistory:
+    """Read which copies the run made; its states are derived when they are needed. Raises `StorageError`."""
+    worktrees = folder.path / "worktrees"
+    copies = Manifest(worktrees) if (worktrees / MANIFEST).exists() else ()
+    return RecordedHistory(folder, {copy.key: copy for copy in copies})
+
+
+def result_of(history: RecordedHistory, key: str | None = None) -> Result:
+    """The result of the run, or of its copy ``key`` of the workspace. Raises `UsageError` if there is none."""
+    run_id = history.folder.run_id
+    if key is None:
+        states = history.states
+        if not states.first or not history.git_dir.is_dir():
+            raise UsageError(f"run {run_id} recorded no state of the workspace", NOTHING_RECORDED)
+        first, last = map(history.tree, (states.first, states.last))
+        return Result(f"run {run_id}", first, last, history.git_dir)
+    if key not in history.copies:
+        raise UsageError(*no_such("copy", key, history.copies))
+    copy, worktrees = history.copies[key], (history.folder.path / "worktrees").resolve()
+    after = copy.theirs or snapshots_of(worktrees, copy).take()
+    return Result(f"copy {key} of run {run_id}", copy.base, after, CopyPaths(worktrees, key).snapshots)
+
+
+def _no_such_turn(role: str | None, turn: int | None, turns: Iterable[Change]) -> UsageError:
+    roles = sorted({each.role for each in turns})
+    if role is not None and role not in roles:
+        message = f"role {role} changed no files"
+        return UsageError(message, f"Roles that did: {', '.join(roles)}." if roles else "No role did.")
+    numbers = ", ".join(str(each.turn) for each in turns if role in (None, each.role))
+    return UsageError(f"turn {turn} changed no files", f"Turns that did: {numbers}." if numbers else "No turn did.")

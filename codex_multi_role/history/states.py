@@ -1,0 +1,116 @@
+"""The states of the workspace that a run went through, in order, and what led from each to the next.
+
+A state is a tree of the run's snapshots. The events say when each was reached; nothing else is kept for this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field, replace
+
+from codex_multi_role.run_folder.events import (
+    CopyMerged,
+    FilesApplied,
+    RunEnded,
+    RunEvent,
+    StepStarted,
+    TurnEnded,
+    TurnStarted,
+)
+
+Trees = tuple[str, str]
+"""The states before and after the changes of a turn."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """What led from the state ``before`` to ``after``: a turn of ``role``, the merge of ``copy``, or neither of them.
+
+    A change without both came between the turns: tests, a check or a person made it. ``role`` is the process's name,
+    ``unit`` the key of the asking unit, empty in a team.
+    """
+
+    before: str
+    after: str
+    role: str = ""
+    turn: int = 0
+    unit: str = ""
+    copy: str = ""
+
+
+@dataclass(frozen=True)
+class States:
+    """``first``: the state before the first change, empty if the run recorded none. ``changes`` are in order.
+
+    ``in_copies``: the changes of turns in copies of the workspace, in order, by the key of the copy.
+    """
+
+    first: str = ""
+    changes: tuple[Change, ...] = ()
+    in_copies: dict[str, tuple[Change, ...]] = field(default_factory=dict)
+
+    @property
+    def last(self) -> str:
+        """The latest known state."""
+        return self.changes[-1].after if self.changes else self.first
+
+
+def states_of(
+    events: Iterable[RunEvent], trees_of: Callable[[str, int], Trees | None], copies: Collection[str]
+) -> States:
+    """Derive the states from the events of a run, those that it inherited included.
+
+    ``trees_of`` returns what ``(role, turn)`` changed. ``copies``: the keys of the copies of the workspace.
+    """
+    walk = _Walk(trees_of, copies)
+    for event in events:
+        walk.take(event)
+    return walk.states
+
+
+class _Walk:
+    """Takes the events one by one. A turn counts when its last event comes: files are applied after its end."""
+
+    def __init__(self, trees_of: Callable[[str, int], Trees | None], copies: Collection[str]) -> None:
+        self.states = States()
+        self._trees_of = trees_of
+        self._copies = copies
+        self._began: dict[tuple[str, int], tuple[str, int]] = {}
+        """The asking unit of each turn, and how many changes there were when it started."""
+        self._counted: set[tuple[str, int]] = set()
+
+    def take(self, event: RunEvent) -> None:
+        match event:
+            case StepStarted() | RunEnded():
+                self._reach(event.workspace)
+            case TurnStarted():
+                self._began[event.role, event.turn] = (event.unit, len(self.states.changes))
+            case TurnEnded() | FilesApplied():
+                self._count(event.role, event.turn)
+            case CopyMerged():
+                self._reach(event.workspace, copy=event.copy)
+
+    def _count(self, role: str, turn: int) -> None:
+        """Count the changes of a turn once: both events find those of the whole turn."""
+        trees = self._trees_of(role, turn)
+        if trees is None or (role, turn) in self._counted:
+            return
+        self._counted.add((role, turn))
+        unit, earlier = self._began.get((role, turn), ("", 0))
+        if unit in self._copies:
+            in_copy = (*self.states.in_copies.get(unit, ()), Change(*trees, role, turn, unit))
+            self.states = replace(self.states, in_copies={**self.states.in_copies, unit: in_copy})
+            return
+        before, after = trees
+        if len(self.states.changes) == earlier:  # otherwise others changed something during the turn
+            self._reach(before)
+        self._reach(after, role=role, turn=turn, unit=unit)
+
+    def _reach(self, state: str, **by: str | int) -> None:
+        if not state:
+            return
+        if not self.states.first:
+            self.states = replace(self.states, first=state)
+        elif state != self.states.last:
+            change = Change(self.states.last, state, **by)  # type: ignore[arg-type]  # its own fields
+            self.states = replace(self.states, changes=(*self.states.changes, change))

@@ -1,0 +1,96 @@
+"""``diff`` and ``apply``, given as a user gives them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.console import at_terminal, console
+from tests.support.histories import History, write
+from tests.support.recorded_runs import make_run
+
+START = {"a.txt": "one\ntwo\n", "b.txt": "b\n"}
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> History:
+    made = History(tmp_path, dict(START))
+    made.turn("writer", {"a.txt": "one\n2\n"})
+    made.between({"b.txt": "mine\n"})
+    made.turn("tester", {"new.txt": "\x1b[2Jnew\n"})
+    made.turn("writer", {"a.txt": "1\n2\n"})
+    made.ended()
+    return made
+
+
+def test_whole_diff_rebuilds_the_workspace(history: History, tmp_path: Path) -> None:
+    (folder := tmp_path / "other").mkdir()
+    write(folder, dict(START))
+    patch = console("diff", folder=tmp_path).stdout
+    subprocess.run(["git", "apply"], cwd=folder, input=patch, text=True, check=True)
+    for name in ("a.txt", "b.txt", "new.txt"):
+        assert (folder / name).read_bytes() == (history.workspace / name).read_bytes()
+
+
+@pytest.mark.usefixtures("history")
+def test_diff_of_a_role_and_of_a_turn(tmp_path: Path) -> None:
+    of_writer = console("diff", "--role", "writer", folder=tmp_path).stdout
+    assert [line for line in of_writer.splitlines() if line.startswith("writer")] == [
+        "writer, turn 1",
+        "writer, turn 2",
+    ]
+    assert "new.txt" not in of_writer
+    stat = console("diff", "--role", "writer", "--turn", "2", "--stat", folder=tmp_path).stdout
+    assert " a.txt | 2 +-\n" in stat
+    for arguments, words in (
+        (["--turn", "1"], "several roles have a turn 1: tester, writer"),
+        (["--turn", "7"], "turn 7 changed no files"),
+        (["--role", "judge"], "role judge changed no files"),
+    ):
+        done = console("diff", *arguments, folder=tmp_path)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert words in done.stderr
+
+
+@pytest.mark.usefixtures("history")
+def test_diff_on_a_terminal_has_colours_and_nothing_that_steers_it(tmp_path: Path) -> None:
+    with at_terminal([sys.executable, "-m", "codex_multi_role", "diff"], tmp_path) as session:
+        assert session.end() == 0
+    assert "\x1b[32m+[2Jnew\x1b[0m" in session.drawn
+
+
+def test_result_is_applied_to_another_checkout(history: History, tmp_path: Path) -> None:
+    (folder := tmp_path / "other").mkdir()
+    write(folder, dict(START))
+    done = console("apply", "--to", "other", folder=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "changed a.txt\nchanged b.txt\nchanged new.txt\n")
+    assert (folder / "a.txt").read_text() == "1\n2\n"
+    assert f"nothing to do: {folder} has these changes" in console("apply", "--to", "other", folder=tmp_path).stdout
+    again = console("apply", "--to", "workspace", "--json", folder=tmp_path)
+    assert json.loads(again.stdout) == {"to": str(history.workspace), "paths": [], "marked": [], "conflicts": []}
+
+
+@pytest.mark.usefixtures("history")
+def test_conflicts_are_named_with_what_helps(tmp_path: Path) -> None:
+    (folder := tmp_path / "other").mkdir()
+    write(folder, {**START, "a.txt": "mine\n"})
+    done = console("apply", "--to", "other", folder=tmp_path)
+    assert done.returncode == 1
+    assert done.stdout == "conflict: a.txt: you and the run changed it\nnothing was written: 1 conflict\n"
+    assert "--3way" in done.stderr
+    marked = console("apply", "--to", "other", "--3way", folder=tmp_path)
+    assert marked.returncode == 1
+    assert "a.txt: you and the run changed it; both versions are in it, between markers" in marked.stdout
+    assert "<<<<<<< yours\nmine\n" in (folder / "a.txt").read_text()
+
+
+def test_run_without_states_says_so(tmp_path: Path) -> None:
+    make_run(tmp_path / "runs", "first")
+    for command in ("diff", "apply"):
+        done = console(command, folder=tmp_path)
+        assert done.returncode == 2
+        assert "run first recorded no state of the workspace" in done.stderr
