@@ -36,6 +36,7 @@ COMMANDS = {
     "serve": "browser",
     "diff": "results",
     "apply": "results",
+    "export": "results",
     "roles": "roles",
     "flows": "flows",
     "init": "init",
@@ -87,6 +88,7 @@ Examples:
   codex-multi-role serve                                 live pages in the browser: watch, decide, start runs
   codex-multi-role diff --stat                           what the latest run changed
   codex-multi-role apply --to ../main                    merge it into another checkout
+  codex-multi-role export --branch agents/roman          one commit per turn, on a new branch
   codex-multi-role doctor                                check that everything a run needs is installed
 
 \b

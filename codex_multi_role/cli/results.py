@@ -1,9 +1,11 @@
-"""``diff`` and ``apply``: what a run changed, and its result in another checkout."""
+"""``diff``, ``apply`` and ``export``: what a run changed, and its result in a checkout or on a branch."""
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +13,7 @@ import click
 
 from codex_multi_role.cli.options import JSON, RUNS_DIR, command, run_argument
 from codex_multi_role.cli.output import put_json, put_line, say
-from codex_multi_role.errors import ExitCode
+from codex_multi_role.errors import ExitCode, UsageError
 from codex_multi_role.presentation.wording import plural, printable
 from codex_multi_role.run_folder import RunFolder
 
@@ -134,3 +136,45 @@ def _lines(applied: Applied, root: Path) -> Iterator[str]:
         yield f"nothing to do: {root} has these changes"
     elif not applied.marked:
         yield f"nothing was written: {plural(len(applied.conflicts), 'conflict')}"
+
+
+@command(RUNS_DIR, JSON, short_help="Make a branch with one commit per turn.")
+@run_argument
+@click.option("--branch", required=True, metavar="NAME", help="The branch: new, or from an earlier export of RUN.")
+@click.option(
+    "--repo",
+    type=click.Path(file_okay=False, exists=True, path_type=Path),
+    metavar="DIR",
+    help="A git repository; by default that of the run's workspace.",
+)
+def export(run: str, branch: str, repo: Path | None, runs_dir: Path, json: bool) -> None:
+    """Make a branch with one commit per turn of RUN (default: the latest run) that changed files.
+
+    It starts at the commit that was checked out when the run started. The author of a commit is the role; what tests,
+    checks or a person changed between turns is a commit of its own. Exporting a run again gives the same commits. The
+    work tree, the index, hooks and signing are not used.
+
+    \b
+    Examples:
+      codex-multi-role export --branch agents/roman
+      codex-multi-role export 2026 --branch agents/roman --repo ../clone
+    """
+    from codex_multi_role.history import recorded_history, result_of  # as above
+    from codex_multi_role.history.exporting import export as export_history
+    from codex_multi_role.history.exporting import start_of
+    from codex_multi_role.workspace.repository import Repository
+
+    history = recorded_history(RunFolder.find(runs_dir, run))
+    result_of(history)  # raises if the run recorded nothing
+    given = Repository.around(repo.resolve()) if repo else None
+    if repo and given is None:
+        raise UsageError(f"--repo: {repo} is not in a git repository", "`git init` makes one.")
+    repository, below, base = start_of(history, given)
+    exported = export_history(history, branch, repository, below, base)
+    if json:
+        put_json({**asdict(exported), "repository": str(repository.top)})
+        return
+    known = "" if exported.is_new else ", as before"
+    onto = f" on {base[:12]}" if base else ""
+    put_line(f"branch {branch}: {plural(len(exported.commits), 'commit')}{onto} in {repository.top}{known}")
+    put_line(f"next: git -C {shlex.quote(str(repository.top))} log {shlex.quote(branch)}")

@@ -27,7 +27,7 @@ class Change:
     """What led from the state ``before`` to ``after``: a turn of ``role``, the merge of ``copy``, or neither of them.
 
     A change without both came between the turns: tests, a check or a person made it. ``role`` is the process's name,
-    ``unit`` the key of the asking unit, empty in a team.
+    ``unit`` the key of the asking unit, empty in a team. ``at``: when it was recorded.
     """
 
     before: str
@@ -36,6 +36,7 @@ class Change:
     turn: int = 0
     unit: str = ""
     copy: str = ""
+    at: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)
@@ -78,8 +79,10 @@ class _Walk:
         self._began: dict[tuple[str, int], tuple[str, int]] = {}
         """The asking unit of each turn, and how many changes there were when it started."""
         self._counted: set[tuple[str, int]] = set()
+        self._at = ""
 
     def take(self, event: RunEvent) -> None:
+        self._at = event.at
         match event:
             case StepStarted() | RunEnded():
                 self._reach(event.workspace)
@@ -88,6 +91,7 @@ class _Walk:
             case TurnEnded() | FilesApplied():
                 self._count(event.role, event.turn)
             case CopyMerged():
+                self._reach(event.before)
                 self._reach(event.workspace, copy=event.copy)
 
     def _count(self, role: str, turn: int) -> None:
@@ -98,7 +102,7 @@ class _Walk:
         self._counted.add((role, turn))
         unit, earlier = self._began.get((role, turn), ("", 0))
         if unit in self._copies:
-            in_copy = (*self.states.in_copies.get(unit, ()), Change(*trees, role, turn, unit))
+            in_copy = (*self.states.in_copies.get(unit, ()), Change(*trees, role, turn, unit, at=self._at))
             self.states = replace(self.states, in_copies={**self.states.in_copies, unit: in_copy})
             return
         before, after = trees
@@ -112,5 +116,5 @@ class _Walk:
         if not self.states.first:
             self.states = replace(self.states, first=state)
         elif state != self.states.last:
-            change = Change(self.states.last, state, **by)  # type: ignore[arg-type]  # its own fields
+            change = Change(self.states.last, state, at=self._at, **by)  # type: ignore[arg-type]  # its own fields
             self.states = replace(self.states, changes=(*self.states.changes, change))

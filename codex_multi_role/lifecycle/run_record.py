@@ -24,6 +24,7 @@ from codex_multi_role.run_folder import RunFolder, TurnFolder, totals_of
 from codex_multi_role.run_folder.events import RunEnded, RunStarted, now
 from codex_multi_role.run_options import RunReport
 from codex_multi_role.version import __version__
+from codex_multi_role.workspace.repository import Repository
 
 MOUNT_POINTS = (".git", ".codex", ".agents", ".aws")
 """The folders that Codex's sandbox creates in a workspace to protect these names from being written."""
@@ -147,6 +148,7 @@ class RunRecord:
             "versions": {"codex_multi_role": __version__, "python": platform.python_version()},
             "workspace": str(definitions.workspace),
             "workspace_inode": definitions.workspace.stat().st_ino,
+            "repository": earlier["repository"] if "repository" in earlier else self._repository(),
             "absent_at_start": earlier.get("absent_at_start", absent),
             "playbook": definitions.playbook.name if definitions.playbook else None,
             "playbook_file": definitions.playbook.source.name if definitions.playbook else None,
@@ -156,6 +158,21 @@ class RunRecord:
             "options": options.as_record(),
             "totals": earlier.get("totals", {}),
         }
+
+    def _repository(self) -> dict[str, str] | None:
+        """``{top, below, commit}`` of the git repository around the workspace, from which `export` starts.
+
+        For a fork, whose workspace is in none, that of the run it was forked from.
+        """
+        if self._forked_from:
+            origin = RunFolder(self._folder.path.parent / self._forked_from["run_id"])
+            return dict(origin.record().get("repository") or {}) or None
+        root = self._definitions.workspace
+        found = Repository.around(root) if self._definitions.changes_workspace else None
+        if found is None:
+            return None
+        below = root.relative_to(found.top).as_posix()
+        return {"top": str(found.top), "below": "" if below == "." else below, "commit": found.checked_out()}
 
     def _edited_source(self, earlier: Mapping[str, Any]) -> Path:
         """The catalog file from which the run's copy, or that of the run it was forked from, was made."""

@@ -230,13 +230,14 @@ class ProtectedRestored(RunEvent):
 class CopyMerged(RunEvent):
     """A role's changes in a copy of the workspace were merged. ``status``: merged, unchanged or conflicts.
 
-    ``workspace`` as in `StepStarted`, afterwards.
+    ``before`` and ``workspace``: the states of the workspace before and after it, as in `StepStarted`.
     """
 
     copy: str
     status: str
     paths: list[str]
     conflicts: list[dict[str, str]]
+    before: str = ""
     workspace: str = ""
 
 

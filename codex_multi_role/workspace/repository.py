@@ -57,13 +57,17 @@ class Repository:
     def git(self) -> Git:
         return UserGit(self.top / ".git", self.top)
 
+    def checked_out(self) -> str:
+        """The checked-out commit, empty before the first one."""
+        found = self.git.run("rev-parse", "--verify", "--quiet", "HEAD^{commit}", allowed=(0, 1))
+        return found.stdout.decode().strip()
+
     def head(self) -> str:
         """The checked-out commit; before the first one, a new empty commit that no branch holds."""
-        found = self.git.run("rev-parse", "--verify", "--quiet", "HEAD^{commit}", allowed=(0, 1)).stdout
-        if not found:
-            tree = self.git.run("hash-object", "-t", "tree", "-w", "--stdin").stdout.decode().strip()
-            found = self.git.run("commit-tree", tree, "-m", "before the first commit").stdout
-        return found.decode().strip()
+        if found := self.checked_out():
+            return found
+        tree = self.git.run("hash-object", "-t", "tree", "-w", "--stdin").stdout.decode().strip()
+        return self.git.run("commit-tree", tree, "-m", "before the first commit").stdout.decode().strip()
 
     def tracked_though_ignored(self, root: Path) -> list[str]:
         """The tracked files below ``root`` that match a ``.gitignore``, relative to ``root``."""

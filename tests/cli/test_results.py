@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -94,3 +95,30 @@ def test_run_without_states_says_so(tmp_path: Path) -> None:
         done = console(command, folder=tmp_path)
         assert done.returncode == 2
         assert "run first recorded no state of the workspace" in done.stderr
+
+
+def test_branch_is_made_where_the_run_worked(tmp_path: Path) -> None:
+    history = History(tmp_path, {}, dict(START))
+    history.turn("writer", {"a.txt": "1\n"})
+    history.ended()
+    done = console("export", "--branch", "agents/x", folder=tmp_path)
+    assert done.returncode == 0
+    assert re.match(rf"branch agents/x: 1 commit on [0-9a-f]{{12}} in {history.workspace}\n", done.stdout)
+    again = console("export", "--branch", "agents/x", "--json", folder=tmp_path)
+    exported = json.loads(again.stdout)
+    assert (exported["is_new"], len(exported["commits"])) == (False, 1)
+    taken = console("export", "--branch", "main", folder=tmp_path)
+    assert (taken.returncode, taken.stdout) == (2, "")
+    assert "the branch main exists, and is not an earlier export" in taken.stderr
+
+
+def test_run_outside_repositories_needs_one(history: History, tmp_path: Path) -> None:
+    done = console("export", "--branch", "x", folder=tmp_path)
+    assert done.returncode == 2
+    assert "run first did not work in a git repository" in done.stderr
+    (empty := tmp_path / "empty").mkdir()
+    assert "is not in a git repository" in console("export", "--branch", "x", "--repo", "empty", folder=tmp_path).stderr
+    subprocess.run(["git", "init", "--quiet"], cwd=empty, check=True)
+    assert console("export", "--branch", "x", "--repo", "empty", folder=tmp_path).returncode == 0
+    shown = subprocess.run(["git", "show", "x:a.txt"], cwd=empty, capture_output=True, text=True, check=True)
+    assert shown.stdout == (history.workspace / "a.txt").read_text()

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import itertools
 import shutil
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,7 +12,7 @@ from codex_multi_role.errors import RunBusy
 from codex_multi_role.history import Applied, apply_result, recorded_history, result_of
 from codex_multi_role.workspace import Workspace, occupied
 from tests.support.histories import Files, History, write
-from tests.support.preloaded import TOP, started
+from tests.support.kills import is_killed
 
 LINES = "".join(f"line {number}\n" for number in range(1, 10))
 START: Files = {"code.py": LINES, "old.txt": "old\n", "picture": b"\0\1\2", "both.txt": "both\n"}
@@ -95,38 +92,17 @@ def test_ignored_file_of_the_user_is_not_overwritten(history: History) -> None:
     assert (root / "new/file.txt").read_text() == "secret\n"
 
 
-KILLED_AT = """
-import os, signal, sys
+APPLY = """
 from pathlib import Path
 from codex_multi_role.history import apply_result, recorded_history, result_of
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.workspace import Workspace
 
-run, root, left = RunFolder(Path(sys.argv[1])), Path(sys.argv[2]), int(sys.argv[3])
-CHANGES = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.symlink", "os.chmod", "subprocess.Popen"}
-
-def strike(event, arguments):
-    global left
-    writes = event == "open" and isinstance(arguments[2], int) and arguments[2] & (os.O_WRONLY | os.O_RDWR)
-    if event in CHANGES or writes:
-        left -= 1
-        if left == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-sys.addaudithook(strike)
-apply_result(result_of(recorded_history(run)), Workspace(root), run.path / "applied", mark_conflicts=True)
+run = RunFolder(Path(sys.argv[1]))
+apply_result(result_of(recorded_history(run)), Workspace(Path(sys.argv[2])), run.path / "applied", mark_conflicts=True)
 """
 TEMPORARY = ".codex-multi-role-"
 MINE: Files = {"code.py": LINES.replace("line 2", "line 2, mine"), "mine.txt": "mine\n"}
-
-
-def apply_killed(history: History, root: Path, at: int) -> bool:
-    """Apply in a process that is killed before its ``at``-th write; returns whether it was."""
-    arguments = [str(history.run.path), str(root), str(at)]
-    child = started([sys.executable, "-c", KILLED_AT, *arguments], cwd=TOP, stdout=subprocess.PIPE)
-    child.communicate(timeout=60)
-    assert child.returncode in (0, -signal.SIGKILL)
-    return child.returncode != 0
 
 
 @pytest.mark.parametrize("step", [13, pytest.param(1, marks=pytest.mark.long)])
@@ -139,7 +115,7 @@ def test_killed_anywhere_leaves_whole_files_and_is_completed(history: History, s
     for at in itertools.count(1, step):
         shutil.rmtree(root)
         assert files_of(checkout(history, MINE)) == before
-        if not apply_killed(history, root, at):
+        if not is_killed(APPLY, history.run.path, root, at=at):
             break
         kills += 1
         for name, content in files_of(root).items():

@@ -54,7 +54,7 @@ def test_turn_beside_another_takes_nothing_back() -> None:
 def test_turns_in_a_copy_count_when_it_is_merged() -> None:
     trees = {("a", 1): ("s0", "c1"), ("a", 2): ("c1", "c2")}
     turns = [began("a", 1, "w.1"), ended("a", 1), began("a", 2, "w.1"), ended("a", 2)]
-    events = [step("s0"), *turns, e.CopyMerged("w.1", "merged", ["x"], [], "s1")]
+    events = [step("s0"), *turns, e.CopyMerged("w.1", "merged", ["x"], [], "s0", "s1")]
     states = states_of(events, lambda role, turn: trees.get((role, turn)), {"w.1"})
     assert states.changes == (Change("s0", "s1", copy="w.1"),)
     assert states.in_copies == {"w.1": (Change("s0", "c1", "a", 1, "w.1"), Change("c1", "c2", "a", 2, "w.1"))}

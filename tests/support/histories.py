@@ -3,66 +3,134 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+import subprocess
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from codex_multi_role.history import RecordedHistory, recorded_history
 from codex_multi_role.run_folder import RunEvent, RunFolder, TurnFolder
 from codex_multi_role.run_folder import events as e
-from codex_multi_role.workspace import Snapshots, Workspace
+from codex_multi_role.workspace import Snapshots, Workspace, Worktrees
+from codex_multi_role.workspace.repository import Repository
+from tests.support.disks import PERSON
 
-Files = dict[str, str | bytes | None]
-"""The content of files by path; None deletes one."""
+AT = "2026-01-31T10:15:00.000+00:00"
+
+
+@dataclass(frozen=True)
+class Link:
+    target: str
+
+
+@dataclass(frozen=True)
+class Program:
+    """An executable file."""
+
+    text: str
+
+
+Files = dict[str, str | bytes | Link | Program | None]
+"""What is at a path; None deletes it."""
 
 
 def write(root: Path, files: Files) -> None:
     for name, content in files.items():
         path = root / name
+        path.unlink(missing_ok=True)
         if content is None:
-            path.unlink()
             continue
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        match content:
+            case Link(target):
+                path.symlink_to(target)
+            case Program(text):
+                path.write_text(text)
+                path.chmod(0o755)
+            case str():
+                path.write_bytes(content.encode())
+            case bytes():
+                path.write_bytes(content)
 
 
 @dataclass
 class History:
-    """A run in ``folder/runs/first`` on ``folder/workspace``, step by step."""
+    """A run in ``folder/runs/first`` on ``folder/workspace``, step by step.
+
+    With ``committed``, the workspace is a git repository with these files, which ``start`` changes before the run.
+    """
 
     folder: Path
     start: Files
+    committed: Files | None = None
     events: list[RunEvent] = field(default_factory=list)
+    states: list[str] = field(default_factory=list)
+    """The workspace after each change."""
 
     def __post_init__(self) -> None:
         self.workspace = self.folder / "workspace"
         self.workspace.mkdir()
+        if self.committed is not None:
+            write(self.workspace, self.committed)
+            commit_all(self.workspace)
         self.run = RunFolder.create(self.folder / "runs", "first")
-        self.run.write_record({"run_id": "first", "workspace": str(self.workspace)})
-        self.snapshots = Snapshots(self.run.snapshots_path, Workspace(self.workspace))
+        found = Repository.around(self.workspace)
+        base = {"top": str(self.workspace), "below": "", "commit": found.checked_out()} if found else None
+        record = {"run_id": "first", "workspace": str(self.workspace), "flow": "own", "repository": base}
+        self.run.write_record(record | {"started_at": AT})
+        workspace = Workspace(self.workspace)
+        self.snapshots = Snapshots(self.run.snapshots_path, workspace)
+        self.worktrees = Worktrees(self.run.path / "worktrees", workspace, self.snapshots, "first")
         write(self.workspace, self.start)
-        self._happened(e.StepStarted("team", 1, 1, 1, self.snapshots.take()))
+        self._happened(e.StepStarted("team", 1, 1, 1, self._state()))
 
-    def turn(self, role: str, files: Files) -> None:
-        """A turn of ``role`` that changes ``files``."""
+    def turn(self, role: str, files: Files, copy: str = "") -> None:
+        """A turn of ``role`` that changes ``files``, in the workspace or in a ``copy`` of it."""
         folder = TurnFolder.create(self.run, role)
-        before = self.snapshots.take()
-        self._happened(e.TurnStarted(role, folder.number, 1, 1, None))
-        write(self.workspace, files)
-        after = self.snapshots.take()
+        isolated = self.worktrees.open(copy) if copy else None
+        snapshots = isolated.snapshots if isolated else self.snapshots
+        before = snapshots.take()
+        self._happened(e.TurnStarted(role, folder.number, 1, 1, None, unit=copy))
+        write(isolated.workspace.root if isolated else self.workspace, files)
+        after = snapshots.take()
         if before != after:
-            self.snapshots.write_patch(before, after, folder.patch_path)
+            snapshots.write_patch(before, after, folder.patch_path)
             folder.write_changes(before, after)
-        self._happened(e.TurnEnded(role, folder.number, "completed", "completed", "", 1, 1, 0.1, ""))
+        self.states += [] if copy else [after]
+        self._happened(e.TurnEnded(role, folder.number, "completed", "completed", "", 1, 1, 0.1, f"{role} did it"))
+
+    def copied(self, key: str) -> Path:
+        """Make the copy ``key`` of the workspace; returns its folder."""
+        return self.worktrees.create(key).workspace.root
+
+    def merged(self, key: str) -> None:
+        before = self._state()
+        merged = self.worktrees.merge(key)
+        self._happened(e.CopyMerged(key, merged.status, list(merged.paths), [], before, self._state()))
 
     def between(self, files: Files) -> None:
         """Somebody changes ``files`` between the turns."""
         write(self.workspace, files)
+        self._state()
 
     def ended(self) -> RecordedHistory:
-        self._happened(e.RunEnded("succeeded", "done", "", 0, {}, str(self.run.path), workspace=self.snapshots.take()))
+        ending = e.RunEnded("succeeded", "done", "", 0, {}, str(self.run.path), workspace=self._state())
+        self._happened(ending)
         return recorded_history(self.run)
 
+    def _state(self) -> str:
+        self.states.append(self.snapshots.take())
+        return self.states[-1]
+
     def _happened(self, event: RunEvent) -> None:
-        self.events.append(event)
+        self.events.append(replace(event, at=AT))
         lines = "".join(json.dumps(each.as_record()) + "\n" for each in self.events)
         self.run.events_path.write_text(lines)
+
+
+def commit_all(folder: Path) -> None:
+    for arguments in (
+        ["init", "-q", "-b", "main"],
+        ["add", "-A"],
+        [*PERSON, "commit", "-q", "--allow-empty", "-m", "x"],
+    ):
+        subprocess.run(["git", *arguments], cwd=folder, check=True)

@@ -1,0 +1,236 @@
+"""A run as a branch: one commit per turn that changed files, based on the commit that the run started from.
+
+Commits depend only on the run, so the same run always gives the same commits, and a branch is set in one step after all
+of them exist. The owner's index, hooks and signing are not used; filters and line ends are applied as by ``git add``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from codex_multi_role.errors import UsageError
+from codex_multi_role.history.commit_texts import EVENTS, NOBODY, RunFacts
+from codex_multi_role.history.recorded import RecordedHistory
+from codex_multi_role.history.states import Change
+from codex_multi_role.run_folder import skim_with_inherited
+from codex_multi_role.workspace.git import Git
+from codex_multi_role.workspace.removal import delete_folder
+from codex_multi_role.workspace.repository import Repository, UserGit
+from codex_multi_role.workspace.trees import REPOSITORY, TreeEntry, changes, check_out, entries_of
+
+OWN_CONFIGURATION = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM", "GIT_ATTR_NOSYSTEM", "HOME", "XDG_CONFIG_HOME")
+ATTRIBUTES = ".gitattributes"
+Files = Mapping[str, TreeEntry | None]
+"""Files by path, None for one that is deleted."""
+
+
+@dataclass(frozen=True)
+class Exported:
+    """``commits`` lead from ``base`` to ``tip``, oldest first. ``is_new``: whether the branch was set or moved."""
+
+    branch: str
+    base: str
+    tip: str
+    commits: tuple[str, ...]
+    is_new: bool
+
+
+class OwnersGit(UserGit):
+    """Git with its owner's configuration, which names filters, but without hooks; with an index of our own."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        own = {name: value for name, value in self.environment.items() if name not in OWN_CONFIGURATION}
+        kept = {name: os.environ[name] for name in ("HOME", "XDG_CONFIG_HOME") if name in os.environ}
+        object.__setattr__(self, "environment", {**own, **kept})
+
+
+def export(history: RecordedHistory, branch: str, repository: Repository, below: str, base: str) -> Exported:
+    """Make the commits of the run in ``repository``, and set ``branch`` to the last one.
+
+    ``below``: the workspace's folder in the repository, empty for its top; ``base``: the commit that the run started
+    from, empty before the first one. Raises `UsageError` for a branch that is not an earlier export, `StorageError`.
+    """
+    place = history.folder.path / "exported"
+    delete_folder(place)  # left by a kill
+    commits = _Commits(history, repository, below, base, place)
+    try:
+        made = commits.make()
+    finally:
+        delete_folder(place)
+    tip = made[-1] if made else base
+    if not tip:
+        raise UsageError(f"run {history.folder.run_id} changed no files", "There is nothing to commit.")
+    return Exported(branch, base, tip, tuple(made), _set_branch(repository, branch, tip, made))
+
+
+def _set_branch(repository: Repository, branch: str, tip: str, made: Collection[str]) -> bool:
+    """Point ``branch``, if it is new or at one of the commits ``made``, to ``tip`` in one step; returns if it moved."""
+    git, reference = repository.git, f"refs/heads/{branch}"
+    if git.run("check-ref-format", "--branch", branch, allowed=(0, 1, 128)).returncode:
+        raise UsageError(f"{branch} is not a valid name of a branch", "Choose another one with --branch.")
+    now = git.run("rev-parse", "--verify", "--quiet", reference, allowed=(0, 1)).stdout.decode().strip()
+    if now == tip:
+        return False
+    if now:
+        if now not in made:
+            raise UsageError(f"the branch {branch} exists, and is not an earlier export", "Choose another --branch.")
+        if f"branch {reference}\n" in git.run("worktree", "list", "--porcelain").stdout.decode(errors="replace"):
+            raise UsageError(f"the branch {branch} is checked out", "Check out another one first.")
+    git.run("update-ref", reference, tip, now or "0" * len(tip))
+    return True
+
+
+class _Commits:
+    """Makes the commits of one run, in ``repository``; ``place`` gets the files that git is to read."""
+
+    def __init__(self, history: RecordedHistory, repository: Repository, below: str, base: str, place: Path) -> None:
+        self._history = history
+        self._below = f"{below}/" if below else ""
+        self._base = base
+        self._place, self._files = place, place / "files"
+        self._facts = RunFacts.of(history.folder.record(), skim_with_inherited(history.folder, EVENTS))
+        self._files.mkdir(parents=True)
+        self._git = OwnersGit(repository.top / ".git", self._files)
+        self._made: list[str] = []
+
+    def make(self) -> list[str]:
+        states = self._history.states
+        tip = self._commit_first(self._history.tree(states.first))
+        of_state = {states.first: tip}
+        for change in states.changes:
+            parents = [tip, *self._side(change.copy, of_state)]
+            tip = of_state[change.after] = self._commit(change, parents)
+        return self._made
+
+    def _side(self, key: str, of_state: Mapping[str, str]) -> list[str]:
+        """The last commit of the turns in a copy, which start from the state that it was made of."""
+        start = of_state.get(self._history.copies[key].base) if key in self._history.copies else None
+        if start is None:
+            return []
+        tip = start
+        for change in self._history.states.in_copies.get(key, ()):
+            tip = self._commit(change, [tip])
+        return [tip] if tip != start else []
+
+    def _commit_first(self, started: str) -> str:
+        """The commit with what was uncommitted when the run started; the base if there was nothing."""
+        git = self._history.git()
+        found, tracked = entries_of(git, started), self._tracked()
+        gone = self._not_ignored(
+            [path for path, entry in tracked.items() if path not in found and not _is_nested(entry)]
+        )
+        differing = {
+            path: entry for path, entry in found.items() if tracked.get(path) != entry and not _is_nested(entry)
+        }
+        attributes = {path: entry for path, entry in found.items() if path.rpartition("/")[2] == ATTRIBUTES}
+        tree = self._tree_with(self._base, git, {**differing, **dict.fromkeys(gone)}, attributes)
+        at = str(self._history.folder.record().get("started_at", ""))
+        return self._unless_same(tree, [self._base], self._facts.before(), NOBODY, at)
+
+    def _commit(self, change: Change, parents: list[str]) -> str:
+        git = self._history.git(change)
+        before, after = change.before, change.after
+        if change.unit not in self._history.copies:
+            before, after = self._history.tree(before), self._history.tree(after)
+        listed = changes(git, before, after).items()
+        files = {path: entry for path, (earlier, entry) in listed if not _is_nested(earlier) and not _is_nested(entry)}
+        tree = self._tree_with(parents[0], git, files)
+        return self._unless_same(tree, parents, self._facts.message(change), self._facts.author(change), change.at)
+
+    def _unless_same(self, tree: str, parents: list[str], message: str, author: str, at: str) -> str:
+        """A commit; its only parent if it would change nothing, or none if there is nothing yet."""
+        if len(parents) == 1 and self._tree_of(parents[0]) == tree:
+            return parents[0]
+        options = [part for parent in parents if parent for part in ("-p", parent)]
+        who = {"NAME": author, "EMAIL": f"{author}@{NOBODY}.invalid", "DATE": _git_date(at)}
+        environment = {f"GIT_{kind}_{name}": value for kind in ("AUTHOR", "COMMITTER") for name, value in who.items()}
+        git = self._with(environment)
+        made = git.run("commit-tree", tree, *options, "-F", "-", stdin=message.encode()).stdout.decode().strip()
+        self._made.append(made)
+        return made
+
+    def _with(self, environment: Mapping[str, str]) -> Git:
+        git = OwnersGit(self._git.git_dir, self._git.work_tree)
+        object.__setattr__(git, "environment", {**git.environment, **environment})
+        return git
+
+    def _tree_of(self, commit: str) -> str:
+        return self._run("rev-parse", f"{commit}^{{tree}}").decode().strip() if commit else self._empty_tree()
+
+    def _empty_tree(self) -> str:
+        return self._run("hash-object", "-t", "tree", "--stdin").decode().strip()
+
+    def _tracked(self) -> dict[str, TreeEntry]:
+        """The files of the base below the workspace's folder, by their path there."""
+        if not self._base:
+            return {}
+        listed = entries_of(self._git, self._base)
+        cut = len(self._below)
+        return {path[cut:]: entry for path, entry in listed.items() if path.startswith(self._below)}
+
+    def _not_ignored(self, paths: list[str]) -> list[str]:
+        """Those of the tracked ``paths`` that the run's snapshots would have, if they had existed."""
+        if not paths:
+            return []
+        git = self._history.git()
+        named = b"".join(os.fsencode(path) + b"\0" for path in paths)
+        ignored = git.run("check-ignore", "--no-index", "-z", "--stdin", stdin=named, allowed=(0, 1)).stdout
+        return sorted(set(paths) - set(os.fsdecode(ignored).split("\0")))
+
+    def _tree_with(self, commit: str, git: Git, files: Files, attributes: Mapping[str, TreeEntry] | None = None) -> str:
+        """The tree of ``commit`` with ``files``, from ``git``, added as by `git add`, or removed.
+
+        How they are converted is in the attribute files of the commit, or in ``attributes``.
+        """
+        root = self._files / self._below
+        delete_folder(self._files)
+        root.mkdir(parents=True)
+        self._run("read-tree", commit or "--empty")
+        known = self._run("ls-files", "-z", "--", f":(glob)**/{ATTRIBUTES}")
+        self._run("checkout-index", "--force", "--quiet", "-z", "--stdin", stdin=known)
+        for path in (path for path, entry in files.items() if entry is None and path.endswith(ATTRIBUTES)):
+            (root / path).unlink(missing_ok=True)
+        check_out(git, {**(attributes or {}), **{path: entry for path, entry in files.items() if entry}}, root)
+        named = b"".join(os.fsencode(f"{self._below}{path}") + b"\0" for path in files)
+        options = ("--add", "--remove", "--replace", "-z", "--stdin")
+        self._run("-c", "core.safecrlf=false", "update-index", *options, stdin=named)
+        return self._run("write-tree").decode().strip()
+
+    def _run(self, *arguments: str, stdin: bytes = b"") -> bytes:
+        return self._git.run(*arguments, stdin=stdin, index=self._place / "index").stdout
+
+
+def _is_nested(entry: TreeEntry | None) -> bool:
+    """Whether it is a nested repository, such as a submodule, which snapshots leave out."""
+    return entry is not None and entry.mode == REPOSITORY
+
+
+def _git_date(at: str) -> str:
+    try:
+        moment = datetime.fromisoformat(at)
+    except ValueError:
+        moment = datetime.fromtimestamp(0, UTC)
+    return f"{int(moment.timestamp())} +0000"
+
+
+def start_of(history: RecordedHistory, repository: Repository | None) -> tuple[Repository, str, str]:
+    """The repository to export to, the workspace's folder in it and the commit that the run started from.
+
+    Raises `UsageError` if the run was in no repository and none is given, or if it lacks the commit.
+    """
+    recorded = history.folder.record().get("repository") or {}
+    if not recorded and repository is None:
+        message = f"run {history.folder.run_id} did not work in a git repository"
+        raise UsageError(message, "Name one with --repo; the branch starts without a parent there.")
+    found = repository or Repository.around(Path(str(recorded["top"])))
+    if found is None:
+        raise UsageError(f"{recorded['top']} is not a git repository any more", "Name its new place with --repo.")
+    base = str(recorded.get("commit", ""))
+    if base and found.git.run("cat-file", "-e", f"{base}^{{commit}}", allowed=(0, 1, 128)).returncode:
+        raise UsageError(f"{found.top} lacks the commit {base[:12]}, from which the run started", "Fetch it first.")
+    return found, str(recorded.get("below", "")), base
