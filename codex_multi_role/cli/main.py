@@ -35,6 +35,7 @@ COMMANDS = {
     "report": "browser",
     "serve": "browser",
     "diff": "results",
+    "blame": "results",
     "apply": "results",
     "export": "results",
     "roles": "roles",

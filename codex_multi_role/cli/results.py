@@ -1,4 +1,4 @@
-"""``diff``, ``apply`` and ``export``: what a run changed, and its result in a checkout or on a branch."""
+"""``diff``, ``blame``, ``apply`` and ``export``: what a run changed, and its result in a checkout or on a branch."""
 
 from __future__ import annotations
 
@@ -16,9 +16,11 @@ from codex_multi_role.cli.output import put_json, put_line, say
 from codex_multi_role.errors import ExitCode, UsageError
 from codex_multi_role.presentation.wording import plural, printable
 from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.run_folder.folder import LATEST
 
 if TYPE_CHECKING:
     from codex_multi_role.history import Applied
+    from codex_multi_role.history.lines import LineOrigin
 
 COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 FILE_LINES = ("+++ ", "--- ", "diff ")
@@ -75,6 +77,51 @@ def _coloured(line: str) -> str:
     if line.startswith(FILE_LINES):
         return click.style(line, bold=True)
     return click.style(line, fg=COLOURS[line[0]]) if line[:1] in COLOURS else line
+
+
+@command(RUNS_DIR, JSON, short_help="Show which turn wrote each line of a file.")
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option("--run", default=LATEST, metavar="RUN", show_default=True, help="The last run to look at.")
+def blame(path: Path, run: str, runs_dir: Path, json: bool) -> None:
+    """Show for each line of PATH, a file of the workspace, which turn of which run wrote it.
+
+    All earlier runs in the same workspace count. Lines that moved within the file keep their origin. A line without a
+    role came between turns: from tests, a check or a person. A line without a run is from before, or by a person since.
+
+    \b
+    Examples:
+      codex-multi-role blame roman.py
+      codex-multi-role blame roman.py --json | jq -r '.[] | select(.role == "implementer") | .line'
+    """
+    from codex_multi_role.history.lines import origins, runs_in_the_same_workspace  # as above
+
+    folder = RunFolder.find(runs_dir, run)
+    root = Path(str(folder.record().get("workspace", "")))
+    below = _below(path, root)
+    now = root / below
+    lines = origins(runs_in_the_same_workspace(runs_dir, folder), below.as_posix(), now if now.is_file() else None)
+    if json:
+        put_json([asdict(line) for line in lines])
+        return
+    who = [_who(line) for line in lines]
+    width = max(map(len, who), default=0)
+    for line, name in zip(lines, who, strict=True):
+        put_line(f"{name:{width}}  {line.line:{len(str(len(lines)))}}  {printable(line.text.expandtabs())}")
+
+
+def _below(path: Path, root: Path) -> Path:
+    """The file relative to the workspace: as given from the current folder, otherwise from the workspace."""
+    here = Path.cwd() / path
+    for place in (here, here.resolve()):
+        if place.is_relative_to(root):
+            return place.relative_to(root)
+    return path
+
+
+def _who(line: LineOrigin) -> str:
+    if line.role:
+        return f"{line.run}  {line.role} {line.turn}"
+    return f"{line.run}  between turns" if line.run else "no run"
 
 
 @command(RUNS_DIR, JSON, short_help="Bring the result of a run into a checkout.")

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from codex_multi_role.errors import UsageError
+from codex_multi_role.history.chain import make_chain
 from codex_multi_role.history.commit_texts import EVENTS, NOBODY, RunFacts
 from codex_multi_role.history.recorded import RecordedHistory
 from codex_multi_role.history.states import Change
@@ -100,22 +101,8 @@ class _Commits:
 
     def make(self) -> list[str]:
         states = self._history.states
-        tip = self._commit_first(self._history.tree(states.first))
-        of_state = {states.first: tip}
-        for change in states.changes:
-            parents = [tip, *self._side(change.copy, of_state)]
-            tip = of_state[change.after] = self._commit(change, parents)
+        make_chain(self._history, self._commit_first(self._history.tree(states.first)), self._commit)
         return self._made
-
-    def _side(self, key: str, of_state: Mapping[str, str]) -> list[str]:
-        """The last commit of the turns in a copy, which start from the state that it was made of."""
-        start = of_state.get(self._history.copies[key].base) if key in self._history.copies else None
-        if start is None:
-            return []
-        tip = start
-        for change in self._history.states.in_copies.get(key, ()):
-            tip = self._commit(change, [tip])
-        return [tip] if tip != start else []
 
     def _commit_first(self, started: str) -> str:
         """The commit with what was uncommitted when the run started; the base if there was nothing."""
@@ -134,9 +121,7 @@ class _Commits:
 
     def _commit(self, change: Change, parents: list[str]) -> str:
         git = self._history.git(change)
-        before, after = change.before, change.after
-        if change.unit not in self._history.copies:
-            before, after = self._history.tree(before), self._history.tree(after)
+        before, after = (self._history.tree_of(change, state) for state in (change.before, change.after))
         listed = changes(git, before, after).items()
         files = {path: entry for path, (earlier, entry) in listed if not _is_nested(earlier) and not _is_nested(entry)}
         tree = self._tree_with(parents[0], git, files)
@@ -215,7 +200,7 @@ def _git_date(at: str) -> str:
         moment = datetime.fromisoformat(at)
     except ValueError:
         moment = datetime.fromtimestamp(0, UTC)
-    return f"{int(moment.timestamp())} +0000"
+    return f"@{int(moment.timestamp())} +0000"
 
 
 def start_of(history: RecordedHistory, repository: Repository | None) -> tuple[Repository, str, str]:

@@ -43,7 +43,8 @@ class RecordedHistory:
 
     @cached_property
     def states(self) -> States:
-        return states_of(skim_with_inherited(self.folder, EVENTS), self._trees_of, self.copies)
+        bases = {key: copy.base for key, copy in self.copies.items()}
+        return states_of(skim_with_inherited(self.folder, EVENTS), self._trees_of, bases)
 
     def git(self, change: Change | None = None) -> Git:
         """Git on the repository that has the states of ``change``, by default on the run's own."""
@@ -71,6 +72,14 @@ class RecordedHistory:
         root, runs_dir = Path(str(self.folder.record().get("workspace", ""))), self.folder.path.resolve().parent
         inside = runs_dir != root and runs_dir.is_relative_to(root)
         return without(self.git(), state, [runs_dir.relative_to(root).as_posix()] if inside else [])
+
+    def tree_of(self, change: Change, state: str) -> str:
+        """`tree` for a state of ``change``; copies are never made with that folder."""
+        return state if change.unit in self.copies else self.tree(state)
+
+    def repositories(self) -> list[Path]:
+        """The git folders with the states, that of the run first."""
+        return [self.git_dir, *(CopyPaths(self._worktrees, key).snapshots for key in self.copies)]
 
     @property
     def _worktrees(self) -> Path:

@@ -5,7 +5,7 @@ A state is a tree of the run's snapshots. The events say when each was reached; 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from codex_multi_role.run_folder.events import (
@@ -57,11 +57,12 @@ class States:
 
 
 def states_of(
-    events: Iterable[RunEvent], trees_of: Callable[[str, int], Trees | None], copies: Collection[str]
+    events: Iterable[RunEvent], trees_of: Callable[[str, int], Trees | None], copies: Mapping[str, str]
 ) -> States:
     """Derive the states from the events of a run, those that it inherited included.
 
-    ``trees_of`` returns what ``(role, turn)`` changed. ``copies``: the keys of the copies of the workspace.
+    ``trees_of`` returns what ``(role, turn)`` changed. ``copies``: the state that each copy of the workspace was made
+    of, by the copy's key.
     """
     walk = _Walk(trees_of, copies)
     for event in events:
@@ -72,13 +73,14 @@ def states_of(
 class _Walk:
     """Takes the events one by one. A turn counts when its last event comes: files are applied after its end."""
 
-    def __init__(self, trees_of: Callable[[str, int], Trees | None], copies: Collection[str]) -> None:
+    def __init__(self, trees_of: Callable[[str, int], Trees | None], copies: Mapping[str, str]) -> None:
         self.states = States()
         self._trees_of = trees_of
         self._copies = copies
         self._began: dict[tuple[str, int], tuple[str, int]] = {}
         """The asking unit of each turn, and how many changes there were when it started."""
         self._counted: set[tuple[str, int]] = set()
+        self._seen: set[str] = set()
         self._at = ""
 
     def take(self, event: RunEvent) -> None:
@@ -87,6 +89,9 @@ class _Walk:
             case StepStarted() | RunEnded():
                 self._reach(event.workspace)
             case TurnStarted():
+                base = self._copies.get(event.unit, "")
+                if base not in self._seen:  # what changed since the last event, just before the copy was made
+                    self._reach(base)
                 self._began[event.role, event.turn] = (event.unit, len(self.states.changes))
             case TurnEnded() | FilesApplied():
                 self._count(event.role, event.turn)
@@ -113,6 +118,7 @@ class _Walk:
     def _reach(self, state: str, **by: str | int) -> None:
         if not state:
             return
+        self._seen.add(state)
         if not self.states.first:
             self.states = replace(self.states, first=state)
         elif state != self.states.last:

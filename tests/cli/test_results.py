@@ -89,6 +89,23 @@ def test_conflicts_are_named_with_what_helps(tmp_path: Path) -> None:
     assert "<<<<<<< yours\nmine\n" in (folder / "a.txt").read_text()
 
 
+def test_blame_names_run_role_and_turn(history: History, tmp_path: Path) -> None:
+    assert console(
+        "blame", "a.txt", folder=history.workspace, variables={"CODEX_MULTI_ROLE_RUNS_DIR": str(tmp_path / "runs")}
+    ).stdout == ("first  writer 2  1  1\nfirst  writer 1  2  2\n")
+    assert console("blame", "workspace/b.txt", folder=tmp_path).stdout == "first  between turns  1  mine\n"
+    write(history.workspace, {"a.txt": "1\n2\nmine\n"})
+    lines = json.loads(console("blame", "a.txt", "--json", folder=tmp_path).stdout)
+    assert [(line["line"], line["run"], line["role"], line["turn"]) for line in lines] == [
+        (1, "first", "writer", 2),
+        (2, "first", "writer", 1),
+        (3, "", "", 0),
+    ]
+    wrong = console("blame", "nowhere.py", folder=tmp_path)
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert "nowhere.py is not in the latest recorded state" in wrong.stderr
+
+
 def test_run_without_states_says_so(tmp_path: Path) -> None:
     make_run(tmp_path / "runs", "first")
     for command in ("diff", "apply"):
