@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from codex_multi_role.errors import UsageError
-from codex_multi_role.history.states import Change, States, Trees, states_of
+from codex_multi_role.history.states import Change, CopyStates, States, Trees, states_of
 from codex_multi_role.reading.nearest import no_such
 from codex_multi_role.run_folder import RunFolder, TurnFolder, skim_with_inherited
 from codex_multi_role.run_folder.events import CopyMerged, FilesApplied, RunEnded, StepStarted, TurnEnded, TurnStarted
@@ -43,8 +43,8 @@ class RecordedHistory:
 
     @cached_property
     def states(self) -> States:
-        bases = {key: copy.base for key, copy in self.copies.items()}
-        return states_of(skim_with_inherited(self.folder, EVENTS), self._trees_of, bases)
+        copies = {key: CopyStates(copy.base, copy.before, copy.after) for key, copy in self.copies.items()}
+        return states_of(skim_with_inherited(self.folder, EVENTS), self._trees_of, copies)
 
     def git(self, change: Change | None = None) -> Git:
         """Git on the repository that has the states of ``change``, by default on the run's own."""

@@ -40,6 +40,15 @@ class Change:
 
 
 @dataclass(frozen=True)
+class CopyStates:
+    """``base``: the state that a copy was made of; ``before`` and ``after`` its merge, empty if it changed nothing."""
+
+    base: str = ""
+    before: str = ""
+    after: str = ""
+
+
+@dataclass(frozen=True)
 class States:
     """``first``: the state before the first change, empty if the run recorded none. ``changes`` are in order.
 
@@ -57,12 +66,11 @@ class States:
 
 
 def states_of(
-    events: Iterable[RunEvent], trees_of: Callable[[str, int], Trees | None], copies: Mapping[str, str]
+    events: Iterable[RunEvent], trees_of: Callable[[str, int], Trees | None], copies: Mapping[str, CopyStates]
 ) -> States:
     """Derive the states from the events of a run, those that it inherited included.
 
-    ``trees_of`` returns what ``(role, turn)`` changed. ``copies``: the state that each copy of the workspace was made
-    of, by the copy's key.
+    ``trees_of`` returns what ``(role, turn)`` changed. ``copies``: those of the workspace, by key.
     """
     walk = _Walk(trees_of, copies)
     for event in events:
@@ -73,7 +81,7 @@ def states_of(
 class _Walk:
     """Takes the events one by one. A turn counts when its last event comes: files are applied after its end."""
 
-    def __init__(self, trees_of: Callable[[str, int], Trees | None], copies: Mapping[str, str]) -> None:
+    def __init__(self, trees_of: Callable[[str, int], Trees | None], copies: Mapping[str, CopyStates]) -> None:
         self.states = States()
         self._trees_of = trees_of
         self._copies = copies
@@ -81,6 +89,7 @@ class _Walk:
         """The asking unit of each turn, and how many changes there were when it started."""
         self._counted: set[tuple[str, int]] = set()
         self._seen: set[str] = set()
+        self._merged: set[str] = set()
         self._at = ""
 
     def take(self, event: RunEvent) -> None:
@@ -89,15 +98,14 @@ class _Walk:
             case StepStarted() | RunEnded():
                 self._reach(event.workspace)
             case TurnStarted():
-                base = self._copies.get(event.unit, "")
-                if base not in self._seen:  # what changed since the last event, just before the copy was made
-                    self._reach(base)
+                copy = self._copies.get(event.unit, CopyStates())
+                if copy.base not in self._seen:  # what changed since the last event, just before the copy was made
+                    self._reach(copy.base)
                 self._began[event.role, event.turn] = (event.unit, len(self.states.changes))
             case TurnEnded() | FilesApplied():
                 self._count(event.role, event.turn)
             case CopyMerged():
-                self._reach(event.before)
-                self._reach(event.workspace, copy=event.copy)
+                self._merge(event.copy)
 
     def _count(self, role: str, turn: int) -> None:
         """Count the changes of a turn once: both events find those of the whole turn."""
@@ -115,10 +123,21 @@ class _Walk:
             self._reach(before)
         self._reach(after, role=role, turn=turn, unit=unit)
 
+    def _merge(self, key: str) -> None:
+        """Count the merge of a copy once, and before it those that led to the state it found."""
+        copy = self._copies.get(key, CopyStates())
+        if copy.after and key not in self._merged:
+            self._merged.add(key)
+            self._reach(copy.before)
+            self._reach(copy.after, copy=key)
+
     def _reach(self, state: str, **by: str | int) -> None:
         if not state:
             return
         self._seen.add(state)
+        if not by and state != self.states.last:  # the check that merges copies has no event of its own
+            for key in [key for key, copy in self._copies.items() if copy.after == state]:
+                self._merge(key)
         if not self.states.first:
             self.states = replace(self.states, first=state)
         elif state != self.states.last:

@@ -228,17 +228,12 @@ class ProtectedRestored(RunEvent):
 
 @dataclass(frozen=True)
 class CopyMerged(RunEvent):
-    """A role's changes in a copy of the workspace were merged. ``status``: merged, unchanged or conflicts.
-
-    ``before`` and ``workspace``: the states of the workspace before and after it, as in `StepStarted`.
-    """
+    """A role's changes in a copy of the workspace were merged. ``status``: merged, unchanged or conflicts."""
 
     copy: str
     status: str
     paths: list[str]
     conflicts: list[dict[str, str]]
-    before: str = ""
-    workspace: str = ""
 
 
 @dataclass(frozen=True)

@@ -102,9 +102,7 @@ def merged_back(run: RunResources, step: StepSpec, key: str, outcome: StepOutcom
 
 def _merge(run: RunResources, key: str) -> Json:
     with run.progress.workspace_lock:
-        before = run.snapshots.take()
         merged = run.services.worktrees.merge(key).as_json()
-        after = run.snapshots.take()
     paths, conflicts = merged["paths"][:SHOWN_PATHS], merged["conflicts"][:SHOWN_PATHS]
-    run.services.events.publish(CopyMerged(key, merged["status"], paths, conflicts, before, after))
+    run.services.events.publish(CopyMerged(key, merged["status"], paths, conflicts))
     return merged

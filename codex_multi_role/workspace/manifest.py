@@ -31,7 +31,7 @@ class Copy:
     A worktree is at ``commit`` of ``repository``, the git folder that it shares. ``left_out`` are the folders that its
     snapshots exclude, ``nested`` the repositories in the workspace, which are empty folders in the copy. ``theirs``,
     ``paths`` and ``conflicts`` are known after a merge: the copy's tree at that time, the paths changed in the
-    workspace, and those that were not.
+    workspace, and those that were not; ``before`` and ``after`` are the workspace's trees then, if it was changed.
     """
 
     key: str
@@ -47,6 +47,8 @@ class Copy:
     theirs: str = ""
     paths: tuple[str, ...] = ()
     conflicts: tuple[Conflict, ...] = ()
+    before: str = ""
+    after: str = ""
     removed_at: str | None = None
 
 

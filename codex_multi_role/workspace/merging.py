@@ -41,15 +41,20 @@ class Conflict:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a merge does to the workspace: ``changes`` by path, and the ``conflicts``. ``theirs``: the copy's tree."""
+    """What a merge does to the workspace: ``changes`` by path, and the ``conflicts``.
+
+    ``theirs``: the copy's tree; ``ours``: the workspace's before the merge.
+    """
 
     theirs: str
     changes: Mapping[str, Change]
     conflicts: tuple[Conflict, ...]
+    ours: str = ""
 
     def as_json(self) -> dict[str, Any]:
         listed = [[path, *map(_entry_as_json, change)] for path, change in self.changes.items()]
-        return {"theirs": self.theirs, "changes": listed, "conflicts": [each.as_json() for each in self.conflicts]}
+        conflicts = [each.as_json() for each in self.conflicts]
+        return {"theirs": self.theirs, "ours": self.ours, "changes": listed, "conflicts": conflicts}
 
     @classmethod
     def read(cls, path: Path) -> Plan | None:
@@ -58,7 +63,7 @@ class Plan:
             return None
         plan = json.loads(path.read_text())
         planned = {name: (_entry_of(before), _entry_of(after)) for name, before, after in plan["changes"]}
-        return cls(plan["theirs"], planned, tuple(Conflict(**each) for each in plan["conflicts"]))
+        return cls(plan["theirs"], planned, tuple(Conflict(**each) for each in plan["conflicts"]), plan.get("ours", ""))
 
 
 def _entry_as_json(entry: TreeEntry | None) -> list[str] | None:
@@ -87,7 +92,7 @@ def plan_merge(git: Git, base: str, ours: str, theirs: str) -> Plan:
     for path in _colliding(planned, paths_of(git, ours)):
         del planned[path]
         conflicts[path] = "file and folder"
-    return Plan(theirs, planned, tuple(Conflict(path, kind) for path, kind in sorted(conflicts.items())))
+    return Plan(theirs, planned, tuple(Conflict(path, kind) for path, kind in sorted(conflicts.items())), ours)
 
 
 def _merged(here: Change | None, there: Change, content: TreeEntry | None) -> Change | Kind:

@@ -138,9 +138,10 @@ class Worktrees:
 
     def _merged(self, copy: Copy) -> Copy:
         plan = Plan.read(CopyPaths(self._folder, copy.key).plan) or self._stored_plan(copy)
-        paths, conflicts = self._carry_out(copy, plan)
+        paths, conflicts, after = self._carry_out(copy, plan)
         state: State = "conflicts" if conflicts else "unchanged" if plan.theirs == copy.base else "merged"
         outcome = {"theirs": plan.theirs, "paths": tuple(paths), "conflicts": tuple(conflicts)}
+        outcome |= {"before": plan.ours, "after": after} if after else {}
         return self._manifest.change(copy.key, state=state, **outcome)
 
     def _stored_plan(self, copy: Copy) -> Plan:
@@ -158,17 +159,17 @@ class Worktrees:
         write_json(places.plan, plan.as_json())
         return plan
 
-    def _carry_out(self, copy: Copy, plan: Plan) -> tuple[list[str], list[Conflict]]:
+    def _carry_out(self, copy: Copy, plan: Plan) -> tuple[list[str], list[Conflict], str]:
+        """Returns the changed paths, all conflicts, and the workspace's tree after a change, otherwise nothing."""
         scratch = CopyPaths(self._folder, copy.key).scratch
         delete_folder(scratch)
-        check_out(self._git(copy), {path: after for path, (_, after) in plan.changes.items() if after}, scratch)
+        check_out(self._git(copy), {path: entry for path, (_, entry) in plan.changes.items() if entry}, scratch)
         paths, conflicts = carry_out(self._workspace, plan, scratch)
         # Without symlinks, because a snapshot resolves a forced path to its target.
-        written = [path for path in paths if (after := plan.changes[path][1]) and after.is_file]
-        if written:
-            self._snapshots.take(force=written)
+        written = [path for path in paths if (entry := plan.changes[path][1]) and entry.is_file]
+        after = self._snapshots.take(force=written) if paths else ""
         delete_folder(scratch)
-        return paths, conflicts
+        return paths, conflicts, after
 
     def _git(self, copy: Copy) -> Git:
         return Git(CopyPaths(self._folder, copy.key).snapshots, self._folder / copy.path)

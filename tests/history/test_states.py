@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codex_multi_role.history.states import Change, states_of
+from codex_multi_role.history.states import Change, CopyStates, states_of
 from codex_multi_role.run_folder import RunEvent
 from codex_multi_role.run_folder import events as e
 
@@ -54,17 +54,27 @@ def test_turn_beside_another_takes_nothing_back() -> None:
 def test_turns_in_a_copy_count_when_it_is_merged() -> None:
     trees = {("a", 1): ("s0", "c1"), ("a", 2): ("c1", "c2")}
     turns = [began("a", 1, "w.1"), ended("a", 1), began("a", 2, "w.1"), ended("a", 2)]
-    events = [step("s0"), *turns, e.CopyMerged("w.1", "merged", ["x"], [], "s0", "s1")]
-    states = states_of(events, lambda role, turn: trees.get((role, turn)), {"w.1": "s0"})
+    events = [step("s0"), *turns, e.CopyMerged("w.1", "merged", ["x"], [])]
+    states = states_of(events, lambda role, turn: trees.get((role, turn)), {"w.1": CopyStates("s0", "s0", "s1")})
     assert states.changes == (Change("s0", "s1", copy="w.1"),)
     assert states.in_copies == {"w.1": (Change("s0", "c1", "a", 1, "w.1"), Change("c1", "c2", "a", 2, "w.1"))}
 
 
 def test_copy_shows_the_state_that_it_was_made_of() -> None:
     """Somebody changed something just before."""
-    events = [step("s0"), began("a", 1, "w.1"), ended("a", 1), e.CopyMerged("w.1", "merged", [], [], "s1", "s2")]
-    states = states_of(events, lambda *_: ("s1", "c1"), {"w.1": "s1"})
+    events = [step("s0"), began("a", 1, "w.1"), ended("a", 1), e.CopyMerged("w.1", "merged", [], [])]
+    states = states_of(events, lambda *_: ("s1", "c1"), {"w.1": CopyStates("s1", "s1", "s2")})
     assert states.changes == (Change("s0", "s1"), Change("s1", "s2", copy="w.1"))
+
+
+def test_copies_that_a_check_merged_are_found_by_their_states() -> None:
+    """No event names them; somebody changed something between the two merges."""
+    copies = {"w.0": CopyStates("s0", "s2", "s3"), "w.1": CopyStates("s0", "s0", "s1")}
+    states = states_of([step("s0"), step("s3")], lambda *_: None, copies)
+    assert states.changes == (Change("s0", "s2"), Change("s2", "s3", copy="w.0"))
+    copies["w.0"] = CopyStates("s0", "s1", "s3")
+    states = states_of([step("s0"), step("s3")], lambda *_: None, copies)
+    assert states.changes == (Change("s0", "s1", copy="w.1"), Change("s1", "s3", copy="w.0"))
 
 
 def test_run_that_could_change_nothing_has_no_states() -> None:

@@ -103,9 +103,10 @@ class History:
         return self.worktrees.create(key).workspace.root
 
     def merged(self, key: str) -> None:
-        before = self._state()
+        self._state()
         merged = self.worktrees.merge(key)
-        self._happened(e.CopyMerged(key, merged.status, list(merged.paths), [], before, self._state()))
+        self._state()
+        self._happened(e.CopyMerged(key, merged.status, list(merged.paths), []))
 
     def between(self, files: Files) -> None:
         """Somebody changes ``files`` between the turns."""
