@@ -26,6 +26,6 @@ def _side(history: RecordedHistory, key: str, of_state: dict[str, str], commit: 
     if start is None:
         return []
     tip = start
-    for change in history.states.in_copies.get(key, ()):
+    for change in history.turns_in_copy(key):
         tip = commit(change, [tip])
     return [tip] if tip != start else []

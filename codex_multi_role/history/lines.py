@@ -89,7 +89,8 @@ def _commits(git: Git, history: RecordedHistory, before: str, made: dict[str, tu
         content = f"tree {history.tree_of(change, change.after)}\n{after}author {who}\ncommitter {who}\n\n"
         done = git.run("hash-object", "-t", "commit", "-w", "--stdin", stdin=content.encode())
         new = done.stdout.decode().strip()
-        made[new] = (run_id, change)
+        of_copy = history.states.in_copies.get(change.copy, ()) if len(parents) == 1 else ()
+        made[new] = (run_id, of_copy[-1] if of_copy else change)  # `gc` removed what came before the merge
         return new
 
     first = history.states.first

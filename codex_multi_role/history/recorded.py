@@ -49,7 +49,7 @@ class RecordedHistory:
     def git(self, change: Change | None = None) -> Git:
         """Git on the repository that has the states of ``change``, by default on the run's own."""
         copy = change.unit if change and change.unit in self.copies else ""
-        git_dir = CopyPaths(self._worktrees, copy).snapshots if copy else self.git_dir
+        git_dir = self._snapshots_of(copy) if copy else self.git_dir
         return Git(git_dir.absolute(), self.folder.path)
 
     def turns(self, role: str | None = None, turn: int | None = None) -> list[Change]:
@@ -57,7 +57,7 @@ class RecordedHistory:
 
         Raises `UsageError`.
         """
-        inside = [change for changes in self.states.in_copies.values() for change in changes]
+        inside = [change for key in self.states.in_copies for change in self.turns_in_copy(key)]
         all_turns = [change for change in (*self.states.changes, *inside) if change.role]
         wanted = [each for each in all_turns if role in (None, each.role) and turn in (None, each.turn)]
         if turn is not None and len(wanted) > 1:
@@ -78,8 +78,15 @@ class RecordedHistory:
         return state if change.unit in self.copies else self.tree(state)
 
     def repositories(self) -> list[Path]:
-        """The git folders with the states, that of the run first."""
-        return [self.git_dir, *(CopyPaths(self._worktrees, key).snapshots for key in self.copies)]
+        """The git folders with the states, that of the run first; `gc` removes those of merged copies."""
+        return [self.git_dir, *filter(Path.is_dir, map(self._snapshots_of, self.copies))]
+
+    def turns_in_copy(self, key: str) -> tuple[Change, ...]:
+        """The changes of turns in the copy ``key``, as long as their states exist."""
+        return self.states.in_copies.get(key, ()) if self._snapshots_of(key).is_dir() else ()
+
+    def _snapshots_of(self, key: str) -> Path:
+        return CopyPaths(self._worktrees, key).snapshots
 
     @property
     def _worktrees(self) -> Path:

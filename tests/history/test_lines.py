@@ -86,6 +86,18 @@ def test_lines_have_the_origin_that_they_say(tmp_path: Path, seeds: range) -> No
     assert wrong <= total / 1000, (wrong, total)
 
 
+def test_lines_of_a_removed_copy_are_by_its_last_turn(tmp_path: Path) -> None:
+    history = History(tmp_path, {FILE: "one\n"})
+    history.copied("write.1.0")
+    history.turn("writer", {FILE: "one\ntwo\n"}, "write.1.0")
+    history.merged("write.1.0")
+    history.ended()
+    for shown in (["nobody", "writer 1"], ["nobody", "writer 1"]):
+        found = origins([recorded_history(history.run)], FILE, None)
+        assert [wrote(line) for line in found] == shown
+        history.worktrees.discard("write.1.0")
+
+
 def test_line_of_today_is_by_nobody(tmp_path: Path) -> None:
     history = History(tmp_path, {FILE: "one\ntwo\n"})
     history.turn("writer", {FILE: "one\n2\n"})
