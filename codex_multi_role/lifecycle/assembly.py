@@ -16,6 +16,7 @@ from codex_multi_role.flow import first_at_once, new_state
 from codex_multi_role.host.processes import Family
 from codex_multi_role.lifecycle.definitions import Definitions, role_settings, sandbox_of_tests
 from codex_multi_role.lifecycle.members import Members, unwritable_paths
+from codex_multi_role.lifecycle.own_worktree import COPIES
 from codex_multi_role.lifecycle.recordings.model_providers import ModelProviders, start_providers
 from codex_multi_role.lifecycle.steering import Steering
 from codex_multi_role.run_folder import EventLog, RunFolder, list_turns, own_turns, started_turns
@@ -93,7 +94,7 @@ def _resources(
         folder=folder,
         events=events,
         fleet=fleet,
-        worktrees=Worktrees(folder.path / "worktrees", workspace, snapshots, folder.run_id),
+        worktrees=Worktrees(folder.path / COPIES, workspace, snapshots, folder.run_id),
         environment=Family.of_run(folder.path, "checks").marked(
             {**os.environ, "CODEX_HOME": str(folder.codex_home(SANDBOX_HOME))}
         ),

@@ -62,6 +62,11 @@ class Definitions:
     python: Interpreter
 
     @property
+    def source_workspace(self) -> Path:
+        """The user's own folder; the same as ``workspace``, unless the run works in its own worktree."""
+        return as_on_disk(self.options.workspace) if self.options.worktree else self.workspace
+
+    @property
     def flow(self) -> FlowSpec:
         """The run's own flow; the others are the flows it calls."""
         return self.flows[self.options.flow]

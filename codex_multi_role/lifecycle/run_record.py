@@ -146,6 +146,7 @@ class RunRecord:
             "files": None,
             "versions": {"codex_multi_role": __version__, "python": platform.python_version()},
             "workspace": str(definitions.workspace),
+            **({"source_workspace": str(definitions.source_workspace)} if options.worktree else {}),
             "workspace_inode": definitions.workspace.stat().st_ino,
             "absent_at_start": earlier.get("absent_at_start", absent),
             "playbook": definitions.playbook.name if definitions.playbook else None,

@@ -28,6 +28,7 @@ from codex_multi_role.lifecycle.assembly import live_parts
 from codex_multi_role.lifecycle.definitions import Definitions
 from codex_multi_role.lifecycle.kept_definitions import RELOADED, keep_definitions
 from codex_multi_role.lifecycle.live_roles import LiveRoles, named_keys
+from codex_multi_role.lifecycle.own_worktree import keep_worktree, unseen_changes
 from codex_multi_role.lifecycle.process_guard import end_earlier_guard, guarded
 from codex_multi_role.lifecycle.resuming import require_same_past, uses_other_files
 from codex_multi_role.lifecycle.run_record import RunRecord, ended, write_state
@@ -122,6 +123,8 @@ class Session:
                     f"another run is working in {self._definitions.workspace}: they may overwrite each other's files "
                     "and mix up changes and tests; give each run its own workspace (--workspace)"
                 )
+            if self._definitions.options.worktree and self._earlier is None:
+                self._notes += filter(None, [unseen_changes(self._definitions, self._folder)])
             self._require_journal()
             if self._earlier is not None:
                 require_same_past(self._definitions, self._folder, self._earlier)
@@ -192,6 +195,8 @@ class Session:
             report = self._record.close(ending, self._clock.seconds, self._result, self._files)
             self._publish_last_state(states, report)
             self._close_recording(events, report)
+            if self._definitions.options.worktree:
+                keep_worktree(self._folder, report, self._last_snapshot)
             events.publish(ended(report, self._last_snapshot))
         finally:
             events.close()

@@ -17,11 +17,13 @@ from codex_multi_role.workspace.paths import Workspace
 from codex_multi_role.workspace.snapshots import Snapshots
 
 MANIFEST = "manifest.json"
+OF_RUN = "run"
+"""The key of the worktree that a run itself works in. Those of its units have a dot."""
 _NAME = "[A-Za-z0-9][A-Za-z0-9_.-]{0,199}"
 _KEY = re.compile(f"{_NAME}(/{_NAME})*")  # the key of a called flow's unit is below the caller's
 
 Kind = Literal["worktree", "copy"]
-State = Literal["active", "unchanged", "merged", "conflicts", "kept"]
+State = Literal["active", "unchanged", "merged", "conflicts", "kept", "recorded"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +34,9 @@ class Copy:
     snapshots exclude, ``nested`` the repositories in the workspace, which are empty folders in the copy. ``theirs``,
     ``paths`` and ``conflicts`` are known after a merge: the copy's tree at that time, the paths changed in the
     workspace, and those that were not.
+
+    The worktree of the run itself may be on a ``branch``. It is ``recorded`` once the run has ended: ``theirs`` is the
+    tree at its end, which the run's own snapshots include.
     """
 
     key: str
@@ -48,6 +53,7 @@ class Copy:
     paths: tuple[str, ...] = ()
     conflicts: tuple[Conflict, ...] = ()
     removed_at: str | None = None
+    branch: str = ""
 
 
 class CopyPaths:
@@ -58,7 +64,7 @@ class CopyPaths:
             raise UsageError(f"'{key}' cannot name a copy of the workspace", "Use letters, digits, '_', '-' and '.'.")
         self.own = folder / key
         self.copy = self.own / "copy"
-        self.snapshots = self.own / "snapshots.git"
+        self.snapshots = folder.parent / ".snapshots" if key == OF_RUN else self.own / "snapshots.git"
         self.scratch = self.own / "scratch"
         self.plan = self.own / "merge.json"
         self.patch = self.own / "changes.patch"
