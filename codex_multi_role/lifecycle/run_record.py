@@ -58,6 +58,12 @@ class RunRecord:
         self.steering = self.steering.since(self._earlier or {})
         self._fields |= self.steering.as_json()
 
+    def prepared(self) -> None:
+        """Count what the workspace was prepared with as present from the start."""
+        self.steering = Steering.of(self._definitions, self.roles_source, self._folder.path)
+        self._fields |= self.steering.as_json()
+        self.write()
+
     @cached_property
     def worked_before(self) -> float:
         """The seconds of earlier sessions. A killed session counts up to its latest turn."""
@@ -183,7 +189,7 @@ class RunRecord:
             steps=[step.id for step in definitions.flow.steps],
             limits={name: limit for name, limit in limits.items() if limit is not None},
             worked_seconds=self.worked_before,
-            python=definitions.python.as_json(),
+            python={} if options.worktree and definitions.needs.setup else definitions.python.as_json(),
         )
 
 

@@ -29,6 +29,7 @@ from codex_multi_role.lifecycle.definitions import Definitions
 from codex_multi_role.lifecycle.kept_definitions import RELOADED, keep_definitions
 from codex_multi_role.lifecycle.live_roles import LiveRoles, named_keys
 from codex_multi_role.lifecycle.own_worktree import keep_worktree, unseen_changes
+from codex_multi_role.lifecycle.preparing import prepare_first
 from codex_multi_role.lifecycle.process_guard import end_earlier_guard, guarded
 from codex_multi_role.lifecycle.resuming import require_same_past, uses_other_files
 from codex_multi_role.lifecycle.run_record import RunRecord, ended, write_state
@@ -227,6 +228,7 @@ class Session:
             events.publish(Warning(note))
         try:
             definitions, record = self._definitions, self._record
+            self._prepare(events)
             source, kept = record.roles_source, record.catalog_file
             roles = LiveRoles(definitions, source, kept, self._folder, events, record.reloaded)
             catalog, folder = (lambda: roles.catalog), (lambda: roles.kept_folder)
@@ -243,6 +245,15 @@ class Session:
                 return ending
         except (Exception, KeyboardInterrupt) as error:
             return ending_for(error)
+
+    def _prepare(self, events: EventLog) -> None:
+        """Prepare the workspace before the first turn. Raises `SetupFailed`, `UsageError`, `StorageError`."""
+        if not self._definitions.needs:
+            return
+        for warning in prepare_first(self._definitions, self._folder, self._record.steering):
+            events.publish(Warning(warning))
+        if not any(list_turns(self._folder)):
+            self._record.prepared()
 
     def _gather_result(self, parts: RunResources) -> None:
         """Compare the workspace with the run's first snapshot, and fill in the result that the flow declares."""

@@ -106,9 +106,8 @@ def open_run_worktree(folder: Path) -> Path:
 
 
 def _create_again(folder: Path, copy: Copy) -> None:
-    private = Snapshots(CopyPaths(folder, OF_RUN).snapshots, Workspace(folder)).repository()
+    last = Snapshots(CopyPaths(folder, OF_RUN).snapshots, Workspace(folder)).latest()
     try:
-        last = private.run("write-tree").stdout.decode().strip()
         clear(folder, copy)
         _check_out(folder, copy)
         (folder / copy.path).mkdir(parents=True, exist_ok=True)
@@ -117,7 +116,9 @@ def _create_again(folder: Path, copy: Copy) -> None:
             f"the worktree {folder / copy.path} was deleted and cannot be created again: {error}",
             "`codex-multi-role fork RUN --from STEP` restores the recorded files in a new folder.",
         ) from error
-    snapshots_of(folder, copy).restore(last)
+    snapshots = snapshots_of(folder, copy)
+    snapshots.leave_out((), complete=False)  # it must be prepared again
+    snapshots.restore(last)
 
 
 def record_run_worktree(folder: Path, tree: str) -> None:
