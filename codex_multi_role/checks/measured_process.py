@@ -11,7 +11,6 @@ from codex_multi_role.checks.contract import CheckContext
 from codex_multi_role.checks.imports import PLUGINS, import_folders, import_problem
 from codex_multi_role.checks.interpreter import FROM_OPTION, Interpreter, find_interpreter, inspect
 from codex_multi_role.checks.junit_report import read_report
-from codex_multi_role.errors import UsageError
 from codex_multi_role.host.redaction import without_secrets
 
 PLUGIN = ("-p", "codex_multi_role_measuring")
@@ -30,10 +29,8 @@ def interpreter_of(context: CheckContext) -> Interpreter:
     found = find_interpreter(root, context.environment)
     if python is None or found.path.is_relative_to(root):
         found = inspect(found, root, context.environment, context.sandbox, context.stopping)
-        if python is None or not found.problem or found.only_unmeasured:
+        if python is None or not found.problem or found.only_unmeasured or python.problem:
             return found
-    if python.problem and not python.only_unmeasured:
-        raise UsageError(python.problem, python.hint)
     return python
 
 

@@ -199,7 +199,7 @@ def _of_workspace(path: Path, part: str) -> tuple[str, str]:
     from codex_multi_role.reading.places import Place
 
     message, hint = no_such("key", part, [*WORKSPACE_PARTS])
-    place = f"{path}: {WORKSPACE}" if path.name == PYPROJECT else str(Place(path, (WORKSPACE, part)))
+    place = f"{path}: {WORKSPACE}" if path.name == PYPROJECT else str(Place(path, (WORKSPACE,)).key(part))
     raise DefinitionError(f"{place}: {message}", hint)
 
 

@@ -86,7 +86,16 @@ class Repository:
         The user's index is not refreshed.
         """
         outside = [f":(exclude,literal){left_out.relative_to(self.top)}"] if left_out.is_relative_to(self.top) else []
-        options = ("--porcelain", "-z", "--untracked-files=all", "--no-renames", "--", ".", *outside)
+        options = (
+            "--porcelain",
+            "-z",
+            "--untracked-files=all",
+            "--ignore-submodules=dirty",
+            "--no-renames",
+            "--",
+            ".",
+            *outside,
+        )
         return ConfiguredGit(self.top / ".git", self.top).run("status", *options).stdout.count(b"\0")
 
     def branch_problem(self, name: str) -> str:
