@@ -91,7 +91,7 @@ def summary(report: RunReport, progress: Progress, runs_dir: Path) -> Iterator[s
     if progress.files.skipped or (progress.files.written and report.result is None):
         yield f"  files    {_files(progress)}"
     yield f"  folder   {report.folder}"
-    if record.get("source_workspace"):
+    if record.get("source_workspace") and Path(record["workspace"]).is_dir():
         yield f"  worktree {record['workspace']}"
     if report.page is not None:
         yield f"  report   {report.page}"

@@ -36,6 +36,7 @@ def preparation_of(
         sandbox_of_tests(options, definitions.codex, definitions.workspace, read_only),
         options.test_seconds,
         folder.redact,
+        definitions.isolates,
         stopping,
     )
 

@@ -57,7 +57,7 @@ class Preparation:
     """Prepares the worktrees and copies of one run.
 
     ``source``: the user's workspace. ``folder``: the run's copies, where results of setups are kept while the run
-    works. ``deadline_seconds``: for one setup. Threads may share it.
+    works, if ``reuses`` them. ``deadline_seconds``: for one setup. Threads may share it.
     """
 
     needs: Needs
@@ -67,6 +67,7 @@ class Preparation:
     sandbox: Sandbox
     deadline_seconds: float
     redact: Callable[[str], str]
+    reuses: bool = True
     stopping: Event = field(default_factory=Event)
     _one_setup: Lock = field(default_factory=Lock)
 
@@ -103,7 +104,8 @@ class Preparation:
                 self._run(root, output)
                 made = snapshots.untracked()
                 snapshots.leave_out(made)
-                _store(root, made, stored)
+                if self.reuses:
+                    _store(root, made, stored)
         if is_stored:
             _reuse(stored, root)
             snapshots.leave_out(snapshots.untracked())

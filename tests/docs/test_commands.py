@@ -26,7 +26,7 @@ DOCTOR = "codex-multi-role doctor"
 NO_GOAL_REACHED = "codex-multi-role --playbook roman-numerals --workspace again --cycles 1"
 NEEDS_LOGIN = 'codex-multi-role --goal "Add a --version flag, with a test" --cycles 3'
 EXIT_CODES = {NEEDS_LOGIN: 2, NO_GOAL_REACHED: 1}
-PLAYED = {"README.md", "docs/tutorial/first-run.md"}
+PLAYED = {"README.md", "docs/tutorial/first-run.md", "docs/how-to/worktree.md"}
 """Here playbooks are always played; elsewhere by the long tests."""
 WORKED_ON = {
     "docs/tutorial/first-run.md",
