@@ -106,7 +106,7 @@ def summary(report: RunReport, progress: Progress, runs_dir: Path) -> Iterator[s
 
 
 def _headline(report: RunReport) -> str:
-    return ": ".join(filter(None, (outcome_in_words(report.outcome), one_line(report.reason))))
+    return ": ".join(filter(None, (outcome_in_words(report.outcome), one_line(report.reason, 500))))
 
 
 def _waiting_for(folder: RunFolder) -> Iterator[str]:

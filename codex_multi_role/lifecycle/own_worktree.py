@@ -54,8 +54,18 @@ def _in(root: Path, definitions: Definitions) -> Definitions:
     return replace(definitions, workspace=root)
 
 
-def unseen_changes(definitions: Definitions, folder: RunFolder) -> str:
-    """The warning that the worktree lacks what the user has not committed; empty if it lacks nothing."""
+def differences(definitions: Definitions, folder: RunFolder) -> list[str]:
+    """Warnings about a new worktree: what it lacks, and tests that use the user's tree instead."""
+    warnings = [_unseen_changes(definitions, folder)]
+    if definitions.python.folders and not definitions.needs.setup:
+        warnings.append(
+            f"the Python of the tests ({definitions.python.path}) imports code from {definitions.source_workspace} and "
+            "not from the worktree; workspace.setup can make an environment there"
+        )
+    return list(filter(None, warnings))
+
+
+def _unseen_changes(definitions: Definitions, folder: RunFolder) -> str:
     repository = Repository.around(definitions.source_workspace)
     count = repository.uncommitted(folder.path.parent) if repository else 0
     if not repository or not count:

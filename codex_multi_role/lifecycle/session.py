@@ -28,7 +28,7 @@ from codex_multi_role.lifecycle.assembly import live_parts
 from codex_multi_role.lifecycle.definitions import Definitions
 from codex_multi_role.lifecycle.kept_definitions import RELOADED, keep_definitions
 from codex_multi_role.lifecycle.live_roles import LiveRoles, named_keys
-from codex_multi_role.lifecycle.own_worktree import keep_worktree, unseen_changes
+from codex_multi_role.lifecycle.own_worktree import differences, keep_worktree
 from codex_multi_role.lifecycle.preparing import prepare_first
 from codex_multi_role.lifecycle.process_guard import end_earlier_guard, guarded
 from codex_multi_role.lifecycle.resuming import require_same_past, uses_other_files
@@ -125,7 +125,7 @@ class Session:
                     "and mix up changes and tests; give each run its own workspace (--workspace)"
                 )
             if self._definitions.options.worktree and self._earlier is None:
-                self._notes += filter(None, [unseen_changes(self._definitions, self._folder)])
+                self._notes += differences(self._definitions, self._folder)
             self._require_journal()
             if self._earlier is not None:
                 require_same_past(self._definitions, self._folder, self._earlier)

@@ -122,12 +122,12 @@ class Preparation:
         text = self.redact(ran.output)
         write_file(output, text.encode(errors="replace"))
         if ran.timed_out or ran.returncode:
-            raise SetupFailed(self.redact(_failure(ran, self.needs.setup, text, output)), HINT)
+            raise SetupFailed(self.redact(_failure(ran, self.needs.setup, text)), HINT.format(output))
 
 
 HINT = (
-    "Fix the command (workspace.setup) or what it needs, then resume the run. Like the tests, it runs without network "
-    "and writes only to the worktree; --no-test-sandbox lifts that."
+    "The whole output is in {}. It ran in the sandbox of the tests, without network (--no-test-sandbox lifts that). "
+    "Fix what it needs and resume the run, or correct workspace.setup and start another run."
 )
 
 
@@ -137,10 +137,10 @@ def forget_setups(folder: Path) -> None:
         delete_folder(folder / STORE)
 
 
-def _failure(ran: CommandResult, command: str, text: str, output: Path) -> str:
+def _failure(ran: CommandResult, command: str, text: str) -> str:
     how = f"took longer than {ran.seconds:.0f} s" if ran.timed_out else f"failed with exit code {ran.returncode}"
     last = "\n".join(text.strip().splitlines()[-SHOWN_LINES:]) or "no output"
-    return f"the setup `{command}` {how}; no role has started in {output.parent}:\n{last}\nThe whole output: {output}"
+    return f"the setup `{command}` {how}:\n{last}"
 
 
 def _restored(snapshots: Snapshots, base: str) -> list[str]:

@@ -6,6 +6,7 @@ snapshots of the run, so that it can be created again if somebody deleted it.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -66,7 +67,9 @@ def add_run_worktree(folder: Path, source: Path, branch: str, run_id: str) -> Pa
         created_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
         branch=branch,
     )
-    _check_out(manifest.folder, manifest.put(copy))
+    manifest.put(replace(copy, branch=""))  # until the branch is ours: another run may create it first
+    _check_out(manifest.folder, copy)
+    manifest.put(copy)
     root = manifest.folder / copy.path
     manifest.change(OF_RUN, base=_first_state(root, snapshots_of(manifest.folder, copy)))
     return root

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,9 @@ import pytest
 
 from codex_multi_role import RunReport
 from codex_multi_role.errors import UsageError
+from codex_multi_role.lifecycle.definitions import load_definitions
+from codex_multi_role.lifecycle.own_worktree import differences
+from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.workspace.manifest import OF_RUN
 from tests.support.console import console
 from tests.support.forks import forked
@@ -57,6 +62,21 @@ def test_run_in_a_worktree_leaves_the_users_tree(tmp_path: Path) -> None:
     assert git(root, "branch", "--show-current") == "attempt\n"
 
 
+def test_python_that_imports_the_users_tree_is_a_warning(tmp_path: Path) -> None:
+    """As an editable install does; not if a setup can make another environment."""
+    team = _team(tmp_path)
+    python = team.workspace / ".venv/bin/python"
+    python.parent.mkdir(parents=True)
+    (team.workspace / ".venv/pyvenv.cfg").touch()
+    python.write_text(f'#!/bin/sh\nPYTHONPATH={team.workspace} exec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    definitions = load_definitions(team.options(worktree=True, run_tests=True))
+    [told] = [each for each in differences(definitions, RunFolder(team.runs / "r1")) if "uncommitted" not in each]
+    assert told.startswith(f"the Python of the tests ({python}) imports code from {team.workspace} and not from")
+    definitions = replace(definitions, options=replace(definitions.options, workspace_setup="true"))
+    assert len(differences(definitions, RunFolder(team.runs / "r1"))) == 1
+
+
 def test_run_without_a_worktree_names_no_source(tmp_path: Path) -> None:
     assert "source_workspace" not in read(_team(tmp_path).run().folder / "run.json")
 
@@ -87,7 +107,7 @@ def test_failed_setup_ends_the_run_without_a_turn_until_resumed(tmp_path: Path) 
     assert (report.exit_code, report.outcome) == (3, "setup_failed")
     assert "`echo no such index; exit 7` failed with exit code 7" in report.reason
     assert "no such index" in report.reason
-    assert "setup_output.txt" in report.reason
+    assert "setup_output.txt" in report.hint
     assert team.turns() == []
     assert team.of_type("processes_starting") == []
     resumed = team.resume(workspace_setup="true")
@@ -118,6 +138,23 @@ def test_every_copy_is_prepared_by_one_setup(tmp_path: Path) -> None:
     assert {path for path in contents(team.workspace) if path.startswith("new")} == {f"new{n}.txt" for n in range(3)}
     assert not (team.workspace / ".venv").exists()
     assert not (copies / ".setup").exists()
+
+
+def test_copies_of_a_worktree_share_its_setup(tmp_path: Path) -> None:
+    """They are merged into the worktree, and the files to copy are the user's."""
+    fan = {"id": "two", "ask": "one", "for_each": [1, 2], "isolate": "worktree", "prompt": "{{ item }}"}
+    files = [[{"path": f"new{number}.txt", "content": "x"}] for number in range(2)]
+    team = with_flow(_team(tmp_path, [say(files=each) for each in files]), {"steps": [fan]})
+    before = contents(team.workspace)
+    report = team.run(flow="own", worktree=True, workspace_copy=(".env",), workspace_setup=SETUP)
+    assert report.exit_code == 0, report.reason
+    output = [report.folder / "worktrees" / key / "setup_output.txt" for key in (OF_RUN, "two.1.0", "two.1.1")]
+    assert [file.read_text().startswith("Nothing was run") for file in output] == [False, True, True]
+    assert (report.folder / "worktrees/two.1.1/copy/workspace/.env").read_text() == "KEY=1\n"
+    assert {"new0.txt", "new1.txt"} <= contents(_worktree(report)).keys()
+    assert contents(team.workspace) == before
+    assert console("gc", folder=tmp_path).stdout.count("removed: ") == 3
+    assert git(team.workspace, "worktree", "list").count("\n") == 1
 
 
 def test_resumed_run_continues_in_its_worktree_even_if_deleted(tmp_path: Path) -> None:

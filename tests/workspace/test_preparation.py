@@ -80,6 +80,19 @@ def test_existing_files_git_and_runs_are_not_copied(tmp_path: Path) -> None:
     assert (copy / ".git").is_file()
 
 
+def test_folder_around_the_runs_is_copied_without_them(tmp_path: Path) -> None:
+    worktrees = _worktrees(_project(tmp_path), copy=("build",))
+    assert worktrees._preparation is not None
+    (runs := tmp_path / "build/runs").mkdir(parents=True)
+    root = worktrees.create("duel.1.0").workspace.root
+    (runs / "run.json").write_text("{}")
+    (tmp_path / "build/kept").write_text("k")
+    preparation = replace(worktrees._preparation, source=Workspace(tmp_path, (runs,)))
+    copy = worktrees.open("duel.1.0")
+    assert preparation.prepare(copy.workspace, copy.snapshots, tmp_path / "runs/r1") == []
+    assert [path.name for path in (root / "build").iterdir()] == ["kept"]
+
+
 @pytest.mark.parametrize("glob", ["../outside", "/etc/hosts", "out/secret", "x/../../a"])
 def test_copy_from_outside_is_refused(tmp_path: Path, glob: str) -> None:
     (tmp_path / "outside").mkdir()
@@ -196,8 +209,8 @@ def test_failed_setup_names_command_code_lines_and_output(tmp_path: Path) -> Non
     output = tmp_path / "runs/r1/worktrees/duel.1.0" / SETUP_OUTPUT
     message = str(error.value)
     assert "exit 3` failed with exit code 3" in message
-    assert "line 4\nline 5\nline 6\nline 7\n*\n" in message
-    assert str(output) in message
+    assert "line 4\nline 5\nline 6\nline 7\n*" in message
+    assert str(output) in error.value.hint
     assert output.read_text().startswith("line 1\n")
     assert "hunter2" not in message + output.read_text()
     assert "--no-test-sandbox" in error.value.hint

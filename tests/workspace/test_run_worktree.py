@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.errors import UsageError
+from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.workspace import Snapshots, Workspace
 from codex_multi_role.workspace.manifest import OF_RUN
 from codex_multi_role.workspace.removal import RemovedCopies, collect
@@ -192,3 +192,16 @@ def test_abandoned_worktree_leaves_nothing(tmp_path: Path) -> None:
     assert git(top, "worktree", "list").count("\n") == 1
     assert [copy["key"] for copy in json.loads((copies / "manifest.json").read_text())["copies"]] == [OF_RUN]
     abandon_run_worktree(tmp_path / "none")
+
+
+def test_branch_of_another_run_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Created between the check and the worktree."""
+    top = _repository(tmp_path)
+    first, copies = tmp_path / "runs/r0/worktrees", _copies(tmp_path)
+    monkeypatch.setattr(Repository, "branch_problem", lambda *_: "")
+    root = add_run_worktree(first, top, "attempt", "r0")
+    with pytest.raises(StorageError):
+        add_run_worktree(copies, top, "attempt", "r1")
+    abandon_run_worktree(copies)
+    assert git(root, "branch", "--show-current") == "attempt\n"
+    assert git(top, "branch", "--list", "attempt").split() == ["+", "attempt"]
