@@ -54,6 +54,12 @@ def _in(root: Path, definitions: Definitions) -> Definitions:
     return replace(definitions, workspace=root)
 
 
+def users_tree(definitions: Definitions) -> tuple[Path, ...]:
+    """The user's tree and repository, if the run leaves them as they are: they may be in a temporary folder."""
+    repository = Repository.around(definitions.source_workspace) if definitions.options.worktree else None
+    return (repository.top, repository.git_dir) if repository else ()
+
+
 def differences(definitions: Definitions, folder: RunFolder) -> list[str]:
     """Warnings about a new worktree: what it lacks, and tests that use the user's tree instead."""
     warnings = [_unseen_changes(definitions, folder)]

@@ -76,15 +76,17 @@ class Preparation:
 
         Raises UsageError, SetupFailed, StorageError, RunInterrupted.
         """
-        if snapshots.environment is not None:
+        if snapshots.is_prepared:
             return []
         root, base = workspace.root, snapshots.latest()
         with storage_errors(root):
             warnings = self._copy(root)
-            snapshots.leave_out(snapshots.untracked(), complete=not self.needs.setup)
+            snapshots.leave_out(snapshots.untracked())
             if self.needs.setup:
                 self._set_up(root, base, snapshots, place / SETUP_OUTPUT)
-        return warnings + _restored(snapshots, base)
+        warnings += _restored(snapshots, base)
+        snapshots.mark_prepared()
+        return warnings
 
     def _copy(self, root: Path) -> list[str]:
         found = copied_paths(self.source, self.needs.copy)

@@ -120,7 +120,7 @@ def _create_again(folder: Path, copy: Copy) -> None:
             "`codex-multi-role fork RUN --from STEP` restores the recorded files in a new folder.",
         ) from error
     snapshots = snapshots_of(folder, copy)
-    snapshots.leave_out((), complete=False)  # it must be prepared again
+    snapshots.leave_out(())  # it must be prepared again
     snapshots.restore(last)
 
 

@@ -35,8 +35,8 @@ _CONFIGURATION = """\
 [gc]
 \tauto = 0
 """
-_ENVIRONMENT, _COMPLETE = "environment", "environment_complete"
-"""Files of the repository: the paths that `Snapshots.leave_out` excludes, and a mark that those are all."""
+_ENVIRONMENT, _PREPARED = "environment", "prepared"
+"""Files of the repository: the paths that `Snapshots.leave_out` excludes, and the mark of `Snapshots.mark_prepared`."""
 _CACHES = ("__pycache__/", "*.py[co]", ".venv/", "node_modules/", ".tox/", ".nox/", ".*_cache/", ".hypothesis/")
 
 
@@ -55,23 +55,30 @@ class Snapshots:
         self._environment: list[str] = []
 
     @property
-    def environment(self) -> list[str] | None:
-        """The paths that `leave_out` was given; None if it was not called, or not yet for all of them."""
-        with self._lock:
-            self._prepare()
-        return self._environment if (self._git.git_dir / "info" / _COMPLETE).exists() else None
+    def is_prepared(self) -> bool:
+        """Whether `mark_prepared` was called: the workspace has all that it needs besides the files in snapshots."""
+        return self._prepared_mark.exists()
 
-    def leave_out(self, paths: Sequence[str], *, complete: bool = True) -> None:
+    def mark_prepared(self) -> None:
+        with storage_errors(self._prepared_mark):
+            self._prepared_mark.touch()
+
+    @property
+    def _prepared_mark(self) -> Path:
+        return self._git.git_dir / "info" / _PREPARED
+
+    def leave_out(self, paths: Sequence[str]) -> None:
         """Exclude files and folders, none of which is in a snapshot yet, from now on; replaces those of earlier calls.
 
-        ``complete``: no further call will add some. They are excluded even if a ``.gitignore`` names them.
+        They are excluded even if a ``.gitignore`` names them. The workspace does not count as prepared until the next
+        `mark_prepared`.
         """
         with self._lock:
             self._prepare()
             info = self._git.git_dir / "info"
             with storage_errors(info):
+                self._prepared_mark.unlink(missing_ok=True)
                 (info / _ENVIRONMENT).write_bytes(_nul_separated(paths))
-                (info / _COMPLETE).touch() if complete else (info / _COMPLETE).unlink(missing_ok=True)
             self._ready = False
 
     def untracked(self) -> list[str]:

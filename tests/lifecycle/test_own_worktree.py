@@ -19,7 +19,8 @@ from codex_multi_role.workspace.manifest import OF_RUN
 from tests.support.console import console
 from tests.support.forks import forked
 from tests.support.teams import WRITER, TeamFolder, read, say, warnings, with_flow
-from tests.support.workspaces import commit_all, contents, git
+from tests.support.tools import EDITOR, command
+from tests.support.workspaces import commit_all, contents, everything, git
 
 SETUP = "mkdir -p .venv; echo made > .venv/made; cat .env"
 
@@ -204,9 +205,10 @@ def test_resume_in_another_folder_leaves_the_worktree(tmp_path: Path) -> None:
 
 
 def test_roles_cannot_write_what_steers_runs_of_the_users_tree(tmp_path: Path) -> None:
-    """The team is in the repository: in the worktree it is off limits as it is in the workspace."""
+    """The team and the runs are in the repository: in the worktree the team is off limits as in the workspace."""
     files = [{"path": "roles/extra.yaml", "content": "x: 1\n"}, {"path": "fine.txt", "content": "fine\n"}]
-    team = TeamFolder(tmp_path, {"one": WRITER}, {"one": [say(files=files)]})
+    typed = command("echo 1 > own.txt; echo 1 > roles/extra.yaml; echo 1 > roles/catalog.yaml; true")
+    team = TeamFolder(tmp_path, {"one": EDITOR}, {"one": [{"steps": [typed, say(files=files)]}]})
     (tmp_path / ".gitignore").write_text("/runs\n")
     commit_all(tmp_path)
     report = team.run(worktree=True, workspace=tmp_path)
@@ -215,19 +217,28 @@ def test_roles_cannot_write_what_steers_runs_of_the_users_tree(tmp_path: Path) -
         ("roles/extra.yaml", "SKIPPED"),
         ("fine.txt", "WROTE"),
     ]
+    assert [file["path"] for file in read(report.folder / "run.json")["files"]] == ["fine.txt", "own.txt"]
 
 
 def test_commands_write_to_the_worktree_only(tmp_path: Path) -> None:
-    """Not to the run folder around it, nor to the user's tree."""
-    team = _team(tmp_path, [say()])
+    """Commands of a role and of a check: not to the run folder around it, git's folder or the user's tree."""
     script = (
-        f"echo 1 > in.txt; echo 1 > ../out.txt; echo 1 > {team.workspace}/out.txt; echo 1 > ../../../../run.json; true"
+        "echo 1 >> in.txt; "
+        "for at in ../out.txt ../../../../out.txt {0}/out.txt {0}/.git/out.txt; do echo 1 > $at; done; "
+        "git config core.hooksPath evil; git branch evil; echo gitdir: evil > .git; true"
     )
-    check = {"id": "write", "check": "command", "with": {"argv": ["sh", "-c", script]}}
+    team = _team(tmp_path, [])
+    typed = script.format(team.workspace)
+    team.roles = {"one": EDITOR}
+    team.plays = {"one": [{"steps": [command(typed), say()]}]}
+    team.write_catalog()
+    team.write_plays()
+    before = everything(team.workspace / ".git")
+    check = {"id": "write", "check": "command", "with": {"argv": ["sh", "-c", typed]}}
     report = with_flow(team, {"steps": [{"ask": "one"}, check]}).run(flow="own", worktree=True)
-    assert report.exit_code == 0
-    root = _worktree(report)
-    assert (root / "in.txt").exists()
-    assert not (root.parent / "out.txt").exists()
-    assert not (team.workspace / "out.txt").exists()
-    assert read(report.folder / "run.json")["run_id"] == report.run_id
+    assert report.exit_code == 0, report.reason
+    assert (_worktree(report) / "in.txt").read_text() == "1\n1\n"
+    assert list(tmp_path.rglob("out.txt")) == []
+    changed = {path for path, content in everything(team.workspace / ".git").items() if before.get(path) != content}
+    assert {Path(path).relative_to(team.workspace).parts[1] for path in changed} == {"worktrees"}
+    assert git(_worktree(report), "rev-parse", "HEAD") == git(team.workspace, "rev-parse", "HEAD")
