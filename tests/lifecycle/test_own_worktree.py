@@ -206,8 +206,9 @@ def test_resume_in_another_folder_leaves_the_worktree(tmp_path: Path) -> None:
 
 def test_roles_cannot_write_what_steers_runs_of_the_users_tree(tmp_path: Path) -> None:
     """The team and the runs are in the repository: in the worktree the team is off limits as in the workspace."""
-    files = [{"path": "roles/extra.yaml", "content": "x: 1\n"}, {"path": "fine.txt", "content": "fine\n"}]
-    typed = command("echo 1 > own.txt; echo 1 > roles/extra.yaml; echo 1 > roles/catalog.yaml; true")
+    paths = ("roles/extra.yaml", "playbook.yaml", "fine.txt")
+    files = [{"path": path, "content": "x: 1\n"} for path in paths]
+    typed = command("echo 1 > own.txt; echo 1 > roles/extra.yaml; echo 1 > playbook.yaml; true")
     team = TeamFolder(tmp_path, {"one": EDITOR}, {"one": [{"steps": [typed, say(files=files)]}]})
     (tmp_path / ".gitignore").write_text("/runs\n")
     commit_all(tmp_path)
@@ -215,6 +216,7 @@ def test_roles_cannot_write_what_steers_runs_of_the_users_tree(tmp_path: Path) -
     applied = read(report.folder / "one/turn_001/applied_files.json")
     assert [(each["path"], each["status"]) for each in applied] == [
         ("roles/extra.yaml", "SKIPPED"),
+        ("playbook.yaml", "SKIPPED"),
         ("fine.txt", "WROTE"),
     ]
     assert [file["path"] for file in read(report.folder / "run.json")["files"]] == ["fine.txt", "own.txt"]
