@@ -61,7 +61,7 @@ def prepare_first(definitions: Definitions, folder: RunFolder, steering: Steerin
     copies = folder.path / COPIES
     if definitions.options.worktree:
         yield from preparation.prepare(workspace, snapshots, copies / OF_RUN)
-    elif definitions.isolates and not any(list_turns(folder)):
+    elif definitions.isolates and definitions.needs.setup and not any(list_turns(folder)):
         number = sum(copy.key.startswith(TRIAL) for copy in Manifest(copies, folder.run_id)) + 1
         worktrees = Worktrees(copies, workspace, snapshots, folder.run_id, preparation)
         key = worktrees.create(f"{TRIAL}.{number}").key

@@ -70,9 +70,12 @@ class Preparation:
     reuses: bool = True
     stopping: Event = field(default_factory=Event)
     _one_setup: Lock = field(default_factory=Lock)
+    _warned: set[str] = field(default_factory=set)
 
     def prepare(self, workspace: Workspace, snapshots: Snapshots, place: Path) -> list[str]:
-        """Prepare ``workspace``, unless that has been done; returns warnings. ``place`` receives the setup's output.
+        """Prepare ``workspace``, unless that has been done; returns new warnings.
+
+        ``place`` receives the setup's output.
 
         Raises UsageError, SetupFailed, StorageError, RunInterrupted.
         """
@@ -86,7 +89,9 @@ class Preparation:
                 self._set_up(root, base, snapshots, place / SETUP_OUTPUT)
         warnings += _restored(snapshots, base)
         snapshots.mark_prepared()
-        return warnings
+        new = [each for each in warnings if each not in self._warned]
+        self._warned.update(new)
+        return new
 
     def _copy(self, root: Path) -> list[str]:
         found = copied_paths(self.source, self.needs.copy)

@@ -62,11 +62,12 @@ def test_ignored_files_links_and_folders_are_copied(tmp_path: Path) -> None:
     assert (copy / "conf/link").readlink() == Path("/nowhere")
 
 
-def test_missing_file_is_a_warning(tmp_path: Path) -> None:
+def test_missing_file_is_one_warning(tmp_path: Path) -> None:
     worktrees = _worktrees(_project(tmp_path), copy=(".env", "*.missing"))
     worktrees.create("duel.1.0")
     assert worktrees.prepare("duel.1.0") == [f"workspace.copy: *.missing is not in {tmp_path}"]
-    assert worktrees.prepare("duel.1.0") == []
+    worktrees.create("duel.1.1")
+    assert worktrees.prepare("duel.1.1") == []
 
 
 def test_existing_files_git_and_runs_are_not_copied(tmp_path: Path) -> None:

@@ -125,6 +125,21 @@ def test_uncommitted_files_are_counted(tmp_path: Path) -> None:
     assert (tmp_path / ".git/index").read_bytes() == index
 
 
+def test_files_are_ignored_and_converted_as_the_user_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the user's own configuration, such as Git LFS."""
+    (top := tmp_path / "project").mkdir()
+    (top / "a.txt").write_text("text\n")
+    (top / ".gitattributes").write_text("a.txt filter=upper\n")
+    commit_all(top)
+    (tmp_path / "ignore").write_text("*.swp\n")
+    settings = f'[core]\nexcludesFile = {tmp_path}/ignore\n[filter "upper"]\nsmudge = tr a-z A-Z\n'
+    (tmp_path / "gitconfig").write_text(settings)
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
+    (top / "a.swp").write_text("")
+    assert require_repository(top).uncommitted(tmp_path / "runs") == 0
+    assert (add_run_worktree(_copies(tmp_path), top, "", "r1") / "a.txt").read_text() == "TEXT\n"
+
+
 def test_deleted_worktree_is_created_again_as_it_was_recorded(tmp_path: Path) -> None:
     top = _repository(tmp_path)
     copies = _copies(tmp_path)

@@ -126,7 +126,7 @@ OUTSIDE = (
     ),
     broken(
         "a run in its own worktree cannot write to the user's tree",
-        returns(own_worktree.users_tree, ()),
+        returns(own_worktree.users_tree, tuple[Path, ...]()),
         ("lifecycle/test_own_worktree.py::test_commands_write_to_the_worktree_only",),
     ),
     broken(
