@@ -30,13 +30,13 @@ State = Literal["active", "unchanged", "merged", "conflicts", "kept", "recorded"
 class Copy:
     """One copy of the workspace. ``path``: its root below the manifest's folder; ``base``: the tree it was made from.
 
+    The worktree of the run itself may be on a ``branch``. It is ``recorded`` once the run has ended: ``theirs`` is the
+    tree at its end, which the run's own snapshots include.
+
     A worktree is at ``commit`` of ``repository``, the git folder that it shares. ``left_out`` are the folders that its
     snapshots exclude, ``nested`` the repositories in the workspace, which are empty folders in the copy. ``theirs``,
     ``paths`` and ``conflicts`` are known after a merge: the copy's tree at that time, the paths changed in the
     workspace, and those that were not.
-
-    The worktree of the run itself may be on a ``branch``. It is ``recorded`` once the run has ended: ``theirs`` is the
-    tree at its end, which the run's own snapshots include.
     """
 
     key: str

@@ -68,17 +68,28 @@ class Repository:
     def git(self) -> Git:
         return UserGit(self.top / ".git", self.top)
 
-    def commit(self) -> str:
-        """The checked-out commit; empty before the first one."""
+    def checked_out(self) -> str:
+        """The checked-out commit, empty before the first one."""
         found = self.git.run("rev-parse", "--verify", "--quiet", "HEAD^{commit}", allowed=(0, 1))
         return found.stdout.decode().strip()
 
     def head(self) -> str:
         """The checked-out commit; before the first one, a new empty commit that no branch holds."""
-        if found := self.commit():
+        if found := self.checked_out():
             return found
         tree = self.git.run("hash-object", "-t", "tree", "-w", "--stdin").stdout.decode().strip()
         return self.git.run("commit-tree", tree, "-m", "before the first commit").stdout.decode().strip()
+
+    def tracked_though_ignored(self, root: Path) -> list[str]:
+        """The tracked files below ``root`` that match a ``.gitignore``, relative to ``root``."""
+        ignored = ("--ignored", "--exclude-per-directory=.gitignore")
+        below = root.relative_to(self.top)
+        return [str(Path(path).relative_to(below)) for path in self._list(*ignored, "--", f":(literal){below}")]
+
+    def tracked_around(self, root: Path) -> list[str]:
+        """The tracked files outside ``root``, relative to ``top``."""
+        below = root.relative_to(self.top)
+        return self._list("--", ".", f":(exclude,literal){below}") if below.parts else []
 
     def uncommitted(self, left_out: Path) -> int:
         """The number of files that differ from the checked-out commit, outside ``left_out``; ignored ones do not count.
@@ -110,17 +121,6 @@ class Repository:
             if existing.startswith(f"{name}/") or name.startswith(f"{existing}/"):
                 return f"the branch {name} cannot exist beside the branch {existing}"
         return ""
-
-    def tracked_though_ignored(self, root: Path) -> list[str]:
-        """The tracked files below ``root`` that match a ``.gitignore``, relative to ``root``."""
-        ignored = ("--ignored", "--exclude-per-directory=.gitignore")
-        below = root.relative_to(self.top)
-        return [str(Path(path).relative_to(below)) for path in self._list(*ignored, "--", f":(literal){below}")]
-
-    def tracked_around(self, root: Path) -> list[str]:
-        """The tracked files outside ``root``, relative to ``top``."""
-        below = root.relative_to(self.top)
-        return self._list("--", ".", f":(exclude,literal){below}") if below.parts else []
 
     def _list(self, *options: str) -> list[str]:
         return os.fsdecode(self.git.run("ls-files", "--cached", "-z", *options).stdout).split("\0")[:-1]

@@ -34,7 +34,7 @@ def require_repository(source: Path, branch: str = "") -> Repository:
     if repository is None:
         hint = f"Create one (git init {source}) and commit the files, or run without --worktree."
         raise UsageError(f"--worktree: {source} is not in a git repository, or git ignores it", hint)
-    commit = repository.commit()
+    commit = repository.checked_out()
     if not commit:
         hint = "Commit the files that the run should see, or run without --worktree."
         raise UsageError(f"--worktree: the repository {repository.top} has no commit", hint)
@@ -61,7 +61,7 @@ def add_run_worktree(folder: Path, source: Path, branch: str, run_id: str) -> Pa
         kind="worktree",
         base="",
         repository=str(repository.git_dir),
-        commit=repository.commit(),
+        commit=repository.checked_out(),
         left_out=(),
         nested=(),
         created_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
