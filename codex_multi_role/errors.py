@@ -15,6 +15,7 @@ CodexMultiRoleError                 what happened, where, what to do
 │   └── CodexRefused                a JSON-RPC error reply
 ├── RoleFailed                      exit 3: a role's turn failed permanently
 ├── CheckFailed                     exit 3: a check could not run
+├── SetupFailed                     exit 3: the setup command of a worktree or copy failed
 └── StorageError                    exit 3: the run folder or the workspace could not be written
 """
 
@@ -219,6 +220,12 @@ class CheckFailed(CodexMultiRoleError):
     """A check could not run at all. A bad verdict, in contrast, is a result."""
 
     reason = "check_failed"
+
+
+class SetupFailed(CodexMultiRoleError):
+    """The setup command of a worktree or of a copy of the workspace failed."""
+
+    reason = "setup_failed"
 
 
 class StorageError(CodexMultiRoleError):

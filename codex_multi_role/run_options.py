@@ -39,6 +39,10 @@ class RunOptions:
     flow: str = "cycles"
     inputs: Mapping[str, str] = field(default_factory=dict)
     workspace: Path = Path()
+    worktree: bool = False
+    branch: str | None = None
+    workspace_copy: tuple[str, ...] = ()
+    workspace_setup: str | None = None
     roles: Path | None = None
     runs_dir: Path = Path("runs")
     run_id: str | None = None
@@ -65,6 +69,8 @@ class RunOptions:
     def __post_init__(self) -> None:
         if self.cycles < 1:
             raise UsageError(f"cycles must be at least 1, not {self.cycles}")
+        if self.branch and not self.worktree:
+            raise UsageError("branch needs worktree", "The branch is created for the run's own worktree.")
         if not 0 <= self.repair_attempts <= MOST_REPAIRS:
             raise UsageError(f"repair attempts must be from 0 to {MOST_REPAIRS}, not {self.repair_attempts}")
         if self.replay and (self.record or self.playbook):
@@ -94,7 +100,8 @@ class RunOptions:
         known = {each.name: record[each.name] for each in fields(cls) if each.name in record}
         for name in ("workspace", "roles", "runs_dir", "python", "codex_bin", "record", "replay"):
             known[name] = Path(known[name]) if known.get(name) else None
-        return cls(**{**known, "config": tuple(known.get("config", ()))})
+        lists = {name: tuple(known.get(name, ())) for name in ("config", "workspace_copy")}
+        return cls(**{**known, **lists})
 
     def changed(self, changes: Mapping[str, object]) -> RunOptions:
         """These options with some changed, by name. Raises `UsageError` for an unknown name."""

@@ -12,6 +12,7 @@ from codex_multi_role.integrations.telemetry import exported
 from codex_multi_role.lifecycle.definitions import load_definitions
 from codex_multi_role.lifecycle.forking import Fork, prepare_fork, prepare_restart
 from codex_multi_role.lifecycle.kept_definitions import keep_definitions, remembered_options
+from codex_multi_role.lifecycle.own_worktree import abandon_worktree, in_new_worktree, in_same_worktree
 from codex_multi_role.lifecycle.readiness import require_ready
 from codex_multi_role.lifecycle.resuming import finished_report, require_same_workspace
 from codex_multi_role.lifecycle.session import OnEvent, Session
@@ -38,6 +39,7 @@ def run(options: RunOptions, on_event: OnEvent | None = None, ask_person: AskPer
             )
     folder = RunFolder.create(options.runs_dir, options.run_id)
     try:
+        definitions = in_new_worktree(definitions, folder)
         catalog_file = keep_definitions(definitions, folder)
         return _work(
             lambda emit: Session(definitions, folder, catalog_file, emit, ask_person=ask_person),
@@ -46,6 +48,7 @@ def run(options: RunOptions, on_event: OnEvent | None = None, ask_person: AskPer
         )
     except BaseException:
         if not folder.record_path.exists():  # not a run yet, so it would only be in the way
+            abandon_worktree(folder)
             shutil.rmtree(folder.path, ignore_errors=True)
         raise
 
@@ -73,9 +76,11 @@ def resume(
     options = remembered.changed(changes or {})
     if options == remembered and (finished := finished_report(folder, record)):
         return finished if finished.page else _with_page(finished, runs_dir)
-    if "workspace" not in (changes or {}):
+    if "workspace" in (changes or {}):
+        options = replace(options, worktree=False, branch=None)
+    elif not options.worktree:
         require_same_workspace(folder, record)
-    definitions = load_definitions(options)
+    definitions = in_same_worktree(load_definitions(options), folder, record)
     return _work(
         lambda emit: Session(definitions, folder, record["catalog_file"], emit, record, ask_person), on_event, runs_dir
     )

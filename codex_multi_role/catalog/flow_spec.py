@@ -49,6 +49,20 @@ CHANGED_FILES = ResultSpec(
 )
 
 
+class WorkspaceNeeds(Definition):
+    """What every new worktree or copy of the workspace needs. It replaces the settings of the same names.
+
+    None of it belongs to the result: it is in no snapshot, patch or merge.
+    """
+
+    copy_: ProtectedGlobs | None = Field(
+        default=None, alias="copy", description="Globs of files or folders of the workspace to copy into it: `[.env]`."
+    )
+    setup: Text | None = Field(
+        default=None, description="A shell command to run in it, in the sandbox of the tests: `uv sync --offline`."
+    )
+
+
 class FlowFile(Definition):
     """A flow file as written. A called flow has no ``states``; its caller always sees its ``vars``."""
 
@@ -65,6 +79,9 @@ class FlowFile(Definition):
         default_factory=dict, description="Run variables and their first values (templates)."
     )
     protect: ProtectedGlobs = Field(default=(), description="Globs of files that no role of a run may change.")
+    workspace: WorkspaceNeeds = Field(
+        default=WorkspaceNeeds(), description="What every new worktree or copy of the workspace of a run needs."
+    )
     states: FlowStates | None = Field(default=None, description="States of a run besides the `state` of its steps.")
     outputs: tuple[str, ...] | None = Field(
         default=None, description="The steps that a calling flow sees; all of them by default."

@@ -17,6 +17,7 @@ from codex_multi_role.checks.check_result import CheckResult
 from codex_multi_role.checks.contract import CheckContext, at_most_own, declare_check
 from codex_multi_role.checks.data_file import parse_json
 from codex_multi_role.checks.interpreter import OWN
+from codex_multi_role.checks.measured_process import interpreter_of
 from codex_multi_role.checks.output_files import scratch_folder, write_artifact, write_result
 from codex_multi_role.errors import UsageError
 from codex_multi_role.host.redaction import without_secrets
@@ -118,8 +119,8 @@ def _folder(workspace: Workspace, cwd: str) -> Path:
 def _environment(context: CheckContext, options: CommandOptions) -> dict[str, str]:
     """Activate the project's Python in the sandbox only: outside, no program may come from where models write."""
     environment = without_secrets(context.environment)
-    python = context.python
-    return python.activate(environment) if options.sandbox and python and python.source != OWN else environment
+    python = interpreter_of(context) if context.python and options.sandbox else None
+    return python.activate(environment) if python and python.source != OWN else environment
 
 
 def _missing(folder: Path, options: CommandOptions, environment: Mapping[str, str]) -> str:

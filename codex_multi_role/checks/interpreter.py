@@ -21,6 +21,8 @@ from codex_multi_role.workspace.commands import Sandbox
 
 OWN = "codex-multi-role"
 """The source of the Python that runs this program, used if a project has none."""
+FROM_OPTION = "--python"
+"""The source of the Python that the user named."""
 BASE_OF_CONDA = frozenset({"base", "root"})
 ANSWER_SECONDS = 30.0
 COVERAGE = "coverage"
@@ -85,7 +87,7 @@ def find_interpreter(root: Path, environment: Mapping[str, str], setting: Path |
         if not program.is_file():
             hint = "Name a Python executable, or the folder of a virtual environment."
             raise UsageError(f"--python: {setting.absolute()} is not a Python executable", hint)
-        return Interpreter(program.absolute(), "--python")
+        return Interpreter(program.absolute(), FROM_OPTION)
     for source, folder in _environments(root, environment):
         if has_python(folder):
             return Interpreter(folder.absolute() / "bin" / "python", source)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from codex_multi_role.checks.contract import CheckContext
 from codex_multi_role.checks.imports import PLUGINS, import_folders, import_problem
-from codex_multi_role.checks.interpreter import Interpreter, find_interpreter, inspect
+from codex_multi_role.checks.interpreter import FROM_OPTION, Interpreter, find_interpreter, inspect
 from codex_multi_role.checks.junit_report import read_report
 from codex_multi_role.host.redaction import without_secrets
 
@@ -19,11 +19,19 @@ OF_OTHERS = ("COVERAGE_", "COV_CORE_")
 
 
 def interpreter_of(context: CheckContext) -> Interpreter:
-    """The run's Python, or outside a run the one that `find_interpreter` finds. Raises UsageError, RunInterrupted."""
-    if context.python is not None:
-        return context.python
-    root = context.workspace.root
-    return inspect(find_interpreter(root, context.environment), root, context.environment, context.sandbox)
+    """The run's Python, or that of a copy with an environment of its own, such as a setup makes.
+
+    Outside a run, the one that `find_interpreter` finds. Raises UsageError, RunInterrupted.
+    """
+    root, python = context.workspace.root, context.python
+    if python is not None and (python.project == root or python.source == FROM_OPTION):
+        return python
+    found = find_interpreter(root, context.environment)
+    if python is None or found.path.is_relative_to(root):
+        found = inspect(found, root, context.environment, context.sandbox, context.stopping)
+        if python is None or not found.problem or found.only_unmeasured or python.problem:
+            return found
+    return python
 
 
 def cache_in(scratch: Path) -> list[str]:

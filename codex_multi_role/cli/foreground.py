@@ -79,7 +79,8 @@ def summary(report: RunReport, progress: Progress, runs_dir: Path) -> Iterator[s
     if progress.started.playbook:
         yield f"  {playbook_in_words(progress.started.playbook, over=True)}"
     folder = RunFolder(report.folder)
-    if (result := result_of(folder, read_record(folder))) is not None:
+    record = read_record(folder)
+    if (result := result_of(folder, record)) is not None:
         yield ""
         yield from result_lines(result, f"{show_command(report.run_id, runs_dir)} --result")
         yield ""
@@ -90,6 +91,8 @@ def summary(report: RunReport, progress: Progress, runs_dir: Path) -> Iterator[s
     if progress.files.skipped or (progress.files.written and report.result is None):
         yield f"  files    {_files(progress)}"
     yield f"  folder   {report.folder}"
+    if record.get("source_workspace") and Path(record["workspace"]).is_dir():
+        yield f"  worktree {record['workspace']}"
     if report.page is not None:
         yield f"  report   {report.page}"
     if report.page_problem:
@@ -103,7 +106,7 @@ def summary(report: RunReport, progress: Progress, runs_dir: Path) -> Iterator[s
 
 
 def _headline(report: RunReport) -> str:
-    return ": ".join(filter(None, (outcome_in_words(report.outcome), one_line(report.reason))))
+    return ": ".join(filter(None, (outcome_in_words(report.outcome), one_line(report.reason, 500))))
 
 
 def _waiting_for(folder: RunFolder) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""``gc``: remove the workspace copies of parallel roles unless something would be lost."""
+"""``gc``: remove the workspace copies of parallel roles, and worktrees of runs, unless something would be lost."""
 
 from __future__ import annotations
 
@@ -23,10 +23,13 @@ if TYPE_CHECKING:
 MANIFEST = "worktrees/manifest.json"
 
 
-@command(RUNS_DIR, short_help="Remove merged copies of the workspace.")
+@command(RUNS_DIR, short_help="Remove merged copies of the workspace, and worktrees of ended runs.")
 @click.option("--dry-run", is_flag=True, help="Only print what would be removed.")
 def gc(runs_dir: Path, dry_run: bool) -> None:
     """Remove the copies of the workspace in which parallel roles worked, for all runs in --runs-dir.
+
+    The worktree of a run that has ended (--worktree) is removed as well, because its files are recorded in the run
+    folder. It is kept if it changed after the run, or has commits that are on no branch.
 
     A copy is kept if it was not merged, if it changed after it was merged, or if its run is running. Files that git
     ignores do not count as changes, and neither does a git repository without commits.

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from codex_multi_role.cli.options import RUN, SERVE
-from codex_multi_role.cli.settings import Setting
+from codex_multi_role.cli.settings import WORKSPACE, WORKSPACE_PARTS, Setting
 from codex_multi_role.reading.json_types import Json
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -118,9 +118,12 @@ def _settings() -> Json:
     """Keys may be written with hyphens or underscores."""
     settings = {setting.key: setting for setting in (*RUN, *SERVE)}
     keys = {name: each for key, each in settings.items() for name in dict.fromkeys((key.replace("_", "-"), key))}
+    properties = {name: _setting(each) for name, each in keys.items()}
+    parts = {part: _setting(settings[key]) for part, key in WORKSPACE_PARTS.items()}
+    properties[WORKSPACE]["anyOf"].append({"type": "object", "properties": parts, "additionalProperties": False})
     return {
         "type": "object",
-        "properties": {name: _setting(each) for name, each in keys.items()},
+        "properties": properties,
         "additionalProperties": False,
     }
 

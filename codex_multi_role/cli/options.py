@@ -61,6 +61,31 @@ WORKSPACE = Setting(
     help="The folder that the roles work on.",
     show_default="the current folder",
 )
+WORKTREE = Setting(
+    ["--worktree"],
+    is_flag=True,
+    help="Work in a new git worktree at the checked-out commit, and leave --workspace as it is.",
+)
+BRANCH = Setting(
+    ["--branch"],
+    metavar="NAME",
+    callback=not_empty,
+    help="With --worktree: create this branch there.",
+    show_default="no branch, detached",
+)
+WORKSPACE_COPY = Setting(
+    ["--workspace-copy"],
+    metavar="GLOB",
+    multiple=True,
+    help="Copy these files or folders of --workspace, such as .env, into every new worktree or copy of it; repeatable.",
+)
+WORKSPACE_SETUP = Setting(
+    ["--workspace-setup"],
+    metavar="COMMAND",
+    callback=not_empty,
+    help="Run this shell command in every new worktree or copy of the workspace, in the sandbox of the tests.",
+    show_default="none",
+)
 ROLES = Setting(
     ["--roles"],
     metavar="PATH",
@@ -263,7 +288,10 @@ OF_THIS_PROCESS = [AWAIT_ANSWERS, JSON, PLAIN, QUIET, *REPORTS]
 
 RUN_SECTIONS = {
     "Goal and flow": [GOAL, GOAL_FILE, FLOW, INPUT, CYCLES],
-    "Team and workspace": [ROLES, WORKSPACE, RUNS_DIR, RUN_ID, DATABASE_URL],
+    "Team and workspace": [
+        *(ROLES, WORKSPACE, WORKTREE, BRANCH, WORKSPACE_COPY, WORKSPACE_SETUP),
+        *(RUNS_DIR, RUN_ID, DATABASE_URL),
+    ],
     "Models and Codex": [MODEL, CONFIG, CODEX_BIN, REPAIR_ATTEMPTS],
     "Without a model": [PLAYBOOK, RECORD, REPLAY, REPLAY_MATCH, DRY_RUN],
     "Limits": [MAX_TURNS, MAX_TOKENS, MAX_SECONDS, MAX_PROCESSES],
@@ -294,7 +322,7 @@ CHANGEABLE = [
         (CYCLES, INPUT, WORKSPACE, ROLES, MODEL, REPAIR_ATTEMPTS, RUN_TESTS, PYTEST_CMD, PYTHON, TEST_SANDBOX),
     ),
     *map(_remembered, (TEST_SECONDS, CONFIG, CODEX_BIN, PLAYBOOK, MAX_TURNS, MAX_TOKENS, MAX_SECONDS)),
-    *map(_remembered, (MAX_PROCESSES, YES, REPLAY_MATCH)),
+    *map(_remembered, (MAX_PROCESSES, YES, REPLAY_MATCH, WORKSPACE_COPY, WORKSPACE_SETUP)),
 ]
 FORKABLE = [
     *map(_remembered, (GOAL, GOAL_FILE, FLOW)),

@@ -40,6 +40,9 @@ HELP_NAMES = frozenset({"-h", "--help"})
 OTHER_OPTIONS = "Options"
 LONG_LIST = 15
 """Maximum number of options that ``--help`` lists without headings."""
+WORKSPACE = "workspace"
+WORKSPACE_PARTS = {"path": WORKSPACE, "copy": "workspace_copy", "setup": "workspace_setup"}
+"""The setting ``workspace`` may be a mapping: its keys, and the settings that they stand for."""
 ASSIGNMENT = re.compile(r"[^=\s][^=]*=")
 
 
@@ -151,6 +154,8 @@ def _warn_of_unknown_variables(known: Mapping[str, Setting]) -> None:
 def read_file(path: Path, known: Mapping[str, Setting]) -> dict[str, Found]:
     """Read the file's values by option name; empty without a file. A key without a value counts as not given.
 
+    ``workspace`` may be a mapping of `WORKSPACE_PARTS`.
+
     Raises one `DefinitionError` for all mistakes, with file and key.
     """
     if not (content := _content(path)):
@@ -160,10 +165,13 @@ def read_file(path: Path, known: Mapping[str, Setting]) -> dict[str, Found]:
     values, problems = {}, Problems()
     for written, value in content.items():
         key = "yes" if written is True else str(written)  # YAML reads a plain yes as true
-        with problems.collected():
-            setting = _find(path, key, known)
-            if value is not None:
-                values[setting.key] = Found(_as_typed(path, key, value, setting), path, key)
+        parts = value.items() if key == WORKSPACE and isinstance(value, Mapping) else [(None, value)]
+        for part, given in parts:
+            with problems.collected():
+                name, place = (key, key) if part is None else _of_workspace(path, str(part))
+                setting = _find(path, name, known)
+                if given is not None:
+                    values[setting.key] = Found(_as_typed(path, place, given, setting), path, key)
     problems.raise_found()
     return values
 
@@ -181,6 +189,18 @@ def _content(path: Path) -> Mapping[Any, object]:
     if not isinstance(content, Mapping):
         raise DefinitionError(f"{path}:1:1: must be a mapping, `key: value` lines")
     return content
+
+
+def _of_workspace(path: Path, part: str) -> tuple[str, str]:
+    """The setting of a key below ``workspace``, and that key's full name. Raises `DefinitionError`."""
+    if part in WORKSPACE_PARTS:
+        return WORKSPACE_PARTS[part], f"{WORKSPACE}.{part}"
+    from codex_multi_role.reading.nearest import no_such  # as above
+    from codex_multi_role.reading.places import Place
+
+    message, hint = no_such("key", part, [*WORKSPACE_PARTS])
+    place = f"{path}: {WORKSPACE}" if path.name == PYPROJECT else str(Place(path, (WORKSPACE,)).key(part))
+    raise DefinitionError(f"{place}: {message}", hint)
 
 
 def _find(path: Path, key: str, known: Mapping[str, Setting]) -> Setting:

@@ -20,10 +20,9 @@ from codex_multi_role.history.states import Change
 from codex_multi_role.run_folder import skim_with_inherited
 from codex_multi_role.workspace.git import Git
 from codex_multi_role.workspace.removal import delete_folder
-from codex_multi_role.workspace.repository import Repository, UserGit
+from codex_multi_role.workspace.repository import ConfiguredGit, Repository
 from codex_multi_role.workspace.trees import REPOSITORY, TreeEntry, changes, check_out, entries_of
 
-OWN_CONFIGURATION = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM", "GIT_ATTR_NOSYSTEM", "HOME", "XDG_CONFIG_HOME")
 ATTRIBUTES = ".gitattributes"
 Files = Mapping[str, TreeEntry | None]
 """Files by path, None for one that is deleted."""
@@ -40,16 +39,6 @@ class Exported:
     is_new: bool
 
 
-class OwnersGit(UserGit):
-    """Git with its owner's configuration, which names filters, but without hooks; with an index of our own."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        own = {name: value for name, value in self.environment.items() if name not in OWN_CONFIGURATION}
-        kept = {name: os.environ[name] for name in ("HOME", "XDG_CONFIG_HOME") if name in os.environ}
-        object.__setattr__(self, "environment", {**own, **kept})
-
-
 def export(history: RecordedHistory, branch: str, repository: Repository, below: str, base: str) -> Exported:
     """Make the commits of the run in ``repository``, and set ``branch`` to the last one.
 
@@ -64,13 +53,15 @@ def export(history: RecordedHistory, branch: str, repository: Repository, below:
     finally:
         delete_folder(place)
     tip = made[-1] if made else base
+    created = (history.folder.record().get("options") or {}).get("branch")  # by the run, for its worktree
+    own = [*made, *([base] if created == branch else [])]
     if not tip:
         raise UsageError(f"run {history.folder.run_id} changed no files", "There is nothing to commit.")
-    return Exported(branch, base, tip, tuple(made), _set_branch(repository, branch, tip, made))
+    return Exported(branch, base, tip, tuple(made), _set_branch(repository, branch, tip, own))
 
 
-def _set_branch(repository: Repository, branch: str, tip: str, made: Collection[str]) -> bool:
-    """Point ``branch``, if it is new or at one of the commits ``made``, to ``tip`` in one step; returns if it moved."""
+def _set_branch(repository: Repository, branch: str, tip: str, own: Collection[str]) -> bool:
+    """Point ``branch``, if it is new or at one of the ``own`` commits, to ``tip`` in one step; returns if it moved."""
     git, reference = repository.git, f"refs/heads/{branch}"
     if git.run("check-ref-format", "--branch", branch, allowed=(0, 1, 128)).returncode:
         raise UsageError(f"{branch} is not a valid name of a branch", "Choose another one with --branch.")
@@ -78,7 +69,7 @@ def _set_branch(repository: Repository, branch: str, tip: str, made: Collection[
     if now == tip:
         return False
     if now:
-        if now not in made:
+        if now not in own:
             raise UsageError(f"the branch {branch} exists, and is not an earlier export", "Choose another --branch.")
         if f"branch {reference}\n" in git.run("worktree", "list", "--porcelain").stdout.decode(errors="replace"):
             raise UsageError(f"the branch {branch} is checked out", "Check out another one first.")
@@ -96,7 +87,7 @@ class _Commits:
         self._place, self._files = place, place / "files"
         self._facts = RunFacts.of(history.folder.record(), skim_with_inherited(history.folder, EVENTS))
         self._files.mkdir(parents=True)
-        self._git = OwnersGit(repository.top / ".git", self._files)
+        self._git = ConfiguredGit(repository.top / ".git", self._files)
         self._made: list[str] = []
 
     def make(self) -> list[str]:
@@ -140,7 +131,7 @@ class _Commits:
         return made
 
     def _with(self, environment: Mapping[str, str]) -> Git:
-        git = OwnersGit(self._git.git_dir, self._git.work_tree)
+        git = ConfiguredGit(self._git.git_dir, self._git.work_tree)
         object.__setattr__(git, "environment", {**git.environment, **environment})
         return git
 

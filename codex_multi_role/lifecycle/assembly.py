@@ -16,6 +16,8 @@ from codex_multi_role.flow import first_at_once, new_state
 from codex_multi_role.host.processes import Family
 from codex_multi_role.lifecycle.definitions import Definitions, role_settings, sandbox_of_tests
 from codex_multi_role.lifecycle.members import Members, unwritable_paths
+from codex_multi_role.lifecycle.own_worktree import COPIES
+from codex_multi_role.lifecycle.preparing import preparation_of, sandbox_variables
 from codex_multi_role.lifecycle.recordings.model_providers import ModelProviders, start_providers
 from codex_multi_role.lifecycle.steering import Steering
 from codex_multi_role.run_folder import EventLog, RunFolder, list_turns, own_turns, started_turns
@@ -23,8 +25,7 @@ from codex_multi_role.run_folder.events import ProcessesStarting
 from codex_multi_role.steps import RunProgress, RunResources, RunServices, RunSettings, TestSettings
 from codex_multi_role.steps.budget import Budget, Limits, WorkClock
 from codex_multi_role.workspace import ProtectedFiles, Snapshots, Workspace, Worktrees
-
-SANDBOX_HOME = "tests"
+from codex_multi_role.workspace.preparation import forget_setups
 
 
 @contextmanager
@@ -55,6 +56,7 @@ def live_parts(
     of the run's copy of it. ``steering``: the files that no role and no test may write.
     """
     with ExitStack() as stack:
+        stack.callback(forget_setups, folder.path / COPIES)
         models = start_providers(definitions, folder, events, stack)
         read_only = unwritable_paths(definitions, folder, steering)
         homes = WarmHomes(definitions.codex, user_store(os.environ), Family.of_run(folder.path, "homes"))
@@ -88,15 +90,20 @@ def _resources(
     options = definitions.options
     workspace = Workspace.of_run(definitions.workspace, folder.path, steering.globs)
     snapshots = Snapshots(folder.snapshots_path, workspace)
+    progress = RunProgress(started_turns(folder))
     services = RunServices(
         catalog_now=catalog,
         folder=folder,
         events=events,
         fleet=fleet,
-        worktrees=Worktrees(folder.path / "worktrees", workspace, snapshots, folder.run_id),
-        environment=Family.of_run(folder.path, "checks").marked(
-            {**os.environ, "CODEX_HOME": str(folder.codex_home(SANDBOX_HOME))}
+        worktrees=Worktrees(
+            folder.path / COPIES,
+            workspace,
+            snapshots,
+            folder.run_id,
+            preparation_of(definitions, folder, read_only, progress.stopping),
         ),
+        environment=sandbox_variables(folder),
         sandbox=sandbox_of_tests(options, definitions.codex, definitions.workspace, read_only),
         budget=_budget(definitions, folder, clock),
         clock=clock,
@@ -116,7 +123,7 @@ def _resources(
         searches_web=partial(_searches_web, definitions, catalog),
         yes=options.yes,
     )
-    return RunResources(settings, services, RunProgress(started_turns(folder)), workspace, snapshots)
+    return RunResources(settings, services, progress, workspace, snapshots)
 
 
 def _budget(definitions: Definitions, folder: RunFolder, clock: WorkClock) -> Budget:

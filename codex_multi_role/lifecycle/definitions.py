@@ -45,6 +45,7 @@ from codex_multi_role.steps.check import load_settings, terms
 from codex_multi_role.tools import find_tool, tool_names
 from codex_multi_role.workspace.commands import Sandbox, no_sandbox
 from codex_multi_role.workspace.git import require_merging
+from codex_multi_role.workspace.preparation import Needs
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,23 @@ class Definitions:
     codex: Path
     workspace: Path
     python: Interpreter
+
+    @property
+    def source_workspace(self) -> Path:
+        """The user's own folder; the same as ``workspace``, unless the run works in its own worktree."""
+        return as_on_disk(self.options.workspace) if self.options.worktree else self.workspace
+
+    @property
+    def needs(self) -> Needs:
+        """What new worktrees and copies need: as the run's own flow says, otherwise its options."""
+        own, options = self.flow.workspace, self.options
+        copy = options.workspace_copy if own.copy_ is None else own.copy_
+        return Needs(copy, own.setup or options.workspace_setup or "")
+
+    @property
+    def isolates(self) -> bool:
+        """Whether steps may work in copies of the workspace."""
+        return any(step.isolate for flow in self.flows.values() for step in flow.steps)
 
     @property
     def flow(self) -> FlowSpec:
@@ -86,7 +104,7 @@ class Definitions:
         if self.needs_sandbox:
             require_exact((self.workspace, self.options.runs_dir.resolve()))
         self.bound()  # raises for an unbounded flow before anything starts
-        if any(step.isolate for flow in self.flows.values() for step in flow.steps):
+        if self.isolates:
             require_merging(self.workspace)
         settings = [(*role_settings(role), *self.options.config) for role in self.roles]
         if self.playbook is None and self.recording is None and any(map(needs_user_home, settings)):
@@ -99,7 +117,8 @@ class Definitions:
             return self
         python = inspected()
         needed = self._measures or any(map(starts_own_pytest, self._test_commands))
-        if python.problem and needed and (self._measures or not python.only_unmeasured):
+        is_set_up = self.options.worktree and self.needs.setup  # which may create the project's environment
+        if python.problem and needed and not is_set_up and (self._measures or not python.only_unmeasured):
             raise UsageError(python.problem, python.hint)
         return replace(self, python=python)
 

@@ -32,6 +32,7 @@ from codex_multi_role.codex.warm_home import WarmHomes, user_store
 from codex_multi_role.host.processes import Family
 from codex_multi_role.host.programs import program_path
 from codex_multi_role.lifecycle.definitions import Definitions, role_settings
+from codex_multi_role.lifecycle.own_worktree import users_tree
 from codex_multi_role.lifecycle.recordings.model_providers import ModelProviders
 from codex_multi_role.lifecycle.steering import Steering
 from codex_multi_role.run_folder import EventLog, RunFolder, inherited_threads, list_turns
@@ -211,7 +212,8 @@ def unwritable_paths(definitions: Definitions, folder: RunFolder, steering: Stee
     recording = definitions.options.record
     written = [recording.resolve()] if recording is not None and recording.is_file() else []
     below = repositories_below(definitions.workspace, runs_dir)
-    kept = tuple(dict.fromkeys((runs_dir, *databases, *written, *steering.existing, *below)))
+    users = users_tree(definitions)
+    kept = tuple(dict.fromkeys((runs_dir, *users, *databases, *written, *steering.existing, *below)))
     if definitions.needs_sandbox:
         require_exact(kept)
     return kept

@@ -17,6 +17,9 @@ from codex_multi_role.errors import CodexError, CodexNotLoggedIn, CodexUnavailab
 from codex_multi_role.lifecycle.definitions import Definitions, role_settings
 from codex_multi_role.reading.nearest import did_you_mean
 from codex_multi_role.version import __version__
+from codex_multi_role.workspace import Workspace
+from codex_multi_role.workspace.file_copies import copied_paths
+from codex_multi_role.workspace.run_worktree import require_repository
 
 if TYPE_CHECKING:
     from codex_multi_role.playbook import Playbook
@@ -25,6 +28,9 @@ if TYPE_CHECKING:
 def require_ready(definitions: Definitions) -> None:
     """Raise `UsageError` or `CodexNotLoggedIn` if a run of these definitions cannot succeed."""
     require_paths(definitions)
+    copied_paths(Workspace(definitions.workspace), definitions.needs.copy)  # raises for one that leads outside
+    if definitions.options.worktree:
+        require_repository(definitions.workspace, definitions.options.branch or "")
     if definitions.playbook is not None:
         require_fitting_playbook(definitions)
     elif definitions.recording is None:

@@ -59,6 +59,12 @@ class RunRecord:
         self.steering = self.steering.since(self._earlier or {})
         self._fields |= self.steering.as_json()
 
+    def prepared(self) -> None:
+        """Count what the workspace was prepared with as present from the start."""
+        self.steering = Steering.of(self._definitions, self.roles_source, self._folder.path)
+        self._fields |= self.steering.as_json()
+        self.write()
+
     @cached_property
     def worked_before(self) -> float:
         """The seconds of earlier sessions. A killed session counts up to its latest turn."""
@@ -147,6 +153,7 @@ class RunRecord:
             "files": None,
             "versions": {"codex_multi_role": __version__, "python": platform.python_version()},
             "workspace": str(definitions.workspace),
+            **({"source_workspace": str(definitions.source_workspace)} if options.worktree else {}),
             "workspace_inode": definitions.workspace.stat().st_ino,
             "repository": earlier["repository"] if "repository" in earlier else self._repository(),
             "absent_at_start": earlier.get("absent_at_start", absent),
@@ -167,7 +174,7 @@ class RunRecord:
         if self._forked_from:
             origin = RunFolder(self._folder.path.parent / self._forked_from["run_id"])
             return dict(origin.record().get("repository") or {}) or None
-        root = self._definitions.workspace
+        root = self._definitions.source_workspace
         found = Repository.around(root) if self._definitions.changes_workspace else None
         if found is None:
             return None
@@ -199,7 +206,7 @@ class RunRecord:
             steps=[step.id for step in definitions.flow.steps],
             limits={name: limit for name, limit in limits.items() if limit is not None},
             worked_seconds=self.worked_before,
-            python=definitions.python.as_json(),
+            python={} if options.worktree and definitions.needs.setup else definitions.python.as_json(),
         )
 
 

@@ -28,6 +28,8 @@ from codex_multi_role.lifecycle.assembly import live_parts
 from codex_multi_role.lifecycle.definitions import Definitions
 from codex_multi_role.lifecycle.kept_definitions import RELOADED, keep_definitions
 from codex_multi_role.lifecycle.live_roles import LiveRoles, named_keys
+from codex_multi_role.lifecycle.own_worktree import differences, keep_worktree
+from codex_multi_role.lifecycle.preparing import prepare_first
 from codex_multi_role.lifecycle.process_guard import end_earlier_guard, guarded
 from codex_multi_role.lifecycle.resuming import require_same_past, uses_other_files
 from codex_multi_role.lifecycle.run_record import RunRecord, ended, write_state
@@ -122,6 +124,8 @@ class Session:
                     f"another run is working in {self._definitions.workspace}: they may overwrite each other's files "
                     "and mix up changes and tests; give each run its own workspace (--workspace)"
                 )
+            if self._definitions.options.worktree and self._earlier is None:
+                self._notes += differences(self._definitions, self._folder)
             self._require_journal()
             if self._earlier is not None:
                 require_same_past(self._definitions, self._folder, self._earlier)
@@ -192,6 +196,8 @@ class Session:
             report = self._record.close(ending, self._clock.seconds, self._result, self._files)
             self._publish_last_state(states, report)
             self._close_recording(events, report)
+            if self._definitions.options.worktree:
+                keep_worktree(self._folder, report, self._last_snapshot)
             events.publish(ended(report, self._last_snapshot))
         finally:
             events.close()
@@ -222,6 +228,7 @@ class Session:
             events.publish(Warning(note))
         try:
             definitions, record = self._definitions, self._record
+            self._prepare(events)
             source, kept = record.roles_source, record.catalog_file
             roles = LiveRoles(definitions, source, kept, self._folder, events, record.reloaded)
             catalog, folder = (lambda: roles.catalog), (lambda: roles.kept_folder)
@@ -238,6 +245,15 @@ class Session:
                 return ending
         except (Exception, KeyboardInterrupt) as error:
             return ending_for(error)
+
+    def _prepare(self, events: EventLog) -> None:
+        """Prepare the workspace before the first turn. Raises `SetupFailed`, `UsageError`, `StorageError`."""
+        if not self._definitions.needs:
+            return
+        for warning in prepare_first(self._definitions, self._folder, self._record.steering):
+            events.publish(Warning(warning))
+        if not any(list_turns(self._folder)):
+            self._record.prepared()
 
     def _gather_result(self, parts: RunResources) -> None:
         """Compare the workspace with the run's first snapshot, and fill in the result that the flow declares."""

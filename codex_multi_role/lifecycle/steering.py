@@ -58,6 +58,7 @@ class Steering:
             *map(_as_a_whole, (*(root / path for path in present), *_project_settings(Path.cwd()))),
             user_file(),
         }
+        named |= {root / path for path in _below_folder(definitions.source_workspace, named)}
         real = {as_on_disk(path) for path in named}
         globs = tuple(sorted(_below(root, real)))
         existing = [path for path in sorted(real) if os.path.lexists(path)]
@@ -77,6 +78,12 @@ class Steering:
 
     def as_json(self) -> Json:
         return {"steering_absent": list(self.absent), "steering_present": sorted(self.present)}
+
+
+def _below_folder(folder: Path, paths: Iterable[Path]) -> list[Path]:
+    """Those of ``paths`` in ``folder``, relative to it: a run's own worktree has the same files as that folder."""
+    real = map(as_on_disk, paths)
+    return [path.relative_to(folder) for path in real if path != folder and path.is_relative_to(folder)]
 
 
 def _files_read(definitions: Definitions, folder: Path) -> Iterator[Path]:

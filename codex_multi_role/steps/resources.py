@@ -11,6 +11,7 @@ from codex_multi_role.checks.interpreter import Interpreter
 from codex_multi_role.codex.fleet import Fleet
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import AskPerson, EventLog, RunFolder, TurnFolder
+from codex_multi_role.run_folder.events import Warning
 from codex_multi_role.run_folder.states import States
 from codex_multi_role.steps.budget import Budget, WorkClock
 from codex_multi_role.steps.cancellation_token import CancellationToken
@@ -135,4 +136,6 @@ class RunResources:
         if fresh and self.settings.protect:  # a copy lacks what git ignores
             protected = ProtectedFiles(copy.snapshots, copy.workspace, self.settings.protect)
             protected.put_back(self.settings.first_protected)
+        for warning in self.services.worktrees.prepare(key) if fresh else ():
+            self.services.events.publish(Warning(warning))
         return replace(self, workspace=copy.workspace, snapshots=copy.snapshots, copy=key)

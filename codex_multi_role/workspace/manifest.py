@@ -17,16 +17,21 @@ from codex_multi_role.workspace.paths import Workspace
 from codex_multi_role.workspace.snapshots import Snapshots
 
 MANIFEST = "manifest.json"
+OF_RUN = "run"
+"""The key of the worktree that a run itself works in. Those of its units have a dot."""
 _NAME = "[A-Za-z0-9][A-Za-z0-9_.-]{0,199}"
 _KEY = re.compile(f"{_NAME}(/{_NAME})*")  # the key of a called flow's unit is below the caller's
 
 Kind = Literal["worktree", "copy"]
-State = Literal["active", "unchanged", "merged", "conflicts", "kept"]
+State = Literal["active", "unchanged", "merged", "conflicts", "kept", "recorded"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Copy:
     """One copy of the workspace. ``path``: its root below the manifest's folder; ``base``: the tree it was made from.
+
+    The worktree of the run itself may be on a ``branch``. It is ``recorded`` once the run has ended: ``theirs`` is the
+    tree at its end, which the run's own snapshots include.
 
     A worktree is at ``commit`` of ``repository``, the git folder that it shares. ``left_out`` are the folders that its
     snapshots exclude, ``nested`` the repositories in the workspace, which are empty folders in the copy. ``theirs``,
@@ -50,6 +55,7 @@ class Copy:
     before: str = ""
     after: str = ""
     removed_at: str | None = None
+    branch: str = ""
 
 
 class CopyPaths:
@@ -60,7 +66,7 @@ class CopyPaths:
             raise UsageError(f"'{key}' cannot name a copy of the workspace", "Use letters, digits, '_', '-' and '.'.")
         self.own = folder / key
         self.copy = self.own / "copy"
-        self.snapshots = self.own / "snapshots.git"
+        self.snapshots = folder.parent / ".snapshots" if key == OF_RUN else self.own / "snapshots.git"
         self.scratch = self.own / "scratch"
         self.plan = self.own / "merge.json"
         self.patch = self.own / "changes.patch"

@@ -89,7 +89,12 @@ class Workspace:
 
     @classmethod
     def of_run(cls, root: Path, run_folder: Path, steering: tuple[str, ...] = ()) -> Workspace:
-        """Exclude the folder of all runs or, if ``root`` is inside it, only the run's own folder."""
+        """Exclude the folder of all runs or, if ``root`` is inside it, only the run's own folder.
+
+        The run's own worktree is inside the run's folder, and contains nothing of it.
+        """
+        if root.is_relative_to(run_folder):
+            return cls(root, (), steering)
         runs_dir = run_folder.parent
         return cls(root, (run_folder if root.is_relative_to(runs_dir) else runs_dir,), steering)
 

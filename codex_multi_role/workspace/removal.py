@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Literal
 
 from codex_multi_role.errors import CodexMultiRoleError, StorageError
-from codex_multi_role.workspace.manifest import Copy, CopyPaths, Manifest, snapshots_of, top_of
+from codex_multi_role.workspace.manifest import OF_RUN, Copy, CopyPaths, Manifest, snapshots_of, top_of
 from codex_multi_role.workspace.repository import forget_worktree, has_own_commits
 
 _NAMED_CONFLICTS = 3
+_SAVED = "its files are recorded in the run folder"
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,8 @@ class RemovedCopies:
 
 def collect(manifest_path: Path, *, alive: bool, dry_run: bool) -> list[RemovedCopies]:
     """Remove a run's copies that were merged and have not changed since; keep all others, and report why.
+
+    Its own worktree is removed if it has ended and its snapshots include all files.
 
     ``alive``: a process works on the run, so nothing of it is touched; the caller prevents a resume meanwhile. Files
     that git ignores in a copy do not count as changes. Raises StorageError if the manifest cannot be read.
@@ -50,7 +53,7 @@ def _collect(manifest: Manifest, copy: Copy, alive: bool, dry_run: bool) -> Remo
             remove(manifest, copy)
     except CodexMultiRoleError as error:
         return done("failed", str(error))
-    return done("would remove" if dry_run else "removed", copy.state)
+    return done("would remove" if dry_run else "removed", _SAVED if copy.state == "recorded" else copy.state)
 
 
 def _reason_to_keep(folder: Path, copy: Copy) -> str:
@@ -62,15 +65,20 @@ def _reason_to_keep(folder: Path, copy: Copy) -> str:
         return ""
     if copy.state == "conflicts":
         return _conflicts_in_words(copy)
-    if copy.state not in ("merged", "unchanged"):
+    if copy.state == "active" and copy.key == OF_RUN:
+        return "its run has not ended"
+    if copy.state not in ("merged", "unchanged", "recorded"):
         return "not merged: another copy was chosen" if copy.state == "kept" else "not merged"
     if not root.is_dir():
         return ""
     if snapshots_of(folder, copy).take() != copy.theirs:
-        return f"changed after it was {'merged' if copy.state == 'merged' else 'found unchanged'}"
+        return f"changed after {_LAST_SEEN[copy.state]}"
     if copy.commit and has_own_commits(top_of(folder, copy), copy.commit):
         return "it has commits that are not on any branch"
     return ""
+
+
+_LAST_SEEN = {"merged": "it was merged", "unchanged": "it was found unchanged", "recorded": "its run ended"}
 
 
 def _conflicts_in_words(copy: Copy) -> str:
@@ -91,7 +99,7 @@ def clear(folder: Path, copy: Copy) -> None:
     delete_folder(top_of(folder, copy))
     if copy.repository:
         forget_worktree(Path(copy.repository), top_of(folder, copy))
-    for path in (places.copy, places.scratch, places.snapshots):
+    for path in (places.copy, places.scratch, *([] if copy.key == OF_RUN else [places.snapshots])):
         delete_folder(path)
 
 

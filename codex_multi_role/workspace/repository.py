@@ -31,6 +31,17 @@ class UserGit(Git):
         object.__setattr__(self, "environment", {**self.environment, **_ENVIRONMENT})
 
 
+class ConfiguredGit(UserGit):
+    """With the user's own configuration, such as ignored files and filters; it takes no lock that is not needed."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        ours = ("HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM", "GIT_ATTR_NOSYSTEM")
+        users = {name: os.environ[name] for name in ours if name in os.environ}
+        kept = {name: value for name, value in self.environment.items() if name not in ours}
+        object.__setattr__(self, "environment", {**kept, **users, "GIT_OPTIONAL_LOCKS": "0"})
+
+
 @dataclass(frozen=True)
 class Repository:
     """The repository with the work tree ``top``. ``git_dir`` is the one that all its worktrees share."""
@@ -80,6 +91,37 @@ class Repository:
         below = root.relative_to(self.top)
         return self._list("--", ".", f":(exclude,literal){below}") if below.parts else []
 
+    def uncommitted(self, left_out: Path) -> int:
+        """The number of files that differ from the checked-out commit, outside ``left_out``; ignored ones do not count.
+
+        The user's index is not refreshed.
+        """
+        outside = [f":(exclude,literal){left_out.relative_to(self.top)}"] if left_out.is_relative_to(self.top) else []
+        options = (
+            "--porcelain",
+            "-z",
+            "--untracked-files=all",
+            "--ignore-submodules=dirty",
+            "--no-renames",
+            "--",
+            ".",
+            *outside,
+        )
+        return ConfiguredGit(self.top / ".git", self.top).run("status", *options).stdout.count(b"\0")
+
+    def branch_problem(self, name: str) -> str:
+        """Why no branch ``name`` can be created; empty if it can."""
+        valid = self.git.run("check-ref-format", "--branch", name, allowed=(0, 1, NOT_THERE))
+        if os.fsdecode(valid.stdout.removesuffix(b"\n")) != name:  # `@{-1}` stands for another name
+            return f"'{name}' cannot be the name of a branch"
+        listed = self.git.run("for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads/").stdout
+        for existing in os.fsdecode(listed).splitlines():
+            if existing == name:
+                return f"the branch {name} already exists"
+            if existing.startswith(f"{name}/") or name.startswith(f"{existing}/"):
+                return f"the branch {name} cannot exist beside the branch {existing}"
+        return ""
+
     def _list(self, *options: str) -> list[str]:
         return os.fsdecode(self.git.run("ls-files", "--cached", "-z", *options).stdout).split("\0")[:-1]
 
@@ -89,11 +131,34 @@ def repositories_below(root: Path, left_out: Path) -> tuple[Path, ...]:
     return tuple(here / ".git" for here, names in folders_below(root, {left_out}) if here != root and ".git" in names)
 
 
-def add_worktree(git_dir: Path, path: Path, commit: str) -> None:
-    """Add a worktree at ``path``, detached at ``commit``; its index is filled, its files are not written."""
-    options = ("--quiet", "--detach", "--no-checkout", str(path), commit)
-    UserGit(git_dir, git_dir).run("worktree", "add", *options)
-    UserGit(path / ".git", path).run("read-tree", commit)
+def add_worktree(git_dir: Path, path: Path, commit: str, branch: str = "") -> None:
+    """Add a worktree at ``path``, detached at ``commit``; its index is filled, its files are not written.
+
+    It is on ``branch`` instead, if that is given; a new one begins at ``commit``.
+    """
+    git = UserGit(git_dir, git_dir)
+    place = ["--detach", str(path), commit]
+    if branch:
+        place = [str(path), branch] if has_branch(git_dir, branch) else ["-b", branch, "--no-track", str(path), commit]
+    git.run("worktree", "add", "--quiet", "--no-checkout", *place)
+    UserGit(path / ".git", path).run("read-tree", "HEAD")
+
+
+def has_branch(git_dir: Path, name: str) -> bool:
+    found = UserGit(git_dir, git_dir).run(
+        "show-ref", "--verify", "--quiet", f"refs/heads/{name}", allowed=(0, 1, NOT_THERE)
+    )
+    return found.returncode == 0
+
+
+def delete_branch(git_dir: Path, name: str, commit: str) -> None:
+    """Delete the branch ``name`` if it is still at ``commit``."""
+    UserGit(git_dir, git_dir).run("update-ref", "-d", f"refs/heads/{name}", commit, allowed=(0, 1, NOT_THERE))
+
+
+def write_worktree(path: Path) -> None:
+    """Write the files of the worktree at ``path``, converted as the user's configuration says; no hook runs."""
+    ConfiguredGit(path / ".git", path).run("reset", "--hard", "--quiet")
 
 
 def forget_worktree(git_dir: Path, path: Path) -> None:

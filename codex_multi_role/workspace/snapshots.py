@@ -11,11 +11,12 @@ import os
 import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from subprocess import CompletedProcess
 from threading import Lock
 from typing import IO
 
 from codex_multi_role.errors import StorageError
-from codex_multi_role.host.atomic import make_folder, replacing
+from codex_multi_role.host.atomic import make_folder, replacing, storage_errors
 from codex_multi_role.workspace.git import Git, last_words
 from codex_multi_role.workspace.paths import PathRefused, Workspace
 from codex_multi_role.workspace.trees import repositories_in, without
@@ -34,6 +35,8 @@ _CONFIGURATION = """\
 [gc]
 \tauto = 0
 """
+_ENVIRONMENT, _PREPARED = "environment", "prepared"
+"""Files of the repository: the paths that `Snapshots.leave_out` excludes, and the mark of `Snapshots.mark_prepared`."""
 _CACHES = ("__pycache__/", "*.py[co]", ".venv/", "node_modules/", ".tox/", ".nox/", ".*_cache/", ".hypothesis/")
 
 
@@ -49,6 +52,41 @@ class Snapshots:
         self._workspace = workspace
         self._lock = Lock()
         self._ready = False
+        self._environment: list[str] = []
+
+    @property
+    def is_prepared(self) -> bool:
+        """Whether `mark_prepared` was called: the workspace has all that it needs besides the files in snapshots."""
+        return self._prepared_mark.exists()
+
+    def mark_prepared(self) -> None:
+        with storage_errors(self._prepared_mark):
+            self._prepared_mark.touch()
+
+    @property
+    def _prepared_mark(self) -> Path:
+        return self._git.git_dir / "info" / _PREPARED
+
+    def leave_out(self, paths: Sequence[str]) -> None:
+        """Exclude files and folders, none of which is in a snapshot yet, from now on; replaces those of earlier calls.
+
+        They are excluded even if a ``.gitignore`` names them. The workspace does not count as prepared until the next
+        `mark_prepared`.
+        """
+        with self._lock:
+            self._prepare()
+            info = self._git.git_dir / "info"
+            with storage_errors(info):
+                self._prepared_mark.unlink(missing_ok=True)
+                (info / _ENVIRONMENT).write_bytes(_nul_separated(paths))
+            self._ready = False
+
+    def untracked(self) -> list[str]:
+        """What the workspace has but the latest snapshot lacks, ignored or not; a folder as a whole if possible."""
+        with self._lock:
+            self._prepare()
+            listed = self._git.run("ls-files", "--others", "--directory", "--no-empty-directory", "-z").stdout
+        return [path.rstrip("/") for path in os.fsdecode(listed).split("\0")[:-1]]
 
     def take(self, force: Iterable[str] = ()) -> str:
         """Snapshot the current workspace; returns the tree id.
@@ -57,18 +95,32 @@ class Snapshots:
         """
         with self._lock:
             self._prepare()
-            added = self._git.run("add", "--all", "--ignore-errors", allowed=(0, 1))
+            added = self._add()
             if b"insert into database" in added.stderr:
                 raise StorageError(f"the workspace cannot be recorded: {last_words(added.stderr)}", "is the disk full?")
             if paths := self._trackable(force):
                 self._git.run("update-index", "--add", "--remove", "-z", "--stdin", stdin=paths)
             return self._write_tree()
 
+    def _add(self) -> CompletedProcess[bytes]:
+        """Record the workspace in the index, without the environment: a ``.gitignore`` could re-include that."""
+        if not self._environment:
+            return self._git.run("add", "--all", "--ignore-errors", allowed=(0, 1))
+        pathspec = _nul_separated([".", *(f":(exclude,literal){path}" for path in self._environment)])
+        options = ("--all", "--ignore-errors", "--pathspec-from-file=-", "--pathspec-file-nul")
+        return self._git.run("add", *options, stdin=pathspec, allowed=(0, 1))
+
     def repository(self) -> Git:
         """The private repository, created if missing."""
         with self._lock:
             self._prepare()
         return self._git
+
+    def latest(self) -> str:
+        """The tree of the latest snapshot; empty before the first one."""
+        with self._lock:
+            self._prepare()
+            return self._write_tree()
 
     def restore(self, tree: str) -> None:
         """Restore the workspace to the snapshot ``tree``; files that snapshots exclude stay as they are."""
@@ -166,9 +218,11 @@ class Snapshots:
                 if existing and not os.path.isfile(place):  # noqa: PTH113 - Path's raises where nobody may look
                     continue
                 real = place.relative_to(self._workspace.root)
+                if any(real.is_relative_to(each) for each in self._environment):
+                    continue
                 if not any((self._workspace.root / parent / ".git").exists() for parent in list(real.parents)[:-1]):
                     found.add(real.as_posix())
-        return b"".join(os.fsencode(path) + b"\0" for path in sorted(found))
+        return _nul_separated(sorted(found))
 
     def _forbidden(self) -> list[str]:
         root = self._workspace.root
@@ -190,7 +244,9 @@ class Snapshots:
             self._git.run("init", "--quiet", "--template=")
             (git_dir / "info").mkdir(exist_ok=True)
             (git_dir / "info" / "attributes").write_text(_ATTRIBUTES)
+            self._environment = _read_paths(git_dir / "info" / _ENVIRONMENT)
             excluded = [*_CACHES, *(f"/{_escaped(folder)}/" for folder in self._forbidden())]
+            excluded += [f"/{_escaped(path)}" for path in self._environment if path.isprintable()]
             (git_dir / "info" / "exclude").write_text("\n".join(excluded) + "\n")
             configuration = git_dir / "config"
             if _CONFIGURATION not in configuration.read_text():
@@ -198,6 +254,17 @@ class Snapshots:
         except OSError as error:
             raise StorageError(f"{git_dir} cannot be written: {error.strerror}") from error
         self._ready = True
+
+
+def _nul_separated(paths: Iterable[str]) -> bytes:
+    return b"".join(os.fsencode(path) + b"\0" for path in paths)
+
+
+def _read_paths(file: Path) -> list[str]:
+    try:
+        return os.fsdecode(file.read_bytes()).split("\0")[:-1]
+    except FileNotFoundError:
+        return []
 
 
 def _lines(count: str) -> int | None:

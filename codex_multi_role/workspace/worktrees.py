@@ -27,6 +27,7 @@ from codex_multi_role.workspace.manifest import (
 )
 from codex_multi_role.workspace.merging import Conflict, Plan, plan_merge
 from codex_multi_role.workspace.paths import Workspace
+from codex_multi_role.workspace.preparation import Preparation
 from codex_multi_role.workspace.removal import clear, delete_folder, remove
 from codex_multi_role.workspace.snapshots import Snapshots
 from codex_multi_role.workspace.trees import check_out
@@ -71,12 +72,20 @@ class Worktrees:
     git or the disk fails. `create` and `merge` read or write the workspace: no turn may write files there meanwhile.
     """
 
-    def __init__(self, folder: Path, workspace: Workspace, snapshots: Snapshots, run_id: str) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        workspace: Workspace,
+        snapshots: Snapshots,
+        run_id: str,
+        preparation: Preparation | None = None,
+    ) -> None:
         self._workspace = workspace
         self._snapshots = snapshots
         self._manifest = Manifest(folder, run_id)
         self._folder = self._manifest.folder
         self._open: dict[str, IsolatedWorkspace] = {}
+        self._preparation = preparation
         self._lock = RLock()
 
     def create(self, key: str) -> IsolatedWorkspace:
@@ -98,6 +107,16 @@ class Worktrees:
             register(self._folder, copy)
         fill(self._folder, copy, self._workspace, self._snapshots)
         return self.open(key)
+
+    def prepare(self, key: str) -> list[str]:
+        """Prepare a copy before anybody works in it, unless that has been done; returns warnings.
+
+        Raises what `Preparation.prepare` raises.
+        """
+        if self._preparation is None:
+            return []
+        copy = self.open(key)
+        return self._preparation.prepare(copy.workspace, copy.snapshots, CopyPaths(self._folder, key).own)
 
     def open(self, key: str) -> IsolatedWorkspace:
         """Return an existing copy, unchanged."""

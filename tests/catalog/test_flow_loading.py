@@ -268,6 +268,19 @@ def test_input_without_a_value_is_a_required_text(tmp_path: Path, write: Write, 
         load_flow("f", tmp_path, two_roles).resolve_inputs({})
 
 
+def test_flow_says_what_a_fresh_workspace_needs(write: Write, two_roles: RoleSpecCatalog, tmp_path: Path) -> None:
+    """A key that is not given leaves the settings as they are; an empty list replaces them."""
+    source = write("workspace: {copy: [.env, ../x]}\nsteps: [{ask: planner}]\n", "flows/keeps.yaml")
+    with pytest.raises(DefinitionError, match=r"workspace\.copy\[1\]: .* must be relative to the workspace"):
+        load_flow("keeps", tmp_path, two_roles)
+    source.write_text("workspace: {copy: [], setup: make env}\nsteps: [{ask: planner}]\n")
+    needs = load_flow("keeps", tmp_path, two_roles).workspace
+    assert (needs.copy_, needs.setup) == ((), "make env")
+    source.write_text("steps: [{ask: planner}]\n")
+    needs = load_flow("keeps", tmp_path, two_roles).workspace
+    assert (needs.copy_, needs.setup) == (None, None)
+
+
 def test_flow_protect_paths_must_be_inside_the_workspace(
     tmp_path: Path, write: Write, two_roles: RoleSpecCatalog
 ) -> None:

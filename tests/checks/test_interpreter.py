@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from types import SimpleNamespace
@@ -15,9 +16,11 @@ from types import SimpleNamespace
 import pytest
 
 from codex_multi_role.checks.interpreter import OWN, Interpreter, find_interpreter, inspect
+from codex_multi_role.checks.measured_process import interpreter_of
 from codex_multi_role.checks.plugins.codex_multi_role_python import described
 from codex_multi_role.errors import RunInterrupted, UsageError
 from codex_multi_role.workspace.commands import no_sandbox
+from tests.support.checks import MakeContext
 from tests.support.console import DEADLINE_SECONDS, console
 from tests.support.teams import TeamFolder, say, with_flow
 
@@ -237,6 +240,22 @@ def test_own_python_is_used_only_if_requirements_are_met(tmp_path: Path, name: s
     found = inspect(find_interpreter(tmp_path, {}), tmp_path, {}, no_sandbox)
     assert (f"the project needs {unmet} and has no" in found.problem) == bool(unmet), found
     assert (f"Run in {tmp_path}: python3 -m venv .venv && " in found.hint) == bool(unmet)
+
+
+def test_copy_with_its_own_environment_uses_it(tmp_path: Path, make_context: MakeContext) -> None:
+    """As a setup makes it: the run's Python may import the code of the user's tree. It is not used if it is worse."""
+    project = environment(tmp_path / "project/.venv").parent
+    python = inspect(find_interpreter(project, {}), project, {}, no_sandbox)
+    context = replace(make_context({}), python=python)
+    root = context.workspace.root
+    assert interpreter_of(context) == python
+    own = environment(root / ".venv") / "bin/python"
+    found = interpreter_of(context)
+    assert (found.path, found.project, found.problem) == (own, root, "")
+    assert interpreter_of(replace(context, python=replace(python, source="--python"))).path == python.path
+    own.write_text(NO_PYTEST)
+    assert interpreter_of(context) == python
+    assert interpreter_of(replace(context, python=replace(python, problem="also bad"))).path == own
 
 
 def test_pytest_by_its_name_is_the_projects(tmp_path: Path) -> None:

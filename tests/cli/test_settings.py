@@ -256,3 +256,38 @@ def test_misspelt_variable_is_reported(monkeypatch: pytest.MonkeyPatch, capsys: 
     assert settings_of()["cycles"] == 3
     expected = 'unknown environment variable "CODEX_MULTI_ROLE_CYLCES"; did you mean "CODEX_MULTI_ROLE_CYCLES"?'
     assert capsys.readouterr().err == f"warning: {expected}\n"
+
+
+WORKSPACE = """\
+workspace:
+  path: shop
+  copy: [.env, "conf/*"]
+  setup: uv sync --offline
+"""
+
+
+def test_workspace_can_be_a_mapping(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a table of pyproject.toml, too; a flag and a variable come before each of its keys."""
+    write(WORKSPACE)
+    names = ("workspace", "workspace_copy", "workspace_setup")
+    assert [settings_of()[name] for name in names] == [Path("shop"), (".env", "conf/*"), "uv sync --offline"]
+    monkeypatch.setenv("CODEX_MULTI_ROLE_WORKSPACE_SETUP", "make env")
+    assert [settings_of("--workspace", "x")[name] for name in names] == [Path("x"), (".env", "conf/*"), "make env"]
+    Path(FILE).unlink()
+    Path(PYPROJECT).write_text('[tool.codex-multi-role.workspace]\ncopy = ".env"\n')
+    assert [settings_of()[name] for name in names] == [Path(), (".env",), "make env"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("workspace: {copyy: x}", 'workspace: unknown key "copyy"; did you mean "copy"?'),
+        ("workspace: {setup: [a]}", "workspace.setup: must be one text, number, true or false"),
+        ("workspace: {setup: ' '}", "must not be empty"),
+    ],
+)
+def test_mistake_in_the_mapping_names_its_key(text: str, message: str) -> None:
+    write(text)
+    with pytest.raises((DefinitionError, click.BadParameter)) as error:
+        settings_of()
+    assert message in str(error.value) + getattr(error.value, "message", "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from codex_multi_role.catalog.catalog import CatalogFile
 from codex_multi_role.catalog.flow_inputs import GoalSpec, InputSpec
-from codex_multi_role.catalog.flow_spec import FlowFile, FlowStates, ResultSpec
+from codex_multi_role.catalog.flow_spec import FlowFile, FlowStates, ResultSpec, WorkspaceNeeds
 from codex_multi_role.catalog.mcp_servers import McpServer
 from codex_multi_role.catalog.role_entries import LimitsEntry, RoleEntry, RoleSettings
 from codex_multi_role.catalog.role_spec import AutoApprove, PromptFlags, RoleBehaviors
@@ -32,6 +32,9 @@ All but `format` are templates. They know what a `when` knows, `files` (`path`, 
 that the run changed; null for a binary file) and `tests`, the latest test result. Whatever cannot be rendered, because
 its step was not reached, is left out.
 """
+WORKSPACE = """
+A key that is given here replaces that of the settings. See [Work in a separate worktree](../how-to/worktree.md).
+"""
 INPUTS = "`max_iterations: 5` is short for a default and its type, `question:` for a required text."
 
 
@@ -57,6 +60,7 @@ def flows() -> str:
         *("## Flow keys", FLOWS, keys(FlowFile)),
         *("### `inputs`", INPUTS, keys(InputSpec)),
         *("### `goal`", keys(GoalSpec)),
+        *("### `workspace`", WORKSPACE, keys(WorkspaceNeeds)),
         *("### `states`", keys(FlowStates)),
         *("### `result`", RESULT, keys(ResultSpec)),
         *("## Step keys", STEPS, keys(StepSpec)),

@@ -61,7 +61,7 @@ def prepare_fork(
     beginning = find_start(events, start, parent.run_id)
     options = _options(parent, record, changes)
     given = options.workspace if "workspace" in changes else None
-    workspace = ForkWorkspace(Path(record["workspace"]), given, beginning.workspace)
+    workspace = ForkWorkspace(Path(record.get("source_workspace", record["workspace"])), given, beginning.workspace)
     definitions = load_definitions(replace(options, workspace=workspace.check()))
     workspace.require_state(definitions.changes_workspace)
     with ExitStack() as undo:
@@ -86,6 +86,7 @@ def _options(parent: RunFolder, record: Mapping[str, Any], changes: Mapping[str,
     if kept:
         raise UsageError(f"a fork keeps its run's {', '.join(sorted(kept))}", "Start another run for that.")
     remembered = replace(remembered_options(parent, record), run_id=None, record=None, runs_dir=parent.path.parent)
+    remembered = replace(remembered, worktree=False, branch=None)
     if changes.get("flow", remembered.flow) != remembered.flow:
         remembered = replace(remembered, inputs={})  # they belong to another flow
     return remembered.changed(changes)

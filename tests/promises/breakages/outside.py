@@ -21,7 +21,7 @@ from codex_multi_role.codex import permissions, project_instructions
 from codex_multi_role.codex.approvals import _decide
 from codex_multi_role.codex.codex_settings import without_project_settings
 from codex_multi_role.codex.fleet import Member
-from codex_multi_role.lifecycle import members
+from codex_multi_role.lifecycle import members, own_worktree
 from codex_multi_role.lifecycle.definitions import sandbox_of_tests
 from codex_multi_role.lifecycle.resuming import require_same_workspace
 from codex_multi_role.playbook import loopback
@@ -29,7 +29,7 @@ from codex_multi_role.playbook.loopback import LoopbackHandler
 from codex_multi_role.reading import yaml_loader
 from codex_multi_role.run_folder.events import Approval
 from codex_multi_role.steps.turn_events import TurnEvents
-from codex_multi_role.workspace import git, inside, paths, repository, writing
+from codex_multi_role.workspace import file_copies, git, inside, paths, repository, writing
 from codex_multi_role.workspace.commands import no_sandbox
 from codex_multi_role.workspace.paths import Workspace
 from tests.promises.breakage import Breakage
@@ -123,6 +123,16 @@ OUTSIDE = (
         "no symlink in a merge's way is followed",
         returns(writing._judge, None),
         ("workspace/test_worktrees.py::test_nothing_is_written_outside_or_into_git_or_a_run",),
+    ),
+    broken(
+        "a run in its own worktree cannot write to the user's tree",
+        returns(own_worktree.users_tree, tuple[Path, ...]()),
+        ("lifecycle/test_own_worktree.py::test_commands_write_to_the_worktree_only",),
+    ),
+    broken(
+        "nothing is copied into a worktree through a symlink",
+        returns(file_copies.make_parents, True),
+        ("workspace/test_preparation.py::test_nothing_is_copied_through_a_link_in_the_copy",),
     ),
     broken(
         "a hard link is replaced",
