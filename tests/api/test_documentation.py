@@ -26,6 +26,7 @@ def test_every_section_has_a_short_example() -> None:
     assert all(len(code.strip().splitlines()) <= MAX_LINES for code in EXAMPLES.values())
 
 
+@pytest.mark.long
 def test_examples_print_what_they_promise(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -121,6 +121,7 @@ def test_invalid_concurrency_is_refused_before_the_run(tmp_path: Path, concurren
         team.run(flow="own")
 
 
+@pytest.mark.long
 def test_fan_out_keeps_its_initial_cycles_on_resume(tmp_path: Path) -> None:
     """With more cycles on resume, its items would record more than the journal has room for."""
     steps: list[Record] = [

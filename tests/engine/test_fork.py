@@ -168,6 +168,7 @@ def test_run_that_is_being_worked_on(tmp_path: Path) -> None:
     assert [turn[0] for turn in team.turns()] == ["judge", "build", "judge"]
 
 
+@pytest.mark.long
 def test_what_was_decided_and_fanned_out_before_stays(tmp_path: Path) -> None:
     steps: list[Record] = [
         {"id": "many", "ask": "plan", "for_each": ["x", "y", "z"], "concurrency": 2},

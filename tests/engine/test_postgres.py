@@ -84,6 +84,7 @@ def test_run_and_its_resumption(tmp_path: Path, database_url: str) -> None:
     assert [turn[:2] for turn in team.turns()] == [("one", 2), ("two", 2)]
 
 
+@pytest.mark.long
 def test_no_process_takes_up_the_run_of_another(tmp_path: Path, database_url: str) -> None:
     """Each resumption is a chance for the other process, which looks at the same database all the time."""
     waits = {"json": {"summary": "late"}, "delay_seconds": 120}

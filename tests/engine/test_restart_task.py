@@ -64,6 +64,7 @@ def test_restarted_run_can_be_restarted_and_keeps_its_results(solved_chain: Team
     assert [each["result"] for each in results(team)] == ["a", "b2", "c2"]
 
 
+@pytest.mark.long
 def test_killed_task_restart_resumes_without_repeated_turns(solved_chain: TeamFolder) -> None:
     team = solved_chain
     solvers(team, solved("a2"), NEVER, NEVER)

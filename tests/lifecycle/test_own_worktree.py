@@ -141,6 +141,7 @@ def test_every_copy_is_prepared_by_one_setup(tmp_path: Path) -> None:
     assert not (copies / ".setup").exists()
 
 
+@pytest.mark.long
 def test_copies_of_a_worktree_share_its_setup(tmp_path: Path) -> None:
     """They are merged into the worktree, and the files to copy are the user's."""
     fan = {"id": "two", "ask": "one", "for_each": [1, 2], "isolate": "worktree", "prompt": "{{ item }}"}
@@ -187,6 +188,7 @@ def test_gc_removes_the_worktree_of_an_ended_run(tmp_path: Path) -> None:
     assert fork.outcome == "cycles_used_up", fork.reason
 
 
+@pytest.mark.long
 def test_fork_works_beside_the_users_tree(tmp_path: Path) -> None:
     team = _team(tmp_path)
     team.run(worktree=True)

@@ -143,6 +143,7 @@ def test_second_run_documents_what_changed_and_says_so(documented: Documentation
     assert shop.page("shop/cli.py") == before
 
 
+@pytest.mark.long
 def test_failed_batch_is_retried_and_reported(tmp_path: Path) -> None:
     """Its page is left to the refiner."""
     page: Record = {"json": {"markdown": "# shop/orders.py\n\nIt has `Order`.\n"}}

@@ -199,6 +199,7 @@ def test_receiver_gets_spans_and_metrics_without_content(tmp_path: Path, monkeyp
     assert [text for text in (CANARY, "its own words", "words of a prompt") if text.encode() in sent] == []
 
 
+@pytest.mark.long
 def test_receiver_that_is_not_there_changes_no_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -139,6 +139,7 @@ def test_files_of_somebody_else_are_left_alone(make_context: MakeContext) -> Non
     assert {name: (root / name).read_text() for name in theirs} == theirs
 
 
+@pytest.mark.long
 def test_each_item_of_the_plan_keeps_a_test(make_context: MakeContext) -> None:
     code = "from ledger import grade\ndef test_p1_a(): assert grade(50) == 'passed'\n"
     more = f"{code}def test_p2_a(): assert grade(50) == 'passed'\ndef test_p2_b(): assert grade(50) == 'passed'\n"
