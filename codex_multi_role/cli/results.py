@@ -48,10 +48,10 @@ def diff(run: str, role: str | None, turn: int | None, stat: bool, runs_dir: Pat
       codex-multi-role diff latest --stat
       codex-multi-role diff latest --role implementer --turn 2
     """
-    from codex_multi_role.history import recorded_history  # here: `--help` needs none of it
+    from codex_multi_role.history import history_of  # here: `--help` needs none of it
     from codex_multi_role.history.patches import patches_of_turns, whole_patch
 
-    history = recorded_history(RunFolder.find(runs_dir, run))
+    history = history_of(RunFolder.find(runs_dir, run))
     chosen = history.turns(role, turn) if role or turn else None
     patches = [whole_patch(history, stat=stat)] if chosen is None else patches_of_turns(history, chosen, stat=stat)
     if not _put_patches(patches):
@@ -148,11 +148,11 @@ def apply(run: str, target: Path, key: str | None, mark_conflicts: bool, runs_di
       codex-multi-role apply latest --to ../main
       codex-multi-role apply 2026 --3way
     """
-    from codex_multi_role.history import apply_result, recorded_history, result_of  # as above
+    from codex_multi_role.history import apply_result, history_of, result_of  # as above
     from codex_multi_role.workspace import Workspace
 
     folder = RunFolder.find(runs_dir, run)
-    result = result_of(recorded_history(folder), key)
+    result = result_of(history_of(folder), key)
     workspace = Workspace.of_run(target.resolve(), folder.path.resolve())
     applied = apply_result(result, workspace, folder.path / "applied", mark_conflicts=mark_conflicts)
     if json:
@@ -206,12 +206,12 @@ def export(run: str, branch: str, repo: Path | None, runs_dir: Path, json: bool)
       codex-multi-role export --branch agents/roman
       codex-multi-role export 2026 --branch agents/roman --repo ../clone
     """
-    from codex_multi_role.history import recorded_history, result_of  # as above
+    from codex_multi_role.history import history_of, result_of  # as above
     from codex_multi_role.history.exporting import export as export_history
     from codex_multi_role.history.exporting import start_of
     from codex_multi_role.workspace.repository import Repository
 
-    history = recorded_history(RunFolder.find(runs_dir, run))
+    history = history_of(RunFolder.find(runs_dir, run))
     result_of(history)  # raises if the run recorded nothing
     given = Repository.around(repo.resolve()) if repo else None
     if repo and given is None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from codex_multi_role.errors import RunBusy
-from codex_multi_role.history.recorded import Result
+from codex_multi_role.history.run_history import Result
 from codex_multi_role.host.atomic import make_folder, write_bytes, write_json, write_text
 from codex_multi_role.workspace import Snapshots, Workspace, occupied
 from codex_multi_role.workspace.git import Git

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from codex_multi_role.history.recorded import RecordedHistory
-from codex_multi_role.history.states import Change
+from codex_multi_role.history.run_history import RunHistory
+from codex_multi_role.history.workspace_states import Change
 
 MakeCommit = Callable[[Change, list[str]], str]
 """Makes the commit of a change on its parents, and returns it."""
 
 
-def make_chain(history: RecordedHistory, start: str, commit: MakeCommit) -> str:
+def make_chain(history: RunHistory, start: str, commit: MakeCommit) -> str:
     """Make a commit of each change, from the commit ``start``, which has the first state; returns the last one."""
     tip, of_state = start, {history.states.first: start}
     for change in history.states.changes:
@@ -20,7 +20,7 @@ def make_chain(history: RecordedHistory, start: str, commit: MakeCommit) -> str:
     return tip
 
 
-def _side(history: RecordedHistory, key: str, of_state: dict[str, str], commit: MakeCommit) -> list[str]:
+def _side(history: RunHistory, key: str, of_state: dict[str, str], commit: MakeCommit) -> list[str]:
     """The last commit of the turns in a copy, which start from the state that it was made of."""
     start = of_state.get(history.copies[key].base) if key in history.copies else None
     if start is None:

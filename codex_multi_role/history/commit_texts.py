@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from codex_multi_role.history.states import Change
+from codex_multi_role.history.workspace_states import Change
 from codex_multi_role.run_folder.events import RunEvent, RunStarted, TestsEnded, TestsStarted, TurnEnded, TurnStarted
 
 EVENTS = (RunStarted, TurnStarted, TurnEnded, TestsStarted, TestsEnded)
@@ -28,7 +28,7 @@ class TurnFacts:
 
 
 @dataclass
-class RunFacts:
+class CommitFacts:
     """What the commits say about a run: ``roles`` by name, and the facts of its turns."""
 
     run_id: str
@@ -37,7 +37,7 @@ class RunFacts:
     turns: dict[tuple[str, int], TurnFacts] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, record: Mapping[str, object], events: Iterable[RunEvent]) -> RunFacts:
+    def of(cls, record: Mapping[str, object], events: Iterable[RunEvent]) -> CommitFacts:
         facts = cls(str(record.get("run_id", "")), str(record.get("flow", "")))
         models: dict[tuple[str, int], str] = {}
         tested: dict[int, tuple[str, int]] = {}

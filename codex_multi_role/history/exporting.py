@@ -14,9 +14,9 @@ from pathlib import Path
 
 from codex_multi_role.errors import UsageError
 from codex_multi_role.history.chain import make_chain
-from codex_multi_role.history.commit_texts import EVENTS, NOBODY, RunFacts
-from codex_multi_role.history.recorded import RecordedHistory
-from codex_multi_role.history.states import Change
+from codex_multi_role.history.commit_texts import EVENTS, NOBODY, CommitFacts
+from codex_multi_role.history.run_history import RunHistory
+from codex_multi_role.history.workspace_states import Change
 from codex_multi_role.run_folder import skim_with_inherited
 from codex_multi_role.workspace.git import Git
 from codex_multi_role.workspace.removal import delete_folder
@@ -39,7 +39,7 @@ class Exported:
     is_new: bool
 
 
-def export(history: RecordedHistory, branch: str, repository: Repository, below: str, base: str) -> Exported:
+def export(history: RunHistory, branch: str, repository: Repository, below: str, base: str) -> Exported:
     """Make the commits of the run in ``repository``, and set ``branch`` to the last one.
 
     ``below``: the workspace's folder in the repository, empty for its top; ``base``: the commit that the run started
@@ -80,12 +80,12 @@ def _set_branch(repository: Repository, branch: str, tip: str, own: Collection[s
 class _Commits:
     """Makes the commits of one run, in ``repository``; ``place`` gets the files that git is to read."""
 
-    def __init__(self, history: RecordedHistory, repository: Repository, below: str, base: str, place: Path) -> None:
+    def __init__(self, history: RunHistory, repository: Repository, below: str, base: str, place: Path) -> None:
         self._history = history
         self._below = f"{below}/" if below else ""
         self._base = base
         self._place, self._files = place, place / "files"
-        self._facts = RunFacts.of(history.folder.record(), skim_with_inherited(history.folder, EVENTS))
+        self._facts = CommitFacts.of(history.folder.record(), skim_with_inherited(history.folder, EVENTS))
         self._files.mkdir(parents=True)
         self._git = ConfiguredGit(repository.top / ".git", self._files)
         self._made: list[str] = []
@@ -194,7 +194,7 @@ def _git_date(at: str) -> str:
     return f"@{int(moment.timestamp())} +0000"
 
 
-def start_of(history: RecordedHistory, repository: Repository | None) -> tuple[Repository, str, str]:
+def start_of(history: RunHistory, repository: Repository | None) -> tuple[Repository, str, str]:
     """The repository to export to, the workspace's folder in it and the commit that the run started from.
 
     Raises `UsageError` if the run was in no repository and none is given, or if it lacks the commit.

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from codex_multi_role.errors import UsageError
 from codex_multi_role.history.chain import make_chain
-from codex_multi_role.history.recorded import RecordedHistory, recorded_history
-from codex_multi_role.history.states import Change
+from codex_multi_role.history.run_history import RunHistory, history_of
+from codex_multi_role.history.workspace_states import Change
 from codex_multi_role.run_folder import RunFolder, list_runs
 from codex_multi_role.workspace.git import Git
 
@@ -36,16 +36,16 @@ class LineOrigin:
     at: str = ""
 
 
-def runs_in_the_same_workspace(runs_dir: Path, last: RunFolder) -> list[RecordedHistory]:
+def runs_in_the_same_workspace(runs_dir: Path, last: RunFolder) -> list[RunHistory]:
     """The histories of the runs in the workspace of ``last``, oldest first and up to it, as far as they have states."""
     runs = list_runs(runs_dir)
     earlier = runs[: [run.run_id for run in runs].index(last.run_id) + 1]
     workspace = last.record().get("workspace")
-    histories = [recorded_history(run) for run in earlier if run.record().get("workspace") == workspace]
+    histories = [history_of(run) for run in earlier if run.record().get("workspace") == workspace]
     return [history for history in histories if history.states.first]
 
 
-def origins(histories: Sequence[RecordedHistory], path: str, now: Path | None) -> list[LineOrigin]:
+def origins(histories: Sequence[RunHistory], path: str, now: Path | None) -> list[LineOrigin]:
     """Return the origin of each line of ``path``, relative to the workspace, after the last of ``histories``.
 
     They are all runs in that workspace, oldest first. ``now``: the file as it is today, if it still exists; what
@@ -69,7 +69,7 @@ def origins(histories: Sequence[RecordedHistory], path: str, now: Path | None) -
 
 
 @contextmanager
-def _repository(histories: Sequence[RecordedHistory]) -> Iterator[Git]:
+def _repository(histories: Sequence[RunHistory]) -> Iterator[Git]:
     """A repository of its own that borrows the objects of all runs and copies."""
     with tempfile.TemporaryDirectory(prefix="blame-") as folder:
         git = Git(Path(folder), Path(folder))
@@ -79,7 +79,7 @@ def _repository(histories: Sequence[RecordedHistory]) -> Iterator[Git]:
         yield git
 
 
-def _commits(git: Git, history: RecordedHistory, before: str, made: dict[str, tuple[str, Change]]) -> str:
+def _commits(git: Git, history: RunHistory, before: str, made: dict[str, tuple[str, Change]]) -> str:
     """Make the commits of a run after ``before``, and return the last; a person made what differs at its start."""
     run_id = history.folder.run_id
 

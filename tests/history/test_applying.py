@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role.errors import RunBusy
-from codex_multi_role.history import Applied, apply_result, recorded_history, result_of
+from codex_multi_role.history import Applied, apply_result, history_of, result_of
 from codex_multi_role.workspace import Workspace, occupied
 from tests.support.histories import Files, History, write
 from tests.support.kills import is_killed
@@ -42,7 +42,7 @@ def checkout(history: History, files: Files) -> Path:
 
 
 def apply(history: History, root: Path, *, mark_conflicts: bool = False) -> Applied:
-    result = result_of(recorded_history(history.run))
+    result = result_of(history_of(history.run))
     return apply_result(result, Workspace(root), history.run.path / "applied", mark_conflicts=mark_conflicts)
 
 
@@ -94,12 +94,12 @@ def test_ignored_file_of_the_user_is_not_overwritten(history: History) -> None:
 
 APPLY = """
 from pathlib import Path
-from codex_multi_role.history import apply_result, recorded_history, result_of
+from codex_multi_role.history import apply_result, history_of, result_of
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.workspace import Workspace
 
 run = RunFolder(Path(sys.argv[1]))
-apply_result(result_of(recorded_history(run)), Workspace(Path(sys.argv[2])), run.path / "applied", mark_conflicts=True)
+apply_result(result_of(history_of(run)), Workspace(Path(sys.argv[2])), run.path / "applied", mark_conflicts=True)
 """
 TEMPORARY = ".codex-multi-role-"
 MINE: Files = {"code.py": LINES.replace("line 2", "line 2, mine"), "mine.txt": "mine\n"}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role.errors import UsageError
-from codex_multi_role.history import recorded_history
+from codex_multi_role.history import history_of
 from codex_multi_role.history.exporting import Exported, export, start_of
 from tests.support.disks import PERSON
 from tests.support.histories import Files, History, Link, Program, commit_all, write
@@ -30,7 +30,7 @@ ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "GIT_CONFIG_GLOBAL": "/de
 
 
 def exported(history: History, branch: str = BRANCH) -> Exported:
-    recorded = recorded_history(history.run)
+    recorded = history_of(history.run)
     return export(recorded, branch, *start_of(recorded, None))
 
 
@@ -135,11 +135,11 @@ def test_copies_are_side_branches_that_are_merged(tmp_path: Path) -> None:
 
 EXPORT = """
 from pathlib import Path
-from codex_multi_role.history import recorded_history
+from codex_multi_role.history import history_of
 from codex_multi_role.history.exporting import export, start_of
 from codex_multi_role.run_folder import RunFolder
 
-history = recorded_history(RunFolder(Path(sys.argv[1])))
+history = history_of(RunFolder(Path(sys.argv[1])))
 export(history, "agents/run", *start_of(history, None))
 """
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role.errors import UsageError
-from codex_multi_role.history import recorded_history
+from codex_multi_role.history import history_of
 from codex_multi_role.history.lines import LineOrigin, origins
 from tests.support.histories import History
 
@@ -70,7 +70,7 @@ def random_run(folder: Path, seed: int) -> History:
 
 def wrong_lines(history: History) -> tuple[int, int]:
     """How many lines have another origin than they say, and how many there are."""
-    found = origins([recorded_history(history.run)], FILE, history.workspace / FILE)
+    found = origins([history_of(history.run)], FILE, history.workspace / FILE)
     wrong = [line for line in found if not line.text.startswith(f"{wrote(line)}: ")]
     return len(wrong), len(found)
 
@@ -93,7 +93,7 @@ def test_lines_of_a_removed_copy_are_by_its_last_turn(tmp_path: Path) -> None:
     history.merged("write.1.0")
     history.ended()
     for shown in (["nobody", "writer 1"], ["nobody", "writer 1"]):
-        found = origins([recorded_history(history.run)], FILE, None)
+        found = origins([history_of(history.run)], FILE, None)
         assert [wrote(line) for line in found] == shown
         history.worktrees.discard("write.1.0")
 
@@ -103,12 +103,12 @@ def test_line_of_today_is_by_nobody(tmp_path: Path) -> None:
     history.turn("writer", {FILE: "one\n2\n"})
     history.ended()
     (history.workspace / FILE).write_text("one\n2\nthree\n")
-    found = origins([recorded_history(history.run)], FILE, history.workspace / FILE)
+    found = origins([history_of(history.run)], FILE, history.workspace / FILE)
     assert [wrote(line) for line in found] == ["nobody", "writer 1", "nobody"]
 
 
 def test_file_that_is_in_no_state_is_refused(tmp_path: Path) -> None:
     history = History(tmp_path, {FILE: "one\n"})
-    for histories, message in (([recorded_history(history.run)], "x.py is not in the latest"), ([], "no run recorded")):
+    for histories, message in (([history_of(history.run)], "x.py is not in the latest"), ([], "no run recorded")):
         with pytest.raises(UsageError, match=message):
             origins(histories, "x.py", None)

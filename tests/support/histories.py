@@ -7,7 +7,7 @@ import subprocess
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from codex_multi_role.history import RecordedHistory, recorded_history
+from codex_multi_role.history import RunHistory, history_of
 from codex_multi_role.run_folder import RunEvent, RunFolder, TurnFolder
 from codex_multi_role.run_folder import events as e
 from codex_multi_role.workspace import Snapshots, Workspace, Worktrees
@@ -113,10 +113,10 @@ class History:
         write(self.workspace, files)
         self._state()
 
-    def ended(self) -> RecordedHistory:
+    def ended(self) -> RunHistory:
         ending = e.RunEnded("succeeded", "done", "", 0, {}, str(self.run.path), workspace=self._state())
         self._happened(ending)
-        return recorded_history(self.run)
+        return history_of(self.run)
 
     def _state(self) -> str:
         self.states.append(self.snapshots.take())

@@ -49,7 +49,7 @@ class CopyStates:
 
 
 @dataclass(frozen=True)
-class States:
+class WorkspaceStates:
     """``first``: the state before the first change, empty if the run recorded none. ``changes`` are in order.
 
     ``in_copies``: the changes of turns in copies of the workspace, in order, by the key of the copy.
@@ -67,7 +67,7 @@ class States:
 
 def states_of(
     events: Iterable[RunEvent], trees_of: Callable[[str, int], Trees | None], copies: Mapping[str, CopyStates]
-) -> States:
+) -> WorkspaceStates:
     """Derive the states from the events of a run, those that it inherited included.
 
     ``trees_of`` returns what ``(role, turn)`` changed. ``copies``: those of the workspace, by key.
@@ -82,7 +82,7 @@ class _Walk:
     """Takes the events one by one. A turn counts when its last event comes: files are applied after its end."""
 
     def __init__(self, trees_of: Callable[[str, int], Trees | None], copies: Mapping[str, CopyStates]) -> None:
-        self.states = States()
+        self.states = WorkspaceStates()
         self._trees_of = trees_of
         self._copies = copies
         self._began: dict[tuple[str, int], tuple[str, int]] = {}

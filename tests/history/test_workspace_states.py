@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codex_multi_role.history.states import Change, CopyStates, states_of
+from codex_multi_role.history.workspace_states import Change, CopyStates, states_of
 from codex_multi_role.run_folder import RunEvent
 from codex_multi_role.run_folder import events as e
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from codex_multi_role.errors import UsageError
-from codex_multi_role.history.states import Change, CopyStates, States, Trees, states_of
+from codex_multi_role.history.workspace_states import Change, CopyStates, Trees, WorkspaceStates, states_of
 from codex_multi_role.reading.nearest import no_such
 from codex_multi_role.run_folder import RunFolder, TurnFolder, skim_with_inherited
 from codex_multi_role.run_folder.events import CopyMerged, FilesApplied, RunEnded, StepStarted, TurnEnded, TurnStarted
@@ -31,7 +31,7 @@ class Result:
 
 
 @dataclass(frozen=True)
-class RecordedHistory:
+class RunHistory:
     """The states of a run. Their trees are in ``git_dir``, those of a copy in the copy's own repository."""
 
     folder: RunFolder
@@ -42,7 +42,7 @@ class RecordedHistory:
         return self.folder.snapshots_path
 
     @cached_property
-    def states(self) -> States:
+    def states(self) -> WorkspaceStates:
         copies = {key: CopyStates(copy.base, copy.before, copy.after) for key, copy in self.copies.items()}
         return states_of(skim_with_inherited(self.folder, EVENTS), self._trees_of, copies)
 
@@ -96,14 +96,14 @@ class RecordedHistory:
         return TurnFolder.of(self.folder, role, turn).changes()
 
 
-def recorded_history(folder: RunFolder) -> RecordedHistory:
+def history_of(folder: RunFolder) -> RunHistory:
     """Read which copies the run made; its states are derived when they are needed. Raises `StorageError`."""
     worktrees = folder.path / "worktrees"
     copies = Manifest(worktrees) if (worktrees / MANIFEST).exists() else ()
-    return RecordedHistory(folder, {copy.key: copy for copy in copies})
+    return RunHistory(folder, {copy.key: copy for copy in copies})
 
 
-def result_of(history: RecordedHistory, key: str | None = None) -> Result:
+def result_of(history: RunHistory, key: str | None = None) -> Result:
     """The result of the run, or of its copy ``key`` of the workspace. Raises `UsageError` if there is none."""
     run_id = history.folder.run_id
     if key is None:
