@@ -26,7 +26,7 @@ from codex_multi_role.workspace.writing import carry_out
 MARKABLE = ("both modified", "both added")
 YOURS = "yours"
 PLAN = "plan.json"
-LONGEST_PATH_NAME = 16
+DIGEST_CHARACTERS = 16
 
 
 @dataclass(frozen=True)
@@ -45,10 +45,10 @@ def apply_result(result: Result, workspace: Workspace, folder: Path, *, mark_con
     versions between git's markers. Raises `RunBusy` if a run works there, `StorageError`.
     """
     with _alone(workspace):
-        place = folder / hashlib.sha256(os.fsencode(workspace.root)).hexdigest()[:LONGEST_PATH_NAME]
+        place = folder / hashlib.sha256(os.fsencode(workspace.root)).hexdigest()[:DIGEST_CHARACTERS]
         stored = Plan.read(place / PLAN)
         if stored is not None and stored.theirs == result.after:
-            return _Merge(result, workspace, place).carry_out(stored)  # a kill came in the middle
+            return _Merge(result, workspace, place).carry_out(stored)  # an earlier call was killed
         delete_folder(place)
         merge = _Merge(result, workspace, place)
         plan = merge.plan()
@@ -113,7 +113,7 @@ class _Merge:
             self._git.run("cat-file", "blob", each.oid).stdout if each else b"" for each in (ours, base, theirs)
         ]
         if all(marker in contents[0] for marker in (f"<<<<<<< {YOURS}".encode(), f">>>>>>> {labels[-1]}".encode())):
-            return ours  # an earlier call marked it, and nobody has settled it yet
+            return ours  # an earlier call marked it, and nobody has resolved it yet
         files = [str(self._place / name) for name in ("ours", "base", "theirs")]
         for file, content in zip(files, contents, strict=True):
             write_bytes(Path(file), content)
@@ -130,6 +130,6 @@ class _Merge:
         check_out(self._git, {path: after for path, (_, after) in plan.changes.items() if after}, scratch)
         paths, conflicts = carry_out(self._workspace, plan, scratch)
         delete_folder(self._place)
-        unsettled = {conflict.path for conflict in conflicts}
-        marked = tuple(path for path in paths if path in unsettled)
-        return Applied(tuple(path for path in paths if path not in unsettled), tuple(conflicts), marked)
+        unresolved = {conflict.path for conflict in conflicts}
+        marked = tuple(path for path in paths if path in unresolved)
+        return Applied(tuple(path for path in paths if path not in unresolved), tuple(conflicts), marked)

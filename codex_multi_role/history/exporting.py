@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 
 from codex_multi_role.errors import UsageError
@@ -21,7 +21,7 @@ from codex_multi_role.run_folder import skim_with_inherited
 from codex_multi_role.workspace.git import Git
 from codex_multi_role.workspace.removal import delete_folder
 from codex_multi_role.workspace.repository import ConfiguredGit, Repository
-from codex_multi_role.workspace.trees import REPOSITORY, TreeEntry, changes, check_out, entries_of
+from codex_multi_role.workspace.trees import REPOSITORY, TreeEntry, changes, check_out, entries_of, write_commit
 
 ATTRIBUTES = ".gitattributes"
 Files = Mapping[str, TreeEntry | None]
@@ -63,8 +63,6 @@ def export(history: RunHistory, branch: str, repository: Repository, below: str,
 def _set_branch(repository: Repository, branch: str, tip: str, own: Collection[str]) -> bool:
     """Point ``branch``, if it is new or at one of the ``own`` commits, to ``tip`` in one step; returns if it moved."""
     git, reference = repository.git, f"refs/heads/{branch}"
-    if git.run("check-ref-format", "--branch", branch, allowed=(0, 1, 128)).returncode:
-        raise UsageError(f"{branch} is not a valid name of a branch", "Choose another one with --branch.")
     now = git.run("rev-parse", "--verify", "--quiet", reference, allowed=(0, 1)).stdout.decode().strip()
     if now == tip:
         return False
@@ -73,6 +71,8 @@ def _set_branch(repository: Repository, branch: str, tip: str, own: Collection[s
             raise UsageError(f"the branch {branch} exists, and is not an earlier export", "Choose another --branch.")
         if f"branch {reference}\n" in git.run("worktree", "list", "--porcelain").stdout.decode(errors="replace"):
             raise UsageError(f"the branch {branch} is checked out", "Check out another one first.")
+    elif problem := repository.branch_problem(branch):
+        raise UsageError(problem, "Choose another --branch.")
     git.run("update-ref", reference, tip, now or "0" * len(tip))
     return True
 
@@ -122,18 +122,9 @@ class _Commits:
         """A commit; its only parent if it would change nothing, or none if there is nothing yet."""
         if len(parents) == 1 and self._tree_of(parents[0]) == tree:
             return parents[0]
-        options = [part for parent in parents if parent for part in ("-p", parent)]
-        who = {"NAME": author, "EMAIL": f"{author}@{NOBODY}.invalid", "DATE": _git_date(at)}
-        environment = {f"GIT_{kind}_{name}": value for kind in ("AUTHOR", "COMMITTER") for name, value in who.items()}
-        git = self._with(environment)
-        made = git.run("commit-tree", tree, *options, "-F", "-", stdin=message.encode()).stdout.decode().strip()
-        self._made.append(made)
-        return made
-
-    def _with(self, environment: Mapping[str, str]) -> Git:
-        git = ConfiguredGit(self._git.git_dir, self._git.work_tree)
-        object.__setattr__(git, "environment", {**git.environment, **environment})
-        return git
+        who = f"{author} <{author}@{NOBODY}.invalid>"
+        self._made.append(write_commit(self._git, tree, list(filter(None, parents)), who, _seconds(at), message))
+        return self._made[-1]
 
     def _tree_of(self, commit: str) -> str:
         return self._run("rev-parse", f"{commit}^{{tree}}").decode().strip() if commit else self._empty_tree()
@@ -186,12 +177,11 @@ def _is_nested(entry: TreeEntry | None) -> bool:
     return entry is not None and entry.mode == REPOSITORY
 
 
-def _git_date(at: str) -> str:
+def _seconds(at: str) -> int:
     try:
-        moment = datetime.fromisoformat(at)
+        return int(datetime.fromisoformat(at).timestamp())
     except ValueError:
-        moment = datetime.fromtimestamp(0, UTC)
-    return f"@{int(moment.timestamp())} +0000"
+        return 0
 
 
 def start_of(history: RunHistory, repository: Repository | None) -> tuple[Repository, str, str]:

@@ -19,6 +19,7 @@ from codex_multi_role.history.run_history import RunHistory, history_of
 from codex_multi_role.history.workspace_states import Change
 from codex_multi_role.run_folder import RunFolder, list_runs
 from codex_multi_role.workspace.git import Git
+from codex_multi_role.workspace.trees import write_commit
 
 HEADER = re.compile(rb"([0-9a-f]{40,64}) \d+ (\d+)(?: \d+)?")
 
@@ -84,11 +85,8 @@ def _commits(git: Git, history: RunHistory, before: str, made: dict[str, tuple[s
     run_id = history.folder.run_id
 
     def commit(change: Change, parents: list[str]) -> str:
-        after = "".join(f"parent {parent}\n" for parent in parents if parent)
-        who = f"x <x> {len(made)} +0000"  # a later commit has a later time, and no two are the same
-        content = f"tree {history.tree_of(change, change.after)}\n{after}author {who}\ncommitter {who}\n\n"
-        done = git.run("hash-object", "-t", "commit", "-w", "--stdin", stdin=content.encode())
-        new = done.stdout.decode().strip()
+        # A later commit has a later time, and no two are the same.
+        new = write_commit(git, history.tree_of(change, change.after), list(filter(None, parents)), at=len(made))
         of_copy = history.states.in_copies.get(change.copy, ()) if len(parents) == 1 else ()
         made[new] = (run_id, of_copy[-1] if of_copy else change)  # `gc` removed what came before the merge
         return new

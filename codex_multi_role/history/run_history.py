@@ -22,7 +22,7 @@ NOTHING_RECORDED = "Nothing that it started was allowed to change files, or an o
 
 @dataclass(frozen=True)
 class Result:
-    """What to bring home: the changes from the state ``before`` to ``after``, both in the repository ``git_dir``."""
+    """The changes from the state ``before`` to ``after``, both in ``git_dir``; ``name`` is for people."""
 
     name: str
     before: str
@@ -49,7 +49,7 @@ class RunHistory:
     def git(self, change: Change | None = None) -> Git:
         """Git on the repository that has the states of ``change``, by default on the run's own."""
         copy = change.unit if change and change.unit in self.copies else ""
-        git_dir = self._snapshots_of(copy) if copy else self.git_dir
+        git_dir = self.snapshots_of(copy) if copy else self.git_dir
         return Git(git_dir.absolute(), self.folder.path)
 
     def turns(self, role: str | None = None, turn: int | None = None) -> list[Change]:
@@ -69,9 +69,13 @@ class RunHistory:
 
     def tree(self, state: str) -> str:
         """``state`` without the folder of all runs, which a ``.gitignore`` of the workspace can re-include."""
+        return without(self.git(), state, self._left_out)
+
+    @cached_property
+    def _left_out(self) -> list[str]:
         root, runs_dir = Path(str(self.folder.record().get("workspace", ""))), self.folder.path.resolve().parent
         inside = runs_dir != root and runs_dir.is_relative_to(root)
-        return without(self.git(), state, [runs_dir.relative_to(root).as_posix()] if inside else [])
+        return [runs_dir.relative_to(root).as_posix()] if inside else []
 
     def tree_of(self, change: Change, state: str) -> str:
         """`tree` for a state of ``change``; copies are never made with that folder."""
@@ -79,18 +83,15 @@ class RunHistory:
 
     def repositories(self) -> list[Path]:
         """The git folders with the states, that of the run first; `gc` removes those of merged copies."""
-        return [self.git_dir, *filter(Path.is_dir, map(self._snapshots_of, self.copies))]
+        return [self.git_dir, *filter(Path.is_dir, map(self.snapshots_of, self.copies))]
 
     def turns_in_copy(self, key: str) -> tuple[Change, ...]:
         """The changes of turns in the copy ``key``, as long as their states exist."""
-        return self.states.in_copies.get(key, ()) if self._snapshots_of(key).is_dir() else ()
+        return self.states.in_copies.get(key, ()) if self.snapshots_of(key).is_dir() else ()
 
-    def _snapshots_of(self, key: str) -> Path:
-        return CopyPaths(self._worktrees, key).snapshots
-
-    @property
-    def _worktrees(self) -> Path:
-        return (self.folder.path / "worktrees").resolve()
+    def snapshots_of(self, key: str) -> Path:
+        """The git folder with the states of the copy ``key``, which `gc` removes with it."""
+        return CopyPaths(self.folder.worktrees_path.resolve(), key).snapshots
 
     def _trees_of(self, role: str, turn: int) -> Trees | None:
         return TurnFolder.of(self.folder, role, turn).changes()
@@ -98,13 +99,12 @@ class RunHistory:
 
 def history_of(folder: RunFolder) -> RunHistory:
     """Read which copies the run made; its states are derived when they are needed. Raises `StorageError`."""
-    worktrees = folder.path / "worktrees"
-    copies = Manifest(worktrees) if (worktrees / MANIFEST).exists() else ()
+    copies = Manifest(folder.worktrees_path) if (folder.worktrees_path / MANIFEST).exists() else ()
     return RunHistory(folder, {copy.key: copy for copy in copies})
 
 
 def result_of(history: RunHistory, key: str | None = None) -> Result:
-    """The result of the run, or of its copy ``key`` of the workspace. Raises `UsageError` if there is none."""
+    """The result of the run, or of its copy ``key`` of the workspace. Raises `UsageError` if it was not recorded."""
     run_id = history.folder.run_id
     if key is None:
         states = history.states
@@ -114,9 +114,12 @@ def result_of(history: RunHistory, key: str | None = None) -> Result:
         return Result(f"run {run_id}", first, last, history.git_dir)
     if key not in history.copies:
         raise UsageError(*no_such("copy", key, history.copies))
-    copy, worktrees = history.copies[key], (history.folder.path / "worktrees").resolve()
-    after = copy.theirs or snapshots_of(worktrees, copy).take()
-    return Result(f"copy {key} of run {run_id}", copy.base, after, CopyPaths(worktrees, key).snapshots)
+    copy = history.copies[key]
+    git_dir = history.snapshots_of(key)
+    if not git_dir.is_dir():
+        raise UsageError(f"the copy {key} of run {run_id} was removed", "Leave out --copy: the run has its changes.")
+    after = copy.theirs or snapshots_of(history.folder.worktrees_path.resolve(), copy).take()
+    return Result(f"copy {key} of run {run_id}", copy.base, after, git_dir)
 
 
 def _no_such_turn(role: str | None, turn: int | None, turns: Iterable[Change]) -> UsageError:

@@ -74,12 +74,12 @@ def states_of(
     """
     walk = _Walk(trees_of, copies)
     for event in events:
-        walk.take(event)
+        walk.observe(event)
     return walk.states
 
 
 class _Walk:
-    """Takes the events one by one. A turn counts when its last event comes: files are applied after its end."""
+    """Observes the events one by one. A turn counts when its last event comes: files are applied after its end."""
 
     def __init__(self, trees_of: Callable[[str, int], Trees | None], copies: Mapping[str, CopyStates]) -> None:
         self.states = WorkspaceStates()
@@ -92,7 +92,7 @@ class _Walk:
         self._merged: set[str] = set()
         self._at = ""
 
-    def take(self, event: RunEvent) -> None:
+    def observe(self, event: RunEvent) -> None:
         self._at = event.at
         match event:
             case StepStarted() | RunEnded():

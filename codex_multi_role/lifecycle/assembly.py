@@ -16,7 +16,6 @@ from codex_multi_role.flow import first_at_once, new_state
 from codex_multi_role.host.processes import Family
 from codex_multi_role.lifecycle.definitions import Definitions, role_settings, sandbox_of_tests
 from codex_multi_role.lifecycle.members import Members, unwritable_paths
-from codex_multi_role.lifecycle.own_worktree import COPIES
 from codex_multi_role.lifecycle.preparing import preparation_of, sandbox_variables
 from codex_multi_role.lifecycle.recordings.model_providers import ModelProviders, start_providers
 from codex_multi_role.lifecycle.steering import Steering
@@ -56,7 +55,7 @@ def live_parts(
     of the run's copy of it. ``steering``: the files that no role and no test may write.
     """
     with ExitStack() as stack:
-        stack.callback(forget_setups, folder.path / COPIES)
+        stack.callback(forget_setups, folder.worktrees_path)
         models = start_providers(definitions, folder, events, stack)
         read_only = unwritable_paths(definitions, folder, steering)
         homes = WarmHomes(definitions.codex, user_store(os.environ), Family.of_run(folder.path, "homes"))
@@ -97,7 +96,7 @@ def _resources(
         events=events,
         fleet=fleet,
         worktrees=Worktrees(
-            folder.path / COPIES,
+            folder.worktrees_path,
             workspace,
             snapshots,
             folder.run_id,

@@ -21,16 +21,13 @@ from codex_multi_role.workspace.run_worktree import (
     record_run_worktree,
 )
 
-COPIES = "worktrees"
-"""The folder, below that of a run, with its copies of the workspace."""
-
 
 def in_new_worktree(definitions: Definitions, folder: RunFolder) -> Definitions:
     """The definitions of a new run, in a new worktree if it has one. Raises `UsageError`, `StorageError`."""
     if not definitions.options.worktree:
         return definitions
     branch = definitions.options.branch or ""
-    return _in(add_run_worktree(folder.path / COPIES, definitions.workspace, branch, folder.run_id), definitions)
+    return _in(add_run_worktree(folder.worktrees_path, definitions.workspace, branch, folder.run_id), definitions)
 
 
 def in_same_worktree(definitions: Definitions, folder: RunFolder, record: Mapping[str, Any]) -> Definitions:
@@ -40,7 +37,7 @@ def in_same_worktree(definitions: Definitions, folder: RunFolder, record: Mappin
     """
     if not definitions.options.worktree:
         return definitions
-    root = open_run_worktree(folder.path / COPIES)
+    root = open_run_worktree(folder.worktrees_path)
     if str(root) != record["workspace"]:
         raise UsageError(
             f"run {folder.run_id} cannot continue: its worktree was moved from {record['workspace']} to {root}",
@@ -85,10 +82,10 @@ def keep_worktree(folder: RunFolder, report: RunReport, tree: str) -> None:
     code = ExitCode.find(report.exit_code)
     if code is not None and not code.is_resumable:
         with suppress(CodexMultiRoleError):  # `gc` then keeps it
-            record_run_worktree(folder.path / COPIES, tree)
+            record_run_worktree(folder.worktrees_path, tree)
 
 
 def abandon_worktree(folder: RunFolder) -> None:
     """Remove the worktree of a run that could not start."""
     with suppress(CodexMultiRoleError):
-        abandon_run_worktree(folder.path / COPIES)
+        abandon_run_worktree(folder.worktrees_path)

@@ -10,7 +10,6 @@ from threading import Event
 from codex_multi_role.host.processes import Family
 from codex_multi_role.lifecycle.definitions import Definitions, sandbox_of_tests
 from codex_multi_role.lifecycle.members import unwritable_paths
-from codex_multi_role.lifecycle.own_worktree import COPIES
 from codex_multi_role.lifecycle.steering import Steering
 from codex_multi_role.run_folder import RunFolder, list_turns
 from codex_multi_role.workspace import Snapshots, Workspace, Worktrees
@@ -31,7 +30,7 @@ def preparation_of(
     return Preparation(
         needs,
         Workspace.of_run(definitions.source_workspace, folder.path),
-        folder.path / COPIES,
+        folder.worktrees_path,
         sandbox_variables(folder),
         sandbox_of_tests(options, definitions.codex, definitions.workspace, read_only),
         options.test_seconds,
@@ -58,7 +57,7 @@ def prepare_first(definitions: Definitions, folder: RunFolder, steering: Steerin
         return
     workspace = Workspace.of_run(definitions.workspace, folder.path, steering.globs)
     snapshots = Snapshots(folder.snapshots_path, workspace)
-    copies = folder.path / COPIES
+    copies = folder.worktrees_path
     if definitions.options.worktree:
         yield from preparation.prepare(workspace, snapshots, copies / OF_RUN)
     elif definitions.isolates and definitions.needs.setup and not any(list_turns(folder)):

@@ -155,7 +155,7 @@ class RunRecord:
             "workspace": str(definitions.workspace),
             **({"source_workspace": str(definitions.source_workspace)} if options.worktree else {}),
             "workspace_inode": definitions.workspace.stat().st_ino,
-            "repository": earlier["repository"] if "repository" in earlier else self._repository(),
+            "repository": earlier.get("repository") if earlier else self._repository(),
             "absent_at_start": earlier.get("absent_at_start", absent),
             "playbook": definitions.playbook.name if definitions.playbook else None,
             "playbook_file": definitions.playbook.source.name if definitions.playbook else None,

@@ -55,6 +55,7 @@ class RunFolder:
         self.report_path = path / "report.html"
         self.catalog_path = path / "catalog"
         self.snapshots_path = path / ".snapshots"
+        self.worktrees_path = path / "worktrees"
 
     @cached_property
     def redact(self) -> Redactor:

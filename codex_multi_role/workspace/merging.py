@@ -13,7 +13,16 @@ from pathlib import Path
 from typing import Any, Literal
 
 from codex_multi_role.workspace.git import Git
-from codex_multi_role.workspace.trees import REPOSITORY, Change, TreeEntry, changes, entries_of, make_trees, paths_of
+from codex_multi_role.workspace.trees import (
+    REPOSITORY,
+    Change,
+    TreeEntry,
+    changes,
+    entries_of,
+    make_trees,
+    paths_of,
+    write_commit,
+)
 
 Kind = Literal[
     "both modified",
@@ -25,7 +34,6 @@ Kind = Literal[
     "off limits",
     "changed meanwhile",
 ]
-_NOBODY = "nobody <> 0 +0000"
 
 
 @dataclass(frozen=True)
@@ -119,20 +127,12 @@ def _merge_contents(git: Git, here: Mapping[str, Change], there: Mapping[str, Ch
     if not files:
         return {}
     base, *trees = make_trees(git, *zip(*files.values(), strict=True))
-    start = _commit(git, base)
-    commits = [_commit(git, tree, start) for tree in trees]
+    start = write_commit(git, base, [])
+    commits = [write_commit(git, tree, [start]) for tree in trees]
     options = ("--write-tree", "--no-messages", "--name-only", "-z")
     merged, *listed = git.run("merge-tree", *options, *commits, allowed=(0, 1)).stdout.decode().split("\0")[:-1]
     entries, conflicts = entries_of(git, merged), set(listed)
     return {path: entries[name] for path, name in zip(files, entries, strict=True) if name not in conflicts}
-
-
-def _commit(git: Git, tree: str, *parents: str) -> str:
-    """A commit that no branch holds, because git takes the base of a merge from the history."""
-    before = "".join(f"parent {each}\n" for each in parents)
-    content = f"tree {tree}\n{before}author {_NOBODY}\ncommitter {_NOBODY}\n\n"
-    written = git.run("hash-object", "-t", "commit", "-w", "--stdin", stdin=content.encode())
-    return written.stdout.decode().strip()
 
 
 def _colliding(planned: Mapping[str, Change], ours: set[str]) -> set[str]:

@@ -39,6 +39,10 @@ SETUP_OUTPUT = "setup_output.txt"
 SHOWN_LINES = 5
 SHOWN_FILES = 5
 OF_ANOTHER_PYTHON = ("VIRTUAL_ENV", "PYTHONHOME")
+SETUP_HINT = (
+    "The whole output is in {}. It ran in the sandbox of the tests, without network (--no-test-sandbox lifts that). "
+    "Fix what it needs and resume the run, or correct workspace.setup and start another run."
+)
 
 
 @dataclass(frozen=True)
@@ -129,13 +133,7 @@ class Preparation:
         text = self.redact(ran.output)
         write_file(output, text.encode(errors="replace"))
         if ran.timed_out or ran.returncode:
-            raise SetupFailed(self.redact(_failure(ran, self.needs.setup, text)), HINT.format(output))
-
-
-HINT = (
-    "The whole output is in {}. It ran in the sandbox of the tests, without network (--no-test-sandbox lifts that). "
-    "Fix what it needs and resume the run, or correct workspace.setup and start another run."
-)
+            raise SetupFailed(self.redact(_failure(ran, self.needs.setup, text)), SETUP_HINT.format(output))
 
 
 def forget_setups(folder: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from codex_multi_role.workspace.git import Git
 
 EXECUTABLE, SYMLINK, REPOSITORY = "100755", "120000", "160000"
+NOBODY = "nobody <>"
 _NOTHING = "000000"
 
 
@@ -64,6 +65,18 @@ def make_trees(git: Git, *sides: Sequence[TreeEntry]) -> list[str]:
         "".join(f"{entry.mode} blob {entry.oid}\t{number:09}\n" for number, entry in enumerate(side)) for side in sides
     )
     return git.run("mktree", "--batch", stdin="\n".join(trees).encode()).stdout.decode().split()
+
+
+def write_commit(git: Git, tree: str, parents: Sequence[str], who: str = NOBODY, at: int = 0, message: str = "") -> str:
+    """Write a commit that no branch holds; ``who``: author and committer as git writes them, ``at``: seconds in UTC.
+
+    Git takes the base of a merge, and where a line came from, from commits.
+    """
+    before = "".join(f"parent {each}\n" for each in parents)
+    named = f"{who} {at} +0000"
+    content = f"tree {tree}\n{before}author {named}\ncommitter {named}\n\n{message}"
+    written = git.run("hash-object", "-t", "commit", "-w", "--stdin", stdin=content.encode())
+    return written.stdout.decode().strip()
 
 
 def repositories_in(git: Git, tree: str) -> list[str]:

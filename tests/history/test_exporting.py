@@ -103,7 +103,7 @@ def test_branch_of_somebody_else_stays(tmp_path: Path) -> None:
     history = History(tmp_path, {}, COMMITTED)
     history.turn("writer", {"a.txt": "1\n"})
     git(history.workspace, "commit", "-q", "--allow-empty", "-m", "mine")
-    for branch, message in (("main", "is not an earlier export"), ("..", "is not a valid name")):
+    for branch, message in (("main", "is not an earlier export"), ("..", "cannot be the name of a branch")):
         with pytest.raises(UsageError, match=message):
             exported(history, branch)
     git(history.workspace, "branch", "base", "HEAD~")
