@@ -74,13 +74,15 @@ def run(*command: object, folder: Path, environment: dict[str, str], code: int =
 
 
 def try_out(*program: object, folder: Path, environment: dict[str, str]) -> None:
-    """See that ``program`` is ours and plays a playbook in an empty folder."""
+    """See that ``program`` is ours, and that its demonstration works in an empty folder, which stays empty."""
     folder.mkdir()
     assert run(*program, "--version", folder=folder, environment=environment).startswith(f"{PROGRAM}, version ")
-    said = run(*program, "--playbook", "roman-numerals", folder=folder, environment=environment)
+    said = run(*program, "demo", folder=folder, environment={**environment, "TMPDIR": str(folder.parent)})
     assert "5 passed" in said
-    assert (folder / "roman.py").exists()
-    assert (folder / "runs/latest/report.html").exists()
+    [made] = folder.parent.glob(f"{PROGRAM}-demo-*")
+    assert (made / "workspace/roman.py").is_file()
+    assert (made / "runs/latest/report.html").is_file()
+    assert [*folder.iterdir()] == []
 
 
 def tool(name: str) -> str:

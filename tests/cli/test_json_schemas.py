@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 from copy import deepcopy
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -41,31 +42,54 @@ SHIPPED = {
     "flow": [f"flows/{path.name}" for path in packaged_roles().glob("flows/*.yaml")],
     "playbook": [f"playbooks/{path.name}" for path in packaged_roles().glob("playbooks/*.yaml")],
 }
-EVERY_KEY: dict[str, Any] = {
-    "role": {
+SHIPPED_CATALOG: Any = load_yaml(packaged_roles() / "catalog.yaml")
+ROLES: list[Any] = [
+    {
         "name": "one",
         "model": "gpt",
         "reasoning_effort": "low",
         "prompt_text": "Do it.",
-        "prompt_flags": {"allow_tools": True, "allow_write": False},
-        "behaviors": {"timeout_policy": "planner", "can_finish": True},
+        "prompt_flags": {
+            "allow_tools": True,
+            "allow_read": True,
+            "allow_write": False,
+            "allow_file_suggestions": False,
+        },
+        "behaviors": {
+            "timeout_policy": "planner",
+            "can_finish": True,
+            "apply_files": True,
+            "is_orchestrator": True,
+            "can_request_clarification": True,
+            "reports_to": "two",
+        },
         "sandbox": "read-only",
         "approval_policy": "never",
-        "auto_approve": {"commands": True},
+        "auto_approve": {"commands": True, "file_changes": False},
         "limits": {"idle_seconds": 5, "turn_seconds": 50.5},
         "protect": ["tests/**"],
         "mcp_servers": {
             "docs": {
                 "command": "docs",
                 "args": ["-v"],
+                "cwd": "/srv",
                 "env": {"A": "b"},
+                "env_vars": ["HOME"],
                 "startup_timeout_sec": 3,
+                "tool_timeout_sec": 4,
+                "approval": "auto",
                 "tools": {"a": "auto"},
             },
-            "web": {"url": "https://host/mcp", "bearer_token_env_var": "KEY", "enabled_tools": ["search"]},
+            "web": {
+                "url": "https://host/mcp",
+                "bearer_token_env_var": "KEY",
+                "enabled_tools": ["search"],
+                "disabled_tools": ["buy"],
+            },
             "gone": None,
         },
         "codex_config": {"x": 1},
+        "project_instructions": True,
         "skills": ["draw"],
         "depends_on": ["two"],
         "schema_hint_params": {"a": 1},
@@ -74,64 +98,96 @@ EVERY_KEY: dict[str, Any] = {
         "max_steps": 3,
         "optional": True,
     },
-    "flow": {
-        "name": "own",
-        "goal": {"default": "it", "min_length": 1, "max_length": 9},
-        "inputs": {"a": 1, "b": None, "c": {"type": "number", "default": 2, "minimum": 1}, "d": ["x"], "e": "text"},
-        "vars": {"v": [1]},
-        "protect": ["tests"],
-        "states": {"begin": "PLANNING", "success": "DONE", "failure": "FAILED"},
-        "outputs": ["work"],
-        "steps": [
-            {
-                "id": "work",
-                "ask": "one",
-                "prompt": "Do.",
-                "reply": {"type": "object"},
-                "limits": {"idle_seconds": 1},
-                "isolate": "worktree",
-                "merge": "none",
-                "for_each": "{{ vars.v }}",
-                "max_items": 3,
-                "concurrency": 2,
-                "as": "task",
-                "retry": {"attempts": 2, "backoff_seconds": 0},
-                "on_error": "skip",
-                "set": {"v": 1},
-                "state": "WORKING",
+    {"name": "two", "model_env": "MODEL", "prompt_file": "two.md", "schema_hint_template": "default"},
+]
+EVERY_KEY: dict[str, list[Any]] = {
+    "role": ROLES,
+    "flow": [
+        {
+            "name": "own",
+            "description": "What it is for.",
+            "internal": True,
+            "goal": {"default": "it", "min_length": 1, "max_length": 9},
+            "inputs": {"a": 1, "b": None, "c": {"type": "number", "default": 2, "minimum": 1}, "d": ["x"], "e": "text"},
+            "vars": {"v": [1]},
+            "workspace": {"copy": [".env"], "setup": "make"},
+            "protect": ["tests"],
+            "states": {"begin": "PLANNING", "success": "DONE", "failure": "FAILED"},
+            "outputs": ["work"],
+            "result": {
+                "title": "It is done",
+                "text": "{{ vars.v }}",
+                "format": "text",
+                "file": "a.md",
+                "figures": {"words": "{{ vars.v }}"},
             },
-            {"check": "tests", "with": {"a": 1}, "max_visits": 2},
-            {"id": "fine", "review": "Fine?", "show": "all", "time_limit_seconds": 5, "default": "reject"},
-            {"call": "other", "max_depth": 2, "next": [{"when": "true", "to": "work"}, {"end": "no", "exit": 1}]},
-        ],
-    },
-    "playbook": {
-        "name": "own",
-        "goal": "it",
-        "cycles": 2,
-        "roles": {
-            "one": [
+            "steps": [
                 {
-                    "json": {"a": 1},
-                    "deltas": 3,
-                    "usage": {"input_tokens": 1, "output_tokens": 2},
-                    "repairs": [{"text": "x"}],
+                    "id": "work",
+                    "ask": "one",
+                    "prompt": "Do.",
+                    "reply": {"type": "object"},
+                    "limits": {"idle_seconds": 1, "turn_seconds": 2},
+                    "isolate": "worktree",
+                    "merge": "none",
+                    "for_each": "{{ vars.v }}",
+                    "needs": "item.needs",
+                    "max_items": 3,
+                    "concurrency": 2,
+                    "as": "task",
+                    "retry": {"attempts": 2, "backoff_seconds": 0},
+                    "on_error": "skip",
+                    "set": {"v": 1},
+                    "state": "WORKING",
                 },
-                {"steps": [{"call": "tool", "arguments": {"a": 1}}, {"patch": "p", "delay_seconds": 0.5}]},
-                {"attempts": [{"fault": {"status": 500, "code": "x", "headers": {"a": "b"}}}, {"text": "y"}]},
-                {"choose": [{"when": "visit > 1", "text": "z"}, {"json": 1, "web_search": ["q"]}]},
-            ]
-        },
-        "repeat_last": True,
-        "default": {"fault": {"drop": True, "after_events": 2}},
-    },
-}
-EVERY_KEY["catalog"] = {
-    "version": 1,
-    "defaults": {"reasoning_effort": "high", "limits": {"idle_seconds": 3}},
-    "general_prompts": {"role_header": "Role: {role_name}", "capability_rules": {"tools_allowed": "Use them."}},
-    "schema_hints": {"default": "JSON", "none": None},
-    "roles": [EVERY_KEY["role"], {"role_file": "two.yaml"}],
+                {"check": "tests", "with": {"a": 1}, "max_visits": 2},
+                {"id": "fine", "review": "Fine?", "show": "all", "time_limit_seconds": 5, "default": "reject"},
+                {
+                    "call": "other",
+                    "max_depth": 2,
+                    "next": [
+                        {"when": "true", "to": "work"},
+                        {"end": "no", "exit": 1, "reason": "Why.", "suggest": "resume RUN"},
+                    ],
+                },
+            ],
+        }
+    ],
+    "playbook": [
+        {
+            "name": "own",
+            "description": "What it shows.",
+            "goal": "it",
+            "cycles": 2,
+            "roles": {
+                "one": [
+                    {
+                        "json": {"a": 1},
+                        "deltas": 3,
+                        "usage": {"input_tokens": 1, "output_tokens": 2},
+                        "repairs": [{"text": "x"}],
+                    },
+                    {"steps": [{"call": "tool", "arguments": {"a": 1}}, {"patch": "p", "delay_seconds": 0.5}]},
+                    {"attempts": [{"fault": {"status": 500, "code": "x", "headers": {"a": "b"}}}, {"text": "y"}]},
+                    {"attempts": [{"fault": {"status": 400, "message": "no", "body": "{}"}}, {"text": "y"}]},
+                    {"choose": [{"when": "visit > 1", "text": "z"}, {"json": 1, "web_search": ["q"]}]},
+                ],
+                "two": [{"fault": {"empty": True}}, {"fault": {"garbage": "<html>"}}],
+                "three": [{"fault": {"stall_seconds": 1}}],
+            },
+            "repeat_last": True,
+            "default": {"fault": {"drop": True, "after_events": 2}},
+        }
+    ],
+    "catalog": [
+        {
+            "version": 1,
+            "defaults": {"reasoning_effort": "high", "limits": {"idle_seconds": 3}},
+            "general_prompts": SHIPPED_CATALOG["general_prompts"],
+            "schema_hints": {"default": "JSON", "none": None},
+            "roles": [*ROLES, {"role_file": "three.yaml"}],
+        }
+    ],
 }
 WRONG = ["text", "", 7, 0, -1, 1.5, True, [], ["x"], [7], {}, {"unknown_key": 1}, None]
 # Parts of messages about what a value means, which a schema does not know.
@@ -172,14 +228,29 @@ def test_shipped_files_fit_their_schema(kind: str, name: str) -> None:
     assert list(Draft202012Validator(schema_of(kind)).iter_errors(load_yaml(packaged_roles() / name))) == []
 
 
+@pytest.mark.parametrize("kind", MODELS)
+def test_documents_that_are_mutated_have_every_key(kind: str) -> None:
+    schema: Any = schema_of(kind)
+    keys = {key for each in (schema, *schema["$defs"].values()) for key in each.get("properties", ())}
+    assert keys - set(_keys(EVERY_KEY[kind])) == set()
+
+
+def _keys(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        yield from value
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _keys(inner)
+
+
 @pytest.mark.parametrize("kind", by_default([kind for kind in MODELS if kind != "catalog"], MODELS))
 def test_schema_refuses_what_the_model_refuses_by_shape(kind: str) -> None:
     """Every value is removed, replaced by one of another type or outside its bounds, and given an unknown key."""
-    schema, whole = Draft202012Validator(schema_of(kind)), EVERY_KEY[kind]
-    assert list(schema.iter_errors(whole)) == []
-    MODELS[kind].model_validate(whole)
+    schema = Draft202012Validator(schema_of(kind))
+    for whole in EVERY_KEY[kind]:
+        assert list(schema.iter_errors(whole)) == []
+        MODELS[kind].model_validate(whole)
     tried = 0
-    for path, mutated in _mutations(whole):
+    for path, mutated in chain.from_iterable(map(_mutations, EVERY_KEY[kind])):
         tried += 1
         errors = _errors(MODELS[kind], mutated)
         if problems := [each for each in errors if not any(words in each for words in MEANING)]:
@@ -247,6 +318,10 @@ def test_events_fit_their_schema() -> None:
         ("cycles: [3]\n", False),
         ("model: {a: 1}\n", False),
         ("config: [[a]]\n", False),
+        ("workspace: {path: ., copy: [.env], setup: make}\n", True),
+        ("workspace: {cpy: [.env]}\n", False),
+        ("workspace: {copy: [[.env]]}\n", False),
+        ("workspace: {copy: .env}\n", True),
     ],
 )
 def test_settings_schema_agrees_with_the_reader(tmp_path: Path, text: str, is_valid: bool) -> None:
