@@ -210,6 +210,7 @@ def test_runs_that_cannot_be_recorded_are_not_started(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.long
 def test_read_only_disk_is_refused_for_workspace_and_runs(disk: Disk) -> None:
     team = team_of_three(disk.folder)
     disk.make_read_only()
@@ -250,6 +251,7 @@ def test_unwritable_codex_home_is_reported_by_run_and_doctor(tmp_path: Path, dis
     assert list(home.iterdir()) == []
 
 
+@pytest.mark.long
 def test_full_disk_at_start_hides_no_earlier_run(tmp_path: Path, disk: Disk) -> None:
     """The failed start changes no earlier run and costs nothing. Once there is space, a new run can start."""
     team = team_of_three(disk.folder)
@@ -269,6 +271,7 @@ def test_full_disk_at_start_hides_no_earlier_run(tmp_path: Path, disk: Disk) -> 
     assert on_disk(disk, *team.command("--run-id", "third")).returncode == 1
 
 
+@pytest.mark.long
 def test_disk_that_fills_in_the_middle_of_a_run_loses_nothing(disk: Disk) -> None:
     team = team_of_three(disk.folder, pause_seconds=1)
     process = start_on_disk(disk, *team.command("--json", "--run-id", "mine"))
@@ -319,6 +322,7 @@ def test_definitions_that_cannot_be_saved_end_run_before_start(tmp_path: Path) -
 # Killed, damaged, or busy runs.
 
 
+@pytest.mark.long
 def test_run_killed_while_being_created_is_ignored(tmp_path: Path) -> None:
     """It is not listed, cannot be resumed or shown, and is not the latest run."""
     team = team_of_three(tmp_path)

@@ -76,6 +76,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Measured:
     return report, warm, end
 
 
+@pytest.mark.long
 def test_turn_keeps_its_place_in_the_history_and_nothing_else(measured: Measured) -> None:
     _, warm, end = measured
     assert end.ours - warm.ours == Counter(dict.fromkeys(KEPT_A_TURN, TURNS - WARM))

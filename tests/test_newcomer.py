@@ -90,12 +90,14 @@ def test_own_team_is_changed_checked_and_tried_without_a_model(project: Path) ->
     assert "Done: reviewer said DONE" in drawn
 
 
+@pytest.mark.long
 def test_result_of_plan_solve_is_taken_out(project: Path) -> None:
     drawn = typed(project, "--flow", "plan-solve", "--playbook", "circle")
     assert "Answer\n  Area 78.54 m², circumference 31.42 m\n" in drawn
     assert typed(project, "show", "latest", "--result") == "Area 78.54 m², circumference 31.42 m\n"
 
 
+@pytest.mark.long
 def test_failed_run_says_why_and_is_resumed(project: Path) -> None:
     (project / "broken.yaml").write_text(REVOKED)
     drawn = typed(project, "--goal", "g", "--playbook", "broken.yaml", exit_code=3)

@@ -86,6 +86,7 @@ def test_skill_of_the_project_with_the_same_name_changes_nothing(project: Projec
     assert "OLD COPY" not in kept
 
 
+@pytest.mark.long
 def test_it_resumes_from_the_copy_after_the_original_is_gone(project: Project) -> None:
     project.plays["integrator"].append(say("done", status="DONE"))
     for role in ROLES[:-1]:
@@ -121,6 +122,7 @@ def test_changed_skill_reaches_the_role_from_its_next_turn_on(tmp_path: Path) ->
     assert b"changed" in (report.folder / "catalog/reloaded_001/skills/uml/scripts/run.sh").read_bytes()
 
 
+@pytest.mark.long
 def test_fork_and_a_flow_beside_the_catalog(project: Project) -> None:
     add_flow(project, ASKED_TWICE, "architect")
     project.plays["architect"] += [say("second"), say("third")]
@@ -160,6 +162,7 @@ def test_every_command_takes_the_file(project: Project, way: str) -> None:
     assert said("roles", "validate").endswith(", reviewer\n")
 
 
+@pytest.mark.long
 def test_page_starts_runs_with_the_file(project: Project) -> None:
     add_flow(project, {"steps": [{"ask": "planner"}]}, "planner")
     starter = RunStarter(project.runs, project.catalog, lambda: False)

@@ -55,6 +55,7 @@ def test_killed_run_is_reported_as_killed(tmp_path: Path) -> None:
     assert (past.status, past.exit_code) == ("killed", None)
 
 
+@pytest.mark.long
 def test_running_run_is_cancelled_from_outside(tmp_path: Path) -> None:
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [NEVER]})
     child = team.start("--json")

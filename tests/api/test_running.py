@@ -97,6 +97,7 @@ def test_run_keeps_what_it_is(tmp_path: Path) -> None:
     assert read(team.runs / "latest/run.json") == before
 
 
+@pytest.mark.long
 def test_run_killed_after_first_record_resumes_from_beginning(tmp_path: Path) -> None:
     team = team_of_two(tmp_path)
     for path in team.run().folder.iterdir():

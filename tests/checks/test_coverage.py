@@ -120,11 +120,13 @@ def test_target_that_is_not_there_could_not_run(make_context: MakeContext, targe
     assert words in result["reason"]
 
 
+@pytest.mark.long
 def test_no_tests_is_a_crash(make_context: MakeContext) -> None:
     result = _of(make_context, "x = 1\n")
     assert (result["status"], result["crashed"]) == ("no tests", True)
 
 
+@pytest.mark.long
 def test_tests_that_take_too_long_together_are_ended(make_context: MakeContext) -> None:
     slow = "import pytest, time\n@pytest.mark.parametrize('n', range(90))\ndef test_x(n): time.sleep(0.5)\n"
     result = _of(make_context, slow, timeout_seconds=1.5)
@@ -136,7 +138,11 @@ def test_tests_that_take_too_long_together_are_ended(make_context: MakeContext) 
     ("harm", "words"),
     [
         pytest.param("exec('while True: pass')", "no result after", marks=pytest.mark.long),
-        ("signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM]); time.sleep(600)", "test process"),
+        pytest.param(
+            "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM]); time.sleep(600)",
+            "test process",
+            marks=pytest.mark.long,
+        ),
         pytest.param("os._exit(0)", "it ended the whole test process", marks=pytest.mark.long),
         ("os.kill(os.getpid(), 9)", "it ended the whole test process"),
         pytest.param("pytest.exit('enough')", "it ended the whole test process", marks=pytest.mark.long),
@@ -155,6 +161,7 @@ def test_harm_of_one_test_is_its_own(
     assert words in failure["message"]
 
 
+@pytest.mark.long
 def test_tests_that_print_without_end_are_cut(make_context: MakeContext) -> None:
     result = _of(make_context, "def test_x():\n    for _ in range(4): print('x' * 1_000_000)\n    assert False\n")
     assert result["status"] == "failed"
@@ -224,6 +231,7 @@ def test_tests_that_do_not_import_the_target_reach_nothing(make_context: MakeCon
     assert (result["status"], result["coverage"]) == ("passed", 0.0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "start",
     [

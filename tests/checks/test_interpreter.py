@@ -308,6 +308,7 @@ def test_command_that_starts_pytest_needs_one_in_the_project(tmp_path: Path, com
     assert not team.runs.exists()
 
 
+@pytest.mark.long
 def test_other_command_is_run_with_python_reported(tmp_path: Path) -> None:
     """What it starts is not known, but ``python`` is the project's, and no other environment's pytest is found."""
     turn = say(files=[{"path": "a.txt", "content": "x"}])
@@ -339,6 +340,7 @@ def test_inspection_that_nobody_waits_for_is_stopped(tmp_path: Path) -> None:
         inspect(slow, tmp_path, {}, no_sandbox, stopping)
 
 
+@pytest.mark.long
 def test_startup_skips_packaging_import_without_requirements(tmp_path: Path) -> None:
     """`packaging` is imported only if a file of the project names requirements."""
     check = f"""import sys

@@ -89,6 +89,7 @@ def test_approve_then_resume_continues_a_parked_run(team: TeamFolder) -> None:
     assert outcome(team) == ("shipped", 0)
 
 
+@pytest.mark.long
 def test_reject_with_resume_ends_with_the_runs_exit_code(team: TeamFolder) -> None:
     run_alone(team)
     rejected = console("reject", "latest", "--comment", "no", "--resume", "--json", folder=team.folder)
@@ -123,6 +124,7 @@ def test_invalid_answer_or_cancel_is_reported(tmp_path: Path, arguments: list[st
     assert words in done.stderr
 
 
+@pytest.mark.long
 def test_run_without_terminal_waits_for_answer_from_elsewhere(team: TeamFolder) -> None:
     """This needs the flag --await-answers."""
     waits = running(team, "--flow", "own", "--await-answers", until=("review_asked", None))
@@ -192,6 +194,7 @@ def test_cancelled_run_process_ends_despite_stuck_work(
     assert read(unreviewed.runs / "latest/run.json")["status"] == "interrupted"
 
 
+@pytest.mark.long
 def test_run_still_working_is_not_reported_as_cancelled(
     unreviewed: TeamFolder, ended: list[subprocess.Popen[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -242,7 +242,7 @@ def _keys(value: Any) -> Iterator[str]:
         yield from _keys(inner)
 
 
-@pytest.mark.parametrize("kind", by_default([kind for kind in MODELS if kind != "catalog"], MODELS))
+@pytest.mark.parametrize("kind", by_default(["role", "flow"], MODELS))
 def test_schema_refuses_what_the_model_refuses_by_shape(kind: str) -> None:
     """Every value is removed, replaced by one of another type or outside its bounds, and given an unknown key."""
     schema = Draft202012Validator(schema_of(kind))

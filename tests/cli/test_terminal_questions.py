@@ -169,6 +169,7 @@ def test_in_the_background_nobody_is_asked_and_nothing_stops(team: TeamFolder) -
     assert PROMPT not in terminal.drawn
 
 
+@pytest.mark.long
 def test_after_kill_nine_while_it_waited(team: TeamFolder) -> None:
     with at_terminal(team.command("--flow", "own"), team.folder) as terminal:
         asked_at(terminal)

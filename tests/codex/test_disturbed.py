@@ -58,6 +58,7 @@ DISTURBANCES: tuple[tuple[Direction, str, str], ...] = (
 )
 
 
+@pytest.mark.long
 def test_each_turn_has_its_own_answer_all_the_same(harness: Harness) -> None:
     """Each is disturbed in another way, and so is the start of the thread."""
     late = Once("in", "answer to thread/start", "late")

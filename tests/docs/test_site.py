@@ -41,6 +41,7 @@ def test_site_builds_and_loads_nothing_from_elsewhere(project: Path) -> None:
     assert [file.name for file in (project / "site").rglob("*.css") if LOADED_BY_STYLE.search(file.read_text())] == []
 
 
+@pytest.mark.long
 def test_broken_links_stop_the_build(project: Path) -> None:
     """To no page, and to no part of one."""
     with (project / "docs/index.md").open("a") as file:

@@ -72,6 +72,7 @@ def test_cancelled_pending_task_never_starts(tmp_path: Path) -> None:
     assert history(team, "C") == ["PENDING", "SKIPPED"]
 
 
+@pytest.mark.long
 def test_task_that_waits_to_be_tried_again_is_not(tmp_path: Path) -> None:
     team = team_of(tmp_path, [planned(todo("A"))], [GIVES_UP])
     during(team, state_of("A", "FAILED"), lambda: cancel(team, "A"), flow="plan-solve")

@@ -32,6 +32,7 @@ def test_retried_start_is_reported(tmp_path: Path) -> None:
     assert [event["reason"].split(":")[0] for event in team.of_type("role_restarted")] == ["Codex did not start"]
 
 
+@pytest.mark.long
 def test_writer_with_a_broken_process_continues_in_its_copy(tmp_path: Path) -> None:
     patch = "*** Begin Patch\n*** Add File: new.txt\n+new\n*** End Patch"
     role = {"prompt_flags": {"allow_write": True}}
@@ -44,6 +45,7 @@ def test_writer_with_a_broken_process_continues_in_its_copy(tmp_path: Path) -> N
     assert not (team.workspace / "new.txt").exists()
 
 
+@pytest.mark.long
 def test_unanswered_new_thread_gets_the_same_prompt_again(tmp_path: Path) -> None:
     """The prompt does not mention forgotten turns, because the new thread never had any."""
     step = {"id": "it", "ask": "one", "prompt": "Do {{ item }}.", "for_each": ["b"]}

@@ -76,6 +76,7 @@ def test_failed_item_fails_run_and_finished_items_are_reused(tmp_path: Path) -> 
     assert len(team.turns()) == 2
 
 
+@pytest.mark.long
 def test_finished_item_is_not_repeated_by_another_process(tmp_path: Path) -> None:
     """Regression (found by endurance tests): only the process used now was checked, and the journal did not have the
     turn yet.

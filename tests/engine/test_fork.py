@@ -113,6 +113,7 @@ def test_another_flow_that_leads_the_same_way_up_to_there(parent: Parent) -> Non
     assert (report.outcome, len(team.turns())) == ("at_once", 1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("tests_then", [pytest.param(True, marks=pytest.mark.long), False])
 def test_tests_may_be_switched_on_and_off(tmp_path: Path, tests_then: bool) -> None:
     team = builders(tmp_path, [{"ask": "build"}, {"id": "again", "ask": "build"}])
@@ -136,6 +137,7 @@ def test_run_that_failed(tmp_path: Path) -> None:
     assert [turn[:2] for turn in team.turns()] == [("build", 2), ("judge", 2), ("build", 3), ("judge", 3)]
 
 
+@pytest.mark.long
 def test_fork_of_visit_started_in_two_sessions_uses_first_start(tmp_path: Path) -> None:
     """The fork starts before any work of that visit, so changes made between the sessions are not in it."""
     team = builders(tmp_path, STEPS[1:])
@@ -152,6 +154,7 @@ def test_fork_of_visit_started_in_two_sessions_uses_first_start(tmp_path: Path) 
     assert not (Path(read(report.folder / "run.json")["workspace"]) / "meddled.txt").exists()
 
 
+@pytest.mark.long
 def test_run_that_is_being_worked_on(tmp_path: Path) -> None:
     team = builders(tmp_path, STEPS[1:])
     good = team.plays["judge"][1]
@@ -189,6 +192,7 @@ def test_what_was_decided_and_fanned_out_before_stays(tmp_path: Path) -> None:
     assert read(again.folder / "reviews/sure.1.json")["answer"] is None
 
 
+@pytest.mark.long
 def test_workspace_that_nothing_could_change_is_used_as_it_is(tmp_path: Path) -> None:
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [say("one"), say("two", files=[{"path": "x", "content": ""}])]})
     team.run(cycles=2)

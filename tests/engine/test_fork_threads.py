@@ -120,6 +120,7 @@ def test_fork_of_a_fork_and_its_resumption(parent: Parent, monkeypatch: pytest.M
     assert read(resumed.folder / "run.json")["forked_from"]["run_id"] == child.run_id
 
 
+@pytest.mark.long
 def test_each_ask_of_fork_continues_its_own_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A role with several threads continues the one that this step would have used in the original run."""
     steps: list[Record] = [

@@ -43,6 +43,7 @@ def test_tool_command_that_freezes_does_not_outlive_the_run(
     assert commands_of(tmp_path) == []
 
 
+@pytest.mark.long
 def test_frozen_git_is_reported_and_run_can_be_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     git_that_freezes(tmp_path, monkeypatch)
     monkeypatch.setattr("codex_multi_role.workspace.git.GIT_SECONDS", 2.0)
@@ -56,6 +57,7 @@ def test_frozen_git_is_reported_and_run_can_be_resumed(tmp_path: Path, monkeypat
     assert (team.workspace / "new.txt").read_text() == "new\n"
 
 
+@pytest.mark.long
 def test_frozen_git_does_not_outlive_killed_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is gone after the run was resumed."""
     once = git_that_freezes(tmp_path, monkeypatch)

@@ -113,6 +113,7 @@ def test_password_in_the_url_is_refused(tmp_path: Path) -> None:
     assert not team.runs.exists()
 
 
+@pytest.mark.long
 def test_fork_beside_its_run(tmp_path: Path, database_url: str) -> None:
     plays = {name: [say(f"{name} {cycle}") for cycle in (1, 2)] for name in ("one", "two")}
     team = TeamFolder(tmp_path, {"one": {}, "two": {}}, plays)
@@ -128,6 +129,7 @@ def test_fork_beside_its_run(tmp_path: Path, database_url: str) -> None:
     assert team.turns() == []
 
 
+@pytest.mark.long
 def test_task_that_is_done_again_beside_its_run(tmp_path: Path, database_url: str) -> None:
     team = solver(tmp_path, [fan(["a", "b"])])
     parent = team.run(flow="own", database_url=database_url)

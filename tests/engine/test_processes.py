@@ -123,6 +123,7 @@ def test_retry_continues_in_its_workspace_copy(tmp_path: Path) -> None:
     assert all(f"{report.run_id}/worktrees/solve.1." in answer for answer in answers), answers
 
 
+@pytest.mark.long
 def test_resumed_run_may_have_another_number(tmp_path: Path) -> None:
     team = solver(tmp_path, [fan(list("abcd"), concurrency=4)], [ECHO] * 9)
     assert Counter().run(team, max_processes=1, max_turns=2).exit_code == 5
@@ -131,6 +132,7 @@ def test_resumed_run_may_have_another_number(tmp_path: Path) -> None:
     assert read(report.folder / "run.json")["options"]["max_processes"] == 2
 
 
+@pytest.mark.long
 def test_ctrl_c_ends_a_run_whose_turns_wait_for_a_process(tmp_path: Path) -> None:
     slow: Record = {**say(), "delay_seconds": 300}
     team = solver(tmp_path, [fan(list("abc"), concurrency=3)], [slow] * 3)

@@ -81,6 +81,7 @@ def test_killed_task_restart_resumes_without_repeated_turns(solved_chain: TeamFo
     assert [each["result"] for each in results(team)] == ["a2", "b2", "c"]
 
 
+@pytest.mark.long
 def test_parked_run_is_restarted_and_solves_what_was_left_too(tmp_path: Path) -> None:
     team = team_of(tmp_path, [CHAIN], [solved("a"), solved("b"), solved("c")])
     assert team.run(flow="plan-solve", max_turns=2, inputs={"concurrency": 1}).exit_code == 5
@@ -104,6 +105,7 @@ def test_command_and_what_cannot_be_restarted(solved_chain: TeamFolder) -> None:
     assert len(list_runs(team.runs)) == 2
 
 
+@pytest.mark.long
 def test_live_run_is_not_restarted(tmp_path: Path) -> None:
     team = team_of(tmp_path, [planned(todo("A"), todo("B"))], [solved("a"), NEVER])
     with running(team, "--flow", "plan-solve", until=("turn_ended", "solver")) as process:

@@ -151,6 +151,7 @@ def test_journal_of_another_version_is_refused(tmp_path: Path, monkeypatch: pyte
     assert "version" in report.reason
 
 
+@pytest.mark.long
 def test_after_a_role_failed_for_good(tmp_path: Path) -> None:
     team = team_of(tmp_path, {"fault": {"status": 400}})
     assert team.run().exit_code == 3
@@ -301,6 +302,7 @@ def test_partial_work_of_killed_turn_is_undone_and_kept_as_patch(tmp_path: Path)
     assert "+once" in (report.folder / "patcher/turn_001/undone.patch").read_text()
 
 
+@pytest.mark.long
 def test_what_another_one_finished_meanwhile_is_not_undone(tmp_path: Path) -> None:
     roles: dict[str, Record] = {"quick": PATCHER, "slow": PATCHER, "last": {"depends_on": ["quick", "slow"]}}
     quick = {"steps": [{"patch": ADD.format(name="quick.txt"), "delay_seconds": 0.3}, say()]}

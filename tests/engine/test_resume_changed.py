@@ -59,6 +59,7 @@ def test_input_that_recorded_work_depends_on_cannot_change(
     assert (team.runs / "latest/run.json").read_text() == before
 
 
+@pytest.mark.long
 def test_suggested_fork_has_the_changed_input(tmp_path: Path) -> None:
     team = team_with(tmp_path, {"ask": "one", **EACH})
     team.run(flow="own")
@@ -91,6 +92,7 @@ def test_how_many_items_are_done_at_once_can_change(tmp_path: Path) -> None:
     assert len(team.turns()) == 1
 
 
+@pytest.mark.long
 def test_items_that_need_more_journal_slots_are_refused(tmp_path: Path) -> None:
     """Items keep the slots they started with. No turn is paid for that could not be recorded."""
     team = team_with(tmp_path, CALL | EACH)

@@ -15,6 +15,7 @@ import codex_multi_role
 from codex_multi_role.errors import UsageError
 from codex_multi_role.run_folder import Answer, Question, answer_of_person
 from tests.support.console import console
+from tests.support.long_run import by_default
 from tests.support.reviews import OFFERED, answer, asked, asking, reviewed, summary, until_over
 from tests.support.teams import Record, TeamFolder, read, say, with_flow
 
@@ -207,6 +208,7 @@ def working_beside_a_question(tmp_path: Path, slow: Record = SLOW, **more: objec
     return team
 
 
+@pytest.mark.long
 def test_what_works_beside_a_question_is_finished_first(tmp_path: Path) -> None:
     team = working_beside_a_question(tmp_path)
     assert team.run(flow="own").exit_code == 4
@@ -229,7 +231,7 @@ def test_failure_beside_a_question_is_how_the_run_ends(tmp_path: Path) -> None:
     assert team.resume().exit_code == 0
 
 
-@pytest.mark.parametrize("how", ["answered", "out of time"])
+@pytest.mark.parametrize("how", by_default(["answered"], ["answered", "out of time"]))
 def test_answer_that_arrives_during_other_work_is_used(tmp_path: Path, how: str) -> None:
     """The question is asked long before the other turn ends, with nobody available. Only then is it answered."""
     team = working_beside_a_question(tmp_path, **(LIMIT if how == "out of time" else {}))

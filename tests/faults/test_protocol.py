@@ -22,6 +22,7 @@ def interrupts(harness: Harness) -> int:
     return [message.get("method") for message in wire(harness, "out")].count("turn/interrupt")
 
 
+@pytest.mark.long
 def test_turn_that_did_not_start_is_not_interrupted(harness: Harness) -> None:
     """Its process is replaced."""
     once = Once("in", "turn/started", "drop")
@@ -75,6 +76,7 @@ def test_each_process_is_out_of_reach_of_the_terminals_signals(harness: Harness)
     assert os.getsid(pid) == pid != os.getsid(0)
 
 
+@pytest.mark.long
 def test_unsaved_conversation_is_reported_and_run_continues(tmp_path: Path) -> None:
     """Codex cannot write more than 2.5 MB per file, as on a full disk. A resume starts a new thread."""
     codex = tmp_path / "codex"

@@ -198,6 +198,7 @@ def test_fork_works_beside_the_users_tree(tmp_path: Path) -> None:
     assert record["options"]["worktree"] is False
 
 
+@pytest.mark.long
 def test_resume_in_another_folder_leaves_the_worktree(tmp_path: Path) -> None:
     team = _team(tmp_path, [say(), say()])
     team.run(worktree=True, max_turns=1, cycles=2)

@@ -70,6 +70,7 @@ def test_killed_run_leaves_no_command_of_a_role_running(tmp_path: Path) -> None:
     assert sleeping(seconds) == []
 
 
+@pytest.mark.long
 def test_resumed_run_is_out_of_reach_of_the_guard_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Frozen while it was about to act, it would otherwise end the processes of the next session."""
     monkeypatch.setattr("codex_multi_role.host.processes.GRACE_SECONDS", 0.2)

@@ -70,6 +70,7 @@ def test_closed_terminal_interrupts_a_run(tmp_path: Path) -> None:
     assert (record["status"], record["exit_code"]) == ("interrupted", 130)
 
 
+@pytest.mark.long
 def test_run_under_nohup_outlives_its_terminal(tmp_path: Path) -> None:
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [{"delay_seconds": 0.3, **say()}]})
     pipe = subprocess.PIPE

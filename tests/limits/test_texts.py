@@ -15,6 +15,7 @@ STRANGE = "sys.stdout.buffer.write(bytes([255, 0, 254]) + chr(10).encode())\n"
 KEPT = 2_200_000
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("repeated", [50_000, pytest.param(200_000, marks=pytest.mark.long)])
 def test_answer_of_megabytes_is_kept_and_passed_on_as_file(tmp_path: Path, repeated: int) -> None:
     """The next role's prompt is shortened and names the file with the whole prompt."""
@@ -37,6 +38,7 @@ def test_answer_of_megabytes_is_kept_and_passed_on_as_file(tmp_path: Path, repea
     assert warning["message"].startswith(f"two: its prompt has {len(whole)} characters, Codex accepts 1048576")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("pieces", [3_000, pytest.param(200_000, marks=pytest.mark.long)])
 def test_answer_in_very_many_pieces_is_whole_and_cheap(tmp_path: Path, pieces: int) -> None:
     """Memory, events and log size stay small."""
@@ -119,6 +121,7 @@ def test_commands_with_huge_deep_or_binary_output_have_results(tmp_path: Path) -
     assert (report.folder / "checks/flood.1/output.txt").stat().st_size < KEPT
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("megabytes", [10, pytest.param(100, marks=pytest.mark.long)])
 def test_role_command_with_huge_output_needs_few_resources(tmp_path: Path, megabytes: int) -> None:
     """Megabytes in Codex's sandbox, in lines, then some in one line that is not text. Both turns complete."""

@@ -71,6 +71,7 @@ def test_ten_thousand_files_are_copied_protected_and_added(tmp_path: Path) -> No
     assert not (team.workspace / "new").exists()
 
 
+@pytest.mark.long
 def test_large_file_is_never_read_as_a_whole(tmp_path: Path) -> None:
     """Neither to watch it, nor for the patch that takes its change back."""
     root, content = tmp_path / "workspace", os.urandom(3_000_000)

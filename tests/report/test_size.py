@@ -29,6 +29,7 @@ def thousand(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_report(folder, Path("runs"))
 
 
+@pytest.mark.long
 def test_writing_holds_no_more_than_a_turn(tmp_path: Path) -> None:
     folder = make(tmp_path, 60, prompt=WORDS * 4000, answer=WORDS * 1000)
     assert most_allocated(_write, folder.path) < 3 * MEGABYTE

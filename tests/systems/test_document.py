@@ -176,6 +176,7 @@ def test_analyst_that_leaves_a_file_out_is_asked_again(tmp_path: Path) -> None:
 BARE: list[Record] = [{"json": {"markdown": "# Title\n\n[Shop](../shop) has `Order` and `Nonsense()`.\n"}}]
 
 
+@pytest.mark.long
 def test_low_quality_documents_are_refined(tmp_path: Path) -> None:
     """Refining starts with the documents that cost most of the score."""
     shop = Documentation(tmp_path, document_synthesizer=BARE)

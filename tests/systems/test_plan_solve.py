@@ -110,6 +110,7 @@ def test_planner_is_asked_until_its_plan_is_valid(tmp_path: Path) -> None:
     assert [each["result"] for each in results(team)] == ["a"]
 
 
+@pytest.mark.long
 def test_planner_that_terminates_in_failure_fails_the_run(tmp_path: Path) -> None:
     team = team_of(tmp_path, [GIVES_UP], [])
     report = solve(team)

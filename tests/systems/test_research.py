@@ -122,6 +122,7 @@ def test_new_topics_are_followed_to_preset_depth(tmp_path: Path) -> None:
     assert len(pairs) == len(set(pairs))
 
 
+@pytest.mark.long
 def test_questions_are_researched_by_priority_and_excess_is_cut(tmp_path: Path) -> None:
     texts = [f"Question {word} of the bridge" for word in ("one", "two", "three", "four", "five", "six")]
     order = [6, 2, "high", "low", 4, 3]
@@ -305,6 +306,7 @@ def test_summary_of_wrong_length_is_rewritten(tmp_path: Path) -> None:
     assert given.asked("synthesizer") == 2 + 3
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("role", "state"),
     [

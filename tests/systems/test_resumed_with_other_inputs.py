@@ -17,6 +17,7 @@ from codex_multi_role.lifecycle.definitions import Definitions
 from codex_multi_role.lifecycle.resuming import _walk
 from tests.support.documentation import Documentation
 from tests.support.generation import BELOW, IMPORT, P1, SIGN, Generation, code, plan
+from tests.support.long_run import by_default
 from tests.support.plan_solve import DOUBTED, TWO, solve, solved, team_of
 from tests.support.research import Researching
 from tests.support.suites_here import suites_here
@@ -99,18 +100,7 @@ def walked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resuming, "_walk", walk)
 
 
-CALLED = "testgen"
-"""Its inputs are those of testgen-duel, which calls it."""
-
-
-@pytest.mark.parametrize(
-    "flow",
-    [
-        pytest.param(name, marks=[pytest.mark.long] if name.startswith(CALLED) else [])
-        for name, (ended, *_) in FLOWS.items()
-        if ended
-    ],
-)
+@pytest.mark.parametrize("flow", by_default(["plan-solve"], [name for name, (ended, *_) in FLOWS.items() if ended]))
 @pytest.mark.usefixtures("walked_once", "suites_here")
 def test_input_changes_the_verdict_or_nothing(tmp_path: Path, flow: str) -> None:
     ended, refused, accepted = FLOWS[flow]

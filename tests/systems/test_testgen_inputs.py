@@ -22,6 +22,7 @@ def choose(**by_file: Record) -> list[Record]:
     return [{"choose": choices}]
 
 
+@pytest.mark.long
 def test_folder_gives_one_result_per_program_file(tmp_path: Path) -> None:
     """Tests and files without code are left out. A file that is not valid Python gets a result, but no turn."""
     files = {

@@ -41,9 +41,9 @@ SAMPLE = "a folder of Go"
 @pytest.mark.parametrize(
     ("flow", "end"),
     [
-        *(("testgen", end) for end in ENDS),
-        ("testgen-duel", SAMPLE),
-        *(pytest.param("testgen-duel", end, marks=pytest.mark.long) for end in ENDS if end != SAMPLE),
+        pytest.param(flow, end, marks=[] if end == SAMPLE else [pytest.mark.long])
+        for flow in ("testgen", "testgen-duel")
+        for end in ENDS
     ],
 )
 def test_reason_is_printed_at_the_end_and_by_show(tmp_path: Path, flow: str, end: str) -> None:

@@ -47,6 +47,7 @@ def test_shipped_roles_return_context_results_and_statistics(tmp_path: Path) -> 
     assert told == {"tasks": 2, "done": 2, "failed": 0, "skipped": 0, "turns": 5}
 
 
+@pytest.mark.long
 def test_roles_by_file_by_name_and_by_prompt_work_and_resume(tmp_path: Path) -> None:
     """A role may be given by its file, by its name or as a prompt, also in a run that is resumed."""
     (tmp_path / "my_solver.yaml").write_text(yaml.safe_dump({"name": "my_solver", **SOLVER}))
@@ -66,6 +67,7 @@ def test_roles_by_file_by_name_and_by_prompt_work_and_resume(tmp_path: Path) -> 
     assert resume("latest", runs_dir=team.runs).outcome == "success"
 
 
+@pytest.mark.long
 def test_failed_and_skipped_tasks_are_in_results(tmp_path: Path) -> None:
     came = solver_of(team_of(tmp_path, [GIVES_UP, solved("b")])).run("reach it")
     assert (came.report.exit_code, came.report.outcome) == (1, "tasks_failed")

@@ -16,6 +16,7 @@ from codex_multi_role.systems.test_generation.mutants import MutatedFile
 from codex_multi_role.systems.test_generation.mutation import END_SECONDS, judge_mutants
 from codex_multi_role.workspace.commands import Sandbox
 from tests.support.checks import ESCAPES, FOO_CALC, FOO_TESTS, WITH_PLUGINS, MakeContext, run_check, shadowed_package
+from tests.support.long_run import by_default
 from tests.support.suites_here import suites_here
 
 pytest.importorskip("libcst", reason="the extra [mutation] is not installed")
@@ -65,6 +66,7 @@ def test_it_says_which_test_kills_which_mutant(make_context: MakeContext) -> Non
     }
 
 
+@pytest.mark.long
 def test_plugins_of_the_environment_are_loaded(make_context: MakeContext, tmp_path: Path) -> None:
     tests = "def test_a(worker_id): assert worker_id\n"
     context = make_context({"grade.py": GRADE, "test_grade.py": tests}, environment=WITH_PLUGINS)
@@ -133,7 +135,7 @@ def test_mutant_crashing_the_interpreter_is_unattributed(make_context: MakeConte
     assert (result["killed"], result["unattributed"], result["survivors"]) == (1, ["3.1"], [])
 
 
-@pytest.mark.parametrize("importer", ["tests/test_grade.py", "tests/conftest.py"])
+@pytest.mark.parametrize("importer", by_default(["tests/conftest.py"], ["tests/test_grade.py", "tests/conftest.py"]))
 def test_mutant_breaking_an_import_is_killed_by_all_dependents(make_context: MakeContext, importer: str) -> None:
     """The dependents are all tests behind the import: those of the test module, or all tests for a conftest."""
     source = "def half(n):\n    return 4 // (n - 1)\nTWO = half(2)\n"
