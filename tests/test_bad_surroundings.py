@@ -221,6 +221,7 @@ def test_read_only_disk_is_refused_for_workspace_and_runs(disk: Disk) -> None:
     assert message_of(done).endswith("/runs: Read-only file system")
 
 
+@pytest.mark.long
 def test_unwritable_codex_home_is_reported_by_run_and_doctor(tmp_path: Path, disk: Disk) -> None:
     """Its disk is read-only or full."""
     team = team_of_three(tmp_path)

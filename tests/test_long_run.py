@@ -24,6 +24,7 @@ from codex_multi_role.playbook.request import AnswerKey
 from codex_multi_role.run_folder import Record
 from tests.support.teams import TeamFolder, say
 
+pytestmark = pytest.mark.long
 ROLES = ("one", "two", "three", "four")
 CYCLES = 10
 TURNS = CYCLES * len(ROLES)
@@ -76,7 +77,6 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Measured:
     return report, warm, end
 
 
-@pytest.mark.long
 def test_turn_keeps_its_place_in_the_history_and_nothing_else(measured: Measured) -> None:
     _, warm, end = measured
     assert end.ours - warm.ours == Counter(dict.fromkeys(KEPT_A_TURN, TURNS - WARM))

@@ -74,6 +74,7 @@ def test_it_runs_by_its_own_name_and_each_role_gets_its_skills(project: Project)
     assert (kept / "skills/uml/SKILL.md").read_bytes() == files_of("uml")["SKILL.md"]
 
 
+@pytest.mark.long
 def test_skill_of_the_project_with_the_same_name_changes_nothing(project: Project) -> None:
     """The original unpacked its archives into ``.codex/skills``; Codex loads neither of two that share a name."""
     for name in ("uml", "python-architect"):

@@ -127,6 +127,7 @@ def test_run_can_be_resumed_from_another_folder_by_its_id(tmp_path: Path, monkey
     assert [event["resumed"] for event in again if event["type"] == "role_started"] == [True, True]
 
 
+@pytest.mark.long
 def test_turn_killed_before_its_first_file_keeps_role_memory(tmp_path: Path) -> None:
     team = team_of_two(tmp_path)
     folder = RunFolder(team.run().folder)
@@ -188,6 +189,7 @@ def test_resume_that_cannot_replay_leaves_the_state_as_it_was(tmp_path: Path, mo
     assert state.read_text() == before
 
 
+@pytest.mark.long
 def test_state_file_that_cannot_be_read_is_rewritten(tmp_path: Path) -> None:
     team = team_of_two(tmp_path)
     state = team.run().folder / "controller_state.json"

@@ -211,6 +211,7 @@ def test_users_own_settings_do_not_change_the_figures(make_context: MakeContext,
     assert (result["status"], result["coverage"]) == ("passed", 80.0), result
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", by_default(["both"], OF_PLUGINS))
 def test_settings_of_plugins_that_are_not_loaded_do_no_harm(make_context: MakeContext, name: str) -> None:
     """The Python of the tests may have pytest without them, and the measurement needs neither."""
@@ -246,6 +247,7 @@ def test_what_another_python_executes_makes_no_wrong_figure(make_context: MakeCo
     assert "another Python process" in str(result["reason"])
 
 
+@pytest.mark.long
 def test_another_python_changes_nothing_in_a_whole_figure(make_context: MakeContext) -> None:
     other = "import subprocess, sys\ndef test_other(): subprocess.run([sys.executable, '-c', ''], check=True)\n"
     result = _of(make_context, WHOLE + other)

@@ -321,6 +321,7 @@ def test_other_command_is_run_with_python_reported(tmp_path: Path) -> None:
     assert f"{sys.prefix}/bin/pytest" not in output
 
 
+@pytest.mark.long
 def test_only_what_measures_needs_coverage(tmp_path: Path) -> None:
     """Many projects have pytest without it."""
     team = TeamFolder(tmp_path / "team", {"one": {"sandbox": "workspace-write"}}, {"one": [say()]})

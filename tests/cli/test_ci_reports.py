@@ -96,6 +96,7 @@ def test_unwritable_report_path_is_reported_before_the_run(
     assert not team.runs.exists()
 
 
+@pytest.mark.long
 def test_late_report_failure_warns_and_keeps_the_exit_code(team: TeamFolder) -> None:
     (team.folder / "reports").mkdir()
     (team.folder / "elsewhere").mkdir()

@@ -56,6 +56,7 @@ def test_git_too_old_to_merge_is_a_problem(tmp_path: Path, monkeypatch: pytest.M
     assert "upgrade git to 2.39 or newer" in finding.advice
 
 
+@pytest.mark.long
 def test_message_of_another_shape_is_named(tmp_path: Path) -> None:
     """As a newer binary would print it."""
     newer, codex = tmp_path / "codex", find_codex(None, {})
@@ -69,6 +70,7 @@ def test_message_of_another_shape_is_named(tmp_path: Path) -> None:
     assert pinned_version() in protocol["advice"]
 
 
+@pytest.mark.long
 def test_runs_folder_below_a_file_is_a_problem(tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("")
     done = console("doctor", "--json", "--runs-dir", "taken/runs", folder=tmp_path)
@@ -85,6 +87,7 @@ def test_unreadable_config_is_not_reported_as_missing_login(tmp_path: Path, monk
     assert "config.toml:1" in login["detail"]
 
 
+@pytest.mark.long
 def test_provider_that_codex_does_not_know_is_a_problem(tmp_path: Path) -> None:
     done = console("doctor", "--json", "-c", "model_provider=nowhere", folder=tmp_path)
     (login,) = [finding for finding in json.loads(done.stdout) if finding["name"] == "login"]

@@ -58,6 +58,7 @@ def test_flow_is_drawn_again_whenever_it_is_saved(tmp_path: Path) -> None:
             pass
 
 
+@pytest.mark.long
 def test_folder_that_is_made_meanwhile_is_watched_too(tmp_path: Path) -> None:
     (tmp_path / "roles").mkdir()
     (tmp_path / "roles/catalog.yaml").write_text(CATALOG % "one")

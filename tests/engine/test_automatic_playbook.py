@@ -57,6 +57,7 @@ def test_command_needs_no_goal_and_names_the_answers(tmp_path: Path) -> None:
     assert read(tmp_path / "runs/latest/run.json")["goal"] == "Try this team with automatic answers."
 
 
+@pytest.mark.long
 def test_resume_may_change_to_automatic_answers(tmp_path: Path) -> None:
     team = TeamFolder(tmp_path, {"writer": {}}, {"writer": [say("written")]})
     team.run()

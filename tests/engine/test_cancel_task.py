@@ -65,6 +65,7 @@ def test_task_in_progress_is_interrupted_and_the_rest_continues(tmp_path: Path) 
     assert asked(team) == []
 
 
+@pytest.mark.long
 def test_cancelled_pending_task_never_starts(tmp_path: Path) -> None:
     team = team_of(tmp_path, [THREE], [solved("a"), solved("b"), solved("c")])
     during(team, turn_of("solver"), lambda: cancel(team, "C"), flow="plan-solve", inputs={"concurrency": 1})

@@ -83,6 +83,7 @@ def test_workspace_is_as_it_was_then(parent: Parent, start: str, files: dict[str
     assert str(workspace) in note
 
 
+@pytest.mark.long
 def test_workspace_may_be_put_elsewhere(parent: Parent, tmp_path: Path) -> None:
     team, _ = parent
     target = tmp_path / "deep" / "er"
@@ -124,6 +125,7 @@ def test_tests_may_be_switched_on_and_off(tmp_path: Path, tests_then: bool) -> N
     assert [path.parent.name for path in report.folder.glob("tests/*/result.json")] == ["001"]
 
 
+@pytest.mark.long
 def test_run_that_failed(tmp_path: Path) -> None:
     team = builders(tmp_path, STEPS[1:])
     good = team.plays["build"][1]

@@ -53,6 +53,7 @@ def test_what_a_role_remembers_ends_where_the_fork_begins(parent: Parent, monkey
     assert threads[0] == threads[1] != read(report.folder / "judge/turn_002/turn.json")["thread_id"]
 
 
+@pytest.mark.long
 def test_role_that_had_no_turn_yet_starts_afresh(parent: Parent, monkeypatch: pytest.MonkeyPatch) -> None:
     team, _ = parent
     bodies = asked(monkeypatch)
@@ -82,6 +83,7 @@ def test_role_with_lost_codex_thread_receives_its_handoffs(parent: Parent) -> No
     assert '"summary": "judge 1"' in (report.folder / "judge/turn_002/prompt.txt").read_text()
 
 
+@pytest.mark.long
 def test_another_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     team = builders(tmp_path, [{"ask": "build"}, {"ask": "judge"}])
     bodies = asked(monkeypatch)

@@ -69,6 +69,7 @@ def test_frozen_git_does_not_outlive_killed_run(tmp_path: Path, monkeypatch: pyt
     assert commands_of(tmp_path) == []
 
 
+@pytest.mark.long
 def test_ctrl_c_twice_ends_a_run_whose_git_is_frozen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Once, the run would wait for it until STOP_SECONDS are over."""
     once = git_that_freezes(tmp_path, monkeypatch)

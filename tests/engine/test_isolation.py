@@ -117,6 +117,7 @@ def test_of_a_duel_only_the_winner_is_merged_and_the_loser_kept(tmp_path: Path) 
     assert "low\n" in copies
 
 
+@pytest.mark.long
 def test_finished_writer_is_not_asked_again_after_failure(tmp_path: Path) -> None:
     """Only the failed item is asked again on resume, and the work of both is merged back."""
     team = writers(tmp_path, [writes("a.txt", "A"), {"fault": {"status": 400}}], [write_step(concurrency=1)])

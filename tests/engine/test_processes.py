@@ -95,6 +95,7 @@ def test_two_roles_sharing_one_process_remember_conversations(tmp_path: Path) ->
     assert seen[1][1] > seen[1][0] + 1000
 
 
+@pytest.mark.long
 def test_calls_within_a_fan_out_do_not_lock_each_other_out(tmp_path: Path) -> None:
     team = solver(tmp_path, [{"id": "outer", "call": "inner", "for_each": [1, 2], "concurrency": 2}], [say()] * 20)
     inner: list[Record] = [
@@ -109,6 +110,7 @@ def test_calls_within_a_fan_out_do_not_lock_each_other_out(tmp_path: Path) -> No
     assert report.totals["turns"] == 2 * (2 + 1)
 
 
+@pytest.mark.long
 def test_retry_continues_in_its_workspace_copy(tmp_path: Path) -> None:
     """The pause before a retry frees the process; its replacement knows the thread and the folder."""
     failing: Record = {"attempts": [{"fault": {"status": 500}}, {"steps": [

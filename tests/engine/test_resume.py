@@ -130,6 +130,7 @@ def test_processes_that_do_not_react_are_no_reason_to_stay(
     finish(team)
 
 
+@pytest.mark.long
 def test_ctrl_c_stops_running_tests_and_resume_reruns_them(tmp_path: Path) -> None:
     endless = {"path": "test_it.py", "content": "import time\ndef test_it():\n    time.sleep(600)\n"}
     roles = {"writer": {"behaviors": {"apply_files": True}}, "reader": {}}
@@ -218,6 +219,7 @@ def test_role_with_lost_codex_thread_receives_its_handoffs(tmp_path: Path) -> No
     assert '"summary": "two 1"' not in (folder / "two/turn_002/prompt.txt").read_text()
 
 
+@pytest.mark.long
 def test_run_cancelled_in_database_fails_and_can_be_resumed(tmp_path: Path) -> None:
     team = team_of(tmp_path, say())
 

@@ -78,6 +78,7 @@ def test_lower_limit_cannot_leave_out_what_is_recorded(tmp_path: Path) -> None:
     assert "--from one:1 -i most=1" in caught.value.hint
 
 
+@pytest.mark.long
 def test_input_that_only_leads_further_can_change(tmp_path: Path) -> None:
     team = team_with(tmp_path, {"ask": "one", "next": AGAIN})
     assert team.run(flow="own").exit_code == 1
@@ -85,6 +86,7 @@ def test_input_that_only_leads_further_can_change(tmp_path: Path) -> None:
     assert [turn for _, turn, _ in team.turns()] == [2, 3]
 
 
+@pytest.mark.long
 def test_how_many_items_are_done_at_once_can_change(tmp_path: Path) -> None:
     team = team_with(tmp_path, {"ask": "one", **EACH})
     team.run(flow="own", max_turns=1)

@@ -66,6 +66,7 @@ def test_run_parks_until_answered_and_follows_the_answer(
     assert team.of_type("review_answered") == []
 
 
+@pytest.mark.long
 def test_sessions_of_one_process_have_different_executor_ids(tmp_path: Path) -> None:
     """DBOS restarts what an executor of the same name left: the run was started twice, and one of them hung."""
     team = reviewed(tmp_path)
@@ -115,6 +116,7 @@ def test_time_limit_spans_sessions_and_never_approves(tmp_path: Path) -> None:
     assert asked(team)["answer"]["by"] == "time limit"
 
 
+@pytest.mark.long
 def test_whoever_is_there_is_asked_until_the_time_is_up(tmp_path: Path) -> None:
     team = reviewed(tmp_path, **LIMIT | {"time_limit_seconds": 0.5})
     assert codex_multi_role.run(team.options(flow="own"), ask_person=until_over).outcome == "refused"

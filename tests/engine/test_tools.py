@@ -122,6 +122,7 @@ def test_resumed_role_still_has_its_tools(tmp_path: Path) -> None:
     assert recorded(team, 2)[0]["text"] == NOBODY
 
 
+@pytest.mark.long
 def test_tools_that_changed_on_resume_are_warned_of(tmp_path: Path) -> None:
     team = asking(tmp_path)
     team.run()
@@ -242,6 +243,7 @@ def test_terminate_with_failure_fails_role_with_its_reason(tmp_path: Path) -> No
     assert [turn["outcome"] for turn in turn_records(team)] == ["gave_up", "completed"]
 
 
+@pytest.mark.long
 @pytest.mark.systems
 def test_turns_that_continue_count_as_turns(tmp_path: Path) -> None:
     team = stepping(tmp_path, {**THINKING, "repairs": [THINKING, say()]}, max_steps=2)

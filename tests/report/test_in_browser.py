@@ -132,6 +132,7 @@ def ground(page: Page) -> int:
     return sum(map(int, re.findall(r"\d+", colour)[:3])) // 3
 
 
+@pytest.mark.long
 def test_it_is_light_or_dark_as_the_system_or_the_reader_wants(page: Page) -> None:
     page.emulate_media(color_scheme="dark")
     assert ground(page) < 50

@@ -115,6 +115,7 @@ def test_report_masks_secrets_that_run_folder_keeps_exactly(report: Report, ende
     assert "+[redacted]" in report.part("turn-build-2", "Changes")["text"]
 
 
+@pytest.mark.long
 def test_fork_shows_the_turns_it_inherited_as_such(team: TeamFolder, ended: RunReport) -> None:
     made = fork(ended.run_id, runs_dir=team.runs, start="team:2", changes={"run_tests": False})
     assert made.page is not None
@@ -284,6 +285,7 @@ def test_failed_report_is_reported_and_keeps_run_outcome(
     assert report.page_problem == (str(error) or "KeyboardInterrupt")
 
 
+@pytest.mark.long
 def test_it_is_made_where_the_run_is_parked_too(tmp_path: Path) -> None:
     team = solver(tmp_path, [{"id": "sure", "review": "Go on <now>?", "show": "what"}, {"ask": "last"}])
     parked = team.run(flow="own")

@@ -44,6 +44,7 @@ def test_folder_named_like_pattern_works_without_sandbox(tmp_path: Path) -> None
     assert TeamFolder(folder, {"reader": {}}, {"reader": [say()]}).run().outcome == "cycles_used_up"
 
 
+@pytest.mark.long
 def test_other_odd_names_work(tmp_path: Path) -> None:
     folder = tmp_path / "it's a{1} ü!#&;$(x)"
     folder.mkdir()

@@ -72,6 +72,7 @@ def test_role_that_is_not_kept_from_them_may_change_them(tmp_path: Path) -> None
     assert not made.of_type("protected_restored")
 
 
+@pytest.mark.long
 def test_protected_files_changed_by_others_do_not_affect_tests(tmp_path: Path) -> None:
     """Here a command step changes them before the tests run."""
     steps = [
@@ -146,6 +147,7 @@ def test_with_others_at_work_only_what_is_protected_is_put_back(tmp_path: Path) 
     assert (made.workspace / "tests/test_it.py").read_text() == RED
 
 
+@pytest.mark.long
 def test_tampering_is_reported_even_if_answer_needed_repair(tmp_path: Path) -> None:
     schema = {"type": "object", "required": ["summary"]}
     cheat = {"steps": [CHEAT["steps"][0], {"text": "no object"}], "repairs": [say()]}

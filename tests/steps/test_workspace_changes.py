@@ -81,6 +81,7 @@ def test_tests_run_after_a_change_and_their_result_is_passed_on(tmp_path: Path) 
     assert (report.folder / "tests/001/pytest_rc.txt").read_text().strip() == "1"
 
 
+@pytest.mark.long
 def test_tests_run_after_a_change_whose_turn_needed_a_repair(tmp_path: Path) -> None:
     """A turn whose last message is lost is repaired; what it had changed was then never tested."""
     patch = "*** Begin Patch\n*** Add File: test_sum.py\n+def test_sum():\n+    assert 1 + 1 == 3\n*** End Patch"

@@ -88,6 +88,7 @@ def test_comment_on_a_rejected_plan_reaches_planning(tmp_path: Path) -> None:
     assert shop.documents == []
 
 
+@pytest.mark.long
 def test_agentic_planning_and_synthesis_build_on_earlier_turns(tmp_path: Path) -> None:
     """Each turn receives the results of the turns before it."""
     shop = Documentation(tmp_path)

@@ -77,6 +77,7 @@ def test_worked_example_of_the_circle(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.long
 def test_tasks_run_in_parallel_once_dependencies_are_done(
     tmp_path: Path,
 ) -> None:

@@ -269,6 +269,7 @@ def flawed(tmp_path_factory: pytest.TempPathFactory) -> Researching:
     return given
 
 
+@pytest.mark.long
 def test_unreadable_source_is_reported_and_others_count(flawed: Researching) -> None:
     found = flawed.data()
     guide = next(name for name, source in flawed.sources_found.items() if source["address"] == "guide.html")
@@ -324,6 +325,7 @@ def test_role_that_fails_for_good_fails_the_run(tmp_path: Path, role: str, state
     assert given.states.split()[-2:] == [state, "FAILED"]
 
 
+@pytest.mark.long
 def test_roles_own_web_search_is_a_provider_like_the_others(tmp_path: Path) -> None:
     page = {
         "title": "News",

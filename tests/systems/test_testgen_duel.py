@@ -88,6 +88,7 @@ def test_developer_that_fails_for_good_has_lost(tmp_path: Path) -> None:
     assert chosen == {"winner": "test_developer_2", **why}
 
 
+@pytest.mark.long
 def test_run_without_any_candidate_is_not_a_success(tmp_path: Path) -> None:
     given = duel(tmp_path, [], [])
     report = given.run("sign.py", flow="testgen-duel")
@@ -101,6 +102,7 @@ OTHER = IMPORT + ABOVE
 ZERO = "def test_p3_zero():\n    assert sign(0) == 1\n"
 
 
+@pytest.mark.long
 @needs_mutants
 @pytest.mark.usefixtures("suites_here")
 def test_tests_of_both_are_merged_into_the_fewest(tmp_path: Path) -> None:

@@ -169,6 +169,7 @@ def start(server: Served, flow: str, **fields: str) -> RunFolder:
     return RunFolder(Path("runs") / run_id)
 
 
+@pytest.mark.long
 def test_run_continues_after_server_that_started_it_ends(team: TeamFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(team.folder)
     with served(team.folder, CODEX_MULTI_ROLE_TOKEN="known-to-the-server-only", **QUICK) as server:

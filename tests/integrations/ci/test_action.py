@@ -63,6 +63,7 @@ def test_run_that_cannot_begin_fails_the_step_and_says_why(tmp_path: Path) -> No
     assert job.summary.startswith("## ❌ codex-multi-role: No run\n")
 
 
+@pytest.mark.long
 def test_key_logs_codex_in_for_the_run_alone(tmp_path: Path) -> None:
     job = workflow(tmp_path, flow="nowhere", **{"openai-api-key": "sk-not-a-real-one"})
     assert job.run()["exit-code"] == "2", job.log

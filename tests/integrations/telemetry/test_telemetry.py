@@ -127,6 +127,7 @@ def test_tokens_and_durations_are_histograms_by_agent(tmp_path: Path) -> None:
     assert points["codex_multi_role.run.duration"][0][0]["codex_multi_role.run.outcome"] == report.outcome
 
 
+@pytest.mark.long
 def test_run_that_is_resumed_is_not_measured_twice(tmp_path: Path) -> None:
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()] * 2})
     before = team.run().totals["seconds"]

@@ -186,6 +186,7 @@ def test_nearest_continues_with_most_similar_turn_and_reports_it(recorded: Recor
     assert handoffs(report)["latest_json_by_role"] == handoffs(recorded.report)["latest_json_by_role"]
 
 
+@pytest.mark.long
 def test_items_that_run_at_once_find_their_own_answers(tmp_path: Path) -> None:
     """Each has the same role and visit within the flow it calls; which comes first is chance."""
     ask = {"id": "do", "ask": "solver", "prompt": "ITEM {{ inputs.letter }}."}
@@ -315,6 +316,7 @@ def test_resume_takes_no_recording_of_its_own(tmp_path: Path) -> None:
         resume("latest", runs_dir=team.runs, changes={"record": tmp_path / "late.ndjson"})
 
 
+@pytest.mark.long
 def test_recorded_answer_no_longer_guessed_is_not_as_recorded(tmp_path: Path) -> None:
     """It was once repaired by guessing. Now it is invalid, and the turn that asks again is not in the recording."""
     team, file = TeamFolder(tmp_path, {"one": {}}, {"one": [say("a")]}), tmp_path / "run.ndjson"

@@ -226,6 +226,7 @@ def test_its_end_is_counted_into_its_time() -> None:
     assert judge_mutants.max_seconds({"timeout_seconds": 5}, 60) == 5 + END_SECONDS
 
 
+@pytest.mark.long
 def test_mutants_are_judged_inside_the_sandbox(make_context: MakeContext, codex_sandbox: Sandbox) -> None:
     source = "def one():\n    return 1\n"
     files = {"a.py": source, "tests/test_a.py": f"import a, pathlib\n{dedent(ESCAPES)}"}
