@@ -93,13 +93,14 @@ def blame(path: Path, run: str, runs_dir: Path, json: bool) -> None:
       codex-multi-role blame roman.py
       codex-multi-role blame roman.py --json | jq -r '.[] | select(.role == "implementer") | .line'
     """
-    from codex_multi_role.history.lines import origins, runs_in_the_same_workspace  # as above
+    from codex_multi_role.history.lines import line_history, runs_in_the_same_workspace  # as above
 
     folder = RunFolder.find(runs_dir, run)
     root = Path(str(folder.record().get("workspace", "")))
     below = _below(path, root)
     now = root / below
-    lines = origins(runs_in_the_same_workspace(runs_dir, folder), below.as_posix(), now if now.is_file() else None)
+    with line_history(runs_in_the_same_workspace(runs_dir, folder)) as recorded:
+        lines = recorded.origins(below.as_posix(), now if now.is_file() else None)
     if json:
         put_json([asdict(line) for line in lines])
         return

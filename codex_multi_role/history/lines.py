@@ -10,7 +10,7 @@ import re
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from codex_multi_role.errors import UsageError
@@ -19,9 +19,10 @@ from codex_multi_role.history.run_history import RunHistory, history_of
 from codex_multi_role.history.workspace_states import Change
 from codex_multi_role.run_folder import RunFolder, list_runs
 from codex_multi_role.workspace.git import Git
-from codex_multi_role.workspace.trees import write_commit
+from codex_multi_role.workspace.trees import NOBODY
 
 HEADER = re.compile(rb"([0-9a-f]{40,64}) \d+ (\d+)(?: \d+)?")
+MARKS = "marks"
 
 
 @dataclass(frozen=True)
@@ -46,53 +47,86 @@ def runs_in_the_same_workspace(runs_dir: Path, last: RunFolder) -> list[RunHisto
     return [history for history in histories if history.states.first]
 
 
-def origins(histories: Sequence[RunHistory], path: str, now: Path | None) -> list[LineOrigin]:
-    """Return the origin of each line of ``path``, relative to the workspace, after the last of ``histories``.
+@dataclass(frozen=True)
+class LineHistory:
+    """The commits of all runs in one workspace, in a repository of their own. ``changes``: by commit, the run as well.
 
-    They are all runs in that workspace, oldest first. ``now``: the file as it is today, if it still exists; what
-    differs in it was written by a person. Raises `UsageError` if no recorded state has the file, `StorageError`.
+    ``tip``: the last commit.
     """
-    if not histories:
-        raise UsageError("no run recorded a state of that workspace", "`codex-multi-role runs` lists the runs.")
-    with _repository(histories) as git:
-        made: dict[str, tuple[str, Change]] = {}
-        tip = ""
-        for history in histories:
-            tip = _commits(git, history, tip, made)
-        if git.run("cat-file", "-e", f"{tip}:{path}", allowed=(0, 1, 128)).returncode:
+
+    git: Git
+    changes: dict[str, tuple[str, Change]]
+    tip: str
+
+    def origins(self, path: str, now: Path | None = None) -> list[LineOrigin]:
+        """Return the origin of each line of ``path``, relative to the workspace, in its latest recorded state.
+
+        ``now``: the file as it is today; what differs in it was written by a person. Raises `UsageError` if the latest
+        recorded state does not have the file, `StorageError`.
+        """
+        if self.git.run("cat-file", "-e", f"{self.tip}:{path}", allowed=(0, 1, 128)).returncode:
             raise UsageError(
                 f"{path} is not in the latest recorded state of the workspace", "Was it ignored, or deleted?"
             )
-        git.run("update-ref", "--no-deref", "HEAD", tip)  # before git 2.41, --contents goes with no other commit
-        contents = ["--contents", str(now)] if now else ["HEAD"]
-        printed = git.run("blame", "-M", "--porcelain", *contents, "--", path).stdout
-    return [_origin(made, commit, line, text) for commit, line, text in _lines(printed)]
+        contents = ["--contents", str(now)] if now else ["HEAD"]  # before git 2.41, it goes with no other commit
+        printed = self.git.run("blame", "-M", "--porcelain", *contents, "--", path).stdout
+        return [self._origin(commit, line, text) for commit, line, text in _lines(printed)]
+
+    def _origin(self, commit: str, line: int, text: str) -> LineOrigin:
+        run, change = self.changes.get(commit, ("", Change("", "")))
+        if not change.before:  # before the first run, or between two of them
+            return LineOrigin(line, text)
+        return LineOrigin(line, text, run, change.role, change.turn, change.unit, change.at)
 
 
 @contextmanager
-def _repository(histories: Sequence[RunHistory]) -> Iterator[Git]:
-    """A repository of its own that borrows the objects of all runs and copies."""
+def line_history(histories: Sequence[RunHistory]) -> Iterator[LineHistory]:
+    """Make the commits of ``histories``: all runs in one workspace, oldest first. Raises `UsageError`, `StorageError`.
+
+    The repository borrows the objects of all runs and copies, and is removed afterwards.
+    """
+    if not histories:
+        raise UsageError("no run recorded a state of that workspace", "`codex-multi-role runs` lists the runs.")
     with tempfile.TemporaryDirectory(prefix="blame-") as folder:
         git = Git(Path(folder), Path(folder))
         git.run("init", "--quiet", "--template=")
         borrowed = [git_dir / "objects" for history in histories for git_dir in history.repositories()]
         (Path(folder) / "objects/info/alternates").write_text("".join(f"{path.resolve()}\n" for path in borrowed))
-        yield git
+        commits = _Commits()
+        for history in histories:
+            commits.add(history)
+        git.run("fast-import", "--quiet", f"--export-marks={folder}/{MARKS}", stdin="".join(commits.stream).encode())
+        marks = dict(line.split() for line in (Path(folder) / MARKS).read_text().splitlines())
+        git.run("update-ref", "--no-deref", "HEAD", marks[commits.tip])
+        yield LineHistory(git, {marks[mark]: each for mark, each in commits.changes.items()}, marks[commits.tip])
 
 
-def _commits(git: Git, history: RunHistory, before: str, made: dict[str, tuple[str, Change]]) -> str:
-    """Make the commits of a run after ``before``, and return the last; a person made what differs at its start."""
-    run_id = history.folder.run_id
+@dataclass
+class _Commits:
+    """What `git fast-import` reads. A commit is named by its mark."""
 
-    def commit(change: Change, parents: list[str]) -> str:
-        # A later commit has a later time, and no two are the same.
-        new = write_commit(git, history.tree_of(change, change.after), list(filter(None, parents)), at=len(made))
-        of_copy = history.states.in_copies.get(change.copy, ()) if len(parents) == 1 else ()
-        made[new] = (run_id, of_copy[-1] if of_copy else change)  # `gc` removed what came before the merge
-        return new
+    stream: list[str] = field(default_factory=list)
+    changes: dict[str, tuple[str, Change]] = field(default_factory=dict)
+    tip: str = ""
 
-    first = history.states.first
-    return make_chain(history, commit(Change("", first), [before]) if first else before, commit)
+    def add(self, history: RunHistory) -> None:
+        """Add the commits of a run to those before it; a person made what differs at its start."""
+        run_id = history.folder.run_id
+
+        def commit(change: Change, parents: list[str]) -> str:
+            made = self._write(history.tree_of(change, change.after), list(filter(None, parents)))
+            of_copy = history.states.in_copies.get(change.copy, ()) if len(parents) == 1 else ()
+            self.changes[made] = (run_id, of_copy[-1] if of_copy else change)  # `gc` removed what came before the merge
+            return made
+
+        self.tip = make_chain(history, commit(Change("", history.states.first), [self.tip]), commit)
+
+    def _write(self, tree: str, parents: list[str]) -> str:
+        number = len(self.changes) + 1
+        lines = [f"commit refs/heads/{number}", f"mark :{number}", f"committer {NOBODY} {number} +0000", "data 0"]
+        lines += [f"{word} {parent}" for word, parent in zip(("from", "merge"), parents, strict=False)]
+        self.stream += [*(f"{line}\n" for line in lines), f'M 040000 {tree} ""\n\n']
+        return f":{number}"
 
 
 def _lines(printed: bytes) -> Iterator[tuple[str, int, str]]:
@@ -103,10 +137,3 @@ def _lines(printed: bytes) -> Iterator[tuple[str, int, str]]:
             yield commit, number, row[1:].decode(errors="replace")
         elif header := HEADER.fullmatch(row):
             commit, number = header[1].decode(), int(header[2])
-
-
-def _origin(made: dict[str, tuple[str, Change]], commit: str, line: int, text: str) -> LineOrigin:
-    run, change = made.get(commit, ("", Change("", "")))
-    if not change.before:  # before the first run, or between two of them
-        return LineOrigin(line, text)
-    return LineOrigin(line, text, run, change.role, change.turn, change.unit, change.at)

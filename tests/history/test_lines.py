@@ -8,12 +8,17 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role.errors import UsageError
-from codex_multi_role.history import history_of
-from codex_multi_role.history.lines import LineOrigin, origins
+from codex_multi_role.history import RunHistory, history_of
+from codex_multi_role.history.lines import LineOrigin, line_history
 from tests.support.histories import History
 
 FILE = "code.txt"
 NUMBER = 8
+
+
+def origins(histories: list[RunHistory], path: str, now: Path | None = None) -> list[LineOrigin]:
+    with line_history(histories) as recorded:
+        return recorded.origins(path, now)
 
 
 def wrote(origin: LineOrigin) -> str:
