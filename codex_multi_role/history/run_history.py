@@ -50,7 +50,7 @@ class RunHistory:
         """Git on the repository that has the states of ``change``, by default on the run's own."""
         copy = change.unit if change and change.unit in self.copies else ""
         git_dir = self.snapshots_of(copy) if copy else self.git_dir
-        return Git(git_dir.absolute(), self.folder.path)
+        return Git(git_dir.absolute(), self.folder.path.absolute())
 
     def turns(self, role: str | None = None, turn: int | None = None) -> list[Change]:
         """The changes of turns, those in copies as well: all, those of ``role``, or those of ``turn``.

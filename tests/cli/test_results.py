@@ -106,6 +106,17 @@ def test_blame_names_run_role_and_turn(history: History, tmp_path: Path) -> None
     assert "nowhere.py is not in the latest recorded state" in wrong.stderr
 
 
+def test_commands_work_with_the_runs_in_the_workspace(tmp_path: Path) -> None:
+    history = History(tmp_path, {"a.txt": "1\n"}, {}, inside=True)
+    history.turn("writer", {"a.txt": "2\n"})
+    history.ended()
+    write(elsewhere := tmp_path / "elsewhere", {"a.txt": "1\n"})
+    assert console("blame", "a.txt", folder=history.workspace).stdout == "first  writer 1  1  2\n"
+    for arguments in (["diff"], ["export", "--branch", "x"], ["apply", "--to", str(elsewhere)]):
+        done = console(*arguments, folder=history.workspace)
+        assert (done.returncode, done.stderr) == (0, ""), arguments
+
+
 def test_run_without_states_says_so(tmp_path: Path) -> None:
     make_run(tmp_path / "runs", "first")
     for command in ("diff", "apply"):

@@ -57,11 +57,13 @@ class History:
     """A run in ``folder/runs/first`` on ``folder/workspace``, step by step.
 
     With ``committed``, the workspace is a git repository with these files, which ``start`` changes before the run.
+    ``inside``: the run folders are in the workspace, as by default.
     """
 
     folder: Path
     start: Files
     committed: Files | None = None
+    inside: bool = False
     events: list[RunEvent] = field(default_factory=list)
     states: list[str] = field(default_factory=list)
     """The workspace after each change."""
@@ -72,12 +74,12 @@ class History:
         if self.committed is not None:
             write(self.workspace, self.committed)
             commit_all(self.workspace)
-        self.run = RunFolder.create(self.folder / "runs", "first")
+        self.run = RunFolder.create((self.workspace if self.inside else self.folder) / "runs", "first")
         found = Repository.around(self.workspace)
         base = {"top": str(self.workspace), "below": "", "commit": found.checked_out()} if found else None
         record = {"run_id": "first", "workspace": str(self.workspace), "flow": "own", "repository": base}
         self.run.write_record(record | {"started_at": AT})
-        workspace = Workspace(self.workspace)
+        workspace = Workspace.of_run(self.workspace, self.run.path)
         self.snapshots = Snapshots(self.run.snapshots_path, workspace)
         self.worktrees = Worktrees(self.run.path / "worktrees", workspace, self.snapshots, "first")
         write(self.workspace, self.start)
