@@ -20,6 +20,7 @@ from codex_multi_role.run_folder.folder import LATEST
 
 if TYPE_CHECKING:
     from codex_multi_role.history import Applied
+    from codex_multi_role.history.line_guards import LineGuards
     from codex_multi_role.history.lines import LineOrigin
 
 COLOURS = {"+": "green", "-": "red", "@": "cyan"}
@@ -88,26 +89,45 @@ def blame(path: Path, run: str, runs_dir: Path, json: bool) -> None:
     All earlier runs in the same workspace count. Lines that moved within the file keep their origin. A line without a
     role came between turns: from tests, a check or a person. A line without a run is from before, or by a person since.
 
+    If a run judged mutants of this very text, as testgen does, each line has the number of those killed, of all; --json
+    also names the tests that kill them, and the file with the prompt of the turn.
+
     \b
     Examples:
       codex-multi-role blame roman.py
       codex-multi-role blame roman.py --json | jq -r '.[] | select(.role == "implementer") | .line'
     """
-    from codex_multi_role.history.lines import line_history, runs_in_the_same_workspace  # as above
+    from codex_multi_role.history.line_guards import recorded_guards  # as above
+    from codex_multi_role.history.lines import line_history, runs_in_the_same_workspace
 
     folder = RunFolder.find(runs_dir, run)
     root = Path(str(folder.record().get("workspace", "")))
     below = _below(path, root)
-    now = root / below
-    with line_history(runs_in_the_same_workspace(runs_dir, folder)) as recorded:
-        lines = recorded.origins(below.as_posix(), now if now.is_file() else None)
+    now = root / below if (root / below).is_file() else None
+    histories = runs_in_the_same_workspace(runs_dir, folder)
+    with line_history(histories) as recorded:
+        lines = recorded.origins(below.as_posix(), now)
+    guards = recorded_guards(histories, below.as_posix(), now)
     if json:
-        put_json([asdict(line) for line in lines])
+        put_json([asdict(line) | _guarded(guards.get(line.line)) for line in lines])
         return
-    who = [_who(line) for line in lines]
-    width = max(map(len, who), default=0)
-    for line, name in zip(lines, who, strict=True):
-        put_line(f"{name:{width}}  {line.line:{len(str(len(lines)))}}  {printable(line.text.expandtabs())}")
+    columns = [[_who(line) for line in lines], [_mutants(guards.get(line.line)) for line in lines] if guards else []]
+    columns = [[f"{cell:{max(map(len, column))}}" for cell in column] for column in columns if column]
+    width = len(str(len(lines)))
+    for line, *cells in zip(lines, *columns, strict=True):
+        put_line("  ".join([*cells, f"{line.line:{width}}", printable(line.text.expandtabs())]))
+
+
+def _guarded(guards: LineGuards | None) -> dict[str, object]:
+    """``tests`` is null where no mutant of the line was judged."""
+    if guards is None:
+        return {"tests": None, "mutants": None}
+    judged = dict.fromkeys(guards.killed, "killed") | dict.fromkeys(guards.survived, "survived")
+    return {"tests": guards.tests, "mutants": judged}
+
+
+def _mutants(guards: LineGuards | None) -> str:
+    return f"{len(guards.killed)}/{len(guards.killed + guards.survived)} killed" if guards else ""
 
 
 def _below(path: Path, root: Path) -> Path:

@@ -17,7 +17,7 @@ from codex_multi_role.errors import UsageError
 from codex_multi_role.history.chain import make_chain
 from codex_multi_role.history.run_history import RunHistory, history_of
 from codex_multi_role.history.workspace_states import Change
-from codex_multi_role.run_folder import RunFolder, list_runs
+from codex_multi_role.run_folder import RunFolder, TurnFolder, list_runs
 from codex_multi_role.workspace.git import Git
 from codex_multi_role.workspace.trees import NOBODY
 
@@ -27,7 +27,10 @@ MARKS = "marks"
 
 @dataclass(frozen=True)
 class LineOrigin:
-    """``run`` is empty for a line that no run wrote. Without ``role``, it came between the turns of ``run``."""
+    """``run`` is empty for a line that no run wrote. Without ``role``, it came between the turns of ``run``.
+
+    ``prompt``: the file with the prompt of the turn.
+    """
 
     line: int
     text: str
@@ -36,6 +39,7 @@ class LineOrigin:
     turn: int = 0
     unit: str = ""
     at: str = ""
+    prompt: str = ""
 
 
 def runs_in_the_same_workspace(runs_dir: Path, last: RunFolder) -> list[RunHistory]:
@@ -49,14 +53,13 @@ def runs_in_the_same_workspace(runs_dir: Path, last: RunFolder) -> list[RunHisto
 
 @dataclass(frozen=True)
 class LineHistory:
-    """The commits of all runs in one workspace, in a repository of their own. ``changes``: by commit, the run as well.
+    """The commits of all runs in one workspace, in a repository of their own, whose HEAD is the last one.
 
-    ``tip``: the last commit.
+    ``changes``: what each commit stands for, and in which run.
     """
 
     git: Git
-    changes: dict[str, tuple[str, Change]]
-    tip: str
+    changes: dict[str, tuple[RunFolder, Change]]
 
     def origins(self, path: str, now: Path | None = None) -> list[LineOrigin]:
         """Return the origin of each line of ``path``, relative to the workspace, in its latest recorded state.
@@ -64,7 +67,7 @@ class LineHistory:
         ``now``: the file as it is today; what differs in it was written by a person. Raises `UsageError` if the latest
         recorded state does not have the file, `StorageError`.
         """
-        if self.git.run("cat-file", "-e", f"{self.tip}:{path}", allowed=(0, 1, 128)).returncode:
+        if self.git.run("cat-file", "-e", f"HEAD:{path}", allowed=(0, 1, 128)).returncode:
             raise UsageError(
                 f"{path} is not in the latest recorded state of the workspace", "Was it ignored, or deleted?"
             )
@@ -73,10 +76,11 @@ class LineHistory:
         return [self._origin(commit, line, text) for commit, line, text in _lines(printed)]
 
     def _origin(self, commit: str, line: int, text: str) -> LineOrigin:
-        run, change = self.changes.get(commit, ("", Change("", "")))
-        if not change.before:  # before the first run, or between two of them
+        folder, change = self.changes.get(commit, (None, Change("", "")))
+        if folder is None or not change.before:  # before the first run, or between two of them
             return LineOrigin(line, text)
-        return LineOrigin(line, text, run, change.role, change.turn, change.unit, change.at)
+        prompt = str(TurnFolder.of(folder, change.role, change.turn).prompt_path) if change.role else ""
+        return LineOrigin(line, text, folder.run_id, change.role, change.turn, change.unit, change.at, prompt)
 
 
 @contextmanager
@@ -89,16 +93,16 @@ def line_history(histories: Sequence[RunHistory]) -> Iterator[LineHistory]:
         raise UsageError("no run recorded a state of that workspace", "`codex-multi-role runs` lists the runs.")
     with tempfile.TemporaryDirectory(prefix="blame-") as folder:
         git = Git(Path(folder), Path(folder))
-        git.run("init", "--quiet", "--template=")
+        git.run("init", "--quiet", "--template=", "--initial-branch=tip")
         borrowed = [git_dir / "objects" for history in histories for git_dir in history.repositories()]
         (Path(folder) / "objects/info/alternates").write_text("".join(f"{path.resolve()}\n" for path in borrowed))
         commits = _Commits()
         for history in histories:
             commits.add(history)
-        git.run("fast-import", "--quiet", f"--export-marks={folder}/{MARKS}", stdin="".join(commits.stream).encode())
+        stream = "".join([*commits.stream, f"reset refs/heads/tip\nfrom {commits.tip}\n"])
+        git.run("fast-import", "--quiet", f"--export-marks={folder}/{MARKS}", stdin=stream.encode())
         marks = dict(line.split() for line in (Path(folder) / MARKS).read_text().splitlines())
-        git.run("update-ref", "--no-deref", "HEAD", marks[commits.tip])
-        yield LineHistory(git, {marks[mark]: each for mark, each in commits.changes.items()}, marks[commits.tip])
+        yield LineHistory(git, {marks[mark]: each for mark, each in commits.changes.items()})
 
 
 @dataclass
@@ -106,17 +110,17 @@ class _Commits:
     """What `git fast-import` reads. A commit is named by its mark."""
 
     stream: list[str] = field(default_factory=list)
-    changes: dict[str, tuple[str, Change]] = field(default_factory=dict)
+    changes: dict[str, tuple[RunFolder, Change]] = field(default_factory=dict)
     tip: str = ""
 
     def add(self, history: RunHistory) -> None:
         """Add the commits of a run to those before it; a person made what differs at its start."""
-        run_id = history.folder.run_id
 
         def commit(change: Change, parents: list[str]) -> str:
             made = self._write(history.tree_of(change, change.after), list(filter(None, parents)))
             of_copy = history.states.in_copies.get(change.copy, ()) if len(parents) == 1 else ()
-            self.changes[made] = (run_id, of_copy[-1] if of_copy else change)  # `gc` removed what came before the merge
+            # What came before a merge is gone if `gc` removed the copy.
+            self.changes[made] = (history.folder, of_copy[-1] if of_copy else change)
             return made
 
         self.tip = make_chain(history, commit(Change("", history.states.first), [self.tip]), commit)

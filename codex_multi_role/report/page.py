@@ -14,11 +14,12 @@ from codex_multi_role.errors import CodexMultiRoleError, DefinitionError
 from codex_multi_role.flow.chart import charts
 from codex_multi_role.host.atomic import write_pieces
 from codex_multi_role.host.redaction import Redactor
+from codex_multi_role.presentation.changed_lines import ChangedFiles
 from codex_multi_role.presentation.entries import Entries, text_sizes
 from codex_multi_role.presentation.flow_picture import Picture, draw, paths_taken
 from codex_multi_role.presentation.heading import heading
 from codex_multi_role.presentation.parts import cut_length
-from codex_multi_role.presentation.recorded import read_record
+from codex_multi_role.presentation.recorded import changed_files, read_record
 from codex_multi_role.presentation.rendering import asset, template
 from codex_multi_role.presentation.result import result_of
 from codex_multi_role.presentation.story import Story
@@ -51,13 +52,14 @@ def _page(folder: RunFolder, runs_dir: Path) -> TemplateStream:
     cut_at = cut_length(text_sizes(folder))
     entries = Entries(folder, story, cut_at, alive=run.alive)
     style, script = asset("common.css") + asset("report.css"), asset("report.js")
-    states = folder.redact.within(story.states.as_json())
+    states, record = folder.redact.within(story.states.as_json()), read_record(folder)
     return template("report.html").stream(
         run=run,
         flows=_flows(folder, story),
         timeline=timeline(story, entries.questions),
         entries=entries,
-        result=result_of(folder, read_record(folder)),
+        result=result_of(folder, record),
+        lines=ChangedFiles(folder, changed_files(folder, record, story.turns)),
         run_states=states["run"],
         tasks=states["items"],
         warnings=story.notes,

@@ -50,6 +50,11 @@ class TurnFolder:
         return number_of(self.path, PREFIX)
 
     @property
+    def prompt_path(self) -> Path:
+        """The file with what the role was asked."""
+        return self.path / "prompt.txt"
+
+    @property
     def patch_path(self) -> Path:
         """The file for the turn's changes."""
         return self.path / "changes.patch"
@@ -61,7 +66,7 @@ class TurnFolder:
 
     def begin(self, prompt: str, details: Mapping[str, Any]) -> None:
         """Record the prompt and the status ``running`` before anything is sent."""
-        write_text(self.path / "prompt.txt", self.redact(prompt))
+        write_text(self.prompt_path, self.redact(prompt))
         self.write_result({"status": "running", "outcome": "", "reason": "", **details})
 
     def write_long_prompt(self, prompt: str) -> Path:

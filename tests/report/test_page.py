@@ -50,6 +50,12 @@ def report(ended: RunReport) -> Report:
     return Report(ended.folder / "report.html")
 
 
+def test_changed_lines_lead_to_their_turn(report: Report) -> None:
+    assert "Who wrote which line a.py 1 line" in report.text
+    line = '<td><a href="#turn-build-3">build 3</a></td><td class="number">1</td><td><code>def test_it():</code></td>'
+    assert line in report.source
+
+
 def test_it_says_first_how_the_run_ended(report: Report, ended: RunReport) -> None:
     assert GOAL in report.text
     assert f"All cycles are used up {ended.reason} ended, exit code 1: ended without reaching the goal" in report.text

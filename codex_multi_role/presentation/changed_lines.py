@@ -1,0 +1,74 @@
+"""Who wrote each line of the files that a run changed or tested, and what guards it, for the report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from codex_multi_role.errors import CodexMultiRoleError
+from codex_multi_role.history import history_of
+from codex_multi_role.history.line_guards import LineGuards, judged_files, recorded_guards
+from codex_multi_role.history.lines import LineHistory, LineOrigin, line_history
+from codex_multi_role.presentation.entries import turn_id
+from codex_multi_role.presentation.wording import printable
+from codex_multi_role.run_folder import RunFolder
+
+MOST_FILES = 20
+MOST_LINES = 300
+LONGEST_LINE = 300
+BEFORE, BETWEEN = "before", "between turns"
+
+
+@dataclass(frozen=True)
+class ChangedLine:
+    """``turn``: the id of its entry in the report, empty if no turn wrote it. ``guards``: None if nothing is known."""
+
+    number: int
+    text: str
+    who: str
+    turn: str
+    guards: LineGuards | None
+
+
+@dataclass(frozen=True)
+class ChangedFile:
+    """The first `MOST_LINES` lines of the file, and how many ``more`` it has."""
+
+    path: str
+    lines: list[ChangedLine]
+    more: int
+
+
+class ChangedFiles:
+    """Reads the first `MOST_FILES` of the ``changed`` files and of those with judged mutants, while they are shown.
+
+    A file that the workspace no longer has is left out; so are all if git cannot read the states of the run.
+    """
+
+    def __init__(self, folder: RunFolder, changed: Sequence[str]) -> None:
+        paths = list(dict.fromkeys([*changed, *judged_files(folder)]))
+        self._folder, self._paths = folder, paths[:MOST_FILES]
+        self.more = len(paths) - len(self._paths)
+
+    def __bool__(self) -> bool:
+        return bool(self._paths) and self._folder.snapshots_path.is_dir()
+
+    def __iter__(self) -> Iterator[ChangedFile]:
+        with suppress(CodexMultiRoleError):
+            history = history_of(self._folder)
+            with line_history([history]) as recorded:
+                for path in self._paths:
+                    with suppress(CodexMultiRoleError):
+                        yield self._file(path, recorded, recorded_guards([history], path))
+
+    def _file(self, path: str, recorded: LineHistory, guards: dict[int, LineGuards]) -> ChangedFile:
+        origins = recorded.origins(path)
+        shown = [self._line(origin, guards.get(origin.line)) for origin in origins[:MOST_LINES]]
+        return ChangedFile(path, shown, len(origins) - len(shown))
+
+    def _line(self, origin: LineOrigin, guards: LineGuards | None) -> ChangedLine:
+        text = printable(self._folder.redact(origin.text).expandtabs(4))[:LONGEST_LINE]
+        if not origin.role:
+            return ChangedLine(origin.line, text, BETWEEN if origin.run else BEFORE, "", guards)
+        return ChangedLine(origin.line, text, f"{origin.role} {origin.turn}", turn_id(origin.role, origin.turn), guards)
