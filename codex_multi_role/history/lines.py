@@ -79,7 +79,7 @@ class LineHistory:
         folder, change = self.changes.get(commit, (None, Change("", "")))
         if folder is None or not change.before:  # before the first run, or between two of them
             return LineOrigin(line, text)
-        prompt = str(TurnFolder.of(folder, change.role, change.turn).prompt_path) if change.role else ""
+        prompt = str(TurnFolder.of(folder, change.role, change.turn).prompt_path.absolute()) if change.role else ""
         return LineOrigin(line, text, folder.run_id, change.role, change.turn, change.unit, change.at, prompt)
 
 

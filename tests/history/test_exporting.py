@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import subprocess
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from codex_multi_role.errors import UsageError
 from codex_multi_role.history import history_of
 from codex_multi_role.history.exporting import Exported, export, start_of
 from tests.support.disks import PERSON
-from tests.support.histories import Files, History, Link, Program, commit_all, write
+from tests.support.histories import SUBMODULE, Files, History, Link, Program, write
 from tests.support.kills import is_killed
 
 BRANCH = "agents/run"
@@ -164,20 +165,11 @@ def test_killed_anywhere_the_branch_is_the_old_or_the_new_one(tmp_path: Path, st
 
 
 def test_submodule_stays_at_its_commit(tmp_path: Path) -> None:
-    (library := tmp_path / "library").mkdir()
-    write(library, {"lib.py": "lib = 1\n"})
-    commit_all(library)
-    history = History(tmp_path, {}, COMMITTED)
-    allowed = ("-c", "protocol.file.allow=always")
-    git(history.workspace, *allowed, "submodule", "--quiet", "add", str(library), "lib")
-    git(history.workspace, "commit", "-q", "-m", "with a submodule")
-    commit = git(history.workspace, "rev-parse", "HEAD").strip()
-    history.run.write_record({**history.run.record(), "repository": {"top": str(history.workspace), "commit": commit}})
-    history.turn("writer", {"a.txt": "1\n", "lib/lib.py": "lib = 2\n"})
+    history = History(tmp_path, {}, COMMITTED, submodule={"lib.py": "lib = 1\n"})
+    history.turn("writer", {"a.txt": "1\n", f"{SUBMODULE}/lib.py": "lib = 2\n"})
     history.ended()
     exported(history)
-    changed = git(history.workspace, "diff", "--name-only", commit, BRANCH).split()
-    assert changed == ["a.txt"]
+    assert git(history.workspace, "diff", "--name-only", "main", BRANCH).split() == ["a.txt"]
 
 
 @pytest.mark.parametrize("seed", [*range(2), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 200))])
@@ -185,22 +177,38 @@ def test_any_history_is_exact(tmp_path: Path, seed: int) -> None:
     history = random_history(tmp_path, random.Random(seed))
     made = exported(history)
     assert exported(history).tip == made.tip
+    if history.submodule:
+        [listed] = {git(history.workspace, "ls-tree", branch, SUBMODULE) for branch in ("main", BRANCH)}
+        assert listed.startswith("160000 commit ")
     chain = git(history.workspace, "rev-list", "--first-parent", "--reverse", BRANCH, "^main").split()
-    states = iter(dict.fromkeys(history.states))
+    states = (state for state, _ in groupby(history.states))
     for commit in chain:
         assert any(not differences(history, commit, state, tmp_path / f"{commit}.{state}") for state in states)
     assert not chain or differences(history, made.tip, history.states[-1], tmp_path / "end") == ""
 
 
-NAMES = ("a.txt", "b.py", "sub/a.txt", "sub/deep/b.bin", "run.sh", "link", "caf\xe9 x.txt", "ignored.log", "crlf.txt")
+NAMES = (
+    "a.txt",
+    "b.py",
+    "sub/a.txt",
+    "sub/deep/b.bin",
+    "run.sh",
+    "link",
+    "caf\xe9 x.txt",
+    "ignored.log",
+    "crlf.txt",
+    f"{SUBMODULE}/lib.py",
+)
 
 
 def random_history(folder: Path, rng: random.Random) -> History:
-    """Turns, changes between them and merged copies: texts, binary files, links, modes, line ends, ignored files."""
+    """Turns, changes between them and merged copies: texts, binary files, links, modes, ignored files, a submodule."""
     attributes: Files = {".gitattributes": rng.choice(("* text=auto\n", "*.txt eol=crlf\n", "*.bin -text\n"))}
     ignored: Files = {".gitignore": "*.log\n"} if rng.random() < 0.5 else {}
     committed = {**_changes(rng, set()), **(attributes if rng.random() < 0.6 else {}), **ignored}
-    history = History(folder, _changes(rng, set()) if rng.random() < 0.4 else {}, committed)
+    submodule: Files | None = {"lib.py": "1\n"} if rng.random() < 0.3 else None
+    start = _changes(rng, set()) if rng.random() < 0.4 else {}
+    history = History(folder, start, committed, submodule=submodule)
     for number in range(rng.randint(1, 5)):
         match rng.randrange(4):
             case 0:

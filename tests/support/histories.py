@@ -14,6 +14,7 @@ from codex_multi_role.workspace import Snapshots, Workspace, Worktrees
 from codex_multi_role.workspace.repository import Repository
 from tests.support.disks import PERSON
 
+SUBMODULE = "library"
 AT = "2026-01-31T10:15:00.000+00:00"
 
 
@@ -57,13 +58,15 @@ class History:
     """A run in ``folder/runs/first`` on ``folder/workspace``, step by step.
 
     With ``committed``, the workspace is a git repository with these files, which ``start`` changes before the run.
-    ``inside``: the run folders are in the workspace, as by default.
+    ``inside``: the run folders are in the workspace, as by default. ``submodule``: it has one with these files, in the
+    folder `SUBMODULE`.
     """
 
     folder: Path
     start: Files
     committed: Files | None = None
     inside: bool = False
+    submodule: Files | None = None
     events: list[RunEvent] = field(default_factory=list)
     states: list[str] = field(default_factory=list)
     """The workspace after each change."""
@@ -73,6 +76,9 @@ class History:
         self.workspace.mkdir()
         if self.committed is not None:
             write(self.workspace, self.committed)
+            if self.submodule is not None:
+                write(self.workspace / SUBMODULE, self.submodule)
+                commit_all(self.workspace / SUBMODULE)
             commit_all(self.workspace)
         self.run = RunFolder.create((self.workspace if self.inside else self.folder) / "runs", "first")
         found = Repository.around(self.workspace)
@@ -131,9 +137,10 @@ class History:
 
 
 def commit_all(folder: Path) -> None:
+    """Make ``folder`` a repository with all that is in it; a repository in it becomes a submodule."""
     for arguments in (
         ["init", "-q", "-b", "main"],
-        ["add", "-A"],
+        ["-c", "advice.addEmbeddedRepo=false", "add", "-A"],
         [*PERSON, "commit", "-q", "--allow-empty", "-m", "x"],
     ):
         subprocess.run(["git", *arguments], cwd=folder, check=True)
