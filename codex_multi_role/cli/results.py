@@ -87,7 +87,7 @@ def blame(path: Path, run: str, runs_dir: Path, json: bool) -> None:
     """Show for each line of PATH, a file of the workspace, which turn of which run wrote it.
 
     All earlier runs in the same workspace count. Lines that moved within the file keep their origin. A line without a
-    role came between turns: from tests, a check or a person. A line without a run is from before, or by a person since.
+    role came between the turns of a step: from tests, a check or a person. One without a run is by a person.
 
     If a run judged mutants of this very text, as testgen does, each line has the number of those killed, of all; --json
     also names the tests that kill them, and the file with the prompt of the turn.
@@ -142,7 +142,8 @@ def _below(path: Path, root: Path) -> Path:
 def _who(line: LineOrigin) -> str:
     if line.role:
         return f"{line.run}  {line.role} {line.turn}"
-    return f"{line.run}  between turns" if line.run else "no run"
+    step = f" ({line.unit})" if line.unit else ""
+    return f"{line.run}  between turns{step}" if line.run else "no run"
 
 
 @command(RUNS_DIR, JSON, short_help="Bring the result of a run into a checkout.")

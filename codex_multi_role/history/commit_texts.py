@@ -65,7 +65,7 @@ class CommitFacts:
         if change.copy:
             return self._text(f"Merge the copy {change.copy}", "", {"Step": _step(change.copy)})
         if not change.role:
-            return self._text(BETWEEN, "", {})
+            return self._text(BETWEEN, "", {"Step": change.unit})
         facts = self.turns.get((change.role, change.turn), TurnFacts())
         subject = f"{change.role}: {' '.join(facts.summary.split())}" if facts.summary else f"{change.role}: a turn"
         trailers = {"Step": _step(change.unit), "Turn": f"{change.role} {change.turn}"}

@@ -27,7 +27,8 @@ class Change:
     """What led from the state ``before`` to ``after``: a turn of ``role``, the merge of ``copy``, or neither of them.
 
     A change without both came between the turns: tests, a check or a person made it. ``role`` is the process's name,
-    ``unit`` the key of the asking unit, empty in a team. ``at``: when it was recorded.
+    ``unit`` the key of the asking unit, empty in a team, or the step in which a change between turns came. ``at``: when
+    it was recorded.
     """
 
     before: str
@@ -90,12 +91,16 @@ class _Walk:
         self._counted: set[tuple[str, int]] = set()
         self._seen: set[str] = set()
         self._merged: set[str] = set()
+        self._step = ""
         self._at = ""
 
     def observe(self, event: RunEvent) -> None:
         self._at = event.at
         match event:
-            case StepStarted() | RunEnded():
+            case StepStarted() if event.workspace:
+                self._reach(event.workspace)
+                self._step = event.step
+            case RunEnded():
                 self._reach(event.workspace)
             case TurnStarted():
                 copy = self._copies.get(event.unit, CopyStates())
@@ -141,5 +146,6 @@ class _Walk:
         if not self.states.first:
             self.states = replace(self.states, first=state)
         elif state != self.states.last:
+            by = by or {"unit": self._step}
             change = Change(self.states.last, state, at=self._at, **by)  # type: ignore[arg-type]  # its own fields
             self.states = replace(self.states, changes=(*self.states.changes, change))

@@ -70,5 +70,6 @@ class ChangedFiles:
     def _line(self, origin: LineOrigin, guards: LineGuards | None) -> ChangedLine:
         text = printable(self._folder.redact(origin.text).expandtabs(4))[:LONGEST_LINE]
         if not origin.role:
-            return ChangedLine(origin.line, text, BETWEEN if origin.run else BEFORE, "", guards)
+            between = f"{BETWEEN} ({origin.unit})" if origin.unit else BETWEEN
+            return ChangedLine(origin.line, text, between if origin.run else BEFORE, "", guards)
         return ChangedLine(origin.line, text, f"{origin.role} {origin.turn}", turn_id(origin.role, origin.turn), guards)

@@ -93,7 +93,7 @@ def test_blame_names_run_role_and_turn(history: History, tmp_path: Path) -> None
     assert console(
         "blame", "a.txt", folder=history.workspace, variables={"CODEX_MULTI_ROLE_RUNS_DIR": str(tmp_path / "runs")}
     ).stdout == ("first  writer 2  1  1\nfirst  writer 1  2  2\n")
-    assert console("blame", "workspace/b.txt", folder=tmp_path).stdout == "first  between turns  1  mine\n"
+    assert console("blame", "workspace/b.txt", folder=tmp_path).stdout == "first  between turns (team)  1  mine\n"
     write(history.workspace, {"a.txt": "1\n2\nmine\n"})
     lines = json.loads(console("blame", "a.txt", "--json", folder=tmp_path).stdout)
     assert [(line["line"], line["run"], line["role"], line["turn"]) for line in lines] == [

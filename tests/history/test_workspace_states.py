@@ -32,9 +32,9 @@ def test_turns_and_what_came_between_them() -> None:
     assert (states.first, states.last) == ("s0", "s4")
     assert states.changes == (
         Change("s0", "s1", "a", 1),
-        Change("s1", "s2"),
+        Change("s1", "s2", unit="team"),
         Change("s2", "s3", "b", 1),
-        Change("s3", "s4"),
+        Change("s3", "s4", unit="team"),
     )
 
 
@@ -64,14 +64,14 @@ def test_copy_shows_the_state_that_it_was_made_of() -> None:
     """Somebody changed something just before."""
     events = [step("s0"), began("a", 1, "w.1"), ended("a", 1), e.CopyMerged("w.1", "merged", [], [])]
     states = states_of(events, lambda *_: ("s1", "c1"), {"w.1": CopyStates("s1", "s1", "s2")})
-    assert states.changes == (Change("s0", "s1"), Change("s1", "s2", copy="w.1"))
+    assert states.changes == (Change("s0", "s1", unit="team"), Change("s1", "s2", copy="w.1"))
 
 
 def test_copies_that_a_check_merged_are_found_by_their_states() -> None:
     """No event names them; somebody changed something between the two merges."""
     copies = {"w.0": CopyStates("s0", "s2", "s3"), "w.1": CopyStates("s0", "s0", "s1")}
     states = states_of([step("s0"), step("s3")], lambda *_: None, copies)
-    assert states.changes == (Change("s0", "s2"), Change("s2", "s3", copy="w.0"))
+    assert states.changes == (Change("s0", "s2", unit="team"), Change("s2", "s3", copy="w.0"))
     copies["w.0"] = CopyStates("s0", "s1", "s3")
     states = states_of([step("s0"), step("s3")], lambda *_: None, copies)
     assert states.changes == (Change("s0", "s1", copy="w.1"), Change("s1", "s3", copy="w.0"))

@@ -22,7 +22,7 @@ def test_lines_lead_to_the_turns_that_wrote_them(tmp_path: Path) -> None:
     assert [(line.who, line.turn) for line in file.lines] == [
         (BEFORE, ""),
         ("writer 1", "turn-writer-1"),
-        (BETWEEN, ""),
+        (f"{BETWEEN} (team)", ""),
     ]
     assert SECRET not in file.lines[1].text
 
