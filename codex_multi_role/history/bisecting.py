@@ -26,14 +26,14 @@ class Bisection:
     """``after``: the first state whose outcome is that of the last one, ``last``; ``before``: the last one without.
 
     States between these two cannot be judged. ``before`` is -1 if no state has another outcome. ``executions`` are
-    those of the search, ``repetitions`` those that confirm it or, if outcomes vary (``is_flaky``), repeat it.
+    those of the search, ``confirmations`` those that confirm it or, if outcomes vary (``is_flaky``), repeat it.
     """
 
     last: Outcome
     before: int
     after: int
     executions: int
-    repetitions: int
+    confirmations: int
     is_flaky: bool
 
     @property
@@ -47,7 +47,7 @@ def bisect_states(count: int, execute: Execute, repeat: int) -> Bisection:
     The states at the border are then executed until each was ``repeat`` times. If any of their outcomes differs from
     earlier ones, every state of another search is executed until one of its outcomes leads.
     """
-    search = _Search(count, execute)
+    search = _StateSearch(count, execute)
     last, before, after = search.run(lead=1)
     executions = search.executions
     at_border = {after, before if before >= 0 else count - 1}
@@ -57,7 +57,7 @@ def bisect_states(count: int, execute: Execute, repeat: int) -> Bisection:
     return Bisection(last, before, after, executions, search.executions - executions, is_flaky)
 
 
-class _Search:
+class _StateSearch:
     """Remembers all outcomes of each state, so that a second search continues where the first ended."""
 
     def __init__(self, count: int, execute: Execute) -> None:

@@ -48,7 +48,7 @@ def test_states_at_the_border_are_repeated() -> None:
     found = bisect_states(16, execute, repeat=4)
     assert (border(found), found.last) == ((8, 9), "pass")
     assert (executed[8], executed[9]) == (4, 4)
-    assert (found.executions, found.repetitions) == (5, 6)
+    assert (found.executions, found.confirmations) == (5, 6)
 
 
 def test_unchanged_result_is_confirmed_at_both_ends() -> None:
@@ -109,4 +109,4 @@ def test_states_that_cannot_be_judged_widen_the_border() -> None:
 
 def test_last_state_that_cannot_be_judged_ends_the_search() -> None:
     found = bisect_states(12, lambda _: "unknown", repeat=3)
-    assert (found.last, found.changed, found.executions, found.repetitions) == ("unknown", False, 1, 0)
+    assert (found.last, found.changed, found.executions, found.confirmations) == ("unknown", False, 1, 0)
