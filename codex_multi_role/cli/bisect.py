@@ -91,6 +91,7 @@ def bisect(
     from codex_multi_role.history import history_of, result_of  # here: `--help` needs none of it
     from codex_multi_role.history.bisecting import bisect_states
     from codex_multi_role.history.recorded_states import states_in_line
+    from codex_multi_role.lifecycle.stopping import stop_signals
     from codex_multi_role.lifecycle.trial_folder import trials_of
 
     history = history_of(RunFolder.find(runs_dir, run))
@@ -99,7 +100,7 @@ def bisect(
     if len(line) == 1:
         raise UsageError(f"run {history.folder.run_id} changed no files", "No turn can have changed the result.")
     options = RunOptions(test_sandbox=test_sandbox, python=python, codex_bin=codex_bin, test_seconds=seconds)
-    with trials_of(history, argv, options) as trials:
+    with stop_signals(lambda: None), trials_of(history, argv, options) as trials:
         executor = _Executor(trials, line)
         found = bisect_states(len(line), executor.execute, repeat)
     executor.show_output(found)

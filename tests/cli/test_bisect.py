@@ -7,12 +7,14 @@ import shlex
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
 
-from tests.support.console import Completed, console
+from tests.support.console import DEADLINE_SECONDS, Completed, console, environment, reading
 from tests.support.histories import History
+from tests.support.preloaded import started
 from tests.support.recorded_runs import make_run
 from tests.support.teams import WRITER, TeamFolder, say
 from tests.support.workspaces import everything
@@ -147,6 +149,21 @@ def test_turn_in_a_copy_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("history")
+def test_terminated_search_leaves_nothing(tmp_path: Path) -> None:
+    (temporary := tmp_path / "temporary").mkdir()
+    script = f"touch {tmp_path}/running; sleep 60"
+    argv = [sys.executable, "-m", "codex_multi_role", "bisect", *QUICK, "--", "sh", "-c", script]
+    child = started(argv, cwd=tmp_path, env={**environment(), "TMPDIR": str(temporary)}, stderr=subprocess.PIPE)
+    with reading(child):
+        while not (tmp_path / "running").exists() and child.poll() is None:
+            time.sleep(0.02)
+        child.terminate()
+        _, errors = child.communicate(timeout=DEADLINE_SECONDS)
+    assert (child.returncode, errors) == (130, "error: interrupted\n")
+    assert not list(temporary.iterdir())
+
+
+@pytest.mark.usefixtures("history")
 def test_wrong_usage_is_refused(tmp_path: Path) -> None:
     for arguments, message in (
         ([], "missing COMMAND"),
@@ -172,9 +189,9 @@ def test_run_without_changes_has_no_turn_to_find(tmp_path: Path) -> None:
 def test_restored_files_are_imported_despite_an_editable_install(tmp_path: Path) -> None:
     """As by ``pip install -e``, in an environment that no snapshot has."""
     history = History(tmp_path, {"src/lib.py": "value = 0\n"})
-    environment = history.workspace / ".venv"
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
-    packages = next(environment.glob("lib/python*/site-packages"))
+    own = history.workspace / ".venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", own], check=True)
+    packages = next(own.glob("lib/python*/site-packages"))
     (packages / "own.pth").write_text(f"{history.workspace}/src\n")
     for number in (1, 2, 3):
         history.turn("writer", {"src/lib.py": f"value = {number}\n"})
