@@ -42,18 +42,21 @@ class Bisection:
 
 
 def bisect_states(count: int, execute: Execute, repeat: int) -> Bisection:
-    """Search ``count`` states, in order, in at most ⌈log₂ count⌉ + 1 executions if all of them can be judged.
+    """Search ``count`` states, in order, for the change that led to the outcome of the last one.
 
-    The states at the border are then executed until each was ``repeat`` times. If any of their outcomes differs from
-    earlier ones, every state of another search is executed until one of its outcomes leads.
+    If all states can be judged, that takes at most ⌈log₂ n⌉ + 1 executions for n changes between them. The states at
+    the border are then executed until each was ``repeat`` times; if it is the first state, this shows whether anything
+    changed at all. If any outcome differs from an earlier one of its state, every state of another search is executed
+    until one of its outcomes leads.
     """
     search = _StateSearch(count, execute)
     last, before, after = search.run(lead=1)
     executions = search.executions
-    at_border = {after, before if before >= 0 else count - 1}
-    is_flaky = last != "unknown" and not search.are_confirmed(at_border, repeat)
+    before, after = search.check_first(last, before, after, lead=1)
+    is_flaky = last != "unknown" and not search.are_confirmed({after, before if before >= 0 else count - 1}, repeat)
     if is_flaky:
         last, before, after = search.run(lead=LEAD)
+        before, after = search.check_first(last, before, after, lead=LEAD)
     return Bisection(last, before, after, executions, search.executions - executions, is_flaky)
 
 
@@ -67,10 +70,10 @@ class _StateSearch:
         self.executions = 0
 
     def run(self, lead: int) -> tuple[Outcome, int, int]:
-        """The outcome of the last state, and the states at the border: before and after the change."""
-        before, after = -1, self._count - 1
+        """The outcome of the last state, and the states before and after the change, as if there were one."""
+        before, after = 0, self._count - 1
         last = self._judge(after, lead)
-        candidates = list(range(after)) if last != "unknown" else []
+        candidates = list(range(1, after)) if last != "unknown" else []
         while candidates:  # each round removes one at least
             middle = candidates[len(candidates) // 2]
             outcome = self._judge(middle, lead)
@@ -81,6 +84,15 @@ class _StateSearch:
             else:
                 before, candidates = middle, [each for each in candidates if each > middle]
         return last, before, after
+
+    def check_first(self, last: Outcome, before: int, after: int, lead: int) -> tuple[int, int]:
+        """The border; if it begins with the first state, only if that has another outcome than ``last``."""
+        if before or last == "unknown":
+            return before, after
+        first = self._judge(0, lead)
+        if first == last:
+            return -1, 0
+        return (-1, after) if first == "unknown" else (0, after)
 
     def are_confirmed(self, states: Collection[int], repeat: int) -> bool:
         """Whether each of ``states`` has the same outcome ``repeat`` times."""

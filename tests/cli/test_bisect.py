@@ -87,7 +87,7 @@ def test_change_between_turns_is_found_as_json(tmp_path: Path) -> None:
         "run": "first",
         **change,
         "became": "pass",
-        "executions": 5,
+        "executions": 4,
         "confirmations": 0,
         "flaky": False,
         "candidates": [change],
@@ -115,7 +115,7 @@ def test_states_that_cannot_be_judged_leave_candidates(tmp_path: Path) -> None:
 
 @pytest.mark.long
 @pytest.mark.usefixtures("history")
-def test_flaky_command_is_said_to_be_one_and_found(tmp_path: Path) -> None:
+def test_flaky_command_is_reported_and_found(tmp_path: Path) -> None:
     """Every ninth result is wrong, that of the third execution first."""
     count = tmp_path / "count"
     script = (

@@ -154,7 +154,7 @@ def searched(recorded: RunHistory, git: Git, rng: random.Random, share: float) -
 
     found = bisect_states(len(line), execute, repeat=5)
     assert executed == found.executions + found.confirmations
-    assert found.executions <= math.ceil(math.log2(len(line))) + 1
+    assert found.executions <= math.ceil(math.log2(len(line) - 1)) + 1
     return found, line
 
 
