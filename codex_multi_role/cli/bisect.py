@@ -144,7 +144,7 @@ class _Executor:
 
     def show_output(self, found: Bisection) -> None:
         """Print the end of what the command printed where it fails, beside the change."""
-        index = found.after if found.after in self._failed else found.before
+        index = found.after if found.last == "fail" else found.before
         if index in self._failed and self._failed[index].output:
             say(f"{self._name(index)}, end of the output:")
             for line in self._failed[index].output.splitlines()[-SHOWN_LINES:]:
