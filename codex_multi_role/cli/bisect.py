@@ -136,6 +136,8 @@ class _Executor:
             return None
         if not trial.could_run and not self._failed and index == len(self._line) - 1:
             raise UsageError(trial.reason, "Name a program on PATH, or one that is in the workspace at the end.")
+        for warning in trial.warnings:
+            say(f"warning: {warning}")
         if trial.outcome == "fail":
             self._failed[index] = trial
         reason = f" ({one_line(trial.reason)})" if trial.reason else ""

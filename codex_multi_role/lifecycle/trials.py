@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from codex_multi_role.checks.command import ProgramResult, run_argv
@@ -32,13 +32,17 @@ PYTHONPATH = "PYTHONPATH"
 
 @dataclass(frozen=True)
 class Trial:
-    """How the command ended on a state. ``reason``: why it did not pass; ``output``: what it printed."""
+    """How the command ended on a state. ``reason``: why it did not pass; ``output``: what it printed.
+
+    ``warnings`` are about the preparation of the folder.
+    """
 
     outcome: Outcome
     reason: str = ""
     seconds: float = 0.0
     output: str = ""
     could_run: bool = True
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -63,13 +67,17 @@ class Trials:
             return None
         self._restore(tree)
         try:
-            if self.preparation:
-                self.preparation.prepare(self.context.workspace, self.snapshots, self.context.folder)
+            warnings = self._prepare()
         except SetupFailed as error:
             return Trial("unknown", str(error))
         result = run_argv.run(self.context)
         assert isinstance(result, ProgramResult)
-        return _judged(result)
+        return replace(_judged(result), warnings=tuple(warnings))
+
+    def _prepare(self) -> list[str]:
+        if self.preparation is None:
+            return []
+        return self.preparation.prepare(self.context.workspace, self.snapshots, self.context.folder)
 
     def _restore(self, tree: str) -> None:
         root = self.context.workspace.root

@@ -206,9 +206,10 @@ def test_states_of_a_team_are_prepared_as_its_worktrees(tmp_path: Path) -> None:
     team = TeamFolder(tmp_path, {"one": WRITER}, {"one": plays})
     (team.workspace / ".gitignore").write_text(".env\nmade\n")
     (team.workspace / ".env").write_text("KEY=1\n")
-    team.run(cycles=3, workspace_copy=(".env",), workspace_setup="cat .env > made; test ! -e failing")
+    team.run(cycles=3, workspace_copy=(".env", "no.cfg"), workspace_setup="cat .env > made; test ! -e failing")
     done = bisect(tmp_path, "grep -q KEY made && grep -q KEY .env && ! grep -q t a.txt", "--repeat", "1")
     assert last_line(done).endswith(": one turn 2 first made it fail"), done.stderr
+    assert done.stderr.count(f"warning: workspace.copy: no.cfg is not in {team.workspace}\n") == 1
     assert done.returncode == 0
 
 
