@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from codex_multi_role.checks.check_result import ResultT, as_json
@@ -31,21 +31,22 @@ def write_result(context: CheckContext, result: ResultT) -> ResultT:
     return result
 
 
-@contextmanager
-def scratch_folder(workspace: Workspace) -> Iterator[Path]:
+def scratch_folder(workspace: Workspace) -> AbstractContextManager[Path]:
     """A folder for a command's temporary files, removed with its content. Raises StorageError.
 
-    It is outside the workspace wherever TMPDIR points, because it would otherwise show up in snapshots.
+    It is outside the workspace, because it would otherwise show up in snapshots.
     """
+    return folder_outside(workspace.root)
+
+
+@contextmanager
+def folder_outside(root: Path) -> Iterator[Path]:
+    """A temporary folder that is not in ``root``, wherever TMPDIR points. Raises StorageError."""
     candidates = map(Path, (tempfile.gettempdir(), "/var/tmp", "/tmp"))
-    parent = next((path for path in candidates if _is_outside(path, workspace)), None)
+    parent = next((path for path in candidates if path.is_dir() and not path.resolve().is_relative_to(root)), None)
     try:
         scratch = tempfile.TemporaryDirectory(prefix="check-", dir=parent, ignore_cleanup_errors=True)
     except OSError as error:
         raise StorageError(f"a temporary folder cannot be created: {error.strerror}") from error
     with scratch as folder:
         yield Path(folder).resolve()
-
-
-def _is_outside(folder: Path, workspace: Workspace) -> bool:
-    return folder.is_dir() and not folder.resolve().is_relative_to(workspace.root)

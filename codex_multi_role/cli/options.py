@@ -335,9 +335,11 @@ run_argument = click.argument("run", metavar="[RUN]", default=LATEST, shell_comp
 """An id, a unique prefix of one, or ``latest``."""
 
 
-def command(*settings: Setting, **keywords: Any) -> Callable[[Callable[..., Any]], SettingsCommand]:  # noqa: ANN401
+def command(
+    *settings: Setting,
+    cls: type[SettingsCommand] = SettingsCommand,
+    **keywords: Any,  # noqa: ANN401 - click's own
+) -> Callable[[Callable[..., Any]], SettingsCommand]:
     """Declare a `click.command` with these settings; each is also an environment variable and a key of the file."""
     sections = {setting.key: heading for heading, listed in RUN_SECTIONS.items() for setting in listed}
-    return click.command(
-        cls=SettingsCommand, known=[*RUN, *SERVE], sections=sections, params=list(settings), **keywords
-    )
+    return click.command(cls=cls, known=[*RUN, *SERVE], sections=sections, params=list(settings), **keywords)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -10,7 +10,7 @@ from pathlib import Path
 from codex_multi_role.errors import UsageError
 from codex_multi_role.history.workspace_states import Change, CopyStates, Trees, WorkspaceStates, states_of
 from codex_multi_role.reading.nearest import no_such
-from codex_multi_role.run_folder import RunFolder, TurnFolder, skim_with_inherited
+from codex_multi_role.run_folder import RunFolder, TurnFolder, skim_events, skim_with_inherited
 from codex_multi_role.run_folder.events import CopyMerged, FilesApplied, RunEnded, StepStarted, TurnEnded, TurnStarted
 from codex_multi_role.workspace.git import Git
 from codex_multi_role.workspace.manifest import MANIFEST, Copy, CopyPaths, Manifest, snapshots_of
@@ -32,10 +32,15 @@ class Result:
 
 @dataclass(frozen=True)
 class RunHistory:
-    """The states of a run. Their trees are in ``git_dir``, those of a copy in the copy's own repository."""
+    """The states of a run. Their trees are in ``git_dir``, those of a copy in the copy's own repository.
+
+    ``copies``: of this run and, of a fork, those in which the runs before it did what it inherited. ``places``: the
+    folder of the copies to which each belongs.
+    """
 
     folder: RunFolder
     copies: dict[str, Copy]
+    places: dict[str, Path]
 
     @property
     def git_dir(self) -> Path:
@@ -67,9 +72,12 @@ class RunHistory:
             raise _no_such_turn(role, turn, all_turns)
         return wanted
 
-    def tree(self, state: str) -> str:
-        """``state`` without the folder of all runs, which a ``.gitignore`` of the workspace can re-include."""
-        return without(self.git(), state, self._left_out)
+    def tree(self, state: str, git: Git | None = None) -> str:
+        """``state`` without the folder of all runs, which a ``.gitignore`` of the workspace can re-include.
+
+        ``git``: a repository that has ``state``, by default the run's own.
+        """
+        return without(git or self.git(), state, self._left_out)
 
     @cached_property
     def _left_out(self) -> list[str]:
@@ -91,7 +99,7 @@ class RunHistory:
 
     def snapshots_of(self, key: str) -> Path:
         """The git folder with the states of the copy ``key``, which `gc` removes with it."""
-        return CopyPaths(self.folder.worktrees_path.resolve(), key).snapshots
+        return CopyPaths(self.places[key], key).snapshots
 
     def _trees_of(self, role: str, turn: int) -> Trees | None:
         return TurnFolder.of(self.folder, role, turn).changes()
@@ -99,8 +107,31 @@ class RunHistory:
 
 def history_of(folder: RunFolder) -> RunHistory:
     """Read which copies the run made; its states are derived when they are needed. Raises `StorageError`."""
-    copies = Manifest(folder.worktrees_path) if (folder.worktrees_path / MANIFEST).exists() else ()
-    return RunHistory(folder, {copy.key: copy for copy in copies})
+    copies = _copies_in(folder)
+    places = dict.fromkeys(copies, folder.worktrees_path.resolve())
+    started = skim_events(folder.inherited_events_path, (TurnStarted,))
+    inherited = {event.unit for event in started if isinstance(event, TurnStarted)}
+    for earlier in _forked_from(folder):
+        for key, copy in _copies_in(earlier).items():
+            if key in inherited and key not in copies:
+                copies[key], places[key] = copy, earlier.worktrees_path.resolve()
+    return RunHistory(folder, copies, places)
+
+
+def _copies_in(folder: RunFolder) -> dict[str, Copy]:
+    exists = (folder.worktrees_path / MANIFEST).exists()
+    return {copy.key: copy for copy in Manifest(folder.worktrees_path)} if exists else {}
+
+
+def _forked_from(folder: RunFolder) -> Iterator[RunFolder]:
+    """The runs from which a fork inherited its past, the latest first, as far as their folders exist."""
+    seen = {""}
+    while (origin := str((folder.record().get("forked_from") or {}).get("run_id", ""))) not in seen:
+        seen.add(origin)
+        folder = RunFolder(folder.path.parent / origin)
+        if not folder.record_path.exists():
+            return
+        yield folder
 
 
 def result_of(history: RunHistory, key: str | None = None) -> Result:
@@ -118,7 +149,7 @@ def result_of(history: RunHistory, key: str | None = None) -> Result:
     git_dir = history.snapshots_of(key)
     if not git_dir.is_dir():
         raise UsageError(f"the copy {key} of run {run_id} was removed", "Leave out --copy: the run has its changes.")
-    after = copy.theirs or snapshots_of(history.folder.worktrees_path.resolve(), copy).take()
+    after = copy.theirs or snapshots_of(history.places[key], copy).take()
     return Result(f"copy {key} of run {run_id}", copy.base, after, git_dir)
 
 

@@ -69,10 +69,7 @@ class Definitions:
 
     @property
     def needs(self) -> Needs:
-        """What new worktrees and copies need: as the run's own flow says, otherwise its options."""
-        own, options = self.flow.workspace, self.options
-        copy = options.workspace_copy if own.copy_ is None else own.copy_
-        return Needs(copy, own.setup or options.workspace_setup or "")
+        return needs_of(self.flow, self.options)
 
     @property
     def isolates(self) -> bool:
@@ -162,6 +159,13 @@ class Definitions:
     @property
     def _checks(self) -> set[Check]:
         return {find_check(step.check) for flow in self.flows.values() for step in flow.steps if step.check}
+
+
+def needs_of(flow: FlowSpec, options: RunOptions) -> Needs:
+    """What new worktrees and copies of a run need: as its ``flow`` says, otherwise as its ``options`` do."""
+    own = flow.workspace
+    copy = options.workspace_copy if own.copy_ is None else own.copy_
+    return Needs(copy, own.setup or options.workspace_setup or "")
 
 
 def sandbox_of_tests(options: RunOptions, codex: Path, workspace: Path, read_only: Sequence[Path] = ()) -> Sandbox:

@@ -9,12 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from codex_multi_role.catalog import SKILLS_FOLDER, RoleSpecCatalog
+from codex_multi_role.catalog import SKILLS_FOLDER, RoleSpecCatalog, read_flows
 from codex_multi_role.host.atomic import make_folder, storage_errors, write_text
-from codex_multi_role.lifecycle.definitions import Definitions
+from codex_multi_role.lifecycle.definitions import Definitions, needs_of
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.folder import new_numbered
 from codex_multi_role.run_options import RunOptions
+from codex_multi_role.workspace.preparation import Needs
 
 RECORDING = "recording.ndjson"
 """The run's copy, in its ``catalog/``, of the recording that it replays."""
@@ -87,3 +88,13 @@ def remembered_options(folder: RunFolder, record: Mapping[str, Any]) -> RunOptio
     if remembered.playbook is None:
         return remembered
     return replace(remembered, playbook=str(catalog.parent / "playbooks" / record["playbook_file"]))
+
+
+def remembered_needs(folder: RunFolder) -> Needs:
+    """What the worktrees and copies of a recorded run need; nothing if it kept no catalog."""
+    record = folder.record()
+    if "catalog_file" not in record:
+        return Needs()
+    options = remembered_options(folder, record)
+    flows = read_flows(options.flow, (folder.catalog_path / record["catalog_file"]).parent)
+    return needs_of(flows[options.flow], options)

@@ -95,6 +95,16 @@ def without(git: Git, tree: str, paths: Sequence[str]) -> str:
     return git.run("write-tree", index=index).stdout.decode().strip()
 
 
+def with_entries(git: Git, tree: str, entries: Mapping[str, TreeEntry | None]) -> str:
+    """``tree`` with the files ``entries`` replaced or added; None removes one."""
+    index = git.git_dir / "index.with"
+    git.run("read-tree", tree, index=index)
+    absent_first = sorted(entries.items(), key=lambda item: item[1] is not None)  # a file may replace a folder
+    nothing = TreeEntry("0", "0" * len(tree))
+    _put_into(git, index, {path: entry or nothing for path, entry in absent_first})
+    return git.run("write-tree", index=index).stdout.decode().strip()
+
+
 def check_out(git: Git, entries: Mapping[str, TreeEntry], folder: Path) -> None:
     """Write ``entries`` below ``folder``, which need not exist, with their modes."""
     if not entries:
@@ -102,9 +112,13 @@ def check_out(git: Git, entries: Mapping[str, TreeEntry], folder: Path) -> None:
     index = git.git_dir / f"index.{folder.name}"
     for left_by_a_kill in (index, index.with_name(f"{index.name}.lock")):
         left_by_a_kill.unlink(missing_ok=True)
+    _put_into(git, index, entries)
+    git.run("checkout-index", "--all", "--force", "--quiet", f"--prefix={folder}/", index=index)
+    index.unlink(missing_ok=True)
+
+
+def _put_into(git: Git, index: Path, entries: Mapping[str, TreeEntry]) -> None:
     lines = b"".join(
         f"{entry.mode} {entry.oid}\t".encode() + os.fsencode(path) + b"\0" for path, entry in entries.items()
     )
     git.run("update-index", "-z", "--index-info", stdin=lines, index=index)
-    git.run("checkout-index", "--all", "--force", "--quiet", f"--prefix={folder}/", index=index)
-    index.unlink(missing_ok=True)

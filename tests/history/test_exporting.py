@@ -13,7 +13,7 @@ from codex_multi_role.errors import UsageError
 from codex_multi_role.history import history_of
 from codex_multi_role.history.exporting import Exported, export, start_of
 from tests.support.disks import PERSON
-from tests.support.histories import SUBMODULE, Files, History, Link, Program, write
+from tests.support.histories import SUBMODULE, Files, History, Program, random_changes, write
 from tests.support.kills import is_killed
 
 BRANCH = "agents/run"
@@ -187,66 +187,26 @@ def test_any_history_is_exact(tmp_path: Path, seed: int) -> None:
     assert not chain or differences(history, made.tip, history.states[-1], tmp_path / "end") == ""
 
 
-NAMES = (
-    "a.txt",
-    "b.py",
-    "sub/a.txt",
-    "sub/deep/b.bin",
-    "run.sh",
-    "link",
-    "caf\xe9 x.txt",
-    "ignored.log",
-    "crlf.txt",
-    f"{SUBMODULE}/lib.py",
-)
-
-
 def random_history(folder: Path, rng: random.Random) -> History:
     """Turns, changes between them and merged copies: texts, binary files, links, modes, ignored files, a submodule."""
     attributes: Files = {".gitattributes": rng.choice(("* text=auto\n", "*.txt eol=crlf\n", "*.bin -text\n"))}
     ignored: Files = {".gitignore": "*.log\n"} if rng.random() < 0.5 else {}
-    committed = {**_changes(rng, set()), **(attributes if rng.random() < 0.6 else {}), **ignored}
+    committed = {**random_changes(rng), **(attributes if rng.random() < 0.6 else {}), **ignored}
     submodule: Files | None = {"lib.py": "1\n"} if rng.random() < 0.3 else None
-    start = _changes(rng, set()) if rng.random() < 0.4 else {}
+    start = random_changes(rng) if rng.random() < 0.4 else {}
     history = History(folder, start, committed, submodule=submodule)
     for number in range(rng.randint(1, 5)):
         match rng.randrange(4):
             case 0:
-                history.between(_changes(rng, _there(history)))
+                history.between(random_changes(rng, history.workspace))
             case 1:
                 keys = [f"step.{number}.{index}" for index in range(2)]
                 for key in keys:
                     history.copied(key)
-                    history.turn("writer", _changes(rng, set()), key)
+                    history.turn("writer", random_changes(rng), key)
                 for key in rng.sample(keys, 2):
                     history.merged(key)
             case _:
-                history.turn(rng.choice(("writer", "tester")), _changes(rng, _there(history)))
+                history.turn(rng.choice(("writer", "tester")), random_changes(rng, history.workspace))
     history.ended()
     return history
-
-
-def _there(history: History) -> set[str]:
-    return {name for name in NAMES if (history.workspace / name).is_symlink() or (history.workspace / name).is_file()}
-
-
-def _changes(rng: random.Random, existing: set[str]) -> Files:
-    made: Files = {}
-    for name in rng.sample(NAMES, rng.randint(1, 4)):
-        deleted = name in existing and rng.random() < 0.3
-        made[name] = None if deleted else _content(rng)
-    return made
-
-
-def _content(rng: random.Random) -> str | bytes | Link | Program:
-    lines = [f"line {rng.randrange(6)}" for _ in range(rng.randint(0, 6))]
-    return rng.choice(
-        (
-            "".join(f"{line}\n" for line in lines),
-            "".join(f"{line}\r\n" for line in lines),
-            "\n".join(lines),
-            bytes(rng.randrange(256) for _ in range(20)),
-            Link(rng.choice(("a.txt", "nowhere", "sub"))),
-            Program(f"#!/bin/sh\necho {lines}\n"),
-        )
-    )

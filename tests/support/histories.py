@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import subprocess
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,6 +17,10 @@ from tests.support.disks import PERSON
 
 SUBMODULE = "library"
 AT = "2026-01-31T10:15:00.000+00:00"
+NAMES = (
+    *("a.txt", "b.py", "sub/a.txt", "sub/deep/b.bin", "run.sh", "link", "caf\xe9 x.txt", "ignored.log", "crlf.txt"),
+    f"{SUBMODULE}/lib.py",
+)
 
 
 @dataclass(frozen=True)
@@ -144,3 +149,26 @@ def commit_all(folder: Path) -> None:
         [*PERSON, "commit", "-q", "--allow-empty", "-m", "x"],
     ):
         subprocess.run(["git", *arguments], cwd=folder, check=True)
+
+
+def random_changes(rng: random.Random, root: Path | None = None) -> Files:
+    """Some of the files `NAMES` changed, and some deleted of those that exist in ``root``."""
+    made: Files = {}
+    for name in rng.sample(NAMES, rng.randint(1, 4)):
+        exists = root is not None and ((root / name).is_symlink() or (root / name).is_file())
+        made[name] = None if exists and rng.random() < 0.3 else _content(rng)
+    return made
+
+
+def _content(rng: random.Random) -> str | bytes | Link | Program:
+    lines = [f"line {rng.randrange(6)}" for _ in range(rng.randint(0, 6))]
+    return rng.choice(
+        (
+            "".join(f"{line}\n" for line in lines),
+            "".join(f"{line}\r\n" for line in lines),
+            "\n".join(lines),
+            bytes(rng.randrange(256) for _ in range(20)),
+            Link(rng.choice(("a.txt", "nowhere", "sub"))),
+            Program(f"#!/bin/sh\necho {lines}\n"),
+        )
+    )

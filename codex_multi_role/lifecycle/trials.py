@@ -1,0 +1,162 @@
+"""Execute a command on recorded states of a run: where and how its tests were, but each in a fresh folder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from codex_multi_role.checks.command import ProgramResult, run_argv
+from codex_multi_role.checks.contract import CheckContext
+from codex_multi_role.checks.interpreter import Interpreter, find_interpreter, inspect
+from codex_multi_role.checks.output_files import folder_outside
+from codex_multi_role.codex.locator import find_codex
+from codex_multi_role.errors import SetupFailed
+from codex_multi_role.history import RunHistory
+from codex_multi_role.history.bisecting import Outcome
+from codex_multi_role.history.recorded_states import RecordedState, restorable_tree
+from codex_multi_role.host.atomic import make_folder, write_text
+from codex_multi_role.lifecycle.definitions import sandbox_of_tests
+from codex_multi_role.lifecycle.kept_definitions import remembered_needs
+from codex_multi_role.run_options import RunOptions
+from codex_multi_role.workspace import Snapshots, Workspace
+from codex_multi_role.workspace.preparation import Preparation
+from codex_multi_role.workspace.removal import delete_folder
+
+NOT_JUDGED = 125
+"""The exit code by which a command says that it cannot judge a state, as in `git bisect run`."""
+PYTHONPATH = "PYTHONPATH"
+
+
+@dataclass(frozen=True)
+class Trial:
+    """How the command ended on a state. ``reason``: why it did not pass; ``output``: what it printed.
+
+    ``warnings`` are about the preparation of the folder.
+    """
+
+    outcome: Outcome
+    reason: str = ""
+    seconds: float = 0.0
+    output: str = ""
+    could_run: bool = True
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Trials:
+    """Tries the command of ``context``, as the check ``command`` does, on states of ``history``.
+
+    The workspace of ``context`` is replaced for each. ``preparation``: what the run's worktrees need, if anything.
+    """
+
+    history: RunHistory
+    context: CheckContext
+    snapshots: Snapshots
+    preparation: Preparation | None
+
+    def run(self, state: RecordedState) -> Trial | None:
+        """Execute the command on ``state``; None if that cannot be restored.
+
+        Raises UsageError, StorageError, RunInterrupted.
+        """
+        tree = restorable_tree(self.history, state, self.snapshots.repository())
+        if tree is None:
+            return None
+        self._restore(tree)
+        try:
+            warnings = self._prepare()
+        except SetupFailed as error:
+            return Trial("unknown", str(error))
+        result = run_argv.run(self.context)
+        assert isinstance(result, ProgramResult)
+        return replace(_judged(result), warnings=tuple(warnings))
+
+    def _prepare(self) -> list[str]:
+        if self.preparation is None:
+            return []
+        return self.preparation.prepare(self.context.workspace, self.snapshots, self.context.folder)
+
+    def _restore(self, tree: str) -> None:
+        root = self.context.workspace.root
+        delete_folder(root)
+        make_folder(root)
+        self.snapshots.leave_out(())  # what an earlier preparation made
+        self.snapshots.restore(tree)
+
+
+def _judged(result: ProgramResult) -> Trial:
+    outcome: Outcome = "pass" if result.status == "ok" else "fail"
+    return Trial(
+        outcome="unknown" if result.exit_code == NOT_JUDGED else outcome,
+        reason="timed out" if result.status == "timed out" else result.reason,
+        seconds=result.seconds,
+        output="\n".join(filter(None, (result.stdout.rstrip(), result.stderr.rstrip()))),
+        could_run=result.status != "could not run",
+    )
+
+
+@contextmanager
+def trials_of(history: RunHistory, argv: Sequence[str], options: RunOptions) -> Iterator[Trials]:
+    """Trials of ``argv`` in a temporary folder outside the workspace, which is removed.
+
+    ``options``: those of the tests, and ``codex_bin``. Nothing of the run is used that a live run could end or change.
+    Raises `UsageError`, `CodexUnavailable`, `StorageError`.
+    """
+    worked_in = Path(str(history.folder.record()["workspace"]))
+    with folder_outside(worked_in) as folder:
+        workspace = Workspace(make_folder(folder / "restored" / worked_in.name))  # some projects read that name
+        environment = {**os.environ, "CODEX_HOME": str(make_folder(folder / "codex"))}
+        sandbox = sandbox_of_tests(options, find_codex(options.codex_bin, os.environ), workspace.root)
+        found = find_interpreter(worked_in, os.environ, options.python or _remembered_python(history))
+        python = inspect(found, worked_in, environment, sandbox)
+        given = {
+            "argv": list(argv),
+            "json": False,
+            "environment": _importing_from(workspace.root, python, environment),
+        }
+        context = CheckContext(workspace, folder, environment, options.test_seconds, sandbox, given, python=python)
+        yield Trials(history, context, _borrowing(history, folder, workspace), _preparation(history, context))
+
+
+def _remembered_python(history: RunHistory) -> Path | None:
+    python = (history.folder.record().get("options") or {}).get("python")
+    return Path(python) if python else None
+
+
+def _importing_from(root: Path, python: Interpreter, environment: Mapping[str, str]) -> dict[str, str]:
+    """Variables by which an editable install of the run's workspace does not hide the files restored in ``root``."""
+    if not python.folders:
+        return {}
+    places = [*(str(root / each) for each in python.folders), environment.get(PYTHONPATH)]
+    return {PYTHONPATH: ":".join(filter(None, places))}
+
+
+def _borrowing(history: RunHistory, folder: Path, workspace: Workspace) -> Snapshots:
+    """Snapshots in a repository of their own, which has the objects of the run and its copies."""
+    git_dir = folder / "snapshots.git"
+    borrowed = "".join(f"{(each / 'objects').resolve()}\n" for each in history.repositories())
+    write_text(make_folder(git_dir / "objects" / "info") / "alternates", borrowed)
+    return Snapshots(git_dir, workspace)
+
+
+def _preparation(history: RunHistory, context: CheckContext) -> Preparation | None:
+    """What the run's worktrees and copies needed, from its workspace as it is now; None if that is nothing."""
+    run = history.folder
+    needs = remembered_needs(run)
+    if not needs:
+        return None
+    record = run.record()
+    source = Workspace.of_run(Path(str(record.get("source_workspace", record["workspace"]))), run.path)
+    return Preparation(
+        needs,
+        source,
+        context.folder,
+        context.environment,
+        context.sandbox,
+        context.deadline_seconds,
+        run.redact,
+        reuses=False,
+    )
