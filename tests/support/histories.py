@@ -83,7 +83,7 @@ class History:
         write(self.workspace, self.start)
         self._happened(e.StepStarted("team", 1, 1, 1, self._state()))
 
-    def turn(self, role: str, files: Files, copy: str = "") -> None:
+    def turn(self, role: str, files: Files, copy: str = "", summary: str = "") -> None:
         """A turn of ``role`` that changes ``files``, in the workspace or in a ``copy`` of it."""
         folder = TurnFolder.create(self.run, role)
         isolated = self.worktrees.open(copy) if copy else None
@@ -96,7 +96,9 @@ class History:
             snapshots.write_patch(before, after, folder.patch_path)
             folder.write_changes(before, after)
         self.states += [] if copy else [after]
-        self._happened(e.TurnEnded(role, folder.number, "completed", "completed", "", 1, 1, 0.1, f"{role} did it"))
+        self._happened(
+            e.TurnEnded(role, folder.number, "completed", "completed", "", 1, 1, 0.1, summary or f"{role} did it")
+        )
 
     def copied(self, key: str) -> Path:
         """Make the copy ``key`` of the workspace; returns its folder."""
