@@ -38,6 +38,7 @@ COMMANDS = {
     "blame": "results",
     "apply": "results",
     "export": "results",
+    "pr": "pull_request",
     "roles": "roles",
     "flows": "flows",
     "init": "init",
@@ -90,6 +91,7 @@ Examples:
   codex-multi-role diff --stat                           what the latest run changed
   codex-multi-role apply --to ../main                    merge it into another checkout
   codex-multi-role export --branch agents/roman          one commit per turn, on a new branch
+  codex-multi-role pr --create                           push that branch, and open a pull request
   codex-multi-role doctor                                check that everything a run needs is installed
 
 \b

@@ -85,7 +85,7 @@ class CommitFacts:
 
 
 def without_references(text: str) -> str:
-    """Separate ``@name``, ``#1``, ``!1``, ``GH-1`` and addresses: a git host then notifies nobody and closes nothing."""
+    """Put a blank into ``@name``, ``#1``, ``!1``, ``GH-1`` and addresses: no git host acts on them then."""
     return BEFORE_REFERENCE.sub(" ", text)
 
 

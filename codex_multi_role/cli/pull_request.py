@@ -1,0 +1,65 @@
+"""``pr``: what a pull request for a run says, and creating it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from codex_multi_role.cli.options import RUNS_DIR, command, run_argument
+from codex_multi_role.cli.output import put_line, put_text
+from codex_multi_role.errors import UsageError
+from codex_multi_role.presentation.wording import one_line
+from codex_multi_role.run_folder import RunFolder
+
+
+@command(RUNS_DIR, short_help="Describe a run as a pull request, and create it.")
+@run_argument
+@click.option("--create", is_flag=True, help="Export the branch, push it, and create the pull request.")
+@click.option("--draft", is_flag=True, help="With --create: as a draft.")
+@click.option(
+    "--branch",
+    default="",
+    metavar="NAME",
+    help="With --create: the branch.",
+    show_default="that of the run, otherwise codex-multi-role/RUN",
+)
+@click.option(
+    "--base",
+    default="",
+    metavar="NAME",
+    help="With --create: the branch to merge into.",
+    show_default="checked out when the run started, otherwise the default of the remote",
+)
+@click.option("--remote", metavar="NAME", help="With --create: where to push.", show_default="origin")
+def pr(run: str, create: bool, draft: bool, branch: str, base: str, remote: str | None, runs_dir: Path) -> None:
+    """Print a pull request for RUN (default: the latest run): the title, then the body in Markdown.
+
+    All of it is from what the run recorded: the goal, how it ended, its result, the tests, files, turns, warnings and
+    tokens, and how to reproduce it. Unknown facts are left out or named as unknown.
+
+    --create makes the branch as `export` does, pushes it without force, and creates the pull request with gh or glab.
+    If neither is installed, it prints the commands. If one is open for the branch, it only gets the new commits. The
+    last line is its address.
+
+    \b
+    Examples:
+      codex-multi-role pr
+      codex-multi-role pr --create --draft
+      codex-multi-role pr 2026 --create --branch agents/roman --base develop
+    """
+    from codex_multi_role.history import history_of  # here: `--help` needs none of it
+    from codex_multi_role.integrations.pull_request.creating import Request, create_pull_request
+    from codex_multi_role.integrations.pull_request.description import describe
+
+    if not create and (draft or branch or base or remote):
+        raise UsageError("--draft, --branch, --base and --remote need --create", "Without it, nothing is changed.")
+    history = history_of(RunFolder.find(runs_dir, run))
+    description = describe(history)
+    if not create:
+        put_line(f"{description.title}\n")
+        put_text(description.body)
+        return
+    request = Request(branch, remote or "origin", base, draft)
+    if address := create_pull_request(history, description, request, put_line):
+        put_line(one_line(address, 2000))

@@ -1,0 +1,157 @@
+"""The text of a pull request is evidence: nothing is invented, dressed up, or able to act on the git host."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from markdown_it import MarkdownIt
+
+from codex_multi_role.errors import UsageError
+from codex_multi_role.history import history_of
+from codex_multi_role.integrations.pull_request.description import (
+    MAX_BODY_BYTES,
+    TITLE_CHARACTERS,
+    Description,
+    describe,
+)
+from codex_multi_role.run_folder import events as e
+from codex_multi_role.run_options import RunOptions
+from tests.support.continuous_integration import HOSTILE, PYTEST_REPORT, leave_tests
+from tests.support.histories import History
+from tests.support.recorded_runs import started
+
+OURS = {
+    *("heading_open", "heading_close", "paragraph_open", "paragraph_close", "inline", "text", "code_inline", "fence"),
+    *("bullet_list_open", "bullet_list_close", "list_item_open", "list_item_close", "softbreak"),
+}
+
+
+def made(folder: Path, goal: str = "Convert roman numerals", **record: Any) -> History:
+    """A run that reached its goal with a turn of each of two roles."""
+    history = History(folder, {"a.txt": "one\n"}, {"a.txt": "one\n"})
+    options = RunOptions(goal=goal, cycles=2, playbook="roman-numerals", run_tests=False).as_record()
+    ended = {"status": "succeeded", "exit_code": 0, "reason": "writer said DONE", "totals": {"turns": 2}}
+    history.run.write_record({**history.run.record(), **ended, "options": options, **record})
+    history.happened(e.RunStarted(**{**vars(started()), "goal": goal}))
+    return history
+
+
+def described(history: History) -> Description:
+    return describe(history_of(history.run))
+
+
+def add_tests(history: History, number: int, status: str, passed: int, failed: int) -> None:
+    history.happened(e.TestsStarted(number, "", 0))
+    history.happened(e.TestsEnded(number, status, passed, failed, 0, 0, 0.1))
+
+
+def test_text_has_the_evidence_of_the_run(tmp_path: Path) -> None:
+    figures = {"lowest mutation score": 87.5}
+    history = made(tmp_path, result={"title": "Tests", "text": "all pass", "figures": figures})
+    add_tests(history, 1, "passed", 3, 0)
+    history.turn("writer", {"a.txt": "one\ntwo\n"}, summary="added a line")
+    history.turn("tester", {"test_a.py": "def test(): pass\n"})
+    history.happened(e.Warning("the disk is nearly full"))
+    add_tests(history, 2, "failed", 1, 1)
+    leave_tests(history.run, PYTEST_REPORT)
+    text = described(history)
+    assert text.title == "Convert roman numerals"
+    assert text.body.startswith(
+        "The run succeeded. `writer said DONE` (exit code 0: goal reached)\n"
+        "No model was asked: the answers came from the playbook `roman-numerals`.\n\n"
+        "- goal: `Convert roman numerals`\n"
+    )
+    for part in (
+        "- turns: 2 in 0.0 s\n- tokens: 0 in, 0 out",
+        "### `Tests`\n\n- `lowest mutation score`: `87.5`\n\n```text\nall pass\n```",
+        "### Tests\n\n- before: passed: 3 passed\n- after: failed: 1 passed, 1 failed\n  - `tests.test_a::test_bad`",
+        "### What the roles did\n\n- `writer`: 1 turn, tokens: 1 in, 1 out\n  - turn 1: `added a line`\n",
+        "- `tester`: 1 turn, tokens: 1 in, 1 out\n",
+        "\n a.txt     | 1 +\n test_a.py | 1 +\n 2 files changed, 2 insertions(+)\n create mode 100644 test_a.py\n```",
+        "### Warnings\n\n- `the disk is nearly full`",
+        "codex-multi-role run --goal 'Convert roman numerals' --cycles 2 --no-run-tests --playbook roman-numerals\n",
+        f"git checkout {history.run.record()['repository']['commit']}\n",
+        "codex-multi-role export first --branch NAME\n",
+    ):
+        assert part in text.body, f"{part}\n--- in ---\n{text.body}"
+    assert str(tmp_path) not in text.body
+
+
+def test_unknown_is_said_and_not_made_up(tmp_path: Path) -> None:
+    history = made(tmp_path)
+    history.turn("writer", {"a.txt": "1\n"})
+    assert "### Tests\n\nThe run recorded no test result." in described(history).body
+    add_tests(history, 1, "passed", 1, 0)
+    leave_tests(history.run, "", status="passed", failed=0)
+    assert (
+        "- before: unknown: no tests ran before the first change\n- after: passed: 1 passed\n"
+        in described(history).body
+    )
+    history.turn("writer", {"a.txt": "2\n"})
+    assert "- after: passed: 1 passed (before the last turn that changed files)" in described(history).body
+
+
+def test_tests_after_changes_between_turns_are_not_before(tmp_path: Path) -> None:
+    history = made(tmp_path)
+    history.between({"a.txt": "changed\n"})
+    add_tests(history, 1, "passed", 1, 0)
+    history.turn("writer", {"a.txt": "1\n"})
+    leave_tests(history.run, "", status="passed", failed=0)
+    assert "- before: unknown" in described(history).body
+
+
+@pytest.mark.parametrize(
+    ("ended", "news"),
+    [
+        ({"status": "ended", "exit_code": 1, "reason": "out of cycles"}, "The run ended without reaching its goal."),
+        ({"status": "running", "exit_code": None, "reason": ""}, "The run was killed."),
+        ({"status": "parked", "exit_code": 4, "reason": "asks"}, "The run is parked."),
+    ],
+)
+def test_run_without_its_goal_says_so_first(tmp_path: Path, ended: dict[str, Any], news: str) -> None:
+    history = made(tmp_path, **ended)
+    history.turn("writer", {"a.txt": "1\n"})
+    text = described(history)
+    assert text.title == "Goal not reached: Convert roman numerals"
+    assert text.body.startswith(news)
+
+
+def test_run_without_changes_is_no_pull_request(tmp_path: Path) -> None:
+    history = made(tmp_path)
+    history.turn("reader", {})
+    history.ended()
+    with pytest.raises(UsageError, match="run first changed no files"):
+        described(history)
+
+
+@pytest.mark.parametrize("text", [*HOSTILE, "fixes #1 @everyone GH-2 https://evil.example !3 <b>x</b>"])
+def test_foreign_text_does_nothing_on_the_host(tmp_path: Path, text: str) -> None:
+    history = made(tmp_path, goal=text, reason=text, result={"title": text, "text": text, "figures": {text: text}})
+    history.turn("writer", {"a.txt": "1\n", "@everyone #1.txt": "2\n"}, summary=text)
+    history.happened(e.Warning(text))
+    told = described(history)
+    parsed = [each for block in MarkdownIt("gfm-like").parse(told.body) for each in (block, *(block.children or []))]
+    assert {token.type for token in parsed} <= OURS
+    shown = " ".join(token.content for token in parsed if token.type == "text")
+    for part in ("evil", "@", "#", "owned"):
+        assert part not in shown
+    assert not {"#1", "@everyone", "://", "GH-2", "!3"} & set(told.title.split())
+    assert all(part not in told.title for part in ("#1", "@everyone", "://", "GH-2", "!3", "\n", "\x1b"))
+
+
+def test_long_texts_are_cut_and_say_so(tmp_path: Path) -> None:
+    long = "𐍈" * 3000
+    text = "\n".join([long] * 60)
+    history = made(tmp_path, goal=long, reason=long, result={"title": long, "text": text, "figures": {}})
+    for number in range(12):
+        history.turn("writer", {f"{number}.txt": "1\n"}, summary=long)
+    for number in range(60):
+        history.happened(e.Warning(f"{number} {long}"))
+    told = described(history)
+    assert len(told.title) <= TITLE_CHARACTERS
+    assert len(told.body.encode()) <= MAX_BODY_BYTES
+    assert "Left out, because a body has at most 65,536 characters: result, warnings." in told.body
+    assert "  - and 2 more\n" in told.body
+    assert "its options are in run.json" in told.body
