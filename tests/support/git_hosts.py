@@ -89,3 +89,8 @@ def add_remote(workspace: Path, remote: Path) -> None:
         (workspace, ["push", "--quiet", "origin", "HEAD:main"]),
     ):
         subprocess.run(["git", *arguments], cwd=folder, check=True)
+
+
+def show(repository: Path, what: str) -> str:
+    """The content of ``<revision>:<path>``."""
+    return subprocess.run(["git", "show", what], cwd=repository, capture_output=True, text=True, check=True).stdout

@@ -104,29 +104,41 @@ def _result(folder: RunFolder, record: Mapping[str, Any]) -> list[str]:
 
 
 def _tests(run: RunEvidence, history: RunHistory) -> list[str]:
-    before, after_changes = _tests_before(history)
+    before, first, is_current = _recorded_tests(history)
     if run.tests is None:
         return ["### Tests", "", "The run recorded no test result."]
     told = verdict(vars(before)) if before else "unknown: no tests ran before the first change"
+    during = [f"- first result: {verdict(vars(first))}"] if first and not before else []
     latest, *failed = lines_of_tests(run, run.tests)
-    stale = "" if after_changes else " (before the last turn that changed files)"
-    return ["### Tests", "", f"- before: {told}", f"- after: {latest}{stale}", *(f"  {line}" for line in failed)]
+    stale = "" if is_current else " (before the last turn that changed files)"
+    return [
+        "### Tests",
+        "",
+        f"- before: {told}",
+        *during,
+        f"- after: {latest}{stale}",
+        *(f"  {line}" for line in failed),
+    ]
 
 
-def _tests_before(history: RunHistory) -> tuple[TestsEnded | None, bool]:
-    """The last tests before the first turn that changed files, and whether any ran after the last of these turns."""
+def _recorded_tests(history: RunHistory) -> tuple[TestsEnded | None, TestsEnded | None, bool]:
+    """The last tests before the first change, the first of all, and whether any ran after the last turn with changes.
+
+    Nothing is before a first change that no turn made: tests, a check or a person changed files at an unknown time.
+    """
     states = history.states
     changes = [*states.changes, *(change for inside in states.in_copies.values() for change in inside)]
     changed = {(change.role, change.turn) for change in changes}
-    first = next(iter(states.changes), None)
-    unknown = first is not None and not (first.role or first.copy)  # tests, a check or a person changed files first
+    seen = any(not (change.role or change.copy) for change in states.changes[:1])
     before: TestsEnded | None = None
-    seen = tested = False
+    first: TestsEnded | None = None
+    is_current = False
     for event in skim_with_inherited(history.folder, (TurnStarted, TestsEnded)):
-        seen = seen or _is_of(event, changed)
-        tested = isinstance(event, TestsEnded) or (tested and not _is_of(event, changed))
-        before = event if isinstance(event, TestsEnded) and not seen and not unknown else before
-    return before, tested
+        if isinstance(event, TestsEnded):
+            before, first, is_current = before if seen else event, first or event, True
+        elif _is_of(event, changed):
+            seen, is_current = True, False
+    return before, first, is_current
 
 
 def _is_of(event: RunEvent, turns: set[tuple[str, int]]) -> bool:

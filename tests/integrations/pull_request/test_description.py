@@ -85,10 +85,9 @@ def test_unknown_is_said_and_not_made_up(tmp_path: Path) -> None:
     assert "### Tests\n\nThe run recorded no test result." in described(history).body
     add_tests(history, 1, "passed", 1, 0)
     leave_tests(history.run, "", status="passed", failed=0)
-    assert (
-        "- before: unknown: no tests ran before the first change\n- after: passed: 1 passed\n"
-        in described(history).body
-    )
+    body = described(history).body
+    assert "- before: unknown: no tests ran before the first change\n- first result: passed: 1 passed\n" in body
+    assert "- after: passed: 1 passed\n" in body
     history.turn("writer", {"a.txt": "2\n"})
     assert "- after: passed: 1 passed (before the last turn that changed files)" in described(history).body
 
