@@ -111,7 +111,7 @@ class _Creation:
 
     @property
     def _started_on(self) -> str:
-        """The branch that was checked out when the run started; empty if that was none or is unknown."""
+        """The branch that was checked out when the run started; empty if it is unknown or there was no branch."""
         return str((self._record.get("repository") or {}).get("branch") or "")
 
     def _proposal(self, remote: Remote) -> Proposal:

@@ -40,7 +40,7 @@ def workflow(tmp_path: Path, **inputs: str) -> Workflow:
 
 
 def test_run_in_a_workflow_tells_how_it_went(tmp_path: Path) -> None:
-    """Without changed files, there is nothing for a pull request, and that is no failure."""
+    """Without changed files, the step succeeds without a pull request."""
     options = {"args": "--no-run-tests\n\n--repair-attempts\n1", "pull-request": "create"}
     job = workflow(tmp_path, goal=HOSTILE, cycles="2", **options)
     outputs = job.run()

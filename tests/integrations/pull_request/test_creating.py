@@ -1,4 +1,4 @@
-"""A pull request is created once, of a branch that was pushed, and what happened until a failure is said."""
+"""A pull request is created once, from a pushed branch, and a failure reports what was done before it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def installed(folder: Path, patch: pytest.MonkeyPatch, *programs: str) -> Script
 
 
 def create(history: History, **request: object) -> tuple[str, list[str]]:
-    """The address, and what was said."""
+    """The address, and the lines for people."""
     said: list[str] = []
     made = Request(**request)  # type: ignore[arg-type]  # its own fields
     return create_pull_request(history_of(history.run), DESCRIPTION, made, said.append), said

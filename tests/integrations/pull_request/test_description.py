@@ -79,7 +79,7 @@ def test_text_has_the_evidence_of_the_run(tmp_path: Path) -> None:
     assert str(tmp_path) not in text.body
 
 
-def test_unknown_is_said_and_not_made_up(tmp_path: Path) -> None:
+def test_unknown_facts_are_named_as_unknown(tmp_path: Path) -> None:
     history = made(tmp_path)
     history.turn("writer", {"a.txt": "1\n"})
     assert "### Tests\n\nThe run recorded no test result." in described(history).body
@@ -117,7 +117,7 @@ def test_run_without_its_goal_says_so_first(tmp_path: Path, ended: dict[str, Any
     assert text.body.startswith(news)
 
 
-def test_run_without_changes_is_no_pull_request(tmp_path: Path) -> None:
+def test_run_without_changes_is_refused(tmp_path: Path) -> None:
     history = made(tmp_path)
     history.turn("reader", {})
     history.ended()
