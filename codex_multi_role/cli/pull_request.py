@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from codex_multi_role.cli.options import RUNS_DIR, command, run_argument
-from codex_multi_role.cli.output import put_line, put_text
+from codex_multi_role.cli.output import put_line, put_text, say
+from codex_multi_role.cli.results import repository_option
 from codex_multi_role.errors import UsageError
-from codex_multi_role.presentation.wording import one_line
 from codex_multi_role.run_folder import RunFolder
 
 
@@ -29,10 +29,13 @@ from codex_multi_role.run_folder import RunFolder
     default="",
     metavar="NAME",
     help="With --create: the branch to merge into.",
-    show_default="checked out when the run started, otherwise the default of the remote",
+    show_default="checked out when the run started, otherwise the default branch of the host",
 )
 @click.option("--remote", metavar="NAME", help="With --create: where to push.", show_default="origin")
-def pr(run: str, create: bool, draft: bool, branch: str, base: str, remote: str | None, runs_dir: Path) -> None:
+@repository_option
+def pr(
+    run: str, create: bool, draft: bool, branch: str, base: str, remote: str | None, repo: Path | None, runs_dir: Path
+) -> None:
     """Print a pull request for RUN (default: the latest run): the title, then the body in Markdown.
 
     All of it is from what the run recorded: the goal, how it ended, its result, the tests, files, turns, warnings and
@@ -52,14 +55,13 @@ def pr(run: str, create: bool, draft: bool, branch: str, base: str, remote: str 
     from codex_multi_role.integrations.pull_request.creating import Request, create_pull_request
     from codex_multi_role.integrations.pull_request.description import describe
 
-    if not create and (draft or branch or base or remote):
-        raise UsageError("--draft, --branch, --base and --remote need --create", "Without it, nothing is changed.")
+    if not create and (draft or branch or base or remote or repo):
+        raise UsageError("these options need --create", "Without it, the text is printed, and nothing is changed.")
     history = history_of(RunFolder.find(runs_dir, run))
     description = describe(history)
     if not create:
         put_line(f"{description.title}\n")
         put_text(description.body)
         return
-    request = Request(branch, remote or "origin", base, draft)
-    if address := create_pull_request(history, description, request, put_line):
-        put_line(one_line(address, 2000))
+    for line in create_pull_request(history, description, Request(branch, remote or "origin", base, draft, repo), say):
+        put_line(line)

@@ -29,11 +29,11 @@ def test_text_is_printed_and_nothing_changes(history: History, tmp_path: Path) -
 
 
 @pytest.mark.usefixtures("history")
-def test_last_line_is_the_address(tmp_path: Path) -> None:
+def test_output_is_the_address(tmp_path: Path) -> None:
     host = scripted_host(tmp_path / "host", "gh")
     done = console("pr", "first", "--create", folder=tmp_path, variables={"PATH": host.path})
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines()[-1] == "https://git.example.com/team/shop/pull/1"
+    assert (done.returncode, done.stdout) == (0, "https://git.example.com/team/shop/pull/1\n")
+    assert done.stderr.splitlines()[-1] == "created the pull request"
     host.refuse("gh", "no\n")
     done = console("pr", "--create", "--branch", "other", folder=tmp_path, variables={"PATH": host.path})
     assert done.returncode == 1
@@ -45,4 +45,4 @@ def test_last_line_is_the_address(tmp_path: Path) -> None:
 def test_options_of_creation_need_it(tmp_path: Path, option: list[str]) -> None:
     done = console("pr", *option, folder=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
-    assert "need --create" in done.stderr
+    assert "these options need --create" in done.stderr

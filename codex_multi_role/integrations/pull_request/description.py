@@ -9,7 +9,7 @@ from typing import Any
 
 from codex_multi_role.errors import ExitCode, UsageError
 from codex_multi_role.history import RunHistory, result_of
-from codex_multi_role.history.commit_texts import without_references
+from codex_multi_role.history.commit_texts import inert
 from codex_multi_role.history.patches import whole_patch
 from codex_multi_role.integrations.ci.ended_run import RunEvidence
 from codex_multi_role.integrations.ci.run_blocks import (
@@ -79,7 +79,7 @@ def _title(run: RunEvidence, record: Mapping[str, Any]) -> str:
     start = "" if record.get("exit_code") == ExitCode.GOAL_REACHED else UNREACHED
     goal = next(filter(str.strip, str(run.progress.started.goal).splitlines()), "")
     told = goal or f"Run {record.get('run_id')} of the flow {record.get('flow')}"
-    return start + one_line(without_references(run.redact(told)), TITLE_CHARACTERS - len(start))
+    return start + one_line(inert(run.redact(told)), TITLE_CHARACTERS - len(start))
 
 
 def _ending(folder: RunFolder, record: Mapping[str, Any], run: RunEvidence) -> list[str]:

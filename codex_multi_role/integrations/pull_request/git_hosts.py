@@ -18,7 +18,10 @@ ADDRESS = re.compile(r"https?://\S+")
 
 @dataclass(frozen=True)
 class Proposal:
-    """The request to merge the branch ``head`` into ``base``, with a title and the file of its body."""
+    """The request to merge the branch ``head`` into ``base`` (empty: the host's default branch).
+
+    ``body``: the file of its text.
+    """
 
     head: str
     base: str
@@ -58,16 +61,17 @@ class GitHost:
         return f"{shlex.join(self._without_body(proposal))} {body}"
 
     def _without_body(self, proposal: Proposal) -> list[str]:
-        branches = [self.head, proposal.head, self.base, proposal.base]
+        base = [self.base, proposal.base] if proposal.base else []
         draft = ["--draft"] if proposal.is_draft else []
-        return [self.program, *self.creating, *branches, *draft, "--title", proposal.title]
+        return [self.program, *self.creating, self.head, proposal.head, *base, *draft, "--title", proposal.title]
 
-    def first_address(self, printed: str) -> str:
-        """The address of the first request that `list_open` printed; empty without one. Raises `ValueError`."""
-        listed = json.loads(printed or "[]")
-        if not isinstance(listed, list) or not all(isinstance(each, dict) for each in listed):
-            raise ValueError("not a list of requests")
-        return next((str(each[self.address]) for each in listed if each.get(self.address)), "")
+    def first_address(self, printed: str) -> str | None:
+        """The address of the first request that `list_open` printed, empty without one; None if it is no such list."""
+        try:
+            listed = json.loads(printed or "[]")
+            return next((str(each[self.address]) for each in listed), "") if isinstance(listed, list) else None
+        except (ValueError, LookupError, TypeError):
+            return None
 
 
 GITHUB = GitHost(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from codex_multi_role.errors import PublishingFailed, UsageError
 from codex_multi_role.history import history_of
 from codex_multi_role.integrations.pull_request.creating import Request, create_pull_request
 from codex_multi_role.integrations.pull_request.description import Description
+from tests.support.console import console
 from tests.support.git_hosts import ScriptedHost, add_remote, scripted_host
 from tests.support.histories import History
 
@@ -39,11 +41,12 @@ def installed(folder: Path, patch: pytest.MonkeyPatch, *programs: str) -> Script
     return host
 
 
-def create(history: History, **request: object) -> tuple[str, list[str]]:
-    """The address, and the lines for people."""
-    said: list[str] = []
+def create(history: History, **request: object) -> list[str]:
+    """The lines of both outputs."""
+    lines: list[str] = []
     made = Request(**request)  # type: ignore[arg-type]  # its own fields
-    return create_pull_request(history_of(history.run), DESCRIPTION, made, said.append), said
+    printed = create_pull_request(history_of(history.run), DESCRIPTION, made, lines.append)
+    return [*lines, *printed]
 
 
 def test_pull_request_is_of_the_pushed_branch(
@@ -51,9 +54,9 @@ def test_pull_request_is_of_the_pushed_branch(
 ) -> None:
     before = git(history.workspace, "status", "--porcelain=v2", "--branch")
     host = installed(tmp_path, monkeypatch, "gh")
-    address, said = create(history, is_draft=True)
-    assert address == PULL
-    assert said == [f"branch {BRANCH}: 1 commit", f"pushed {BRANCH} to origin", "created the pull request as a draft"]
+    assert create(history, is_draft=True) == [
+        *(f"branch {BRANCH}: 1 commit", f"pushed {BRANCH} to origin", "created the pull request as a draft", PULL)
+    ]
     listing, creating = host.calls("gh")
     assert listing == ["pr", "list", "--state", "open", "--json", "url", "--head", BRANCH]
     body = history.run.path / "pull_request.md"
@@ -74,10 +77,9 @@ def test_second_call_adds_new_turns_to_the_open_one(
     host = installed(tmp_path, monkeypatch, "gh")
     create(history)
     history.turn("writer", {"a.txt": "three\n"})
-    address, said = create(history)
-    assert address == PULL
-    assert said[-1] == "the pull request was open already; its text stays as it is"
-    assert create(history)[1] == [f"branch {BRANCH}: 2 commits", said[-1]], "nothing is left to push"
+    was_open = "the pull request was open already; its text stays as it is"
+    assert create(history)[-2:] == [was_open, PULL]
+    assert create(history) == [f"branch {BRANCH}: 2 commits", was_open, PULL], "nothing is left to push"
     assert [call[1] for call in host.calls("gh")] == ["list", "create", "list", "list"]
     assert git(tmp_path / "remote.git", "show", f"{BRANCH}:a.txt") == "three"
 
@@ -93,8 +95,7 @@ def test_gitlab_gets_a_merge_request_through_ssh(
     git(history.workspace, "remote", "add", "lab", f"git@gitlab.example.com:{tmp_path}/remote.git")
     (host.folder / "bin/git-upload-pack").symlink_to(git(tmp_path, "--exec-path") + "/git-upload-pack")
     (host.folder / "bin/git-receive-pack").symlink_to(git(tmp_path, "--exec-path") + "/git-receive-pack")
-    address, _ = create(history, remote="lab", branch="agents/one")
-    assert address == MERGE
+    assert create(history, remote="lab", branch="agents/one")[-1] == MERGE
     assert host.calls("gh") == []
     listing, creating = host.calls("glab")
     assert listing == ["mr", "list", "--output", "json", "--source-branch", "agents/one"]
@@ -108,18 +109,18 @@ def test_without_programs_the_commands_are_printed_and_work(
     history: History, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     host = installed(tmp_path, monkeypatch)
-    address, said = create(history, branch="agents/it's")
-    assert address == ""
-    assert said[0] == "nothing was created, because neither gh nor glab is installed. These commands do it:"
-    assert said[1] == f"codex-multi-role export first --branch 'agents/it'\"'\"'s' --runs-dir {tmp_path}/runs"
+    first, exporting, *others = create(history, branch="agents/it's")
+    assert first == "nothing was created, because neither gh nor glab is installed. These commands do it:"
     monkeypatch.undo()
+    assert exporting.startswith("codex-multi-role export first ")
     assert git(history.workspace, "branch", "--format=%(refname:short)") == "main"
-    git(history.workspace, "branch", "agents/it's")  # as the first command does
+    done = console(*shlex.split(exporting)[1:], folder=tmp_path)
+    assert done.returncode == 0, done.stderr
     for program in ("gh", "glab"):
         host.install(program)
-    script = "\n".join(said[2:]).replace("# or: ", "")
+    script = "\n".join(others).replace("# or: ", "")
     subprocess.run(["sh", "-e", "-c", script], cwd=tmp_path, env={"PATH": host.path}, check=True)
-    assert git(tmp_path / "remote.git", "branch", "--list", "agents/it's")
+    assert git(tmp_path / "remote.git", "show", "agents/it's:a.txt") == "one\ntwo"
     assert host.calls("gh")[0][-2:] == ["--body-file", str(history.run.path / "pull_request.md")]
     assert host.calls("glab")[0][-1] == DESCRIPTION.body.removesuffix("\n")
     assert not list(tmp_path.rglob("owned"))
@@ -132,8 +133,7 @@ def test_branch_of_the_own_worktree_stays_as_the_run_left_it(
     installed(tmp_path, monkeypatch, "gh")
     git(history.workspace, "worktree", "add", "-q", "-b", "roman", str(tmp_path / "tree"))
     history.run.write_record({**history.run.record(), "options": {"branch": "roman"}})
-    _, said = create(history)
-    assert said[:2] == [f"branch {BRANCH}: 1 commit", "pushed roman to origin"]
+    assert create(history)[:2] == [f"branch {BRANCH}: 1 commit", "pushed roman to origin"]
     assert git(history.workspace, "rev-parse", "roman") == git(history.workspace, "rev-parse", "main")
     assert git(tmp_path / "remote.git", "show", "roman:a.txt") == "one\ntwo"
 
@@ -141,11 +141,11 @@ def test_branch_of_the_own_worktree_stays_as_the_run_left_it(
 @pytest.mark.parametrize(
     ("request_", "message"),
     [
-        ({"remote": "nowhere"}, "cannot read the remote nowhere: fatal: 'nowhere' does not appear to be a git repos"),
-        ({"remote": "--upload-pack=touch owned"}, "cannot read the remote"),
+        ({"remote": "nowhere"}, "cannot read nowhere: fatal: 'nowhere' does not appear to be a git repos"),
+        ({"remote": "--upload-pack=touch owned"}, "cannot read --upload-pack"),
         ({"base": "develop"}, "origin has no branch develop"),
         ({"branch": "main"}, "main cannot be merged into itself"),
-        ({"branch": "theirs"}, "the branch theirs of origin exists, and is not an earlier export of this run"),
+        ({"branch": "theirs"}, "the branch theirs of origin exists, and is not an earlier export"),
     ],
 )
 def test_what_cannot_work_is_refused_before_the_push(
@@ -155,7 +155,7 @@ def test_what_cannot_work_is_refused_before_the_push(
     host = installed(tmp_path, monkeypatch, "gh")
     with pytest.raises(UsageError, match=message):
         create(history, **request_)
-    assert host.calls("gh") == []
+    assert "create" not in [call[1] for call in host.calls("gh")]
     assert not list(tmp_path.rglob("owned"))
     refs = git(tmp_path / "remote.git", "for-each-ref", "--format=%(refname) %(objectname)", "refs/heads")
     commit = git(history.workspace, "rev-parse", "main")
@@ -171,11 +171,12 @@ def test_base_is_where_the_run_started_if_it_is_there(
     create(history, branch="one")
     git(history.workspace, "push", "-q", "origin", "main:develop")
     create(history, branch="two")
-    bases = [call[call.index("--base") + 1] for call in host.calls("gh") if call[1] == "create"]
-    assert bases == ["main", "develop"]
+    first, second = [call for call in host.calls("gh") if call[1] == "create"]
+    assert "--base" not in first, "gh takes the default branch"
+    assert second[second.index("--base") + 1] == "develop"
 
 
-def test_failure_says_what_has_happened_and_a_second_call_completes(
+def test_failure_reports_progress_and_a_second_call_completes(
     history: History, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     host = installed(tmp_path, monkeypatch, "gh")
@@ -191,7 +192,28 @@ def test_failure_says_what_has_happened_and_a_second_call_completes(
     with pytest.raises(PublishingFailed, match="was pushed, but gh created no pull request: gh: To use GitHub CLI"):
         create(history)
     host.accept("gh")
-    assert create(history)[0] == PULL
+    assert create(history)[-1] == PULL
+
+
+def test_program_that_knows_the_host_is_used(history: History, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The name of the server tells nothing here. If none knows it, nothing is done."""
+    host = installed(tmp_path, monkeypatch, "gh", "glab")
+    for program in ("gh", "glab"):
+        (host.folder / "bin" / program).write_text("#!/bin/sh\necho 'not a known host' >&2\nexit 1\n")
+    with pytest.raises(PublishingFailed, match="nothing was done, because gh: not a known host; glab: not a known"):
+        create(history)
+    assert BRANCH not in git(history.workspace, "branch", "--list", "--all")
+    host.install("glab")
+    assert create(history)[-1] == MERGE
+
+
+def test_other_clone_can_be_named(history: History, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    git(tmp_path, "clone", "-q", "remote.git", "clone")
+    installed(tmp_path, monkeypatch, "gh")
+    assert create(history, repository=tmp_path / "clone")[-1] == PULL
+    assert BRANCH not in git(history.workspace, "branch", "--list")
+    with pytest.raises(UsageError, match="is not in a git repository"):
+        create(history, repository=tmp_path)
 
 
 def test_uncommitted_changes_of_before_are_announced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -199,7 +221,7 @@ def test_uncommitted_changes_of_before_are_announced(tmp_path: Path, monkeypatch
     add_remote(history.workspace, tmp_path / "remote.git")
     history.turn("writer", {"a.txt": "one\ntwo\n"})
     installed(tmp_path, monkeypatch, "gh")
-    assert "warning: its first commit has what was uncommitted when the run started" in create(history)[1]
+    assert "warning: its first commit has what was uncommitted when the run started" in create(history)
 
 
 def test_programs_of_the_workspace_are_not_run(
@@ -210,7 +232,5 @@ def test_programs_of_the_workspace_are_not_run(
     (fake := history.workspace / "bin/gh").write_text(f"#!/bin/sh\ntouch {tmp_path}/owned\n")
     fake.chmod(0o755)
     monkeypatch.setenv("PATH", f"{fake.parent}:{host.path}")
-    address, said = create(history)
-    assert address == ""
-    assert said[0].startswith("nothing was created")
+    assert create(history)[0].startswith("nothing was created")
     assert not (tmp_path / "owned").exists()
