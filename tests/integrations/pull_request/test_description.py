@@ -136,8 +136,12 @@ def test_foreign_text_does_nothing_on_the_host(tmp_path: Path, text: str) -> Non
     shown = " ".join(token.content for token in parsed if token.type == "text")
     for part in ("evil", "@", "#", "owned"):
         assert part not in shown
-    assert not {"#1", "@everyone", "://", "GH-2", "!3"} & set(told.title.split())
-    assert all(part not in told.title for part in ("#1", "@everyone", "://", "GH-2", "!3", "\n", "\x1b"))
+
+
+def test_title_refers_to_nothing(tmp_path: Path) -> None:
+    history = made(tmp_path, goal="\n\x1b[2Jfixes #1 for @everyone,\n see https://evil.example")
+    history.turn("writer", {"a.txt": "1\n"})
+    assert described(history).title == "[2Jfixes # 1 for @ everyone,"
 
 
 def test_long_texts_are_cut_and_say_so(tmp_path: Path) -> None:
