@@ -38,8 +38,8 @@ def pr(
 ) -> None:
     """Print a pull request for RUN (default: the latest run): the title, then the body in Markdown.
 
-    All of it is from what the run recorded: the goal, how it ended, its result, the tests, files, turns, warnings and
-    tokens, and how to reproduce it. Unknown facts are left out or named as unknown.
+    Everything in it comes from the record of the run: goal, end, result, tests, files, turns, warnings, tokens, and how
+    to reproduce it. Unknown facts are left out or named as unknown.
 
     --create makes the branch as `export` does, pushes it without force, and creates the pull request with gh or glab.
     If neither is installed, it prints the commands. If one is open for the branch, it only gets the new commits. The

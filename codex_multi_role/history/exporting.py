@@ -187,7 +187,7 @@ def _seconds(at: str) -> int:
 def start_of(history: RunHistory, place: Path | None) -> tuple[Repository, str, str]:
     """The repository to export to, the workspace's folder in it and the commit that the run started from.
 
-    ``place``: a folder in it; None for that of the run. Raises `UsageError` if there is none, or no such commit.
+    ``place``: a folder in it; None for that of the run. Raises `UsageError` if it or the commit is missing.
     """
     recorded = history.folder.record().get("repository") or {}
     if not recorded and place is None:

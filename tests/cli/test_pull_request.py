@@ -9,6 +9,7 @@ import pytest
 from tests.support.console import console
 from tests.support.git_hosts import add_remote, scripted_host
 from tests.support.histories import History
+from tests.support.long_run import by_default
 
 
 @pytest.fixture
@@ -41,8 +42,8 @@ def test_output_is_the_address(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("history")
-@pytest.mark.parametrize("option", [["--draft"], ["--base", "main"], ["--branch", "x"], ["--remote", "origin"]])
-def test_options_of_creation_need_it(tmp_path: Path, option: list[str]) -> None:
-    done = console("pr", *option, folder=tmp_path)
+@pytest.mark.parametrize("option", by_default(["--draft"], ["--draft", "--base=main", "--branch=x", "--remote=origin"]))
+def test_options_of_creation_need_it(tmp_path: Path, option: str) -> None:
+    done = console("pr", option, folder=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert "these options need --create" in done.stderr

@@ -106,19 +106,12 @@ def _result(folder: RunFolder, record: Mapping[str, Any]) -> list[str]:
 def _tests(run: RunEvidence, history: RunHistory) -> list[str]:
     before, first, is_current = _recorded_tests(history)
     if run.tests is None:
-        return ["### Tests", "", "The run recorded no test result."]
+        return ["### Tests", "", "No test run was recorded."]
     told = verdict(vars(before)) if before else "unknown: no tests ran before the first change"
     during = [f"- first result: {verdict(vars(first))}"] if first and not before else []
     latest, *failed = lines_of_tests(run, run.tests)
     stale = "" if is_current else " (before the last turn that changed files)"
-    return [
-        "### Tests",
-        "",
-        f"- before: {told}",
-        *during,
-        f"- after: {latest}{stale}",
-        *(f"  {line}" for line in failed),
-    ]
+    return ["### Tests", "", f"- before: {told}", *during, f"- after: {latest}{stale}", *(f"  {red}" for red in failed)]
 
 
 def _recorded_tests(history: RunHistory) -> tuple[TestsEnded | None, TestsEnded | None, bool]:

@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import pytest
 from junitparser import JUnitXml
 
 from tests.support.continuous_integration import (
@@ -78,6 +79,7 @@ def test_job_leaves_what_it_says(tmp_path: Path) -> None:
     assert job["artifacts"]["paths"] == ["runs/"]
 
 
+@pytest.mark.long
 def test_result_becomes_a_merge_request(tmp_path: Path) -> None:
     """Into the branch of the pipeline, which a job's checkout does not have."""
     host = scripted_host(tmp_path / "host", "glab")

@@ -142,10 +142,10 @@ def test_branch_of_the_own_worktree_stays_as_the_run_left_it(
     ("request_", "message"),
     [
         ({"remote": "nowhere"}, "cannot read nowhere: fatal: 'nowhere' does not appear to be a git repos"),
-        ({"remote": "--upload-pack=touch owned"}, "cannot read --upload-pack"),
-        ({"base": "develop"}, "origin has no branch develop"),
-        ({"branch": "main"}, "main cannot be merged into itself"),
         ({"branch": "theirs"}, "the branch theirs of origin exists, and is not an earlier export"),
+        pytest.param({"remote": "--upload-pack=touch owned"}, "cannot read --upload-pack", marks=pytest.mark.long),
+        pytest.param({"base": "develop"}, "origin has no branch develop", marks=pytest.mark.long),
+        pytest.param({"branch": "main"}, "main cannot be merged into itself", marks=pytest.mark.long),
     ],
 )
 def test_what_cannot_work_is_refused_before_the_push(
@@ -207,6 +207,7 @@ def test_program_that_knows_the_host_is_used(history: History, tmp_path: Path, m
     assert create(history)[-1] == MERGE
 
 
+@pytest.mark.long
 def test_other_clone_can_be_named(history: History, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     git(tmp_path, "clone", "-q", "remote.git", "clone")
     installed(tmp_path, monkeypatch, "gh")
@@ -216,6 +217,7 @@ def test_other_clone_can_be_named(history: History, tmp_path: Path, monkeypatch:
         create(history, repository=tmp_path)
 
 
+@pytest.mark.long
 def test_uncommitted_changes_of_before_are_announced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     history = History(tmp_path, {"a.txt": "mine\n"}, {"a.txt": "one\n"})
     add_remote(history.workspace, tmp_path / "remote.git")

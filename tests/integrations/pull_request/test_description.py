@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import shlex
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
 from markdown_it import MarkdownIt
 
+from codex_multi_role.cli.run import run
 from codex_multi_role.errors import UsageError
 from codex_multi_role.history import history_of
 from codex_multi_role.integrations.pull_request.description import (
     MAX_BODY_BYTES,
+    OF_THIS_MACHINE,
     TITLE_CHARACTERS,
     Description,
     describe,
@@ -20,6 +24,7 @@ from codex_multi_role.run_folder import events as e
 from codex_multi_role.run_options import RunOptions
 from tests.support.continuous_integration import HOSTILE, PYTEST_REPORT, leave_tests
 from tests.support.histories import History
+from tests.support.long_run import by_default
 from tests.support.recorded_runs import started
 
 OURS = {
@@ -82,7 +87,7 @@ def test_text_has_the_evidence_of_the_run(tmp_path: Path) -> None:
 def test_unknown_facts_are_named_as_unknown(tmp_path: Path) -> None:
     history = made(tmp_path)
     history.turn("writer", {"a.txt": "1\n"})
-    assert "### Tests\n\nThe run recorded no test result." in described(history).body
+    assert "### Tests\n\nNo test run was recorded." in described(history).body
     add_tests(history, 1, "passed", 1, 0)
     leave_tests(history.run, "", status="passed", failed=0)
     body = described(history).body
@@ -125,7 +130,7 @@ def test_run_without_changes_is_refused(tmp_path: Path) -> None:
         described(history)
 
 
-@pytest.mark.parametrize("text", [*HOSTILE, "fixes #1 @everyone GH-2 https://evil.example !3 <b>x</b>"])
+@pytest.mark.parametrize("text", by_default([HOSTILE[5], HOSTILE[7]], [*HOSTILE, "fixes #1 GH-2 !3 <b>x</b>"]))
 def test_foreign_text_does_nothing_on_the_host(tmp_path: Path, text: str) -> None:
     history = made(tmp_path, goal=text, reason=text, result={"title": text, "text": text, "figures": {text: text}})
     history.turn("writer", {"a.txt": "1\n", "@everyone #1.txt": "2\n"}, summary=text)
@@ -144,12 +149,37 @@ def test_title_refers_to_nothing(tmp_path: Path) -> None:
     assert described(history).title == "[2Jfixes # 1 for @ everyone,"
 
 
+def test_command_of_the_run_has_its_options(tmp_path: Path) -> None:
+    """All that differ, as `run` takes them."""
+    given = {
+        "goal": "it's\nthis",
+        "inputs": {"a": "b c"},
+        "config": ("x=1", "y=2"),
+        "repair_attempts": 0,
+        "max_turns": 3,
+    }
+    history = made(tmp_path, options=RunOptions(**given, test_sandbox=False).as_record())  # type: ignore[arg-type]
+    history.turn("writer", {"a.txt": "1\n"})
+    body = described(history).body
+    [command] = [part for part in body.split("codex-multi-role ") if part.startswith("run ")]
+    parsed = run.make_context("run", shlex.split(command)[1:], resilient_parsing=True).params
+    assert {name: parsed[name] for name in ("goal", "config", "repair_attempts", "max_turns", "test_sandbox")} == {
+        **{name: given[name] for name in ("goal", "config", "repair_attempts", "max_turns")},
+        "test_sandbox": False,
+    }
+    flags = {flag for each in run.params for flag in each.opts}
+    fields_shown = {field.name for field in fields(RunOptions)} - OF_THIS_MACHINE
+    assert {f"--{name.replace('_', '-')}" for name in fields_shown} - {"--inputs"} <= flags
+
+
 def test_long_texts_are_cut_and_say_so(tmp_path: Path) -> None:
     long = "𐍈" * 3000
     text = "\n".join([long] * 60)
     history = made(tmp_path, goal=long, reason=long, result={"title": long, "text": text, "figures": {}})
-    for number in range(12):
-        history.turn("writer", {f"{number}.txt": "1\n"}, summary=long)
+    history.turn("writer", {"a.txt": "1\n"}, summary=long)
+    ended = history.events[-1]
+    for _ in range(11):
+        history.happened(ended)
     for number in range(60):
         history.happened(e.Warning(f"{number} {long}"))
     told = described(history)
