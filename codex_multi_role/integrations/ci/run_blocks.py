@@ -77,8 +77,11 @@ def code(line: str) -> str:
 
 
 def code_block(lines: Sequence[str], language: str = "text") -> list[str]:
-    """Format printable lines as a block of code; of each, only the first `MOST_COLUMNS` characters are shown."""
-    shown = [line[:MOST_COLUMNS] for line in lines]
+    """Format printable lines as a block of code; of each, only the first `MOST_COLUMNS` characters are shown.
+
+    No line begins with a slash: GitLab looks for quick actions such as ``/merge``, also in blocks that contain a fence.
+    """
+    shown = [f"{' ' * line.startswith('/')}{line[:MOST_COLUMNS]}" for line in lines]
     longest = max((len(found) for line in shown for found in BACKTICKS.findall(line)), default=0)
     fence = "`" * max(3, 1 + longest)
     return [f"{fence}{language}", *shown, fence]

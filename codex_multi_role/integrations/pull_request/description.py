@@ -13,7 +13,6 @@ from codex_multi_role.history.commit_texts import inert
 from codex_multi_role.history.patches import whole_patch
 from codex_multi_role.integrations.ci.ended_run import RunEvidence
 from codex_multi_role.integrations.ci.run_blocks import (
-    MOST_COLUMNS,
     code,
     code_block,
     facts,
@@ -170,13 +169,17 @@ def _reproduction(folder: RunFolder, record: Mapping[str, Any]) -> list[str]:
     commit = (record.get("repository") or {}).get("commit")
     steps = [f"git checkout {commit}"] if commit else []
     command = folder.redact(shlex.join([PROGRAM, "run", *_options(record.get("options") or {})])).split("\n")
-    if not all(line.isprintable() and len(line) <= MOST_COLUMNS for line in command) or len(command) > MOST_GOAL_LINES:
-        command = ["# the command of the run is too long to show; its options are in run.json"]
+    if len(command) > MOST_GOAL_LINES or not all(map(_is_exact_in_a_block, command)):
+        command = ["# the command of the run cannot be shown here; its options are in run.json"]
     recorded = [f"{PROGRAM} {verb} {folder.run_id}" for verb in ("show", "diff")]
     recorded.append(f"{PROGRAM} export {folder.run_id} --branch NAME")
     roles = "The run had its own roles (`--roles`). " if (record.get("options") or {}).get("roles") else ""
     note = f"{roles}The last three commands need the folder of the run, {code(folder.run_id)}."
     return ["### How to reproduce", "", *code_block([*steps, *command, *recorded], "sh"), "", note]
+
+
+def _is_exact_in_a_block(line: str) -> bool:
+    return line.isprintable() and code_block([line])[1] == line
 
 
 def _options(recorded: Mapping[str, Any]) -> Iterator[str]:

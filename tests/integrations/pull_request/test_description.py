@@ -143,6 +143,17 @@ def test_foreign_text_does_nothing_on_the_host(tmp_path: Path, text: str) -> Non
         assert part not in shown
 
 
+def test_no_line_is_a_quick_action_of_gitlab(tmp_path: Path) -> None:
+    """Not even in a block of code that contains a fence."""
+    text = "```\n/merge\n/assign @everyone\n```"
+    history = made(tmp_path, goal=text, result={"title": "x", "text": text, "figures": {}})
+    history.turn("writer", {"a.txt": "1\n"}, summary=text)
+    body = described(history).body
+    assert "\n /merge\n" in body
+    assert not [line for line in body.splitlines() if line.startswith("/")]
+    assert "# the command of the run cannot be shown here" in body
+
+
 def test_title_refers_to_nothing(tmp_path: Path) -> None:
     history = made(tmp_path, goal="\n\x1b[2Jfixes #1 for @everyone,\n see https://evil.example")
     history.turn("writer", {"a.txt": "1\n"})
