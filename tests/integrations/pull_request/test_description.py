@@ -97,6 +97,15 @@ def test_unknown_facts_are_named_as_unknown(tmp_path: Path) -> None:
     assert "- after: passed: 1 passed (before the last turn that changed files)" in described(history).body
 
 
+def test_origin_of_answers_and_turns_is_named(tmp_path: Path) -> None:
+    """A replay asks no model, and a fork has turns that another run made."""
+    history = made(tmp_path, recording="version", forked_from={"run_id": "earlier", "step": "team", "visit": 1})
+    history.turn("writer", {"a.txt": "1\n"})
+    body = described(history).body
+    assert "No model was asked: the answers came from the recording `version`.\n" in body
+    assert "- fork of: `earlier`; the turns and files below include those before it\n" in body
+
+
 def test_tests_after_changes_between_turns_are_not_before(tmp_path: Path) -> None:
     history = made(tmp_path)
     history.between({"a.txt": "changed\n"})
