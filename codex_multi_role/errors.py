@@ -234,6 +234,13 @@ class StorageError(CodexMultiRoleError):
     reason = "storage_failed"
 
 
+class PublishingFailed(CodexMultiRoleError):
+    """A program of the user did not publish a result. The message says what it had done until then."""
+
+    exit_code = ExitCode.GOAL_NOT_REACHED
+    reason = "publishing_failed"
+
+
 class RunParked(CodexMultiRoleError):
     """The run waits on disk until it is resumed."""
 

@@ -39,6 +39,7 @@ COMMANDS = {
     "apply": "results",
     "export": "results",
     "bisect": "bisect",
+    "pr": "pull_request",
     "roles": "roles",
     "flows": "flows",
     "init": "init",
@@ -92,6 +93,7 @@ Examples:
   codex-multi-role apply --to ../main                    merge it into another checkout
   codex-multi-role export --branch agents/roman          one commit per turn, on a new branch
   codex-multi-role bisect -- pytest -q                   the turn that first made a command fail
+  codex-multi-role pr --create                           push that branch, and open a pull request
   codex-multi-role doctor                                check that everything a run needs is installed
 
 \b

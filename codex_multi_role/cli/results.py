@@ -13,7 +13,7 @@ import click
 
 from codex_multi_role.cli.options import JSON, RUNS_DIR, command, run_argument
 from codex_multi_role.cli.output import put_json, put_line, say
-from codex_multi_role.errors import ExitCode, UsageError
+from codex_multi_role.errors import ExitCode
 from codex_multi_role.presentation.wording import plural, printable
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.folder import LATEST
@@ -31,6 +31,12 @@ KINDS = {
     "both modified": "you and the run changed it",
     "both added": "you and the run added it",
 }
+repository_option = click.option(
+    "--repo",
+    type=click.Path(file_okay=False, exists=True, path_type=Path),
+    metavar="DIR",
+    help="A git repository; by default that of the run's workspace.",
+)
 
 
 @command(RUNS_DIR, short_help="Show what a run, a role or a turn changed.")
@@ -210,12 +216,7 @@ def _lines(applied: Applied, root: Path) -> Iterator[str]:
 @command(RUNS_DIR, JSON, short_help="Make a branch with one commit per turn.")
 @run_argument
 @click.option("--branch", required=True, metavar="NAME", help="The branch: new, or from an earlier export of RUN.")
-@click.option(
-    "--repo",
-    type=click.Path(file_okay=False, exists=True, path_type=Path),
-    metavar="DIR",
-    help="A git repository; by default that of the run's workspace.",
-)
+@repository_option
 def export(run: str, branch: str, repo: Path | None, runs_dir: Path, json: bool) -> None:
     """Make a branch with one commit per turn of RUN (default: the latest run) that changed files.
 
@@ -231,14 +232,10 @@ def export(run: str, branch: str, repo: Path | None, runs_dir: Path, json: bool)
     from codex_multi_role.history import history_of, result_of  # as above
     from codex_multi_role.history.exporting import export as export_history
     from codex_multi_role.history.exporting import start_of
-    from codex_multi_role.workspace.repository import Repository
 
     history = history_of(RunFolder.find(runs_dir, run))
     result_of(history)  # raises if the run recorded nothing
-    given = Repository.around(repo.resolve()) if repo else None
-    if repo and given is None:
-        raise UsageError(f"--repo: {repo} is not in a git repository", "`git init` makes one.")
-    repository, below, base = start_of(history, given)
+    repository, below, base = start_of(history, repo)
     exported = export_history(history, branch, repository, below, base)
     if json:
         put_json({**asdict(exported), "repository": str(repository.top)})

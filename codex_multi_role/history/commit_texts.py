@@ -14,6 +14,11 @@ EVENTS = (RunStarted, TurnStarted, TurnEnded, TestsStarted, TestsEnded)
 SUBJECT_CHARACTERS = 72
 WIDTH = 72
 NOBODY = "codex-multi-role"
+HOST_COMMAND = re.compile(
+    r"(?<=@)(?=\w)|(?<=[#!])(?=\d)|(?<=\bGH)-(?=\d)|(?<=:)(?=//)|(?<=\[)(?=(skip|ci|no|actions)[ -]\w+\])",
+    re.IGNORECASE,
+)
+"""Where ``@name``, ``#1``, ``!1``, ``GH-1``, ``https://…`` and ``[skip ci]`` get a blank."""
 BEFORE = "Changes before the run"
 BETWEEN = "Changes between turns: by tests, a check or a person"
 
@@ -48,7 +53,7 @@ class CommitFacts:
                 case TurnStarted(role=role, turn=turn, model=model):
                     models[role, turn] = model
                 case TurnEnded(role=role, turn=turn, summary=summary):
-                    facts.turns[role, turn] = TurnFacts(summary, models.get((role, turn), ""))
+                    facts.turns[role, turn] = TurnFacts(inert(summary), models.get((role, turn), ""))
                 case TestsStarted(number=number, role=role, turn=turn):
                     tested[number] = (role, turn)
                 case TestsEnded(number=number) if number in tested:
@@ -81,6 +86,11 @@ class CommitFacts:
         named = {"Run": self.run_id, "Flow": self.flow, **trailers}
         lines = [f"{name}: {' '.join(value.split())}" for name, value in named.items() if value]
         return "\n\n".join(filter(None, [shown, "\n".join(paragraphs).strip(), "\n".join(lines)])) + "\n"
+
+
+def inert(text: str) -> str:
+    """Put a blank into what a git host acts on in commits and titles: it notifies, closes and skips nothing then."""
+    return HOST_COMMAND.sub(" ", text)
 
 
 def _step(unit: str) -> str:

@@ -184,16 +184,18 @@ def _seconds(at: str) -> int:
         return 0
 
 
-def start_of(history: RunHistory, repository: Repository | None) -> tuple[Repository, str, str]:
+def start_of(history: RunHistory, place: Path | None) -> tuple[Repository, str, str]:
     """The repository to export to, the workspace's folder in it and the commit that the run started from.
 
-    Raises `UsageError` if the run was in no repository and none is given, or if it lacks the commit.
+    ``place``: a folder in it; None for that of the run. Raises `UsageError` if it or the commit is missing.
     """
     recorded = history.folder.record().get("repository") or {}
-    if not recorded and repository is None:
+    if not recorded and place is None:
         message = f"run {history.folder.run_id} did not work in a git repository"
         raise UsageError(message, "Name one with --repo; the branch starts without a parent there.")
-    found = repository or Repository.around(Path(str(recorded["top"])))
+    found = Repository.around(place.resolve() if place else Path(str(recorded["top"])))
+    if found is None and place:
+        raise UsageError(f"--repo: {place} is not in a git repository", "`git init` makes one.")
     if found is None:
         raise UsageError(f"{recorded['top']} is not a git repository any more", "Name its new place with --repo.")
     base = str(recorded.get("commit", ""))

@@ -167,7 +167,7 @@ class RunRecord:
         }
 
     def _repository(self) -> dict[str, str] | None:
-        """``{top, below, commit}`` of the git repository around the workspace, from which `export` starts.
+        """``{top, below, commit, branch}`` of the git repository around the workspace, from which `export` starts.
 
         For a fork, whose workspace is in none, that of the run it was forked from.
         """
@@ -179,7 +179,8 @@ class RunRecord:
         if found is None:
             return None
         below = root.relative_to(found.top).as_posix()
-        return {"top": str(found.top), "below": "" if below == "." else below, "commit": found.checked_out()}
+        checked_out = {"commit": found.checked_out(), "branch": found.branch()}
+        return {"top": str(found.top), "below": "" if below == "." else below, **checked_out}
 
     def _edited_source(self, earlier: Mapping[str, Any]) -> Path:
         """The catalog file from which the run's copy, or that of the run it was forked from, was made."""

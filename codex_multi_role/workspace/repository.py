@@ -73,6 +73,11 @@ class Repository:
         found = self.git.run("rev-parse", "--verify", "--quiet", "HEAD^{commit}", allowed=(0, 1))
         return found.stdout.decode().strip()
 
+    def branch(self) -> str:
+        """The checked-out branch, also before its first commit; empty if none is."""
+        found = self.git.run("symbolic-ref", "--quiet", "--short", "HEAD", allowed=(0, 1)).stdout
+        return os.fsdecode(found.removesuffix(b"\n"))
+
     def head(self) -> str:
         """The checked-out commit; before the first one, a new empty commit that no branch holds."""
         if found := self.checked_out():

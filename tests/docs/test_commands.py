@@ -16,6 +16,7 @@ import yaml
 from codex_multi_role.playbook import Playbook, PlaybookServer
 from tests.docs.newcomer import give
 from tests.docs.pages import Block, blocks, commands, page_names
+from tests.support.git_hosts import scripted_host
 from tests.support.serving import listening
 
 pytestmark = pytest.mark.systems
@@ -28,12 +29,14 @@ NEEDS_LOGIN = 'codex-multi-role --goal "Add a --version flag, with a test" --cyc
 EXIT_CODES = {NEEDS_LOGIN: 2, NO_GOAL_REACHED: 1}
 PLAYED = {
     "README.md",
-    *(f"docs/{name}.md" for name in ("tutorial/first-run", "how-to/use-the-result", "how-to/worktree")),
+    *(f"docs/how-to/{name}.md" for name in ("use-the-result", "worktree", "pull-request")),
+    "docs/tutorial/first-run.md",
 }
 """Here playbooks are always played; elsewhere by the long tests."""
 WORKED_ON = {
     "docs/tutorial/first-run.md",
-    *(f"docs/how-to/{name}.md" for name in ("watch", "resume-and-fork", "providers", "use-the-result", "worktree")),
+    *(f"docs/how-to/{name}.md" for name in ("watch", "resume-and-fork", "providers")),
+    *(f"docs/how-to/{name}.md" for name in ("use-the-result", "worktree", "pull-request")),
 }
 """Each command works on a run of four roles; by default, those of the README do so."""
 A_RUN = "mkdir workspace && codex-multi-role --playbook roman-numerals --workspace workspace --cycles"
@@ -65,8 +68,9 @@ def _write(block: Block, folder: Path) -> None:
 @pytest.mark.parametrize(
     "page", [pytest.param(page, marks=[pytest.mark.long] if page in WORKED_ON else []) for page in PAGES]
 )
-def test_commands_of_page_work(page: str, tmp_path: Path) -> None:
-    """From top to bottom; a block with a file's name is written to it."""
+def test_commands_of_page_work(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From top to bottom; a block with a file's name is written to it. ``gh`` is scripted."""
+    monkeypatch.setenv("PATH", os.pathsep.join([scripted_host(tmp_path / "host", "gh").path, os.environ["PATH"]]))
     (folder := tmp_path / "project").mkdir()
     if page in NEEDS_A_RUN:
         cycles = NEEDS_A_RUN[page]

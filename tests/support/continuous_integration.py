@@ -18,6 +18,7 @@ from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.run_folder import RunFolder, read_events
 from codex_multi_role.run_options import RunReport
 from tests.support.recorded_runs import make_run
+from tests.support.teams import say
 
 RUN_ID = "20260131_101500_0a1b2c3d"
 TOTALS = {"turns": 5, "repairs": 1, "input_tokens": 6000, "output_tokens": 170, "seconds": 12.5}
@@ -42,6 +43,8 @@ tests/test_a.py:7: AssertionError</failure></testcase>
 <testcase classname="" name="tests.test_b" time="0"><error message="collection failure">boom</error></testcase>
 </testsuite></testsuites>"""
 END = {"output_schema": {"type": "object", "required": ["status"]}, "behaviors": {"can_finish": True}}
+WRITES_AND_ENDS = {**END, "behaviors": {"can_finish": True, "apply_files": True}}
+WRITTEN = say(status="DONE", files=[{"path": "a.txt", "content": "a"}])
 TOP = Path(__file__).parents[2]
 EXPRESSION = re.compile(r"\$\{\{ *([\w.-]+) *\}\}")
 GIVEN = re.compile(r"inputs\.([\w-]+) != ''")

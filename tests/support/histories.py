@@ -87,29 +87,32 @@ class History:
             commit_all(self.workspace)
         self.run = RunFolder.create((self.workspace if self.inside else self.folder) / "runs", "first")
         found = Repository.around(self.workspace)
-        base = {"top": str(self.workspace), "below": "", "commit": found.checked_out()} if found else None
+        checked_out = {"commit": found.checked_out(), "branch": found.branch()} if found else {}
+        base = {"top": str(self.workspace), "below": "", **checked_out} if found else None
         record = {"run_id": "first", "workspace": str(self.workspace), "flow": "own", "repository": base}
         self.run.write_record(record | {"started_at": AT})
         workspace = Workspace.of_run(self.workspace, self.run.path)
         self.snapshots = Snapshots(self.run.snapshots_path, workspace)
         self.worktrees = Worktrees(self.run.path / "worktrees", workspace, self.snapshots, "first")
         write(self.workspace, self.start)
-        self._happened(e.StepStarted("team", 1, 1, 1, self._state()))
+        self.happened(e.StepStarted("team", 1, 1, 1, self._state()))
 
-    def turn(self, role: str, files: Files, copy: str = "") -> None:
+    def turn(self, role: str, files: Files, copy: str = "", summary: str = "") -> None:
         """A turn of ``role`` that changes ``files``, in the workspace or in a ``copy`` of it."""
         folder = TurnFolder.create(self.run, role)
         isolated = self.worktrees.open(copy) if copy else None
         snapshots = isolated.snapshots if isolated else self.snapshots
         before = snapshots.take()
-        self._happened(e.TurnStarted(role, folder.number, 1, 1, None, unit=copy))
+        self.happened(e.TurnStarted(role, folder.number, 1, 1, None, unit=copy))
         write(isolated.workspace.root if isolated else self.workspace, files)
         after = snapshots.take()
         if before != after:
             snapshots.write_patch(before, after, folder.patch_path)
             folder.write_changes(before, after)
         self.states += [] if copy else [after]
-        self._happened(e.TurnEnded(role, folder.number, "completed", "completed", "", 1, 1, 0.1, f"{role} did it"))
+        self.happened(
+            e.TurnEnded(role, folder.number, "completed", "completed", "", 1, 1, 0.1, summary or f"{role} did it")
+        )
 
     def copied(self, key: str) -> Path:
         """Make the copy ``key`` of the workspace; returns its folder."""
@@ -119,7 +122,7 @@ class History:
         self._state()
         merged = self.worktrees.merge(key)
         self._state()
-        self._happened(e.CopyMerged(key, merged.status, list(merged.paths), []))
+        self.happened(e.CopyMerged(key, merged.status, list(merged.paths), []))
 
     def between(self, files: Files) -> None:
         """Somebody changes ``files`` between the turns."""
@@ -128,14 +131,14 @@ class History:
 
     def ended(self) -> RunHistory:
         ending = e.RunEnded("succeeded", "done", "", 0, {}, str(self.run.path), workspace=self._state())
-        self._happened(ending)
+        self.happened(ending)
         return history_of(self.run)
 
     def _state(self) -> str:
         self.states.append(self.snapshots.take())
         return self.states[-1]
 
-    def _happened(self, event: RunEvent) -> None:
+    def happened(self, event: RunEvent) -> None:
         self.events.append(replace(event, at=AT))
         lines = "".join(json.dumps(each.as_record()) + "\n" for each in self.events)
         self.run.events_path.write_text(lines)

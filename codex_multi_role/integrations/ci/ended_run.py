@@ -1,4 +1,4 @@
-"""What every CI report contains: how a run ended, or that none began, and its latest tests, test by test."""
+"""What reports on a run contain: how it ended, or that none began, and its latest tests, test by test."""
 
 from __future__ import annotations
 
@@ -33,44 +33,68 @@ MOST_PLACES = 100
 PLACE = re.compile(r"^(?P<file>[^\s:][^:\n]{0,500}):(?P<line>\d{1,7}): ", re.MULTILINE)
 
 
-@dataclass(frozen=True)
-class EndedRun:
-    """``outcome`` is in words; ``following``: the command to continue with. ``folder`` is None if no run began."""
+@dataclass(frozen=True, kw_only=True)
+class RunEvidence:
+    """What a run recorded, ended or not. ``folder`` is None if no run began; ``redact`` removes secrets."""
+
+    folder: RunFolder | None
+    progress: Progress
+    totals: dict[str, float]
+    redact: Callable[[str], str] = str
+
+    @cached_property
+    def tests(self) -> LatestTests | None:
+        """The run's last tests; None if it ran none or found none."""
+        return _latest_tests(self.folder) if self.folder else None
+
+    def line(self, text: object, limit: int = 200) -> str:
+        """Apply `one_line` without secrets."""
+        return one_line(self.redact(str(text)), limit)
+
+    def text(self, text: str) -> str:
+        """Return the end of several lines from a model or its tests, without secrets and control characters."""
+        lines = (printable(line.expandtabs()) for line in self.redact(text)[-LONGEST_TEXT:].splitlines())
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EndedRun(RunEvidence):
+    """``outcome`` is in words; ``following``: the command to continue with."""
 
     exit_code: int
     outcome: str
     reason: str
     hint: str
     following: str
-    folder: RunFolder | None
-    progress: Progress
-    totals: dict[str, float]
-    redact: Callable[[str], str] = str
 
     @classmethod
     def of(cls, report: RunReport, progress: Progress, runs_dir: Path) -> EndedRun:
         folder = RunFolder(report.folder)
         return cls(
-            report.exit_code,
-            outcome_in_words(report.outcome),
-            report.reason,
-            report.hint,
-            next_command(folder, runs_dir, report.exit_code),
-            folder,
-            progress,
-            dict(report.totals),
-            folder.redact,
+            exit_code=report.exit_code,
+            outcome=outcome_in_words(report.outcome),
+            reason=report.reason,
+            hint=report.hint,
+            following=next_command(folder, runs_dir, report.exit_code),
+            folder=folder,
+            progress=progress,
+            totals=dict(report.totals),
+            redact=folder.redact,
         )
 
     @classmethod
     def without_run(cls, error: CodexMultiRoleError) -> EndedRun:
         """Create it for an ``error`` before, or instead of, the end of a run."""
-        return cls(error.exit_code, NOT_STARTED, str(error), error.hint, "", None, Progress(), {})
-
-    @cached_property
-    def tests(self) -> LatestTests | None:
-        """The run's last tests; None if it ran none or found none."""
-        return _latest_tests(self.folder) if self.folder else None
+        return cls(
+            exit_code=error.exit_code,
+            outcome=NOT_STARTED,
+            reason=str(error),
+            hint=error.hint,
+            following="",
+            folder=None,
+            progress=Progress(),
+            totals={},
+        )
 
     @property
     def name(self) -> str:
@@ -92,15 +116,6 @@ class EndedRun:
         """``All cycles are used up: …`` on one line."""
         reason = self.line(self.reason, 500)
         return f"{one_line(self.outcome)}: {reason}" if reason else one_line(self.outcome)
-
-    def line(self, text: object, limit: int = 200) -> str:
-        """Apply `one_line` without secrets."""
-        return one_line(self.redact(str(text)), limit)
-
-    def text(self, text: str) -> str:
-        """Return the end of several lines from a model or its tests, without secrets and control characters."""
-        lines = (printable(line.expandtabs()) for line in self.redact(text)[-LONGEST_TEXT:].splitlines())
-        return "\n".join(lines)
 
     def next_steps(self) -> Iterator[str]:
         """Yield the hint and the command to continue with."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from pathlib import Path
@@ -11,7 +12,18 @@ import pytest
 import yaml
 from junitparser import JUnitXml
 
-from tests.support.continuous_integration import END, EXPRESSION, TOP, Workflow, read_log, read_yaml
+from tests.support.continuous_integration import (
+    END,
+    EXPRESSION,
+    TOP,
+    WRITES_AND_ENDS,
+    WRITTEN,
+    Workflow,
+    read_log,
+    read_yaml,
+)
+from tests.support.git_hosts import add_remote, scripted_host, show
+from tests.support.histories import commit_all
 from tests.support.teams import TeamFolder, say
 
 YAML_BLOCK = re.compile(r"^```yaml\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -28,7 +40,9 @@ def workflow(tmp_path: Path, **inputs: str) -> Workflow:
 
 
 def test_run_in_a_workflow_tells_how_it_went(tmp_path: Path) -> None:
-    job = workflow(tmp_path, goal=HOSTILE, cycles="2", args="--no-run-tests\n\n--repair-attempts\n1")
+    """Without changed files, the step succeeds without a pull request."""
+    options = {"args": "--no-run-tests\n\n--repair-attempts\n1", "pull-request": "create"}
+    job = workflow(tmp_path, goal=HOSTILE, cycles="2", **options)
     outputs = job.run()
     assert job.exit_code == 0, job.log
     assert read_log(job.log) == []
@@ -39,6 +53,7 @@ def test_run_in_a_workflow_tells_how_it_went(tmp_path: Path) -> None:
         "outcome": "done",
         "exit-code": "0",
         "junit": f"runs/{outputs['run-id']}.xml",
+        "pull-request": "",
     }
     options = json.loads((job.checkout / outputs["folder"] / "run.json").read_text())["options"]
     assert options["goal"] == HOSTILE
@@ -61,6 +76,30 @@ def test_run_that_cannot_begin_fails_the_step_and_says_why(tmp_path: Path) -> No
     assert kind == "error"
     assert "nowhere" in text
     assert job.summary.startswith("## ❌ codex-multi-role: No run\n")
+
+
+@pytest.mark.parametrize("mode", ["draft", pytest.param("create", marks=pytest.mark.long)])
+def test_result_becomes_a_pull_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
+    host = scripted_host(tmp_path / "host", "gh")
+    monkeypatch.setenv("PATH", f"{host.path}{os.pathsep}{os.environ['PATH']}")
+    job = workflow(tmp_path, goal="reach it", args="--no-run-tests", **{"pull-request": mode})
+    TeamFolder(job.checkout, {"planner": WRITES_AND_ENDS}, {"planner": [WRITTEN]})
+    commit_all(job.checkout)
+    add_remote(job.checkout, tmp_path / "remote.git")
+    outputs = job.run()
+    assert job.exit_code == 0, job.log
+    assert outputs["pull-request"] == "https://git.example.com/team/shop/pull/1"
+    _, creating = host.calls("gh")
+    branch = f"codex-multi-role/{outputs['run-id']}"
+    assert creating[:6] == ["pr", "create", "--head", branch, "--base", "main"]
+    assert ("--draft" in creating) == (mode == "draft")
+    assert show(tmp_path / "remote.git", f"{branch}:workspace/a.txt") == "a"
+
+
+def test_misspelt_mode_is_refused_before_the_run(tmp_path: Path) -> None:
+    job = workflow(tmp_path, goal="x", **{"pull-request": "yes"})
+    assert (job.run()["run-id"], job.exit_code) == ("", 2)
+    assert read_log(job.log) == [("error", {}, "pull-request must be never, create or draft")]
 
 
 @pytest.mark.long

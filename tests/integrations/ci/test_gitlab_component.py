@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 from pathlib import Path
 from typing import Any
 
+import pytest
 from junitparser import JUnitXml
 
-from tests.support.continuous_integration import END, SECONDS, TOP, clean_environment, read_yaml
+from tests.support.continuous_integration import (
+    END,
+    SECONDS,
+    TOP,
+    WRITES_AND_ENDS,
+    WRITTEN,
+    clean_environment,
+    read_yaml,
+)
+from tests.support.git_hosts import add_remote, scripted_host, show
+from tests.support.histories import commit_all
 from tests.support.teams import TeamFolder, say
 
 INPUT = re.compile(r"\$\[\[ inputs\.([\w-]+) \]\]")
@@ -37,7 +49,7 @@ def test_job_leaves_what_it_says(tmp_path: Path) -> None:
     TeamFolder(tmp_path, {"planner": END}, {"planner": [say(status="DONE")]})
     goal = "\"; touch owned; $(touch owned) `touch owned` $HOME: it's\nEND\n"
     arguments = "--no-run-tests\n--workspace\nworkspace"
-    name, job = job_of(goal=goal, playbook="playbook.yaml", cycles="2", args=arguments)
+    name, job = job_of(goal=goal, playbook="playbook.yaml", cycles="2", args=arguments, **{"merge-request": "create"})
     variables = {key: each["value"] for key, each in job["variables"].items()}
     assert all(each["expand"] is False for each in job["variables"].values())
     done = subprocess.run(
@@ -56,6 +68,7 @@ def test_job_leaves_what_it_says(tmp_path: Path) -> None:
         check=False,
     )
     assert (name, done.returncode) == ("codex-multi-role", 0), done.stderr
+    assert done.stdout.endswith("no merge request: no files changed\n")
     assert not list(tmp_path.rglob("owned"))
     options = json.loads((tmp_path / "runs/latest/run.json").read_text())["options"]
     assert (options["goal"].strip(), options["cycles"], options["run_tests"]) == (goal.strip(), 2, False)
@@ -64,6 +77,38 @@ def test_job_leaves_what_it_says(tmp_path: Path) -> None:
     links = json.loads((tmp_path / reports["annotations"]).read_text())["codex-multi-role"]
     assert links[0]["external_link"]["url"].startswith(f"{JOB}/artifacts/browse/runs/")
     assert job["artifacts"]["paths"] == ["runs/"]
+
+
+@pytest.mark.long
+def test_result_becomes_a_merge_request(tmp_path: Path) -> None:
+    """Into the branch of the pipeline, which a job's checkout does not have."""
+    host = scripted_host(tmp_path / "host", "glab")
+    team = TeamFolder(tmp_path / "checkout", {"planner": WRITES_AND_ENDS}, {"planner": [WRITTEN]})
+    commit_all(team.folder)
+    add_remote(team.folder, tmp_path / "remote.git")
+    for arguments in (["push", "-q", "origin", "HEAD:develop"], ["checkout", "-q", "--detach"]):
+        subprocess.run(["git", *arguments], cwd=team.folder, check=True)
+    arguments_of_run = "--no-run-tests\n--workspace\nworkspace"
+    _, job = job_of(goal="reach it", playbook="playbook.yaml", args=arguments_of_run, **{"merge-request": "draft"})
+    variables = {key: each["value"] for key, each in job["variables"].items()} | {"CI_COMMIT_BRANCH": "develop"}
+    environment = clean_environment()
+    path = os.pathsep.join([host.path, environment["PATH"]])
+    done = subprocess.run(
+        ["sh", "-e", "-c", "\n".join(job["script"])],
+        cwd=team.folder,
+        env={**environment, **variables, "PATH": path},
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "https://git.example.com/team/shop/merge_requests/1"
+    _, creating = host.calls("glab")
+    branch = creating[creating.index("--source-branch") + 1]
+    assert creating[creating.index("--target-branch") + 1] == "develop"
+    assert "--draft" in creating
+    assert show(tmp_path / "remote.git", f"{branch}:workspace/a.txt") == "a"
 
 
 def test_no_input_is_a_part_of_the_script() -> None:
