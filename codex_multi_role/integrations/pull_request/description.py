@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+from codex_multi_role.catalog.flow_spec import CHANGED_FILES
 from codex_multi_role.errors import ExitCode, UsageError
 from codex_multi_role.history import RunHistory, result_of
 from codex_multi_role.history.commit_texts import inert
@@ -98,8 +99,9 @@ def _origin(record: Mapping[str, Any]) -> list[str]:
 
 
 def _result(folder: RunFolder, record: Mapping[str, Any]) -> list[str]:
+    """Nothing for a flow without a result of its own: the tests and the files have their parts."""
     shown = shown_result(folder, record)
-    return result_block(shown, MOST_RESULT_LINES) if shown else []
+    return result_block(shown, MOST_RESULT_LINES) if shown and shown.title != CHANGED_FILES.title else []
 
 
 def _tests(run: RunEvidence, history: RunHistory) -> list[str]:
