@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from codex_multi_role.cli.options import JSON, RUNS_DIR, command, run_argument
+from codex_multi_role.cli.options import (
+    CODEX_BIN,
+    JSON,
+    PYTHON,
+    RUNS_DIR,
+    TEST_SANDBOX,
+    TEST_SECONDS,
+    command,
+    run_argument,
+)
 from codex_multi_role.cli.output import put_json, put_line, say
 from codex_multi_role.errors import ExitCode
 from codex_multi_role.presentation.wording import plural, printable
@@ -19,7 +28,7 @@ from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.folder import LATEST
 
 if TYPE_CHECKING:
-    from codex_multi_role.history import Applied
+    from codex_multi_role.history import Applied, RunHistory
     from codex_multi_role.history.line_guards import LineGuards
     from codex_multi_role.history.lines import LineOrigin
 
@@ -86,24 +95,36 @@ def _coloured(line: str) -> str:
     return click.style(line, fg=COLOURS[line[0]]) if line[:1] in COLOURS else line
 
 
-@command(RUNS_DIR, JSON, short_help="Show which turn wrote each line of a file.")
+@command(
+    *(RUNS_DIR, TEST_SECONDS, TEST_SANDBOX, PYTHON, CODEX_BIN, JSON),
+    short_help="Show which turn wrote each line of a file.",
+)
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option("--run", default=LATEST, metavar="RUN", show_default=True, help="The last run to look at.")
-def blame(path: Path, run: str, runs_dir: Path, json: bool) -> None:
+@click.option("--tests", multiple=True, metavar="PATH", help="Run these tests, and show how many reach each line.")
+def blame(
+    path: Path,
+    run: str,
+    tests: tuple[str, ...],
+    runs_dir: Path,
+    json: bool,
+    **of_tests: Any,  # noqa: ANN401 - the settings above
+) -> None:
     """Show for each line of PATH, a file of the workspace, which turn of which run wrote it.
 
     All earlier runs in the same workspace count. Lines that moved within the file keep their origin. A line without a
     role came between the turns of a step: from tests, a check or a person. One without a run is by a person.
 
-    If a run judged mutants of this very text, as testgen does, each line has the number of those killed, of all; --json
-    also names the tests that kill them, and the file with the prompt of the turn.
+    If a run judged mutants of this very text, as testgen does, each line has the number of those killed, of all. --json
+    also names the tests that kill them or, with --tests, that reach the line, and the file with the prompt of the turn.
 
     \b
     Examples:
       codex-multi-role blame roman.py
+      codex-multi-role blame roman.py --tests test_roman.py
       codex-multi-role blame roman.py --json | jq -r '.[] | select(.role == "implementer") | .line'
     """
-    from codex_multi_role.history.line_guards import recorded_guards  # as above
+    from codex_multi_role.history.line_guards import LineGuards, recorded_guards  # as above
     from codex_multi_role.history.lines import line_history, runs_in_the_same_workspace
 
     folder = RunFolder.find(runs_dir, run)
@@ -113,27 +134,46 @@ def blame(path: Path, run: str, runs_dir: Path, json: bool) -> None:
     histories = runs_in_the_same_workspace(runs_dir, folder)
     with line_history(histories) as recorded:
         lines = recorded.origins(below.as_posix(), now)
-    guards = recorded_guards(histories, below.as_posix(), now)
+    mutants = recorded_guards(histories, below.as_posix(), now)
+    named = [_below(Path(each), root).as_posix() for each in tests]
+    reaching = _reaching(histories[-1], below.as_posix(), named, of_tests) if tests else {}
     if json:
-        put_json([asdict(line) | _guarded(guards.get(line.line)) for line in lines])
+        known = {line: guards.tests for line, guards in mutants.items()} if not tests else reaching
+        put_json([asdict(each) | _guards(known.get(each.line), mutants.get(each.line)) for each in lines])
         return
-    columns = [[_who(line) for line in lines], [_mutants(guards.get(line.line)) for line in lines] if guards else []]
-    columns = [[f"{cell:{max(map(len, column))}}" for cell in column] for column in columns if column]
+    columns = [[_who(line) for line in lines]]
+    columns += [[_mutants(mutants.get(line.line, LineGuards())) for line in lines]] if mutants else []
+    columns += [[_tests(reaching.get(line.line)) for line in lines]] if tests else []
+    columns = [[f"{cell:{max(map(len, column), default=0)}}" for cell in column] for column in columns]
     width = len(str(len(lines)))
     for line, *cells in zip(lines, *columns, strict=True):
         put_line("  ".join([*cells, f"{line.line:{width}}", printable(line.text.expandtabs())]))
 
 
-def _guarded(guards: LineGuards | None) -> dict[str, object]:
-    """``tests`` is null where no mutant of the line was judged."""
-    if guards is None:
-        return {"tests": None, "mutants": None}
-    judged = dict.fromkeys(guards.killed, "killed") | dict.fromkeys(guards.survived, "survived")
-    return {"tests": guards.tests, "mutants": judged}
+def _reaching(
+    history: RunHistory, path: str, tests: Sequence[str], of_tests: Mapping[str, Any]
+) -> dict[int, tuple[str, ...]]:
+    from codex_multi_role.lifecycle.reached_lines import tests_by_line  # as above
+    from codex_multi_role.run_options import RunOptions
+
+    return tests_by_line(history, path, tests, RunOptions(**of_tests))
 
 
-def _mutants(guards: LineGuards | None) -> str:
-    return f"{len(guards.killed)}/{len(guards.killed + guards.survived)} killed" if guards else ""
+def _guards(tests: Sequence[str] | None, mutants: LineGuards | None) -> dict[str, object]:
+    """``tests`` is null where nothing was judged or measured, ``mutants`` where none of the line was judged."""
+    if mutants is None:
+        return {"tests": tests, "mutants": None}
+    judged = dict.fromkeys(mutants.killed, "killed") | dict.fromkeys(mutants.survived, "survived")
+    return {"tests": tests, "mutants": judged}
+
+
+def _mutants(guards: LineGuards) -> str:
+    judged = len(guards.killed + guards.survived)
+    return f"{len(guards.killed)}/{judged} killed" if judged else ""
+
+
+def _tests(names: Sequence[str] | None) -> str:
+    return "" if names is None else plural(len(names), "test")
 
 
 def _below(path: Path, root: Path) -> Path:

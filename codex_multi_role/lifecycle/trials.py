@@ -108,17 +108,23 @@ def trials_of(history: RunHistory, argv: Sequence[str], options: RunOptions) -> 
     worked_in = Path(str(history.folder.record()["workspace"]))
     with folder_outside(worked_in) as folder:
         workspace = Workspace(make_folder(folder / "restored" / worked_in.name))  # some projects read that name
-        environment = {**os.environ, "CODEX_HOME": str(make_folder(folder / "codex"))}
-        sandbox = sandbox_of_tests(options, find_codex(options.codex_bin, os.environ), workspace.root)
-        found = find_interpreter(worked_in, os.environ, options.python or _remembered_python(history))
-        python = inspect(found, worked_in, environment, sandbox)
-        given = {
-            "argv": list(argv),
-            "json": False,
-            "environment": _importing_from(workspace.root, python, environment),
-        }
-        context = CheckContext(workspace, folder, environment, options.test_seconds, sandbox, given, python=python)
+        context = context_of_tests(history, workspace, folder, options)
+        imports = _importing_from(workspace.root, context.python, context.environment)
+        context = replace(context, options={"argv": list(argv), "json": False, "environment": imports})
         yield Trials(history, context, _borrowing(history, folder, workspace), _preparation(history, context))
+
+
+def context_of_tests(history: RunHistory, workspace: Workspace, folder: Path, options: RunOptions) -> CheckContext:
+    """How the run executed tests, on ``workspace`` and without the run; ``folder`` receives what they leave.
+
+    Raises `UsageError`, `CodexUnavailable`, `StorageError`.
+    """
+    worked_in = Path(str(history.folder.record()["workspace"]))
+    environment = {**os.environ, "CODEX_HOME": str(make_folder(folder / "codex"))}
+    sandbox = sandbox_of_tests(options, find_codex(options.codex_bin, os.environ), workspace.root)
+    found = find_interpreter(worked_in, os.environ, options.python or _remembered_python(history))
+    python = inspect(found, worked_in, environment, sandbox)
+    return CheckContext(workspace, folder, environment, options.test_seconds, sandbox, python=python)
 
 
 def _remembered_python(history: RunHistory) -> Path | None:
@@ -126,9 +132,9 @@ def _remembered_python(history: RunHistory) -> Path | None:
     return Path(python) if python else None
 
 
-def _importing_from(root: Path, python: Interpreter, environment: Mapping[str, str]) -> dict[str, str]:
+def _importing_from(root: Path, python: Interpreter | None, environment: Mapping[str, str]) -> dict[str, str]:
     """Variables by which an editable install of the run's workspace does not hide the files restored in ``root``."""
-    if not python.folders:
+    if python is None or not python.folders:
         return {}
     places = [*(str(root / each) for each in python.folders), environment.get(PYTHONPATH)]
     return {PYTHONPATH: ":".join(filter(None, places))}

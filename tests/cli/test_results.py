@@ -118,6 +118,18 @@ def test_blame_shows_the_mutants_that_tests_kill(history: History, tmp_path: Pat
     assert second["tests"] is None
 
 
+def test_blame_shows_how_many_tests_reach_a_line(tmp_path: Path) -> None:
+    history = History(tmp_path, {"one.py": "def one():\n    return 1\n"})
+    history.turn("tester", {"test_one.py": "from one import one\n\ndef test_it():\n    assert one() == 1\n"})
+    history.ended()
+    given = ("blame", "workspace/one.py", "--tests", "workspace/test_one.py")
+    assert console(*given, folder=tmp_path).stdout == (
+        "no run          1  def one():\nno run  1 test  2      return 1\n"
+    )
+    lines = json.loads(console(*given, "--json", "--no-test-sandbox", folder=tmp_path).stdout)
+    assert [line["tests"] for line in lines] == [None, ["test_one::test_it"]]
+
+
 def test_commands_work_with_the_runs_in_the_workspace(tmp_path: Path) -> None:
     history = History(tmp_path, {"a.txt": "1\n"}, {}, inside=True)
     history.turn("writer", {"a.txt": "2\n"})

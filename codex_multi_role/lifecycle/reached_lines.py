@@ -1,0 +1,52 @@
+"""Which tests reach each line of a file of the workspace, measured now, by the check ``coverage``."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from codex_multi_role.checks.coverage import CoverageResult, measure_coverage
+from codex_multi_role.checks.output_files import folder_outside
+from codex_multi_role.errors import UsageError
+from codex_multi_role.history import RunHistory
+from codex_multi_role.lifecycle.trials import context_of_tests
+from codex_multi_role.run_options import RunOptions
+from codex_multi_role.workspace import Workspace
+
+
+def tests_by_line(
+    history: RunHistory, path: str, tests: Sequence[str], options: RunOptions
+) -> dict[int, tuple[str, ...]]:
+    """The tests in ``tests`` that reach each line of ``path``, in the workspace of the run; none for a missed line.
+
+    Lines that no test can reach, such as comments, are left out. ``options``: those of the tests.
+
+    Raises `UsageError` if nothing could be measured, `CodexUnavailable`, `StorageError`.
+    """
+    root = Path(str(history.folder.record()["workspace"]))
+    with folder_outside(root) as folder:
+        context = context_of_tests(history, Workspace.of_run(root, history.folder.path), folder, options)
+        given = {"target": path, "tests": list(tests), "per_test": True}
+        result = measure_coverage.run(replace(context, options=given))
+    assert isinstance(result, CoverageResult)
+    if result.coverage is None or not result.reached:
+        raise UsageError(
+            f"the tests that reach {path} could not be measured: {result.reason or result.status}",
+            "Name a file or a folder with Python tests of it.",
+        )
+    reached: defaultdict[int, list[str]] = defaultdict(list)
+    for test, places in result.reached.items():
+        for place in places:
+            for line in _numbers(place.lines):
+                reached[line].append(test)
+    missed = {line: () for place in result.uncovered for line in _numbers(place.lines)}
+    return {**missed, **{line: tuple(sorted(names)) for line, names in reached.items()}}
+
+
+def _numbers(lines: str) -> Iterator[int]:
+    """The lines in ``3-5, 9``."""
+    for part in filter(None, lines.split(", ")):
+        first, _, last = part.partition("-")
+        yield from range(int(first), int(last or first) + 1)

@@ -1,0 +1,37 @@
+"""Tests by the lines that they reach, measured in the workspace of a run; what cannot be measured is no figure."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from codex_multi_role.errors import UsageError
+from codex_multi_role.history import history_of
+from codex_multi_role.lifecycle.reached_lines import tests_by_line as lines_reached
+from codex_multi_role.run_options import RunOptions
+from tests.support.histories import History
+
+SIGN = "# Signs.\ndef sign(number):\n    if number < 0:\n        return -1\n    return 1\n"
+TESTS = "from sign import sign\n\ndef test_plus():\n    assert sign(1) == 1\n"
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> History:
+    history = History(tmp_path, {"sign.py": SIGN})
+    history.turn("tester", {"test_sign.py": TESTS})
+    history.ended()
+    return history
+
+
+def test_lines_have_the_tests_that_reach_them(history: History) -> None:
+    found = lines_reached(history_of(history.run), "sign.py", ["test_sign.py"], RunOptions(test_sandbox=False))
+    name = ("test_sign::test_plus",)
+    assert found == {3: name, 4: (), 5: name}
+    assert sorted(each.name for each in history.workspace.iterdir()) == ["sign.py", "test_sign.py"]
+
+
+@pytest.mark.parametrize(("path", "tests"), [("gone.py", "test_sign.py"), ("sign.py", "sign.py")])
+def test_what_cannot_be_measured_is_an_error(history: History, path: str, tests: str) -> None:
+    with pytest.raises(UsageError):
+        lines_reached(history_of(history.run), path, [tests], RunOptions(test_sandbox=False))
