@@ -47,7 +47,7 @@ def export(history: RunHistory, branch: str, repository: Repository, below: str,
     """
     place = history.folder.path / "exported"
     delete_folder(place)  # left by a kill
-    commits = _Commits(history, repository, below, base, place)
+    commits = _BranchCommits(history, repository, below, base, place)
     try:
         made = commits.make()
     finally:
@@ -77,7 +77,7 @@ def _set_branch(repository: Repository, branch: str, tip: str, own: Collection[s
     return True
 
 
-class _Commits:
+class _BranchCommits:
     """Makes the commits of one run, in ``repository``; ``place`` gets the files that git is to read."""
 
     def __init__(self, history: RunHistory, repository: Repository, below: str, base: str, place: Path) -> None:

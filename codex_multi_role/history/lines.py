@@ -96,7 +96,7 @@ def line_history(histories: Sequence[RunHistory]) -> Iterator[LineHistory]:
         git.run("init", "--quiet", "--template=", "--initial-branch=tip")
         borrowed = [git_dir / "objects" for history in histories for git_dir in history.repositories()]
         (Path(folder) / "objects/info/alternates").write_text("".join(f"{path.resolve()}\n" for path in borrowed))
-        commits = _Commits()
+        commits = _ImportedCommits()
         for history in histories:
             commits.add(history)
         stream = "".join([*commits.stream, f"reset refs/heads/tip\nfrom {commits.tip}\n"])
@@ -106,7 +106,7 @@ def line_history(histories: Sequence[RunHistory]) -> Iterator[LineHistory]:
 
 
 @dataclass
-class _Commits:
+class _ImportedCommits:
     """What `git fast-import` reads. A commit is named by its mark."""
 
     stream: list[str] = field(default_factory=list)

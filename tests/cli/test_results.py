@@ -58,7 +58,7 @@ def test_diff_of_a_role_and_of_a_turn(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("history")
-def test_diff_on_a_terminal_has_colours_and_nothing_that_steers_it(tmp_path: Path) -> None:
+def test_diff_on_a_terminal_has_colours_and_steers_nothing(tmp_path: Path) -> None:
     with at_terminal([sys.executable, "-m", "codex_multi_role", "diff"], tmp_path) as session:
         assert session.end() == 0
     assert "\x1b[32m+[2Jnew\x1b[0m" in session.drawn
