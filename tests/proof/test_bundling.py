@@ -1,0 +1,52 @@
+"""Making a bundle: the same bytes each time, and a clear reason for each run that no other machine could do again."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from codex_multi_role.errors import UsageError
+from codex_multi_role.proof import make_bundle, verify_bundle
+from codex_multi_role.run_folder import RunFolder
+from tests.support.bundles import bundle_of, shop_team
+
+
+def test_bundle_of_a_run_has_the_same_bytes_each_time(tmp_path: Path) -> None:
+    """Its recording, which is in the workspace, is no part of the work; the bundle holds it once."""
+    team = shop_team(tmp_path)
+    report = team.run(flow="own", record=team.workspace / "run.ndjson")
+    made = bundle_of(report.folder)
+    first = made.path.read_bytes()
+    assert bundle_of(report.folder).path.read_bytes() == first
+    assert made.size == len(first)
+    with zipfile.ZipFile(made.path) as archive:
+        assert {"claims.json", "recording.ndjson", "states.pack", "team/catalog.yaml"} <= {*archive.namelist()}
+    assert len(made.claims.observed.changes) == 2
+    assert verify_bundle(made.path, {}).exit_code == 0
+
+
+def test_run_that_cannot_be_repeated_is_refused(tmp_path: Path) -> None:
+    team, recording = shop_team(tmp_path), tmp_path / "run.ndjson"
+    folder = RunFolder(team.run(flow="own", record=recording).folder)
+    whole = recording.read_text()
+
+    def reason() -> str:
+        with pytest.raises(UsageError) as refused:
+            make_bundle(folder, tmp_path / "run.bundle")
+        assert not (tmp_path / "run.bundle").exists()
+        return str(refused.value)
+
+    recording.write_text(whole[: whole.rindex('{"type": "ended"')])
+    assert "has not ended" in reason()
+    recording.write_text(whole.replace(folder.run_id, "another"))
+    assert "is the recording of run another" in reason()
+    recording.unlink()
+    assert "the recording of run" in reason()
+    recording.write_text(whole)
+    (folder.catalog_path / "reloaded_001").mkdir()
+    assert "were edited while it ran" in reason()
+    record = folder.record()
+    folder.write_record({**record, "options": {**record["options"], "record": None}})
+    assert "was not recorded" in reason()
