@@ -38,6 +38,8 @@ COMMANDS = {
     "blame": "results",
     "apply": "results",
     "export": "results",
+    "bundle": "proof",
+    "verify": "proof",
     "roles": "roles",
     "flows": "flows",
     "init": "init",
@@ -90,6 +92,7 @@ Examples:
   codex-multi-role diff --stat                           what the latest run changed
   codex-multi-role apply --to ../main                    merge it into another checkout
   codex-multi-role export --branch agents/roman          one commit per turn, on a new branch
+  codex-multi-role bundle -o run.bundle                  a recorded run in one file, for `verify` elsewhere
   codex-multi-role doctor                                check that everything a run needs is installed
 
 \b

@@ -28,12 +28,18 @@ NEEDS_LOGIN = 'codex-multi-role --goal "Add a --version flag, with a test" --cyc
 EXIT_CODES = {NEEDS_LOGIN: 2, NO_GOAL_REACHED: 1}
 PLAYED = {
     "README.md",
-    *(f"docs/{name}.md" for name in ("tutorial/first-run", "how-to/use-the-result", "how-to/worktree")),
+    *(
+        f"docs/{name}.md"
+        for name in ("tutorial/first-run", "how-to/use-the-result", "how-to/prove-a-run", "how-to/worktree")
+    ),
 }
 """Here playbooks are always played; elsewhere by the long tests."""
 WORKED_ON = {
     "docs/tutorial/first-run.md",
-    *(f"docs/how-to/{name}.md" for name in ("watch", "resume-and-fork", "providers", "use-the-result", "worktree")),
+    *(
+        f"docs/how-to/{name}.md"
+        for name in ("watch", "resume-and-fork", "providers", "use-the-result", "prove-a-run", "worktree")
+    ),
 }
 """Each command works on a run of four roles; by default, those of the README do so."""
 A_RUN = "mkdir workspace && codex-multi-role --playbook roman-numerals --workspace workspace --cycles"
