@@ -69,7 +69,8 @@ def read_bundle(path: Path, folder: Path) -> Bundle:
         _write(folder / name, files[name])
     recording = folder / f"{folder.name}.ndjson"
     _write(recording, files[RECORDING])
-    return Bundle(claims, Recording.load(recording), files[STATES], folder / team)
+    with _no_bundle(path):
+        return Bundle(claims, Recording.load(recording), files[STATES], folder / team)
 
 
 @contextmanager

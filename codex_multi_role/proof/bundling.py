@@ -74,7 +74,7 @@ def _recording_of(folder: RunFolder, record: Mapping[str, Any]) -> Recording:
 def _require_repeatable(folder: RunFolder, record: Mapping[str, Any], history: RunHistory) -> None:
     if any(folder.catalog_path.glob(f"{RELOADED}*")):
         raise UsageError(
-            f"the roles of run {folder.run_id} were edited while it ran", "Run it again with the roles as they are now."
+            f"the roles or the flow of run {folder.run_id} were changed while it ran", "Run it again as they are now."
         )
     if nested := repositories_in(history.git(), history.states.first):
         raise UsageError(

@@ -6,12 +6,13 @@ claimed that the run did not record and `bundle` did not measure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, StringConstraints
 
+from codex_multi_role.checks.tests import PytestResult
 from codex_multi_role.history import RunHistory
 from codex_multi_role.history.workspace_states import Change
 from codex_multi_role.lifecycle.recordings.run_outcome import places_around
@@ -19,6 +20,9 @@ from codex_multi_role.run_folder import skim_with_inherited
 from codex_multi_role.run_folder.events import RunEvent, TestsEnded, TestsStarted, TurnEnded, TurnStarted
 from codex_multi_role.workspace.trees import without
 
+Who = tuple[str, int]
+"""The role and number of a turn."""
+COUNTS = ("passed", "failed", "errors", "skipped")
 EVENTS = (TurnStarted, TurnEnded, TestsStarted, TestsEnded)
 KILLED = "interrupted"
 """The status of a turn that a resumed run did again; the run that verifies it has no such turn."""
@@ -26,11 +30,11 @@ KILLED = "interrupted"
 Tree = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{40}([0-9a-f]{24})?$")]
 
 
-class _Part(BaseModel):
+class _ClaimPart(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
 
-class ClaimedTurn(_Part):
+class ClaimedTurn(_ClaimPart):
     """``turn``: its number among those of the role that were not killed."""
 
     role: str
@@ -43,7 +47,7 @@ class ClaimedTurn(_Part):
         return f"turn {self.role} {self.turn}{f', {self.unit}' if self.unit else ''}"
 
 
-class ClaimedChange(_Part):
+class ClaimedChange(_ClaimPart):
     """As `Change`, with ``turn`` as in `ClaimedTurn`; ``merged`` is the key of a merged copy."""
 
     role: str
@@ -60,7 +64,7 @@ class ClaimedChange(_Part):
         return f"merge of {self.merged}" if self.merged else "between the turns"
 
 
-class ClaimedTests(_Part):
+class ClaimedTests(_ClaimPart):
     """A test result after a turn of ``role``, or of a check if that is empty. ``failures``: the first failed tests."""
 
     role: str
@@ -72,18 +76,24 @@ class ClaimedTests(_Part):
     skipped: int
     failures: tuple[str, ...]
 
+    @classmethod
+    def of(cls, result: TestsEnded | PytestResult, failures: Iterable[str], role: str = "", turn: int = 0) -> Self:
+        """``failures``: their names, which each kind of result has in its own way."""
+        counts = {name: getattr(result, name) for name in COUNTS}
+        return cls(role=role, turn=turn, status=result.status, failures=tuple(sorted(failures)), **counts)
+
     @property
     def name(self) -> str:
         return f"tests after {self.role} {self.turn}" if self.role else "tests"
 
     @property
     def words(self) -> str:
-        counts = {name: getattr(self, name) for name in ("passed", "failed", "errors", "skipped")}
-        words = [self.status, *(f"{count} {name}" for name, count in counts.items() if count), *self.failures]
+        counts = [f"{getattr(self, name)} {name}" for name in COUNTS if getattr(self, name)]
+        words = [self.status, *counts, *self.failures]
         return ", ".join(words)
 
 
-class ObservedRun(_Part):
+class ObservedRun(_ClaimPart):
     """What is compared of two runs. ``changes``: of the workspace, in order; ``in_copies``: of isolated copies."""
 
     first: Tree
@@ -103,7 +113,7 @@ class ObservedRun(_Part):
         return list(dict.fromkeys([self.first, *(change.after for change in self.changes)]))
 
 
-class Environment(_Part):
+class Environment(_ClaimPart):
     """Versions of the programs, and the machine, on which a run was made."""
 
     codex_multi_role: str
@@ -113,7 +123,7 @@ class Environment(_Part):
     machine: str
 
 
-class Claims(_Part):
+class Claims(_ClaimPart):
     """``observed``: how the run went; ``tests_before``: its last tests on the first state, None if it ran none.
 
     ``pytest_cmd`` and ``test_seconds`` are the run's options; all others are in the recording.
@@ -131,8 +141,7 @@ class Claims(_Part):
 
 def observe(history: RunHistory, leave_out: Sequence[str] = ()) -> ObservedRun:
     """Read from the run's folder how it went. ``leave_out``: files of the workspace that are not part of any state."""
-    reader = _Reader(history, leave_out)
-    turns, tests = reader.events()
+    reader = _RunReader(history, leave_out)
     workspace = Path(str(history.folder.record().get("workspace", "")))
     figures = (history.folder.record().get("result") or {}).get("figures", {})
     in_copies = (change for key in sorted(history.states.in_copies) for change in history.states.in_copies[key])
@@ -140,66 +149,47 @@ def observe(history: RunHistory, leave_out: Sequence[str] = ()) -> ObservedRun:
         first=reader.tree(history.states.first),
         changes=tuple(reader.changes(history.states.changes)),
         in_copies=tuple(reader.changes(in_copies, in_copies=True)),
-        turns=tuple(turns),
-        tests=tuple(tests),
+        turns=tuple(reader.turns),
+        tests=tuple(reader.tests),
         figures=places_around(workspace).named(figures),
     )
 
 
-class _Reader:
+class _RunReader:
+    """``turns`` and ``tests``: in the order in which they ended."""
+
     def __init__(self, history: RunHistory, leave_out: Sequence[str]) -> None:
+        self.turns: list[ClaimedTurn] = []
+        self.tests: list[ClaimedTests] = []
         self._history, self._leave_out = history, leave_out
-        self._events: list[RunEvent] = list(skim_with_inherited(history.folder, EVENTS))
-        self._numbers: dict[tuple[str, int], int] = {}
-        self._count: dict[str, int] = {}
-        for event in self._events:
-            if isinstance(event, TurnEnded) and event.status != KILLED:
-                self._count[event.role] = self._count.get(event.role, 0) + 1
-                self._numbers[event.role, event.turn] = self._count[event.role]
+        self._numbers: dict[Who, int] = {}
+        self._units: dict[Who, str] = {}
+        self._tested: dict[int, Who] = {}
+        for event in skim_with_inherited(history.folder, EVENTS):
+            self._observe(event)
+
+    def _observe(self, event: RunEvent) -> None:
+        match event:
+            case TurnStarted():
+                self._units[event.role, event.turn] = event.unit
+            case TurnEnded() if event.status != KILLED:
+                number = self._numbers[event.role, event.turn] = 1 + sum(each.role == event.role for each in self.turns)
+                unit = self._units.get((event.role, event.turn), "")
+                self.turns.append(ClaimedTurn(role=event.role, turn=number, unit=unit, status=event.status))
+            case TestsStarted():
+                self._tested[event.number] = (event.role, event.turn)
+            case TestsEnded():
+                who = self._tested.get(event.number, ("", 0))
+                self.tests.append(ClaimedTests.of(event, event.failures, who[0], self._numbers.get(who, 0)))
 
     def tree(self, state: str) -> str:
         return without(self._history.git(), self._history.tree(state), self._leave_out)
 
-    def changes(self, changes: Iterable[Change], *, in_copies: bool = False) -> Iterable[ClaimedChange]:
+    def changes(self, changes: Iterable[Change], *, in_copies: bool = False) -> Iterator[ClaimedChange]:
         """Those that changed anything that is not left out."""
         for each in changes:
             before, after = (state if in_copies else self.tree(state) for state in (each.before, each.after))
             if before != after:
+                by = {"role": each.role, "unit": each.unit, "merged": each.copy}
                 number = self._numbers.get((each.role, each.turn), 0)
-                yield ClaimedChange(
-                    role=each.role, turn=number, unit=each.unit, merged=each.copy, before=before, after=after
-                )
-
-    def events(self) -> tuple[list[ClaimedTurn], list[ClaimedTests]]:
-        """The turns and the test results, in the order in which they ended."""
-        units: dict[tuple[str, int], str] = {}
-        tested: dict[int, tuple[str, int]] = {}
-        turns, tests = [], []
-        for event in self._events:
-            match event:
-                case TurnStarted():
-                    units[event.role, event.turn] = event.unit
-                case TurnEnded() if event.status != KILLED:
-                    who = (event.role, event.turn)
-                    turns.append(
-                        ClaimedTurn(
-                            role=event.role, turn=self._numbers[who], unit=units.get(who, ""), status=event.status
-                        )
-                    )
-                case TestsStarted():
-                    tested[event.number] = (event.role, event.turn)
-                case TestsEnded():
-                    tests.append(self._tests(event, tested.get(event.number, ("", 0))))
-        return turns, tests
-
-    def _tests(self, event: TestsEnded, after: tuple[str, int]) -> ClaimedTests:
-        return ClaimedTests(
-            role=after[0],
-            turn=self._numbers.get(after, 0),
-            status=event.status,
-            passed=event.passed,
-            failed=event.failed,
-            errors=event.errors,
-            skipped=event.skipped,
-            failures=tuple(sorted(event.failures)),
-        )
+                yield ClaimedChange(turn=number, before=before, after=after, **by)

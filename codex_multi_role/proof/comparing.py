@@ -21,7 +21,7 @@ Paths = Callable[[str, str], Sequence[str]]
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedLine:
     """One line of the result, without its status."""
 
     status: Literal["same", "differs", "not checked"]
@@ -36,21 +36,21 @@ class Comparison:
     now: ObservedRun
     paths: Paths
 
-    def in_order(self) -> Iterator[Compared]:
+    def in_order(self) -> Iterator[ComparedLine]:
         """Every turn, state and test result in its place."""
         yield from _group(plural(len(self.now.turns), "turn") + " in order", self._turns())
         yield from _group(self._states_words(), self._states())
         yield from _group(plural(len(self.now.tests), "test result"), self._tests(self.claimed.tests, self.now.tests))
         yield from _group(plural(len(self.now.figures), "figure"), self._figures())
 
-    def as_a_whole(self, role_of: Callable[[str], str]) -> Iterator[Compared]:
+    def as_a_whole(self, role_of: Callable[[str], str]) -> Iterator[ComparedLine]:
         """What does not depend on which of the turns at once ended first; ``role_of`` as in `RoleSpecCatalog`."""
         yield from _group(plural(len(self.now.turns), "turn"), self._counted_turns(role_of))
         yield from _group("the files at the end", self._ends())
         yield from _group("the last test result", self._tests(self.claimed.tests[-1:], self.now.tests[-1:]))
         yield from _group(plural(len(self.now.figures), "figure"), self._figures())
         what = "the order of the turns, and the states and test results between the first and the last"
-        yield Compared(NOT_CHECKED, f"{what}, because turns worked at once")
+        yield ComparedLine(NOT_CHECKED, f"{what}, because turns worked at once")
 
     def _turns(self) -> Iterator[str]:
         for place, (claimed, now) in enumerate(zip_longest(self.claimed.turns, self.now.turns), 1):
@@ -106,21 +106,21 @@ class Comparison:
                 yield f"figure {name}: claimed {claimed.get(name, 'none')}, now {now.get(name, 'none')}"
 
 
-def compare_tests_before(claimed: ClaimedTests | None, now: ClaimedTests | None) -> Iterator[Compared]:
+def compare_tests_before(claimed: ClaimedTests | None, now: ClaimedTests | None) -> Iterator[ComparedLine]:
     """The last tests of the run on the state it started from."""
     if claimed != now:
-        yield Compared(DIFFERS, f"the last tests on the first state: {tests_words(claimed, now)}")
+        yield ComparedLine(DIFFERS, f"the last tests on the first state: {tests_words(claimed, now)}")
     elif now is not None:
-        yield Compared(SAME, f"the last tests on the first state: {now.words}")
+        yield ComparedLine(SAME, f"the last tests on the first state: {now.words}")
 
 
-def compare_environments(claimed: Environment, now: Environment) -> Iterator[Compared]:
+def compare_environments(claimed: Environment, now: Environment) -> Iterator[ComparedLine]:
     """What cannot be checked here, because the run was made elsewhere."""
     there, here = claimed.model_dump(), now.model_dump()
     for name in there:
         if there[name] != here[name]:
             label = name.replace("_", "-")
-            yield Compared(NOT_CHECKED, f"{label} {there[name]}, because {label} is {here[name]} here")
+            yield ComparedLine(NOT_CHECKED, f"{label} {there[name]}, because {label} is {here[name]} here")
 
 
 def tests_words(claimed: ClaimedTests | None, now: ClaimedTests | None) -> str:
@@ -134,10 +134,10 @@ def _turn(turn: ClaimedTurn | None) -> str:
     return f"{turn.name.removeprefix('turn ')} ({turn.status})" if turn else "none"
 
 
-def _group(words: str, differences: Iterable[str]) -> Iterator[Compared]:
+def _group(words: str, differences: Iterable[str]) -> Iterator[ComparedLine]:
     found = list(differences)
-    yield from (Compared(DIFFERS, each) for each in found[:MAX_SHOWN])
+    yield from (ComparedLine(DIFFERS, each) for each in found[:MAX_SHOWN])
     if len(found) > MAX_SHOWN:
-        yield Compared(DIFFERS, f"and {len(found) - MAX_SHOWN} more")
+        yield ComparedLine(DIFFERS, f"and {len(found) - MAX_SHOWN} more")
     if not found:
-        yield Compared(SAME, words)
+        yield ComparedLine(SAME, words)

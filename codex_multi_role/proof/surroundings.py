@@ -65,16 +65,7 @@ def tests_before(git: Git, first: str, last: str, place: Path, options: RunOptio
         python=inspect(python, workspace, environment, sandbox),
     )
     result = PytestResult.model_validate(find_check("tests")(context))
-    return ClaimedTests(
-        role="",
-        turn=0,
-        status=result.status,
-        passed=result.passed,
-        failed=result.failed,
-        errors=result.errors,
-        skipped=result.skipped,
-        failures=tuple(sorted(failure.test for failure in result.failures)),
-    )
+    return ClaimedTests.of(result, (failure.test for failure in result.failures))
 
 
 def is_test(path: str) -> bool:

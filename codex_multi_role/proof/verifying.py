@@ -24,7 +24,7 @@ from codex_multi_role.proof.comparing import (
     DIFFERS,
     NOT_CHECKED,
     SAME,
-    Compared,
+    ComparedLine,
     Comparison,
     compare_environments,
     compare_tests_before,
@@ -46,7 +46,7 @@ class Verification:
     """The result, line by line."""
 
     run: str
-    lines: tuple[Compared, ...]
+    lines: tuple[ComparedLine, ...]
 
     def count(self, status: str) -> int:
         return sum(line.status == status for line in self.lines)
@@ -73,7 +73,7 @@ def verify_bundle(path: Path, options: Mapping[str, Any], *, trust_team: bool = 
         bundle = read_bundle(path, folder / NAME)
         git = _states(bundle, folder / NAME / NAME, path)
         if broken := list(_broken_claims(bundle, git)):
-            return Verification(bundle.claims.run, tuple(Compared(DIFFERS, each) for each in broken))
+            return Verification(bundle.claims.run, tuple(ComparedLine(DIFFERS, each) for each in broken))
         flows, catalog = load_flow_and_called(bundle.recording.header["flow"], load_catalog(bundle.team))
         if not trust_team and (rights := list(_rights(flows, catalog, git, bundle))):
             raise UsageError(
@@ -144,7 +144,7 @@ def _again(
     flows: Mapping[str, FlowSpec],
     catalog: RoleSpecCatalog,
     path: Path,
-) -> Iterator[Compared]:
+) -> Iterator[ComparedLine]:
     """Replay the recording on the first state, and compare."""
     claims = bundle.claims
     workspace = bundle.recording.path.with_suffix("")
@@ -153,6 +153,9 @@ def _again(
     replayed = replay_test(bundle.recording.path, {**own, **options, "roles": bundle.team}, place)
     history = _history(replayed, place / NAME / "runs", path)
     yield from _outcome(replayed)
+    if not history.states.first:
+        yield ComparedLine(DIFFERS, "the states of the workspace: now none is recorded")
+        return
     now = observe(history)
     _borrow_objects(git, history)
     comparison = Comparison(claims.observed, now, partial(_changed_paths, git))
@@ -166,7 +169,7 @@ def _again(
     yield from compare_environments(claims.made_with, environment_of(history.folder, git, options.get("codex_bin")))
 
 
-def _unasked(recording: Recording, now: ObservedRun, catalog: RoleSpecCatalog) -> Iterator[Compared]:
+def _unasked(recording: Recording, now: ObservedRun, catalog: RoleSpecCatalog) -> Iterator[ComparedLine]:
     """Recorded turns that the run had no use for. A turn that was killed is recorded twice, under the same key."""
     answered = {(turn.unit, turn.ask) for turn in recording.turns if turn.finished}
     recorded = Counter((ask.role, unit) for unit, ask in answered)
@@ -174,7 +177,7 @@ def _unasked(recording: Recording, now: ObservedRun, catalog: RoleSpecCatalog) -
         recorded - Counter((catalog.role_of(turn.role), turn.unit) for turn in now.turns)
     ).items():
         who = f"{role}, {unit}" if unit else role
-        yield Compared(DIFFERS, f"{plural(count, 'recorded turn')} of {who} that the run does not ask for")
+        yield ComparedLine(DIFFERS, f"{plural(count, 'recorded turn')} of {who} that the run does not ask for")
 
 
 def _works_at_once(flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog) -> bool:
@@ -200,10 +203,10 @@ def _history(replayed: Replayed, runs_dir: Path, path: Path) -> RunHistory:
         raise UsageError(f"{path} cannot be run on this machine: {reason}") from error
 
 
-def _outcome(replayed: Replayed) -> Iterator[Compared]:
-    yield from (Compared(DIFFERS, each) for each in replayed.differences)
+def _outcome(replayed: Replayed) -> Iterator[ComparedLine]:
+    yield from (ComparedLine(DIFFERS, each) for each in replayed.differences)
     if not replayed.differences:
-        yield Compared(SAME, "prompts, handoffs, outcome, exit code and changed files, as recorded")
+        yield ComparedLine(SAME, "prompts, handoffs, outcome, exit code and changed files, as recorded")
 
 
 def _borrow_objects(git: Git, history: RunHistory) -> None:
@@ -221,10 +224,10 @@ def _changed_paths(git: Git, before: str, after: str) -> Sequence[str]:
     return sorted(changes(git, before, after))
 
 
-def _never_checked(bundle: Bundle, options: Mapping[str, Any]) -> Iterator[Compared]:
-    yield Compared(NOT_CHECKED, "that a model gave these answers, because only its provider knows")
-    yield Compared(NOT_CHECKED, "tokens, because they are the provider's own figures")
+def _never_checked(bundle: Bundle, options: Mapping[str, Any]) -> Iterator[ComparedLine]:
+    yield ComparedLine(NOT_CHECKED, "that a model gave these answers, because only its provider knows")
+    yield ComparedLine(NOT_CHECKED, "tokens, because they are the provider's own figures")
     if bundle.recording.ended and bundle.recording.ended["answers"]:
-        yield Compared(NOT_CHECKED, "that a person decided so, because the decisions are part of the recording")
+        yield ComparedLine(NOT_CHECKED, "that a person decided so, because the decisions are part of the recording")
     if options.get("test_sandbox") is False:
-        yield Compared(NOT_CHECKED, "that the tests need no network, because they ran without the sandbox")
+        yield ComparedLine(NOT_CHECKED, "that the tests need no network, because they ran without the sandbox")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import zipfile
 from pathlib import Path
 
@@ -46,7 +47,31 @@ def test_run_that_cannot_be_repeated_is_refused(tmp_path: Path) -> None:
     assert "the recording of run" in reason()
     recording.write_text(whole)
     (folder.catalog_path / "reloaded_001").mkdir()
-    assert "were edited while it ran" in reason()
+    assert "were changed while it ran" in reason()
     record = folder.record()
     folder.write_record({**record, "options": {**record["options"], "record": None}})
     assert "was not recorded" in reason()
+
+
+@pytest.mark.long
+def test_killed_and_resumed_run_is_verified(tmp_path: Path) -> None:
+    """The turn in which it was killed was done again, and counts once."""
+    team, recording = shop_team(tmp_path), tmp_path / "run.ndjson"
+    team.plays["writer"][1]["delay_seconds"] = 1.5
+    team.write_plays()
+    child = team.start("--flow", "own", "--record", str(recording))
+    deadline = time.monotonic() + 60
+    while len(list(team.runs.glob("*/writer/turn_002/turn.json"))) < 1 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    child.kill()
+    child.communicate(timeout=60)
+    report = team.resume()
+    assert report.exit_code == 0
+    made = bundle_of(report.folder)
+    assert [(turn.role, turn.turn) for turn in made.claims.observed.turns] == [
+        ("writer", 1),
+        ("writer", 2),
+        ("judge", 1),
+    ]
+    result = verify_bundle(made.path, {})
+    assert [line.text for line in result.lines if line.status == "differs"] == []
