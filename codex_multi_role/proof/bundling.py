@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from codex_multi_role.errors import UsageError
-from codex_multi_role.history import RunHistory, history_of, result_of
+from codex_multi_role.history import RunHistory, history_of
 from codex_multi_role.lifecycle.kept_definitions import RELOADED, remembered_options
 from codex_multi_role.playbook.recording import Recording
 from codex_multi_role.proof.bundle_file import CLAIMS, RECORDING, STATES, TEAM, write_bundle
@@ -40,8 +40,7 @@ def make_bundle(folder: RunFolder, path: Path) -> Bundled:
     record = folder.record()
     recording = _recording_of(folder, record)
     history = history_of(folder)
-    result_of(history)  # raises if the run recorded no state
-    _require_repeatable(folder, record, history)
+    _require_repeatable(folder)
     claims = _claims(history, record, recording)
     files = {
         CLAIMS: claims.model_dump_json(indent=1).encode() + b"\n",
@@ -71,21 +70,21 @@ def _recording_of(folder: RunFolder, record: Mapping[str, Any]) -> Recording:
     return recording
 
 
-def _require_repeatable(folder: RunFolder, record: Mapping[str, Any], history: RunHistory) -> None:
+def _require_repeatable(folder: RunFolder) -> None:
     if any(folder.catalog_path.glob(f"{RELOADED}*")):
         raise UsageError(
             f"the roles or the flow of run {folder.run_id} were changed while it ran", "Run it again as they are now."
-        )
-    if nested := repositories_in(history.git(), history.states.first):
-        raise UsageError(
-            f"the workspace of run {folder.run_id} has nested git repositories: {', '.join(nested[:5])}",
-            "Their files are not in the run's states, so no other machine has them.",
         )
 
 
 def _claims(history: RunHistory, record: Mapping[str, Any], recording: Recording) -> Claims:
     folder, options = history.folder, remembered_options(history.folder, record)
-    observed = observe(history, _inside(recording.path, Path(record["workspace"])))
+    observed = observe(history, recording.header["workspace"], _inside(recording.path, Path(record["workspace"])))
+    if nested := repositories_in(history.git(), observed.first):
+        raise UsageError(
+            f"the workspace of run {folder.run_id} has nested git repositories: {', '.join(nested[:5])}",
+            "Their files are not in the run's states, so no other machine has them.",
+        )
     before = None
     if observed.tests:
         options = replace(options, workspace=Path(record["workspace"]), worktree=False, branch=None)

@@ -139,14 +139,18 @@ class Claims(_ClaimPart):
     tests_before: ClaimedTests | None
 
 
-def observe(history: RunHistory, leave_out: Sequence[str] = ()) -> ObservedRun:
-    """Read from the run's folder how it went. ``leave_out``: files of the workspace that are not part of any state."""
+def observe(history: RunHistory, started: str, leave_out: Sequence[str] = ()) -> ObservedRun:
+    """Read from the run's folder how it went.
+
+    ``started``: the state in which the recording or the replay started, the only one of a run that could change no
+    files. ``leave_out``: files of the workspace that are not part of any state.
+    """
     reader = _RunReader(history, leave_out)
     workspace = Path(str(history.folder.record().get("workspace", "")))
     figures = (history.folder.record().get("result") or {}).get("figures", {})
     in_copies = (change for key in sorted(history.states.in_copies) for change in history.states.in_copies[key])
     return ObservedRun(
-        first=reader.tree(history.states.first),
+        first=reader.tree(history.states.first or started),
         changes=tuple(reader.changes(history.states.changes)),
         in_copies=tuple(reader.changes(in_copies, in_copies=True)),
         turns=tuple(reader.turns),

@@ -47,7 +47,10 @@ class Comparison:
         """What does not depend on which of the turns at once ended first; ``role_of`` as in `RoleSpecCatalog`."""
         yield from _group(plural(len(self.now.turns), "turn"), self._counted_turns(role_of))
         yield from _group("the files at the end", self._ends())
-        yield from _group("the last test result", self._tests(self.claimed.tests[-1:], self.now.tests[-1:]))
+        yield from _group(
+            f"{plural(len(self.now.tests), 'test result')}, the last one",
+            self._tests(self.claimed.tests[-1:], self.now.tests[-1:]),
+        )
         yield from _group(plural(len(self.now.figures), "figure"), self._figures())
         what = "the order of the turns, and the states and test results between the first and the last"
         yield ComparedLine(NOT_CHECKED, f"{what}, because turns worked at once")

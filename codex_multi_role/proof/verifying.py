@@ -16,6 +16,7 @@ from codex_multi_role.errors import ExitCode, RunNotFound, StorageError, UsageEr
 from codex_multi_role.history import RunHistory, history_of
 from codex_multi_role.host.atomic import make_folder, storage_errors
 from codex_multi_role.lifecycle.definitions import load_catalog, load_flow_and_called
+from codex_multi_role.lifecycle.recordings.comparison import kept_in
 from codex_multi_role.playbook.recording import Recording
 from codex_multi_role.presentation.wording import plural
 from codex_multi_role.proof.bundle_file import Bundle, read_bundle
@@ -153,10 +154,7 @@ def _again(
     replayed = replay_test(bundle.recording.path, {**own, **options, "roles": bundle.team}, place)
     history = _history(replayed, place / NAME / "runs", path)
     yield from _outcome(replayed)
-    if not history.states.first:
-        yield ComparedLine(DIFFERS, "the states of the workspace: now none is recorded")
-        return
-    now = observe(history)
+    now = observe(history, kept_in(history.folder.path)["began_with"])
     _borrow_objects(git, history)
     comparison = Comparison(claims.observed, now, partial(_changed_paths, git))
     yield from _unasked(bundle.recording, now, catalog)
@@ -197,10 +195,12 @@ def _works_at_once(flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog) -> b
 
 def _history(replayed: Replayed, runs_dir: Path, path: Path) -> RunHistory:
     try:
-        return history_of(RunFolder.find(runs_dir, "latest"))
-    except RunNotFound as error:
-        reason = "; ".join(replayed.differences)
-        raise UsageError(f"{path} cannot be run on this machine: {reason}") from error
+        history = history_of(RunFolder.find(runs_dir, "latest"))
+    except RunNotFound:
+        history = None
+    if history is None or "began_with" not in kept_in(history.folder.path):
+        raise UsageError(f"{path} cannot be run on this machine: {'; '.join(replayed.differences)}")
+    return history
 
 
 def _outcome(replayed: Replayed) -> Iterator[ComparedLine]:

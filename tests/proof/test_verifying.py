@@ -84,3 +84,12 @@ def test_team_with_rights_of_its_own_needs_trust(shop_bundle: Path, tmp_path: Pa
     assert "step own runs without the sandbox" in str(refused.value)
     assert "the workspace has .codex" in str(refused.value)
     assert "--trust-team" in refused.value.hint
+
+
+@pytest.mark.long
+def test_run_that_changes_no_files_is_verified(tmp_path: Path) -> None:
+    team = with_flow(TeamFolder(tmp_path, {"one": {}}, {"one": [say()]}), {"steps": [{"ask": "one"}]})
+    (team.workspace / "read.txt").write_text("Read me.\n")
+    result = verify_bundle(bundled(team), {})
+    assert lines(result, "differs") == []
+    assert "0 changes of the workspace, 0 files" in lines(result, "same")
