@@ -10,6 +10,7 @@ import click
 
 from codex_multi_role.cli.options import CODEX_BIN, JSON, PYTHON, RUNS_DIR, TEST_SANDBOX, command, run_argument
 from codex_multi_role.cli.output import put_json, put_line
+from codex_multi_role.cli.settings import report_file
 from codex_multi_role.presentation.wording import plural, printable
 from codex_multi_role.run_folder import RunFolder
 
@@ -21,6 +22,7 @@ from codex_multi_role.run_folder import RunFolder
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
     required=True,
+    callback=report_file,
     metavar="FILE",
     help="The file, a zip archive.",
 )

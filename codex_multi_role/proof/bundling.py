@@ -104,8 +104,8 @@ def _claims(history: RunHistory, record: Mapping[str, Any], recording: Recording
 
 def _inside(recording: Path, workspace: Path) -> list[str]:
     """The recording's path in the workspace, if it is there: it grew with every answer, and is no part of the work."""
-    path = os.path.relpath(os.path.realpath(recording), workspace)
-    return [] if path.startswith("..") else [path]
+    path = Path(os.path.realpath(recording))
+    return [path.relative_to(workspace).as_posix()] if path.is_relative_to(workspace) else []
 
 
 def _pack(git: Git, trees: list[str]) -> bytes:

@@ -40,17 +40,14 @@ class Comparison:
         """Every turn, state and test result in its place."""
         yield from _group(plural(len(self.now.turns), "turn") + " in order", self._turns())
         yield from _group(self._states_words(), self._states())
-        yield from _group(plural(len(self.now.tests), "test result"), self._tests(self.claimed.tests, self.now.tests))
+        yield from _group(self._tests_words(), self._tests(self.claimed.tests, self.now.tests))
         yield from _group(plural(len(self.now.figures), "figure"), self._figures())
 
     def as_a_whole(self, role_of: Callable[[str], str]) -> Iterator[ComparedLine]:
         """What does not depend on which of the turns at once ended first; ``role_of`` as in `RoleSpecCatalog`."""
         yield from _group(plural(len(self.now.turns), "turn"), self._counted_turns(role_of))
         yield from _group("the files at the end", self._ends())
-        yield from _group(
-            f"{plural(len(self.now.tests), 'test result')}, the last one",
-            self._tests(self.claimed.tests[-1:], self.now.tests[-1:]),
-        )
+        yield from _group(self._tests_words(), self._tests(self.claimed.tests[-1:], self.now.tests[-1:]))
         yield from _group(plural(len(self.now.figures), "figure"), self._figures())
         what = "the order of the turns, and the states and test results between the first and the last"
         yield ComparedLine(NOT_CHECKED, f"{what}, because turns worked at once")
@@ -101,6 +98,10 @@ class Comparison:
             if claimed != now:
                 name = (claimed or now).name
                 yield f"{name}: {tests_words(claimed, now)}"
+
+    def _tests_words(self) -> str:
+        last = f", the last: {self.now.tests[-1].words}" if self.now.tests else ""
+        return f"{plural(len(self.now.tests), 'test result')}{last}"
 
     def _figures(self) -> Iterator[str]:
         claimed, now = self.claimed.figures, self.now.figures

@@ -17,7 +17,6 @@ from codex_multi_role.proof.claims import ClaimedTests, Environment
 from codex_multi_role.run_folder import RunFolder, read_events
 from codex_multi_role.run_folder.events import RunStarted
 from codex_multi_role.run_options import RunOptions
-from codex_multi_role.version import __version__
 from codex_multi_role.workspace import Workspace, run_command
 from codex_multi_role.workspace.git import Git
 from codex_multi_role.workspace.trees import check_out, entries_of
@@ -27,15 +26,16 @@ TEST_FOLDERS = frozenset({"test", "tests"})
 
 
 def environment_of(folder: RunFolder, git: Git, codex_bin: Path | None) -> Environment:
-    """The present programs; of Python the version that ran the tests of the run in ``folder``, if it ran any."""
+    """What the run in ``folder`` recorded of its programs; of Codex, git and the machine, those that are here now."""
+    versions = folder.record()["versions"]
     started = (event.python for event in read_events(folder.events_path) if isinstance(event, RunStarted))
     tested = next((python["version"] for python in started if python.get("version")), "")
     argv = [str(find_codex(codex_bin, os.environ)), "--version"]
     codex = run_command(argv, folder.path, os.environ, ANSWER_SECONDS, separate_errors=True)  # it warns without a home
     return Environment(
-        codex_multi_role=__version__,
+        codex_multi_role=versions["codex_multi_role"],
         codex=codex.output.strip().removeprefix("codex-cli "),
-        python=tested or platform.python_version(),
+        python=tested or versions["python"],
         git=git.run("version").stdout.decode().strip().removeprefix("git version "),
         machine=f"{platform.system()} {platform.machine()}",
     )

@@ -12,11 +12,19 @@ from codex_multi_role.errors import UsageError
 from codex_multi_role.proof import make_bundle, verify_bundle
 from codex_multi_role.run_folder import RunFolder
 from tests.support.bundles import bundle_of, shop_team
+from tests.support.histories import Files, Link, Program, commit_all, write
 
 
 def test_bundle_of_a_run_has_the_same_bytes_each_time(tmp_path: Path) -> None:
     """Its recording, which is in the workspace, is no part of the work; the bundle holds it once."""
     team = shop_team(tmp_path)
+    crlf: Files = {
+        ".gitattributes": "* text eol=crlf\n",
+        "unix.txt": "a\n",
+        "dos.txt": "a\r\n",
+        ".gitignore": "*.log\n",
+    }
+    write(team.workspace, {**crlf, "tool.sh": Program("#!/bin/sh\n"), "link": Link("../else"), "x.log": b"\0"})
     report = team.run(flow="own", record=team.workspace / "run.ndjson")
     made = bundle_of(report.folder)
     first = made.path.read_bytes()
@@ -75,3 +83,13 @@ def test_killed_and_resumed_run_is_verified(tmp_path: Path) -> None:
     ]
     result = verify_bundle(made.path, {})
     assert [line.text for line in result.lines if line.status == "differs"] == []
+
+
+@pytest.mark.long
+def test_workspace_with_nested_repository_is_refused(tmp_path: Path) -> None:
+    team = shop_team(tmp_path)
+    (nested := team.workspace / "vendor").mkdir()
+    commit_all(nested)
+    report = team.run(flow="own", record=tmp_path / "run.ndjson")
+    with pytest.raises(UsageError, match="has nested git repositories: vendor"):
+        bundle_of(report.folder)

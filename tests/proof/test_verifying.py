@@ -23,7 +23,7 @@ def test_tests_are_red_before_and_green_after(tmp_path: Path) -> None:
     result = verify_bundle(bundle, {})
     assert lines(result, "differs") == []
     before = "the last tests on the first state: failed, 2 failed, test_shop::test_three, test_shop::test_two"
-    assert {"2 test results", before} <= {*lines(result, "same")}
+    assert {"2 test results, the last: passed, 2 passed", before} <= {*lines(result, "same")}
     tests = Parts.of(bundle, tmp_path / "parts").observed["tests"]
     assert [(each["status"], each["passed"], each["failed"]) for each in tests] == [("failed", 1, 1), ("passed", 2, 0)]
 
@@ -93,3 +93,14 @@ def test_run_that_changes_no_files_is_verified(tmp_path: Path) -> None:
     result = verify_bundle(bundled(team), {})
     assert lines(result, "differs") == []
     assert "0 changes of the workspace, 0 files" in lines(result, "same")
+
+
+@pytest.mark.long
+def test_trusted_team_is_run(tmp_path: Path) -> None:
+    team = shop_team(tmp_path)
+    team.roles["judge"] = RIGHTS["auto_approve"]
+    team.write_catalog()
+    bundle = bundled(team)
+    with pytest.raises(UsageError, match="role judge has auto_approve"):
+        verify_bundle(bundle, {})
+    assert verify_bundle(bundle, {}, trust_team=True).exit_code == 0
