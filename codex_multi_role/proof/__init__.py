@@ -1,4 +1,4 @@
-"""A run in one file that another machine checks by running it again without a model."""
+"""Runs again without a model: the test of a team by its recordings, and bundles, which another machine checks."""
 
 from codex_multi_role.proof.bundling import Bundled, make_bundle
 from codex_multi_role.proof.verifying import Verification, verify_bundle

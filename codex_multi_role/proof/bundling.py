@@ -14,8 +14,8 @@ from codex_multi_role.lifecycle.kept_definitions import RELOADED, remembered_opt
 from codex_multi_role.playbook.recording import Recording
 from codex_multi_role.proof.bundle_file import CLAIMS, RECORDING, STATES, TEAM, write_bundle
 from codex_multi_role.proof.claims import Claims, observe
+from codex_multi_role.proof.replay_tests import working_folder
 from codex_multi_role.proof.surroundings import environment_of, tests_before
-from codex_multi_role.replay_tests import working_folder
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.workspace.git import Git
 from codex_multi_role.workspace.trees import repositories_in

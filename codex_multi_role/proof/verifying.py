@@ -30,8 +30,8 @@ from codex_multi_role.proof.comparing import (
     compare_environments,
     compare_tests_before,
 )
+from codex_multi_role.proof.replay_tests import Replayed, replay_test, working_folder
 from codex_multi_role.proof.surroundings import environment_of, tests_before
-from codex_multi_role.replay_tests import Replayed, replay_test, working_folder
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_options import RunOptions
 from codex_multi_role.workspace import Snapshots, Workspace
