@@ -67,3 +67,14 @@ def test_damaged_archive_is_refused(shop_bundle: Path, tmp_path: Path) -> None:
         with pytest.warns(UserWarning, match="Duplicate name"):
             archive.writestr("claims.json", "{}")
     assert "it has two files claims.json" in refusal(path)
+
+
+@pytest.mark.parametrize("name", [".git", "..", "a/../../evil"])
+def test_state_with_a_path_that_leads_elsewhere_is_refused(name: str, shop_bundle: Path, tmp_path: Path) -> None:
+    parts = Parts.of(shop_bundle, tmp_path / "parts")
+    evil = parts.states.run("hash-object", "-w", "--stdin", stdin=b"evil").stdout.decode().strip()
+    entry = f"100644 {name}\0".encode() + bytes.fromhex(evil)
+    made = parts.states.run("hash-object", "-w", "-t", "tree", "--literally", "--stdin", stdin=entry)
+    parts.replace_state(parts.observed["first"], made.stdout.decode().strip())
+    assert "its states are damaged" in refusal(parts.write(tmp_path / "evil.bundle"))
+    assert not list(tmp_path.rglob("evil"))
