@@ -13,6 +13,7 @@ from typing import Any
 from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, RoleSpecCatalog
 from codex_multi_role.checks import find_check
 from codex_multi_role.errors import ExitCode, RunNotFound, StorageError, UsageError
+from codex_multi_role.flow import walk_bound
 from codex_multi_role.history import RunHistory, history_of
 from codex_multi_role.host.atomic import make_folder, storage_errors
 from codex_multi_role.lifecycle.definitions import load_catalog, load_flow_and_called
@@ -34,6 +35,7 @@ from codex_multi_role.proof.replay_tests import Replayed, replay_test, working_f
 from codex_multi_role.proof.surroundings import environment_of, tests_before
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_options import RunOptions
+from codex_multi_role.steps.check import terms
 from codex_multi_role.workspace import Snapshots, Workspace
 from codex_multi_role.workspace.git import Git
 from codex_multi_role.workspace.paths import CODEX_FOLDERS
@@ -158,7 +160,7 @@ def _again(
     _borrow_objects(git, history)
     comparison = Comparison(claims.observed, now, partial(_changed_paths, git))
     yield from _unasked(bundle.recording, now, catalog)
-    at_once = _works_at_once(flows, catalog)
+    at_once = _works_at_once(flows, catalog, bundle.recording.header)
     yield from comparison.as_a_whole(catalog.role_of) if at_once else comparison.in_order()
     if now.tests:
         run_options = RunOptions(workspace=workspace, **{**own, **options})
@@ -178,10 +180,14 @@ def _unasked(recording: Recording, now: ObservedRun, catalog: RoleSpecCatalog) -
         yield ComparedLine(DIFFERS, f"{plural(count, 'recorded turn')} of {who} that the run does not ask for")
 
 
-def _works_at_once(flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog) -> bool:
-    """Whether turns may work at the same time, so that the states between them depend on chance."""
+def _works_at_once(flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog, header: Mapping[str, Any]) -> bool:
+    """Whether turns or checks may work at the same time, so that the states between them depend on chance."""
     steps = [step for flow in flows.values() for step in flow.steps]
-    if any(step.concurrency != 1 for step in steps):
+    names = ("cycles", "repair_attempts", "run_tests")
+    options = terms(test_seconds=RunOptions.test_seconds, **{name: header[name] for name in names})
+    inputs = flows[header["flow"]].resolve_inputs(header["inputs"])
+    processes = walk_bound(flows, header["flow"], catalog, options, inputs).effort.processes
+    if max(processes.values(), default=0) > 1 or any(step.check and step.concurrency != 1 for step in steps):
         return True
     sorter = TopologicalSorter(catalog.dependencies())
     sorter.prepare()
