@@ -12,6 +12,8 @@ from codex_multi_role.proof import Verification, verify_bundle
 from tests.support.bundles import Parts, bundled, shop_team
 from tests.support.teams import WRITER, TeamFolder, fan, say, with_flow
 
+OWN_FILE = {"json": {"summary": "did it", "files": [{"path": "{{ unit }}.txt", "content": "{{ unit }}"}]}}
+
 
 def lines(result: Verification, status: str) -> list[str]:
     return [line.text for line in result.lines if line.status == status]
@@ -31,8 +33,7 @@ def test_tests_are_red_before_and_green_after(tmp_path: Path) -> None:
 @pytest.mark.long
 def test_turns_at_once_are_compared_as_a_whole(tmp_path: Path) -> None:
     """Four items in copies of the workspace, merged in whichever order they end."""
-    play = {"json": {"summary": "did it", "files": [{"path": "{{ unit }}.txt", "content": "{{ unit }}"}]}}
-    team = TeamFolder(tmp_path, {"solver": WRITER, "last": {}}, {"solver": [play] * 4, "last": [say()]})
+    team = TeamFolder(tmp_path, {"solver": WRITER, "last": {}}, {"solver": [OWN_FILE] * 4, "last": [say()]})
     with_flow(team, {"steps": [fan([1, 2, 3, 4], concurrency=4, isolate="worktree"), {"ask": "last"}]})
     bundle = bundled(team)
     result = verify_bundle(bundle, {})
@@ -104,3 +105,16 @@ def test_trusted_team_is_run(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="role judge has auto_approve"):
         verify_bundle(bundle, {})
     assert verify_bundle(bundle, {}, trust_team=True).exit_code == 0
+
+
+@pytest.mark.long
+def test_copies_one_after_the_other_are_compared_in_order(tmp_path: Path) -> None:
+    team = TeamFolder(tmp_path, {"solver": WRITER}, {"solver": [OWN_FILE] * 2})
+    bundle = bundled(with_flow(team, {"steps": [fan([1, 2], isolate="worktree")]}))
+    result = verify_bundle(bundle, {})
+    assert lines(result, "differs") == []
+    parts = Parts.of(bundle, tmp_path / "parts")
+    assert [change["unit"] for change in parts.observed["in_copies"]] == ["solve.1.0", "solve.1.1"]
+    parts.observed["in_copies"][1]["after"] = parts.observed["first"]
+    found = lines(verify_bundle(parts.write(tmp_path / "forged.bundle"), {}), "differs")
+    assert found == ["turn solver 2, solve.1.1: solve.1.1.txt"]
