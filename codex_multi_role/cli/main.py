@@ -40,6 +40,8 @@ COMMANDS = {
     "export": "results",
     "bisect": "bisect",
     "pr": "pull_request",
+    "bundle": "proof",
+    "verify": "proof",
     "roles": "roles",
     "flows": "flows",
     "init": "init",
@@ -94,6 +96,7 @@ Examples:
   codex-multi-role export --branch agents/roman          one commit per turn, on a new branch
   codex-multi-role bisect -- pytest -q                   the turn that first made a command fail
   codex-multi-role pr --create                           push that branch, and open a pull request
+  codex-multi-role bundle -o run.bundle                  a recorded run in one file, for `verify` elsewhere
   codex-multi-role doctor                                check that everything a run needs is installed
 
 \b

@@ -30,7 +30,7 @@ from codex_multi_role.presentation.wording import duration, one_line, plural, pr
 
 if TYPE_CHECKING:
     from codex_multi_role.integrations.ci.ended_run import Case
-    from codex_multi_role.replay_tests import Replayed
+    from codex_multi_role.proof.replay_tests import Replayed
 
 SHOWN_DIFFERENCES, SHOWN_LINES = 20, 40
 OF_THE_RUN = [ROLES, REPLAY_MATCH, RUN_TESTS, PYTEST_CMD, PYTHON, TEST_SANDBOX, TEST_SECONDS, CONFIG, CODEX_BIN]
@@ -66,7 +66,10 @@ def replay_test(ctx: click.Context, /, folder: Path, **values: Any) -> None:  # 
       codex-multi-role replay-test recordings
       codex-multi-role replay-test recordings --roles ../roles --replay-match nearest
     """
-    from codex_multi_role.replay_tests import find_recordings, replay_tests  # here: `--help` should not load it all
+    from codex_multi_role.proof.replay_tests import (  # here: `--help` should not load it all
+        find_recordings,
+        replay_tests,
+    )
 
     json, quiet, keep, junit = (values.pop(name) for name in ("json", "quiet", "keep", "junit"))
     given = {

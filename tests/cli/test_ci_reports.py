@@ -18,7 +18,7 @@ from codex_multi_role.cli.replay_test import put_result
 from codex_multi_role.cli.run import run as command
 from codex_multi_role.errors import UsageError
 from codex_multi_role.presentation.progress import Progress
-from codex_multi_role.replay_tests import DIFFERS, Replayed
+from codex_multi_role.proof.replay_tests import DIFFERS, Replayed
 from tests.support.console import console
 from tests.support.continuous_integration import read_log
 from tests.support.teams import TeamFolder

@@ -12,7 +12,7 @@ from junitparser import JUnitXml
 from codex_multi_role.cli.boundary import run_guarded
 from codex_multi_role.cli.main import group
 from codex_multi_role.errors import UsageError
-from codex_multi_role.replay_tests import find_recordings, replay_test
+from codex_multi_role.proof.replay_tests import find_recordings, replay_test
 from tests.support.console import console
 from tests.support.teams import TeamFolder
 from tests.support.workspaces import files_of

@@ -70,7 +70,7 @@ def replay_test(path: Path, options: Mapping[str, Any], keep: Path | None = None
         recording = Recording.load(path)
         if recording.ended is None:
             raise UsageError(f"{path.name} was cut short: its run did not end", "Record it again.")
-        with _folder(path.stem, keep) as folder:
+        with working_folder(path.stem, keep) as folder:
             result = _replayed(recording, options, folder)
     except CodexMultiRoleError as error:
         result = Replayed(path.name, ERROR, (" ".join(filter(None, [str(error), error.hint])),))
@@ -102,7 +102,7 @@ def _replayed(recording: Recording, options: Mapping[str, Any], folder: Path) ->
 
 
 @contextmanager
-def _folder(name: str, keep: Path | None) -> Iterator[Path]:
+def working_folder(name: str, keep: Path | None = None) -> Iterator[Path]:
     """If possible outside the temporary files: a sandbox may write there, and Codex objects to a home there."""
     if keep is not None:
         yield make_folder(keep / name)

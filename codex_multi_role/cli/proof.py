@@ -1,0 +1,81 @@
+"""``bundle`` and ``verify``: a run in one file, and the same again on another machine."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from codex_multi_role.cli.options import CODEX_BIN, JSON, PYTHON, RUNS_DIR, TEST_SANDBOX, command, run_argument
+from codex_multi_role.cli.output import put_json, put_line
+from codex_multi_role.cli.settings import report_file
+from codex_multi_role.presentation.wording import plural, printable
+from codex_multi_role.run_folder import RunFolder
+
+
+@command(RUNS_DIR, JSON, short_help="Write a run to a file that others can verify.")
+@run_argument
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    required=True,
+    callback=report_file,
+    metavar="FILE",
+    help="The file, a zip archive.",
+)
+def bundle(run: str, output: Path, runs_dir: Path, json: bool) -> None:
+    """Write RUN (default: the latest run) to a file that `verify` checks on another machine, without a model.
+
+    The run must have ended, and must have been recorded with --record. The file has the recording, the team, every
+    state of the workspace, and what the run claims: its turns, test results and figures. It contains the files of the
+    workspace, except those that git ignores: read it before you publish it. The last tests run once more, on the files
+    from before the run.
+
+    \b
+    Examples:
+      codex-multi-role bundle -o version.bundle
+    """
+    from codex_multi_role.proof import make_bundle  # here: `--help` needs none of it
+
+    made = make_bundle(RunFolder.find(runs_dir, run), output)
+    observed = made.claims.observed
+    if json:
+        put_json({"file": str(output), "bytes": made.size, "claims": made.claims.model_dump()})
+        return
+    parts = [(len(observed.turns), "turn"), (len(observed.states), "state"), (len(observed.tests), "test result")]
+    put_line(f"{output}: {', '.join(plural(count, name) for count, name in parts)}, {made.size:,} bytes")
+    if made.claims.tests_before:
+        put_line(f"the last tests on the first state: {printable(made.claims.tests_before.words)}")
+
+
+@command(PYTHON, TEST_SANDBOX, CODEX_BIN, JSON, short_help="Run a bundle again and compare everything it claims.")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--trust-team", is_flag=True, help="Allow a team that can start programs outside the sandbox.")
+def verify(file: Path, trust_team: bool, json: bool, **options: Any) -> None:  # noqa: ANN401 - the settings above
+    """Run the bundle FILE again in a temporary folder, without a model, and compare everything that it claims.
+
+    This runs code of the bundle's author: the commands of its roles and its tests, in Codex's sandbox, without network.
+    A team with MCP servers, Codex settings or other rights of its own is refused unless --trust-team is given. Programs
+    of this machine are used; what could not be checked is listed.
+
+    \b
+    Exit codes: 0 nothing differs, 1 at least one claim differs, 2 not a bundle, or it cannot be run here.
+    \b
+    Examples:
+      codex-multi-role verify version.bundle
+      codex-multi-role verify version.bundle --python ../shop/.venv --json
+    """
+    from codex_multi_role.proof import verify_bundle  # as above
+
+    result = verify_bundle(file, options, trust_team=trust_team)
+    if json:
+        lines = [asdict(line) for line in result.lines]
+        put_json({"run": result.run, "verdict": result.verdict, "lines": lines, "exit_code": result.exit_code})
+    else:
+        for line in result.lines:
+            put_line(f"{line.status}: {printable(line.text)}")
+        put_line(result.verdict)
+    raise click.exceptions.Exit(result.exit_code)
