@@ -11,7 +11,7 @@ from codex_multi_role.checks.coverage import CoverageResult, measure_coverage
 from codex_multi_role.checks.output_files import folder_outside
 from codex_multi_role.errors import UsageError
 from codex_multi_role.history import RunHistory
-from codex_multi_role.lifecycle.trials import context_of_tests
+from codex_multi_role.lifecycle.trials import context_of_tests, with_python
 from codex_multi_role.run_options import RunOptions
 from codex_multi_role.workspace import Workspace
 
@@ -27,7 +27,8 @@ def tests_by_line(
     """
     root = Path(str(history.folder.record()["workspace"]))
     with folder_outside(root) as folder:
-        context = context_of_tests(history, Workspace.of_run(root, history.folder.path), folder, options)
+        workspace = Workspace.of_run(root, history.folder.path)
+        context = context_of_tests(root, workspace, folder, with_python(options, history))
         given = {"target": path, "tests": list(tests), "per_test": True}
         result = measure_coverage.run(replace(context, options=given))
     assert isinstance(result, CoverageResult)

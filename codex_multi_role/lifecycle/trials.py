@@ -108,23 +108,26 @@ def trials_of(history: RunHistory, argv: Sequence[str], options: RunOptions) -> 
     worked_in = Path(str(history.folder.record()["workspace"]))
     with folder_outside(worked_in) as folder:
         workspace = Workspace(make_folder(folder / "restored" / worked_in.name))  # some projects read that name
-        context = context_of_tests(history, workspace, folder, options)
+        context = context_of_tests(worked_in, workspace, folder, with_python(options, history))
         imports = _importing_from(workspace.root, context.python, context.environment)
         context = replace(context, options={"argv": list(argv), "json": False, "environment": imports})
         yield Trials(history, context, _borrowing(history, folder, workspace), _preparation(history, context))
 
 
-def context_of_tests(history: RunHistory, workspace: Workspace, folder: Path, options: RunOptions) -> CheckContext:
-    """How the run executed tests, on ``workspace`` and without the run; ``folder`` receives what they leave.
+def context_of_tests(project: Path, workspace: Workspace, folder: Path, options: RunOptions) -> CheckContext:
+    """How a run executes tests, outside any: on ``workspace``, with the Python of ``project``.
 
-    Raises `UsageError`, `CodexUnavailable`, `StorageError`.
+    ``folder``: receives what they leave. Raises `CodexUnavailable`, `StorageError`.
     """
-    worked_in = Path(str(history.folder.record()["workspace"]))
     environment = {**os.environ, "CODEX_HOME": str(make_folder(folder / "codex"))}
     sandbox = sandbox_of_tests(options, find_codex(options.codex_bin, os.environ), workspace.root)
-    found = find_interpreter(worked_in, os.environ, options.python or _remembered_python(history))
-    python = inspect(found, worked_in, environment, sandbox)
+    python = inspect(find_interpreter(project, os.environ, options.python), project, environment, sandbox)
     return CheckContext(workspace, folder, environment, options.test_seconds, sandbox, python=python)
+
+
+def with_python(options: RunOptions, history: RunHistory) -> RunOptions:
+    """``options`` with the Python that the run was given, unless they name one."""
+    return options if options.python else replace(options, python=_remembered_python(history))
 
 
 def _remembered_python(history: RunHistory) -> Path | None:

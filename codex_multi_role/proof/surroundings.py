@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 import platform
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from codex_multi_role.checks import find_check
-from codex_multi_role.checks.contract import CheckContext
-from codex_multi_role.checks.interpreter import find_interpreter, inspect
 from codex_multi_role.checks.tests import PytestResult
 from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.host.atomic import make_folder
-from codex_multi_role.lifecycle.definitions import sandbox_of_tests
+from codex_multi_role.lifecycle.trials import context_of_tests
 from codex_multi_role.proof.claims import ClaimedTests, Environment
 from codex_multi_role.run_folder import RunFolder, read_events
 from codex_multi_role.run_folder.events import RunStarted
@@ -52,18 +51,9 @@ def tests_before(git: Git, first: str, last: str, place: Path, options: RunOptio
         return None
     workspace = place / options.workspace.name
     check_out(git, {**entries_of(git, first), **tests}, workspace)
-    environment = {**os.environ, "CODEX_HOME": str(make_folder(place / ".codex"))}
-    sandbox = sandbox_of_tests(options, find_codex(options.codex_bin, os.environ), workspace)
-    python = find_interpreter(options.workspace, os.environ, options.python)
-    context = CheckContext(
-        workspace=Workspace(workspace),
-        folder=place / "results",
-        environment=environment,
-        deadline_seconds=options.test_seconds,
-        sandbox=sandbox,
-        options={"pytest_cmd": options.pytest_cmd} if options.pytest_cmd else {},
-        python=inspect(python, workspace, environment, sandbox),
-    )
+    context = context_of_tests(options.workspace, Workspace(workspace), make_folder(place / "results"), options)
+    if options.pytest_cmd:
+        context = replace(context, options={"pytest_cmd": options.pytest_cmd})
     result = PytestResult.model_validate(find_check("tests")(context))
     return ClaimedTests.of(result, (failure.test for failure in result.failures))
 
