@@ -7,6 +7,7 @@ import signal
 import sqlite3
 import threading
 import time
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -168,6 +169,8 @@ def test_after_used_up_cycles_with_more_of_them(tmp_path: Path) -> None:
     assert [turn[:2] for turn in team.turns()] == [("one", 2), ("two", 2)]
     assert [event["resumed"] for event in team.of_type("role_started")] == [True, True]
     assert '"summary": "two 1"' in (report.folder / "one/turn_002/prompt.txt").read_text()
+    with closing(sqlite3.connect(report.folder / "journal.sqlite")) as journal:
+        assert journal.execute("SELECT count(*) FROM operation_outputs").fetchone() == (4,)  # a row per turn
 
 
 @pytest.mark.parametrize("status", ["DONE", "CONTINUE"])
