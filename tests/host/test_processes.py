@@ -71,15 +71,16 @@ def test_process_is_known_by_its_mark_while_its_program_starts(monkeypatch: pyte
     """The system shows no variables until `execve` has ended."""
     family = Family()
     with subprocess.Popen(["sleep", "86519"], env=family.marked({}), start_new_session=True) as started:
-        environ = psutil.Process.environ
+        environ, cmdline = psutil.Process.environ, psutil.Process.cmdline
         looks: list[int] = []
 
         def empty_at_first(process: psutil.Process) -> dict[str, str]:
+            """Only of this one: to wait for others that have just started would take as long as this one may."""
             looks.append(process.pid)
-            return environ(process) if looks.count(started.pid) > 2 else {}
+            return {} if process.pid == started.pid and looks.count(started.pid) <= 2 else environ(process)
 
         monkeypatch.setattr(psutil.Process, "environ", empty_at_first)
-        monkeypatch.setattr(psutil.Process, "cmdline", lambda _: [])
+        monkeypatch.setattr(psutil.Process, "cmdline", lambda each: [] if each.pid == started.pid else cmdline(each))
         found = [each.pid for each in family.members()]
         started.kill()
     assert found == [started.pid]
