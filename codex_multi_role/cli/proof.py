@@ -31,16 +31,16 @@ def bundle(run: str, output: Path, runs_dir: Path, json: bool) -> None:
 
     The run must have ended, and must have been recorded with --record. The file has the recording, the team, every
     state of the workspace, and what the run claims: its turns, test results and figures. It contains the files of the
-    workspace, except those that git ignores: read it before you publish it. The last tests run once more, on the files
-    from before the run.
+    workspace, except those that git ignores: read it before you publish it. It is verified once, in a temporary folder;
+    a run that does not go the same way again there is refused.
 
     \b
     Examples:
       codex-multi-role bundle -o version.bundle
     """
-    from codex_multi_role.proof import make_bundle  # here: `--help` needs none of it
+    from codex_multi_role.proof import make_verified_bundle  # here: `--help` needs none of it
 
-    made = make_bundle(RunFolder.find(runs_dir, run), output)
+    made = make_verified_bundle(RunFolder.find(runs_dir, run), output)
     observed = made.claims.observed
     if json:
         put_json({"file": str(output), "bytes": made.size, "claims": made.claims.model_dump()})

@@ -8,18 +8,27 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from codex_multi_role.checks.interpreter import OWN
 from codex_multi_role.errors import UsageError
 from codex_multi_role.history import RunHistory, history_of
+from codex_multi_role.host.atomic import write_bytes
 from codex_multi_role.lifecycle.kept_definitions import RELOADED, remembered_options
 from codex_multi_role.playbook.recording import Recording
 from codex_multi_role.proof.bundle_file import CLAIMS, RECORDING, STATES, TEAM, write_bundle
 from codex_multi_role.proof.claims import Claims, observe
+from codex_multi_role.proof.comparing import DIFFERS
 from codex_multi_role.proof.replay_tests import working_folder
 from codex_multi_role.proof.surroundings import environment_of, tests_before
-from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.proof.verifying import verify_bundle
+from codex_multi_role.run_folder import RunFolder, read_events
+from codex_multi_role.run_folder.events import RunStarted
 from codex_multi_role.workspace.git import Git
 from codex_multi_role.workspace.trees import repositories_in
 
+DIFFERS_HINT = (
+    "Chance decides how it goes, or something outside the workspace does, "
+    "such as a pyproject.toml in a folder above it."
+)
 RECORD_HINT = "Only a run with --record FILE has the model's exact answers. Run it again with that option."
 
 
@@ -50,6 +59,30 @@ def make_bundle(folder: RunFolder, path: Path) -> Bundled:
     }
     write_bundle(path, files)
     return Bundled(path, claims, path.stat().st_size)
+
+
+def make_verified_bundle(folder: RunFolder, path: Path) -> Bundled:
+    """Write the bundle of a run to ``path`` only if `verify_bundle` accepts it here: no honest one is refused later.
+
+    Raises as `make_bundle`, and `UsageError` for a run that does not go the same way again.
+    """
+    with working_folder("bundle") as place:
+        made = make_bundle(folder, place / "run.bundle")
+        found = verify_bundle(made.path, _options_of_tests(folder), trust_team=True)
+        differing = [line.text for line in found.lines if line.status == DIFFERS]
+        if differing:
+            raise UsageError(f"run {folder.run_id} does not go the same way again: {differing[0]}", DIFFERS_HINT)
+        write_bytes(path, made.path.read_bytes())
+    return replace(made, path=path)
+
+
+def _options_of_tests(folder: RunFolder) -> dict[str, Any]:
+    """The Python that ran the tests, unless it is this one, and the run's own Codex and sandbox."""
+    options = remembered_options(folder, folder.record())
+    started = (event.python for event in read_events(folder.events_path) if isinstance(event, RunStarted))
+    used = [Path(python["path"]) for python in started if python.get("path") and python.get("source") != OWN]
+    python = next((path for path in used if path.exists()), options.python)
+    return {"python": python, "codex_bin": options.codex_bin, "test_sandbox": options.test_sandbox}
 
 
 def _recording_of(folder: RunFolder, record: Mapping[str, Any]) -> Recording:

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role.errors import UsageError
-from codex_multi_role.proof import make_bundle, verify_bundle
+from codex_multi_role.proof import make_bundle, make_verified_bundle, verify_bundle
 from codex_multi_role.run_folder import RunFolder
-from tests.support.bundles import bundle_of, shop_team
+from tests.support.bundles import STEPS, bundle_of, shop_team
 from tests.support.histories import Files, Link, Program, commit_all, write
 
 
@@ -34,6 +34,15 @@ def test_bundle_of_a_run_has_the_same_bytes_each_time(tmp_path: Path) -> None:
         assert {"claims.json", "recording.ndjson", "states.pack", "team/catalog.yaml"} <= {*archive.namelist()}
     assert len(made.claims.observed.changes) == 2
     assert verify_bundle(made.path, {}).exit_code == 0
+
+
+def test_run_that_goes_another_way_again_is_refused(tmp_path: Path) -> None:
+    by_chance = {"id": "now", "check": "command", "with": {"argv": ["sh", "-c", "date +%s%N > when.txt"]}}
+    team = shop_team(tmp_path, [*STEPS[:1], by_chance, *STEPS[2:]])
+    folder = RunFolder(team.run(flow="own", record=tmp_path / "run.ndjson").folder)
+    with pytest.raises(UsageError, match=r"does not go the same way again: .*when\.txt"):
+        make_verified_bundle(folder, tmp_path / "run.bundle")
+    assert not (tmp_path / "run.bundle").exists()
 
 
 def test_run_that_cannot_be_repeated_is_refused(tmp_path: Path) -> None:
