@@ -72,16 +72,20 @@ def measure_coverage(context: CheckContext) -> CoverageResult:
     """
     options = read_options(CoverageOptions, context, "coverage")
     context = in_copy(context, options.copy_)
+    return _record(context, coverage_outcome(context, options), options.per_test)
+
+
+def coverage_outcome(context: CheckContext, options: CoverageOptions) -> CoverageOutcome:
+    """What the check measures, before it is shortened to a result. Raises as the check does."""
     target = named_path(context.workspace, "coverage", options, "target")
     tests = named_paths(context.workspace, "coverage", options, "tests")
     if problem := interpreter_of(context).problem or not_python(context.workspace.root, target):
-        return _record(context, CoverageOutcome("could not run", problem))
+        return CoverageOutcome("could not run", problem)
     if problem := none_python(context.workspace.root, tests):
-        return _record(context, CoverageOutcome("syntax error", problem))
+        return CoverageOutcome("syntax error", problem)
     with scratch_folder(context.workspace) as scratch:
         run = CoverageRun(context, target, tests, scratch, per_test=options.per_test)
-        outcome = run.outcome(at_most_own(context.options, context.deadline_seconds))
-        return _record(context, outcome, options.per_test)
+        return run.outcome(at_most_own(context.options, context.deadline_seconds))
 
 
 def _record(context: CheckContext, outcome: CoverageOutcome, per_test: bool = False) -> CoverageResult:

@@ -30,7 +30,6 @@ from codex_multi_role.run_folder.folder import LATEST
 if TYPE_CHECKING:
     from codex_multi_role.history import Applied, RunHistory
     from codex_multi_role.history.line_guards import LineGuards
-    from codex_multi_role.history.lines import LineOrigin
 
 COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 FILE_LINES = ("+++ ", "--- ", "diff ")
@@ -126,6 +125,7 @@ def blame(
     """
     from codex_multi_role.history.line_guards import LineGuards, recorded_guards  # as above
     from codex_multi_role.history.lines import line_history, runs_in_the_same_workspace
+    from codex_multi_role.presentation.changed_lines import written_by
 
     folder = RunFolder.find(runs_dir, run)
     root = Path(str(folder.record().get("workspace", "")))
@@ -141,7 +141,7 @@ def blame(
         known = {line: guards.tests for line, guards in mutants.items()} if not tests else reaching
         put_json([asdict(each) | _guards(known.get(each.line), mutants.get(each.line)) for each in lines])
         return
-    columns = [[_who(line) for line in lines]]
+    columns = [[f"{line.run}  {written_by(line)}" if line.run else "no run" for line in lines]]
     columns += [[_mutants(mutants.get(line.line, LineGuards())) for line in lines]] if mutants else []
     columns += [[_tests(reaching.get(line.line)) for line in lines]] if tests else []
     columns = [[f"{cell:{max(map(len, column), default=0)}}" for cell in column] for column in columns]
@@ -183,13 +183,6 @@ def _below(path: Path, root: Path) -> Path:
         if place.is_relative_to(root):
             return place.relative_to(root)
     return path
-
-
-def _who(line: LineOrigin) -> str:
-    if line.role:
-        return f"{line.run}  {line.role} {line.turn}"
-    step = f" ({line.unit})" if line.unit else ""
-    return f"{line.run}  between turns{step}" if line.run else "no run"
 
 
 @command(RUNS_DIR, JSON, short_help="Bring the result of a run into a checkout.")

@@ -15,12 +15,12 @@ from pathlib import Path
 
 from codex_multi_role.errors import RunBusy
 from codex_multi_role.history.run_history import Result
-from codex_multi_role.host.atomic import make_folder, write_bytes, write_json, write_text
+from codex_multi_role.host.atomic import write_bytes, write_json
 from codex_multi_role.workspace import Snapshots, Workspace, occupied
 from codex_multi_role.workspace.git import Git
 from codex_multi_role.workspace.merging import Conflict, Plan, plan_merge
 from codex_multi_role.workspace.removal import delete_folder
-from codex_multi_role.workspace.trees import TreeEntry, changes, check_out
+from codex_multi_role.workspace.trees import TreeEntry, borrow_objects, changes, check_out
 from codex_multi_role.workspace.writing import carry_out
 
 MARKABLE = ("both modified", "both added")
@@ -77,8 +77,7 @@ class _Merge:
         self._workspace = workspace
         self._place = place
         git_dir = place / "snapshots.git"
-        alternates = make_folder(git_dir / "objects" / "info") / "alternates"
-        write_text(alternates, f"{(result.git_dir / 'objects').resolve()}\n")
+        borrow_objects(git_dir, [result.git_dir])
         self._snapshots = Snapshots(git_dir, workspace)
 
     @property

@@ -19,7 +19,7 @@ from codex_multi_role.history.run_history import RunHistory, history_of
 from codex_multi_role.history.workspace_states import Change
 from codex_multi_role.run_folder import RunFolder, TurnFolder, list_runs
 from codex_multi_role.workspace.git import Git
-from codex_multi_role.workspace.trees import NOBODY
+from codex_multi_role.workspace.trees import NOBODY, borrow_objects
 
 HEADER = re.compile(rb"([0-9a-f]{40,64}) \d+ (\d+)(?: \d+)?")
 MARKS = "marks"
@@ -61,15 +61,20 @@ class LineHistory:
     git: Git
     changes: dict[str, tuple[RunFolder, Change]]
 
+    def size(self, path: str) -> int | None:
+        """The bytes of the file ``path`` in the latest recorded state; None if that has no such file."""
+        kind = self.git.run("cat-file", "-t", f"HEAD:{path}", allowed=(0, 128)).stdout
+        return int(self.git.run("cat-file", "-s", f"HEAD:{path}").stdout) if kind == b"blob\n" else None
+
     def origins(self, path: str, now: Path | None = None) -> list[LineOrigin]:
         """Return the origin of each line of ``path``, relative to the workspace, in its latest recorded state.
 
         ``now``: the file as it is today; what differs in it was written by a person. Raises `UsageError` if the latest
         recorded state does not have the file, `StorageError`.
         """
-        if self.git.run("cat-file", "-e", f"HEAD:{path}", allowed=(0, 1, 128)).returncode:
+        if self.size(path) is None:
             raise UsageError(
-                f"{path} is not in the latest recorded state of the workspace", "Was it ignored, or deleted?"
+                f"{path} is not a file in the latest recorded state of the workspace", "Was it ignored, or deleted?"
             )
         contents = ["--contents", str(now)] if now else ["HEAD"]  # before git 2.41, it goes with no other commit
         printed = self.git.run("blame", "-M", "--porcelain", *contents, "--", path).stdout
@@ -94,8 +99,7 @@ def line_history(histories: Sequence[RunHistory]) -> Iterator[LineHistory]:
     with tempfile.TemporaryDirectory(prefix="blame-") as folder:
         git = Git(Path(folder), Path(folder))
         git.run("init", "--quiet", "--template=", "--initial-branch=tip")
-        borrowed = [git_dir / "objects" for history in histories for git_dir in history.repositories()]
-        (Path(folder) / "objects/info/alternates").write_text("".join(f"{path.resolve()}\n" for path in borrowed))
+        borrow_objects(Path(folder), [git_dir for history in histories for git_dir in history.repositories()])
         commits = _ImportedCommits()
         for history in histories:
             commits.add(history)

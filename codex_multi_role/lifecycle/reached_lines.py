@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
-from codex_multi_role.checks.coverage import CoverageResult, measure_coverage
+from codex_multi_role.checks.coverage import CoverageOptions, coverage_outcome
 from codex_multi_role.checks.output_files import folder_outside
 from codex_multi_role.errors import UsageError
 from codex_multi_role.history import RunHistory
@@ -29,25 +28,22 @@ def tests_by_line(
     with folder_outside(root) as folder:
         workspace = Workspace.of_run(root, history.folder.path)
         context = context_of_tests(root, workspace, folder, with_python(options, history))
-        given = {"target": path, "tests": list(tests), "per_test": True}
-        result = measure_coverage.run(replace(context, options=given))
-    assert isinstance(result, CoverageResult)
-    if result.coverage is None or not result.reached:
+        outcome = coverage_outcome(context, CoverageOptions(target=path, tests=list(tests), per_test=True))
+    if outcome.measured.percent is None or not outcome.reached:
         raise UsageError(
-            f"the tests that reach {path} could not be measured: {result.reason or result.status}",
+            f"the tests that reach {path} could not be measured: {outcome.reason or outcome.status}",
             "Name a file or a folder with Python tests of it.",
         )
     reached: defaultdict[int, list[str]] = defaultdict(list)
-    for test, places in result.reached.items():
-        for place in places:
-            for line in _numbers(place.lines):
-                reached[line].append(test)
-    missed = {line: () for place in result.uncovered for line in _numbers(place.lines)}
-    return {**missed, **{line: tuple(sorted(names)) for line, names in reached.items()}}
+    for test, places in sorted(outcome.reached.items()):
+        for _, line in places.lines:
+            reached[line].append(test)
+    missed = {line: () for each in outcome.measured.uncovered for line in _numbers(each.lines)}
+    return {**missed, **{line: tuple(names) for line, names in reached.items()}}
 
 
 def _numbers(lines: str) -> Iterator[int]:
-    """The lines in ``3-5, 9``."""
-    for part in filter(None, lines.split(", ")):
+    """The lines in ``3-5, 9 and 2 more``, as far as they are named."""
+    for part in filter(None, lines.partition(" and ")[0].split(", ")):
         first, _, last = part.partition("-")
         yield from range(int(first), int(last or first) + 1)

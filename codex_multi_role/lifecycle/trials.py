@@ -17,13 +17,14 @@ from codex_multi_role.errors import SetupFailed
 from codex_multi_role.history import RunHistory
 from codex_multi_role.history.bisecting import Outcome
 from codex_multi_role.history.recorded_states import RecordedState, restorable_tree
-from codex_multi_role.host.atomic import make_folder, write_text
+from codex_multi_role.host.atomic import make_folder
 from codex_multi_role.lifecycle.definitions import sandbox_of_tests
 from codex_multi_role.lifecycle.kept_definitions import remembered_needs
 from codex_multi_role.run_options import RunOptions
 from codex_multi_role.workspace import Snapshots, Workspace
 from codex_multi_role.workspace.preparation import Preparation
 from codex_multi_role.workspace.removal import delete_folder
+from codex_multi_role.workspace.trees import borrow_objects
 
 NOT_JUDGED = 125
 """The exit code by which a command says that it cannot judge a state, as in `git bisect run`."""
@@ -146,8 +147,7 @@ def _importing_from(root: Path, python: Interpreter | None, environment: Mapping
 def _borrowing(history: RunHistory, folder: Path, workspace: Workspace) -> Snapshots:
     """Snapshots in a repository of their own, which has the objects of the run and its copies."""
     git_dir = folder / "snapshots.git"
-    borrowed = "".join(f"{(each / 'objects').resolve()}\n" for each in history.repositories())
-    write_text(make_folder(git_dir / "objects" / "info") / "alternates", borrowed)
+    borrow_objects(git_dir, history.repositories())
     return Snapshots(git_dir, workspace)
 
 

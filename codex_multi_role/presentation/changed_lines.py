@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from codex_multi_role.errors import CodexMultiRoleError
-from codex_multi_role.history import history_of
+from codex_multi_role.history import RunHistory, history_of
 from codex_multi_role.history.line_guards import LineGuards, judged_files, recorded_guards
 from codex_multi_role.history.lines import LineHistory, LineOrigin, line_history
 from codex_multi_role.presentation.entries import turn_id
@@ -16,8 +16,18 @@ from codex_multi_role.run_folder import RunFolder
 
 MOST_FILES = 20
 MOST_LINES = 300
+MOST_BYTES = 500_000
+"""Of a file: git needs seconds for the lines of a larger one, and every run waits for its report."""
 LONGEST_LINE = 300
 BEFORE, BETWEEN = "before", "between turns"
+
+
+def written_by(origin: LineOrigin) -> str:
+    """The turn that wrote the line, or the step between whose turns it came; empty if no run wrote it."""
+    if origin.role:
+        return f"{origin.role} {origin.turn}"
+    step = f" ({origin.unit})" if origin.unit else ""
+    return f"{BETWEEN}{step}" if origin.run else ""
 
 
 @dataclass(frozen=True)
@@ -43,7 +53,7 @@ class ChangedFile:
 class ChangedFiles:
     """Reads the first `MOST_FILES` of the ``changed`` files and of those with judged mutants, while they are shown.
 
-    A file that the workspace no longer has is left out; so are all if git cannot read the states of the run.
+    A file is left out if it is binary, larger than `MOST_BYTES`, or gone; so are all if git cannot read the states.
     """
 
     def __init__(self, folder: RunFolder, changed: Sequence[str]) -> None:
@@ -59,17 +69,20 @@ class ChangedFiles:
             history = history_of(self._folder)
             with line_history([history]) as recorded:
                 for path in self._paths:
-                    with suppress(CodexMultiRoleError):
-                        yield self._file(path, recorded, recorded_guards([history], path))
+                    yield from self._file(path, history, recorded)
 
-    def _file(self, path: str, recorded: LineHistory, guards: dict[int, LineGuards]) -> ChangedFile:
+    def _file(self, path: str, history: RunHistory, recorded: LineHistory) -> Iterator[ChangedFile]:
+        size = recorded.size(path)
+        if size is None or size > MOST_BYTES:
+            return
         origins = recorded.origins(path)
+        if any("\0" in origin.text for origin in origins):
+            return
+        guards = recorded_guards([history], path)
         shown = [self._line(origin, guards.get(origin.line)) for origin in origins[:MOST_LINES]]
-        return ChangedFile(path, shown, len(origins) - len(shown))
+        yield ChangedFile(path, shown, len(origins) - len(shown))
 
     def _line(self, origin: LineOrigin, guards: LineGuards | None) -> ChangedLine:
         text = printable(self._folder.redact(origin.text).expandtabs(4))[:LONGEST_LINE]
-        if not origin.role:
-            between = f"{BETWEEN} ({origin.unit})" if origin.unit else BETWEEN
-            return ChangedLine(origin.line, text, between if origin.run else BEFORE, "", guards)
-        return ChangedLine(origin.line, text, f"{origin.role} {origin.turn}", turn_id(origin.role, origin.turn), guards)
+        entry = turn_id(origin.role, origin.turn) if origin.role else ""
+        return ChangedLine(origin.line, text, written_by(origin) or BEFORE, entry, guards)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from codex_multi_role.checks.interpreter import OWN
+from codex_multi_role.checks.interpreter import OWN, find_interpreter
 from codex_multi_role.errors import UsageError
 from codex_multi_role.history import RunHistory, history_of
 from codex_multi_role.host.atomic import write_bytes
@@ -20,8 +20,7 @@ from codex_multi_role.proof.comparing import DIFFERS
 from codex_multi_role.proof.replay_tests import working_folder
 from codex_multi_role.proof.surroundings import environment_of, tests_before
 from codex_multi_role.proof.verifying import verify_bundle
-from codex_multi_role.run_folder import RunFolder, read_events
-from codex_multi_role.run_folder.events import RunStarted
+from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.workspace.git import Git
 from codex_multi_role.workspace.trees import repositories_in
 
@@ -77,16 +76,15 @@ def make_verified_bundle(folder: RunFolder, path: Path) -> Bundled:
 
 
 def _options_of_tests(folder: RunFolder) -> dict[str, Any]:
-    """The Python that ran the tests, unless it is this one, and the run's own Codex and sandbox."""
-    options = remembered_options(folder, folder.record())
-    started = (event.python for event in read_events(folder.events_path) if isinstance(event, RunStarted))
-    used = [Path(python["path"]) for python in started if python.get("path") and python.get("source") != OWN]
-    python = next((path for path in used if path.exists()), options.python)
+    """The Python of the run's workspace, which no bundle has, unless it is this one; the run's Codex and sandbox."""
+    options = remembered_options(folder, record := folder.record())
+    found = find_interpreter(Path(record["workspace"]), os.environ, options.python)
+    python = None if found.source == OWN else found.path
     return {"python": python, "codex_bin": options.codex_bin, "test_sandbox": options.test_sandbox}
 
 
 def _recording_of(folder: RunFolder, record: Mapping[str, Any]) -> Recording:
-    """The run's own recording. Raises `UsageError` if there is none, or not all of it."""
+    """The run's own recording. Raises `UsageError` if it is missing or incomplete."""
     given = record["options"].get("record")
     if not given:
         raise UsageError(f"run {folder.run_id} was not recorded", RECORD_HINT)

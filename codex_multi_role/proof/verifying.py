@@ -15,7 +15,7 @@ from codex_multi_role.checks import find_check
 from codex_multi_role.errors import ExitCode, RunNotFound, StorageError, UsageError
 from codex_multi_role.flow import walk_bound
 from codex_multi_role.history import RunHistory, history_of
-from codex_multi_role.host.atomic import make_folder, storage_errors
+from codex_multi_role.host.atomic import make_folder
 from codex_multi_role.lifecycle.definitions import load_catalog, load_flow_and_called
 from codex_multi_role.lifecycle.recordings.comparison import kept_in
 from codex_multi_role.playbook.recording import Recording
@@ -39,7 +39,7 @@ from codex_multi_role.steps.check import terms
 from codex_multi_role.workspace import Snapshots, Workspace
 from codex_multi_role.workspace.git import Git
 from codex_multi_role.workspace.paths import CODEX_FOLDERS
-from codex_multi_role.workspace.trees import changes, check_out, entries_of
+from codex_multi_role.workspace.trees import borrow_objects, changes, check_out, entries_of
 
 NAME = "bundle"
 
@@ -157,7 +157,7 @@ def _again(
     history = _history(replayed, place / NAME / "runs", path)
     yield from _outcome(replayed)
     now = observe(history, kept_in(history.folder.path)["began_with"])
-    _borrow_objects(git, history)
+    borrow_objects(git.git_dir, history.repositories())
     comparison = Comparison(claims.observed, now, partial(_changed_paths, git))
     yield from _unasked(bundle.recording, now, catalog)
     at_once = _works_at_once(flows, catalog, bundle.recording.header)
@@ -213,13 +213,6 @@ def _outcome(replayed: Replayed) -> Iterator[ComparedLine]:
     yield from (ComparedLine(DIFFERS, each) for each in replayed.differences)
     if not replayed.differences:
         yield ComparedLine(SAME, "prompts, handoffs, outcome, exit code and changed files, as recorded")
-
-
-def _borrow_objects(git: Git, history: RunHistory) -> None:
-    """Let ``git`` see the states of the other run as well."""
-    file = git.git_dir / "objects/info/alternates"
-    with storage_errors(file):
-        file.write_text("".join(f"{each.resolve() / 'objects'}\n" for each in history.repositories()))
 
 
 def _changed_paths(git: Git, before: str, after: str) -> Sequence[str]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from codex_multi_role.host.atomic import make_folder, write_text
 from codex_multi_role.workspace.git import Git
 
 EXECUTABLE, SYMLINK, REPOSITORY = "100755", "120000", "160000"
@@ -77,6 +78,12 @@ def write_commit(git: Git, tree: str, parents: Sequence[str], who: str = NOBODY,
     content = f"tree {tree}\n{before}author {named}\ncommitter {named}\n\n{message}"
     written = git.run("hash-object", "-t", "commit", "-w", "--stdin", stdin=content.encode())
     return written.stdout.decode().strip()
+
+
+def borrow_objects(git_dir: Path, repositories: Iterable[Path]) -> None:
+    """Let the repository ``git_dir``, even an unfinished one, have the objects of others. Raises StorageError."""
+    borrowed = "".join(f"{(each / 'objects').resolve()}\n" for each in repositories)
+    write_text(make_folder(git_dir / "objects" / "info") / "alternates", borrowed)
 
 
 def repositories_in(git: Git, tree: str) -> list[str]:

@@ -103,9 +103,10 @@ def test_blame_names_run_role_and_turn(history: History, tmp_path: Path) -> None
     ]
     assert lines[0]["prompt"].endswith("runs/first/writer/turn_002/prompt.txt")
     assert (lines[0]["tests"], lines[0]["mutants"]) == (None, None)
-    wrong = console("blame", "nowhere.py", folder=tmp_path)
-    assert (wrong.returncode, wrong.stdout) == (2, "")
-    assert "nowhere.py is not in the latest recorded state" in wrong.stderr
+    for name in ("nowhere.py", "."):
+        wrong = console("blame", name, folder=history.workspace, variables={"CODEX_MULTI_ROLE_RUNS_DIR": "../runs"})
+        assert (wrong.returncode, wrong.stdout) == (2, "")
+        assert f"{name} is not a file in the latest recorded state" in wrong.stderr
 
 
 def test_blame_shows_the_mutants_that_tests_kill(history: History, tmp_path: Path) -> None:

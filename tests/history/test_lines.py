@@ -114,6 +114,9 @@ def test_line_of_today_is_by_nobody(tmp_path: Path) -> None:
 
 def test_file_that_is_in_no_state_is_refused(tmp_path: Path) -> None:
     history = History(tmp_path, {FILE: "one\n"})
-    for histories, message in (([history_of(history.run)], "x.py is not in the latest"), ([], "no run recorded")):
+    for histories, message in (
+        ([history_of(history.run)], "x.py is not a file in"),
+        ([], "no run recorded"),
+    ):
         with pytest.raises(UsageError, match=message):
             origins(histories, "x.py", None)

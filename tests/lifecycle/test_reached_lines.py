@@ -35,3 +35,16 @@ def test_lines_have_the_tests_that_reach_them(history: History) -> None:
 def test_what_cannot_be_measured_is_an_error(history: History, path: str, tests: str) -> None:
     with pytest.raises(UsageError):
         lines_reached(history_of(history.run), path, [tests], RunOptions(test_sandbox=False))
+
+
+def test_every_reached_line_is_named_however_many(tmp_path: Path) -> None:
+    """The check's own result names the first 400 places."""
+    count = 500
+    lines = [f"    if number == {number}:\n        return {number}\n" for number in range(count)]
+    history = History(tmp_path, {"many.py": "".join(["def many(number):\n", *lines])})
+    tests = f"from many import many\n\ndef test_last():\n    assert many({count - 1}) == {count - 1}\n"
+    history.turn("tester", {"test_many.py": tests})
+    history.ended()
+    found = lines_reached(history_of(history.run), "many.py", ["test_many.py"], RunOptions(test_sandbox=False))
+    reached = [line for line, names in found.items() if names]
+    assert sorted(reached) == [*range(2, 2 * count + 1, 2), 2 * count + 1]

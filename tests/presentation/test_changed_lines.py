@@ -7,7 +7,14 @@ import shutil
 from pathlib import Path
 
 from codex_multi_role.history.line_guards import RESULTS
-from codex_multi_role.presentation.changed_lines import BEFORE, BETWEEN, MOST_FILES, MOST_LINES, ChangedFiles
+from codex_multi_role.presentation.changed_lines import (
+    BEFORE,
+    BETWEEN,
+    MOST_BYTES,
+    MOST_FILES,
+    MOST_LINES,
+    ChangedFiles,
+)
 from tests.support.histories import History
 
 SECRET = "ghp_0123456789abcdefghij0123456789abcdef"
@@ -36,6 +43,15 @@ def test_lines_and_files_are_bounded(tmp_path: Path) -> None:
     shown = list(files)
     assert (len(shown), files.more) == (MOST_FILES, 2)
     assert {(len(file.lines), file.more) for file in shown} == {(MOST_LINES, 3)}
+
+
+def test_binary_and_large_files_are_left_out(tmp_path: Path) -> None:
+    """Git would need seconds for their lines, and the run waits for its report."""
+    names = ["large.txt", "image.bin", "a.txt"]
+    history = History(tmp_path, {})
+    history.turn("writer", {"large.txt": "x\n" * MOST_BYTES, "image.bin": b"a\0\n", "a.txt": "1\n"})
+    history.ended()
+    assert [file.path for file in ChangedFiles(history.run, names)] == ["a.txt"]
 
 
 def test_tested_file_is_shown_with_what_guards_it(tmp_path: Path) -> None:
