@@ -26,6 +26,9 @@ COMMANDS = {
     "fork": "resume",
     "restart": "resume",
     "replay-test": "replay_test",
+    "worker": "workers",
+    "workers": "workers",
+    "queues": "workers",
     "approve": "decision",
     "reject": "decision",
     "cancel": "decision",
@@ -56,6 +59,7 @@ COMMANDS = {
 """The module of each command; there, its attribute has the name of the command."""
 SECTIONS = {
     "run": "Run",
+    "worker": "Many machines",
     "approve": "Decide",
     "runs": "Look",
     "diff": "Use the result",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from urllib.parse import quote, unquote
@@ -18,6 +18,7 @@ from codex_multi_role.engine.sqlite_clock import url_with_clock
 from codex_multi_role.errors import StorageError
 
 APPLICATION = "codex-multi-role"
+FLOW_WORKFLOW = "flow"
 JOURNAL_VERSION = "2"
 """Incremented when recorded steps change their order or meaning; a journal of another version cannot be resumed."""
 
@@ -38,16 +39,37 @@ def resumed_queue(run_id: str) -> str:
     return f"resumed-{run_id}"
 
 
+Begin = Callable[[DurableRun], None]
+"""Starts the run's workflow with these live parts, or resumes it after its last recorded step. Returns at once.
+
+Raises `StorageError` for a journal of another version, and for one that cannot be written.
+"""
+
+
 @contextmanager
-def open_journal(database_url: str, run_id: str) -> Iterator[None]:
+def open_journal(database_url: str, run_id: str) -> Iterator[Begin]:
     """Open the run's journal for the duration of the block.
 
     Raises `StorageError` if the database cannot be used, `UsageError` if the SQLite library is too old.
     """
-    log = logging.getLogger("dbos")
-    log.setLevel(logging.CRITICAL)
-    if not log.handlers:  # DBOS's own would keep this run's stderr, which the next run may find closed
-        log.addHandler(logging.NullHandler())
+    live: list[DurableRun] = []
+
+    def begin(durable: DurableRun) -> None:
+        live.append(durable)
+        _begin(run_id)
+
+    with listening(database_url, resumed_queue(run_id), lambda _: live.pop().work()):
+        yield begin
+
+
+@contextmanager
+def listening(database_url: str, queue: str, work: Callable[[str], None]) -> Iterator[None]:
+    """Be a DBOS executor for the runs of one queue during the block: each gets ``work`` with its ID.
+
+    Raises what `open_journal` raises.
+    """
+    _work[:] = [work]
+    silence_library()
     _use_write_ahead_log(database_url)
     DBOS(
         config={
@@ -62,7 +84,7 @@ def open_journal(database_url: str, run_id: str) -> Iterator[None]:
             "log_level": "CRITICAL",
         }
     )
-    DBOS.listen_queues([resumed_queue(run_id)])
+    DBOS.listen_queues([queue])
     try:
         try:
             DBOS.launch()
@@ -71,6 +93,13 @@ def open_journal(database_url: str, run_id: str) -> Iterator[None]:
         yield
     finally:
         DBOS.destroy()
+
+
+def silence_library() -> None:
+    log = logging.getLogger("dbos")
+    log.setLevel(logging.CRITICAL)
+    if not log.handlers:  # DBOS's own would keep this run's stderr, which the next run may find closed
+        log.addHandler(logging.NullHandler())
 
 
 def _use_write_ahead_log(database_url: str) -> None:
@@ -84,24 +113,26 @@ def _use_write_ahead_log(database_url: str) -> None:
         raise StorageError(f"the journal {database_url} cannot be opened: {error}") from error
 
 
-_live: dict[str, DurableRun] = {}
+def create_journal(database_url: str) -> None:
+    """Create the engine's own tables, or bring them up to date. Raises `StorageError`."""
+    silence_library()
+    try:
+        DBOS.migrate(url_with_clock(database_url))
+    except Exception as error:
+        raise journal_error(f"the tables of the journal {database_url} cannot be created", error) from error
 
 
-@DBOS.workflow(name="flow")
+_work: list[Callable[[str], None]] = []
+"""What this process does for a run that the engine starts. The journal knows only the ID of a run."""
+
+
+@DBOS.workflow(name=FLOW_WORKFLOW)
 def _flow(_first_id: str) -> None:
-    """The journal knows only the ID of a run; its live parts are in this process.
-
-    A fork's argument is the ID of the run it started as, so the workflow's own ID counts.
-    """
-    _live.pop(str(DBOS.workflow_id)).work()
+    """A fork's argument is the ID of the run it started as, so the workflow's own ID counts."""
+    _work[0](str(DBOS.workflow_id))
 
 
-def begin(run_id: str, durable: DurableRun) -> None:
-    """Start the run's workflow, or resume it after its last recorded step. Returns at once.
-
-    Raises `StorageError` for a journal of another version, and for one that cannot be written.
-    """
-    _live[run_id] = durable
+def _begin(run_id: str) -> None:
     try:
         known = DBOS.get_workflow_status(run_id)
         if known is not None:

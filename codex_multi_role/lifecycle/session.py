@@ -7,10 +7,10 @@ import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
-from contextlib import ExitStack
-from dataclasses import replace
-from functools import cache
-from typing import Any
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
 
 from codex_multi_role.errors import (
     CodexMultiRoleError,
@@ -56,16 +56,32 @@ from codex_multi_role.steps.budget import WorkClock
 from codex_multi_role.steps.review import answered_meanwhile
 from codex_multi_role.workspace import occupied
 
+if TYPE_CHECKING:
+    from codex_multi_role.engine import Begin
+
 STOP_SECONDS = 20.0
 LOOK_SECONDS = 0.2
 """Interval at which a run checks whether it must stop."""
 OnEvent = Callable[[Record], None]
 
 
+@dataclass(frozen=True)
+class Placement:
+    """Where the run of a worker is recorded, instead of in its own folder alone.
+
+    ``journal`` opens it. ``save(snapshot)`` saves the run folder outside this machine before a step is recorded;
+    ``snapshot`` returns the tree of the workspace as it is now.
+    """
+
+    journal: Callable[[], AbstractContextManager[Begin]]
+    save: Callable[[Callable[[], str]], None]
+
+
 class Session:
     """Works on one run in this process. ``earlier``: the previous session's ``run.json`` if the run is resumed.
 
     ``forked_from`` (run_id, step, visit): the origin of a fork's first session, which publishes ``fork_note``.
+    ``placement``: set if a worker's process works on the run.
     """
 
     def __init__(
@@ -78,8 +94,10 @@ class Session:
         ask_person: AskPerson | None = None,
         forked_from: Mapping[str, Any] | None = None,
         fork_note: str = "",
+        placement: Placement | None = None,
     ) -> None:
         self._definitions = definitions
+        self._placement = placement
         self._folder = folder
         self._on_event = on_event
         self._ask_person = self._person(ask_person)
@@ -236,7 +254,7 @@ class Session:
                 roles.renew = lambda role: parts.services.fleet.renew(
                     lambda each: definitions.catalog.role_of(each) == role
                 )
-                services = replace(parts.services, ask_person=self._ask_person, states=states)
+                services = replace(parts.services, ask_person=self._ask_person, states=states, save=self._saving(parts))
                 progress = replace(parts.progress, killed_turns=self._killed_turns)
                 with roles.following():
                     ending = self._drive(replace(parts, services=services, progress=progress), stop)
@@ -245,6 +263,12 @@ class Session:
                 return ending
         except (Exception, KeyboardInterrupt) as error:
             return ending_for(error)
+
+    def _saving(self, parts: RunResources) -> Callable[[], None]:
+        """What saves the run before a step is recorded; nothing does if the run folder is all there is."""
+        if self._placement is None:
+            return parts.services.save
+        return partial(self._placement.save, parts.snapshots.take if parts.settings.changes_workspace else str)
 
     def _prepare(self, events: EventLog) -> None:
         """Prepare the workspace before the first turn. Raises `SetupFailed`, `UsageError`, `StorageError`."""
@@ -266,18 +290,17 @@ class Session:
 
     def _drive(self, parts: RunResources, stop: Stop) -> Ending:
         # Lazy: this import is slow, and the processes start meanwhile.
-        from codex_multi_role.engine import CallableFlows, DurableRun, begin, open_journal, sqlite_url
+        from codex_multi_role.engine import CallableFlows, DurableRun
 
         flows = CallableFlows(self._definitions.flows, cache(self._definitions.bound))
-        journal = self._definitions.options.database_url or sqlite_url(self._folder.journal_path)
-        with open_journal(journal, self._folder.run_id):
+        with self._journal() as begin:
             stop.interrupts = False
             while True:
                 durable = DurableRun(flows, self._state, parts)
-                begin(self._folder.run_id, durable)
+                begin(durable)
                 self._ending = durable.ending  # not earlier: a run that could not start keeps no lock
                 ending = self._wait(durable.ending, parts, stop)
-                if ending.outcome != ReviewWaiting.reason or not answered_meanwhile(parts):
+                if self._placement or ending.outcome != ReviewWaiting.reason or not answered_meanwhile(parts):
                     break
                 # An answer came while other work was finishing. It is recorded now, so this loop repeats at most once
                 # per question. The journal is replayed, and the processes stay alive.
@@ -285,6 +308,14 @@ class Session:
                 self._state = self._first_state()
             parts.services.fleet.stop_soon()  # the processes end while the journal closes
             return ending
+
+    def _journal(self) -> AbstractContextManager[Begin]:
+        from codex_multi_role.engine import open_journal, sqlite_url  # lazy, as above
+
+        if self._placement is not None:
+            return self._placement.journal()
+        url = self._definitions.options.database_url or sqlite_url(self._folder.journal_path)
+        return open_journal(url, self._folder.run_id)
 
     def _wait(self, ending: Future[Ending], parts: RunResources, stop: Stop) -> Ending:
         cancellations = Cancellations(self._folder.path)

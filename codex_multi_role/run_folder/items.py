@@ -68,8 +68,12 @@ class Cancellations:
     def cancel(self, unit: str, comment: str = "") -> Cancellation:
         """Request the item's cancellation in the name of this process's user. Raises `StorageError`."""
         cancellation = Cancellation(user_name(), comment, now())
-        _write(_file(self._folder, unit), asdict(cancellation))
+        self.record(unit, cancellation)
         return cancellation
+
+    def record(self, unit: str, cancellation: Cancellation) -> None:
+        """Raises `StorageError`."""
+        _write(_file(self._folder, unit), asdict(cancellation))
 
 
 def _file(folder: Path, unit: str) -> Path:

@@ -1,0 +1,174 @@
+"""``worker``, ``workers`` and ``queues``: take part in the runs of a database, and see who works on what."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from codex_multi_role.cli.options import DATABASE_URL, JSON, QUIET, RUNS_DIR, Setting, command
+from codex_multi_role.cli.output import put_json, put_table, say
+from codex_multi_role.cli.settings import not_empty
+from codex_multi_role.cli.tables import Column
+from codex_multi_role.host.atomic import make_folder
+from codex_multi_role.reading.json_types import Json
+
+if TYPE_CHECKING:
+    from codex_multi_role.workers.worker import Worker
+
+QUEUES = Setting(
+    ["--queues"],
+    metavar="NAMES",
+    default="goals",
+    callback=not_empty,
+    help="The queues to take runs from, separated by commas.",
+)
+LABELS = Setting(
+    ["--labels"], metavar="NAMES", default="", help="What this machine offers, such as linux,gpu: runs may require it."
+)
+CONCURRENCY = Setting(
+    ["--concurrency"], metavar="N", type=click.IntRange(min=1), default=1, help="Maximum number of runs at once."
+)
+NAME = Setting(
+    ["--name"], metavar="NAME", callback=not_empty, help="Unique name of the worker.", show_default="the host name"
+)
+STORE = Setting(
+    ["--store"],
+    metavar="ADDRESS",
+    callback=not_empty,
+    help="Where run folders are saved for all machines: a shared folder, or an address such as s3://bucket/runs.",
+    show_default="the one the database knows; at first, store/ in --runs-dir",
+)
+WORK_DIR = Setting(
+    ["--work-dir"],
+    metavar="DIR",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder on a local disk for the runs in progress.",
+    show_default="workers/<name> in --runs-dir",
+)
+DEAD_AFTER = Setting(
+    ["--dead-after"],
+    metavar="S",
+    type=click.FloatRange(min=2),
+    default=45.0,
+    help="Other workers take this worker's runs if it does not report for S seconds.",
+)
+WORKER_COLUMNS = (
+    Column("worker"), Column("state"), Column("busy"), Column("runs", text=20), Column("takes", text=12), Column("host", text=8), "reported",
+)  # fmt: skip
+QUEUE_COLUMNS = (
+    "queue", *(Column(name, number=True) for name in ("waiting", "held", "running", "parked", "ended")),
+    Column("oldest (s)", number=True), Column("why", text=20),
+)  # fmt: skip
+UNTIL_EMPTY = Setting(["--until-empty"], is_flag=True, help="Leave when no run waits that this worker could take.")
+
+
+@command(
+    DATABASE_URL, STORE, QUEUES, LABELS, CONCURRENCY, NAME, WORK_DIR, RUNS_DIR, DEAD_AFTER, UNTIL_EMPTY, QUIET,
+    short_help="Take runs from the queues of a database.",
+)  # fmt: skip
+def worker(**values: Any) -> None:  # noqa: ANN401 - the settings above
+    """Take runs from queues and execute each in a process of its own, until SIGTERM or Ctrl-C.
+
+    The turns in progress are then interrupted, and their runs go back to the queue. If the worker is killed, other
+    workers take its runs after the last recorded step.
+
+    \b
+    Examples:
+      codex-multi-role worker --database-url postgresql://team@db/runs --concurrency 4
+      codex-multi-role worker --database-url postgresql://team@db/runs --labels linux,gpu --store s3://team/runs
+    """
+    from codex_multi_role.workers.database import Database
+    from codex_multi_role.workers.membership import WorkerSettings
+    from codex_multi_role.workers.submission import open_store
+    from codex_multi_role.workers.worker import Worker, WorkerFolders
+
+    name = values["name"] or os.uname().nodename
+    runs_dir = values["runs_dir"].absolute()
+    settings = WorkerSettings(
+        name=name,
+        queues=_names(values["queues"]),
+        labels=_names(values["labels"]),
+        concurrency=values["concurrency"],
+        dead_after_seconds=values["dead_after"],
+    )
+    database = Database.open(values["database_url"] or default_database(runs_dir))
+    store = open_store(database, values["store"], default_store(runs_dir))
+    folders = WorkerFolders((values["work_dir"] or runs_dir / "workers" / name).absolute())
+    report = (lambda line: None) if values["quiet"] else say
+    at_work = Worker(database, store.address, folders, settings, report)
+    _drain_on_signals(at_work)
+    at_work.work(until_empty=values["until_empty"])
+
+
+def default_database(runs_dir: Path) -> str:
+    """On one machine, a file does."""
+    return f"sqlite:///{make_folder(runs_dir) / 'queue.sqlite'}"
+
+
+def default_store(runs_dir: Path) -> str:
+    return str(runs_dir / "store")
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _drain_on_signals(worker: Worker) -> None:
+    def drain(_number: int, _frame: FrameType | None) -> None:
+        worker.draining.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, drain)
+
+
+@command(DATABASE_URL, RUNS_DIR, JSON, short_help="List the workers of a database, and what they work on.")
+def workers(database_url: str | None, runs_dir: Path, json: bool) -> None:
+    """List the workers: what they offer, what they work on, and when they last reported.
+
+    \b
+    Examples:
+      codex-multi-role workers --database-url postgresql://team@db/runs
+    """
+    from codex_multi_role.workers.database import Database
+    from codex_multi_role.workers.overview import worker_records
+
+    records = worker_records(Database.open(database_url or default_database(runs_dir.absolute())))
+    if json:
+        put_json(records)
+    elif records:
+        put_table(WORKER_COLUMNS, [_worker_cells(record) for record in records])
+    else:
+        say("no workers; start one with `codex-multi-role worker`")
+
+
+def _worker_cells(record: Json) -> list[object]:
+    reported = f"{record['silent_seconds']} s ago"
+    offers = ", ".join([*record["queues"], *(f"+{label}" for label in record["labels"])])
+    places = f"{len(record['runs'])}/{record['concurrency']}"
+    return [record["name"], record["state"], places, ", ".join(record["runs"]) or "-", offers, record["host"], reported]
+
+
+@command(DATABASE_URL, RUNS_DIR, JSON, short_help="List the queues of a database, and why runs wait.")
+def queues(database_url: str | None, runs_dir: Path, json: bool) -> None:
+    """List the queues: how many runs wait, for how long, and why.
+
+    \b
+    Examples:
+      codex-multi-role queues --database-url postgresql://team@db/runs
+    """
+    from codex_multi_role.workers.database import Database
+    from codex_multi_role.workers.overview import queue_records
+
+    records = queue_records(Database.open(database_url or default_database(runs_dir.absolute())))
+    if json:
+        put_json(records)
+    elif records:
+        names = ("queue", "waiting", "held", "running", "parked", "ended", "oldest_seconds", "why")
+        put_table(QUEUE_COLUMNS, [[record[name] for name in names] for record in records])
+    else:
+        say("no runs have been submitted")

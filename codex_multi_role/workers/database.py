@@ -1,0 +1,155 @@
+"""One connection to the database that machines share, and its failures in words."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TypeVar
+
+import sqlalchemy as sa
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+
+from codex_multi_role.engine.journal import create_journal
+from codex_multi_role.errors import StorageError, UsageError
+from codex_multi_role.workers import tables
+
+Result = TypeVar("Result")
+CONNECT_SECONDS = 10
+STATEMENT_SECONDS = 30
+PATIENCE_SECONDS = 60.0
+"""How long a run process repeats a statement while the database cannot be reached."""
+PAUSE_SECONDS = 0.5
+SETUP_LOCK = 7_266_394
+"""The advisory lock under which the tables are created, because several workers may start at once."""
+
+
+class Database:
+    """The tables of `tables` at one address. Threads may share it; it holds at most two connections."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.is_postgres = not url.startswith("sqlite:")
+        self.engine = self._made_engine()
+
+    def _made_engine(self) -> sa.Engine:
+        try:
+            address = sa.make_url(self.url)
+        except sa.exc.ArgumentError as error:
+            raise UsageError(
+                f"not a database URL: {self.url}", "Example: postgresql://user@host:5432/database"
+            ) from error
+        if not self.is_postgres:
+            engine = sa.create_engine(address, connect_args={"timeout": STATEMENT_SECONDS})
+            return engine.execution_options(schema_translate_map={tables.SCHEMA: None})
+        return sa.create_engine(
+            address.set(drivername="postgresql+psycopg"),
+            pool_size=1,
+            max_overflow=1,
+            pool_timeout=STATEMENT_SECONDS,
+            pool_pre_ping=True,
+            connect_args={
+                "connect_timeout": CONNECT_SECONDS,
+                "options": f"-c statement_timeout={STATEMENT_SECONDS * 1000}",
+                "application_name": "codex-multi-role",
+                "tcp_user_timeout": STATEMENT_SECONDS * 1000,
+            },
+        )
+
+    @classmethod
+    def open(cls, url: str) -> Database:
+        """The database at ``url``, with our tables created if it has none yet.
+
+        Raises `UsageError` if it belongs to another version of this program, `StorageError` if it cannot be used.
+        """
+        database = cls(url)
+        if database.setting("schema_version") is None:
+            database._create()
+        if (version := database.setting("schema_version")) != str(tables.SCHEMA_VERSION):
+            raise UsageError(
+                f"the tables of {database} have version {version}, this program uses {tables.SCHEMA_VERSION}",
+                "Use the same version of codex-multi-role on all machines, or another database.",
+            )
+        return database
+
+    def __str__(self) -> str:
+        return f"the database {self.url}"
+
+    def close(self) -> None:
+        self.engine.dispose()
+
+    @contextmanager
+    def transaction(self) -> Iterator[sa.Connection]:
+        """One transaction. Raises `StorageError` if it did not take place."""
+        try:
+            with self.engine.begin() as connection:
+                yield connection
+        except SQLAlchemyError as error:
+            raise self._failure(error) from error
+
+    def insist(self, work: Callable[[sa.Connection], Result]) -> Result:
+        """What ``work`` returns from one transaction, repeated for `PATIENCE_SECONDS` if the database is unreachable.
+
+        ``work`` must change nothing further if it is repeated after it took place. Raises `StorageError`.
+        """
+        end = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            try:
+                with self.transaction() as connection:
+                    return work(connection)
+            except DatabaseUnreachable:
+                if time.monotonic() > end:
+                    raise
+                time.sleep(PAUSE_SECONDS)
+
+    def setting(self, name: str) -> str | None:
+        """A row of `tables.settings`; None if it or the table is missing."""
+        with self.transaction() as connection:
+            if not sa.inspect(connection).has_table("settings", schema=tables.SCHEMA if self.is_postgres else None):
+                return None
+            found = sa.select(tables.settings.c.value).where(tables.settings.c.name == name)
+            return connection.execute(found).scalar()
+
+    def set_first(self, name: str, value: str) -> str:
+        """Set a setting unless it is set; returns its value."""
+        with self.transaction() as connection:
+            connection.execute(self.insert_new(tables.settings, {"name": name, "value": value}))
+        return self.setting(name) or value
+
+    def insert_new(self, table: sa.Table, *rows: Mapping[str, object]) -> sa.Executable:
+        """An insertion that leaves existing rows as they are."""
+        from sqlalchemy.dialects import postgresql, sqlite
+
+        insert = postgresql.insert if self.is_postgres else sqlite.insert
+        return insert(table).values([dict(row) for row in rows]).on_conflict_do_nothing()
+
+    def _create(self) -> None:
+        create_journal(self.url)
+        with self.transaction() as connection:
+            if self.is_postgres:
+                connection.execute(sa.select(sa.func.pg_advisory_xact_lock(SETUP_LOCK)))
+                connection.execute(sa.schema.CreateSchema(tables.SCHEMA, if_not_exists=True))
+            tables.metadata.create_all(connection)
+            version = {"name": "schema_version", "value": str(tables.SCHEMA_VERSION)}
+            connection.execute(self.insert_new(tables.settings, version))
+
+    def _failure(self, error: SQLAlchemyError) -> StorageError:
+        problem = str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
+        if isinstance(error, sa.exc.TimeoutError) or (isinstance(error, DBAPIError) and _is_unreachable(error)):
+            return DatabaseUnreachable(
+                f"{self} cannot be reached: {problem}", "Check the address, the server and the network."
+            )
+        return StorageError(f"{self} cannot be used: {problem}", "Check the user's rights, and the server's log.")
+
+
+class DatabaseUnreachable(StorageError):
+    """There is no connection to the database, so the statement may be repeated."""
+
+
+def _is_unreachable(error: DBAPIError) -> bool:
+    """Whether the connection failed or broke, or the server is starting or stopping."""
+    state = str(getattr(error.orig, "sqlstate", None) or "")
+    words = str(error.orig)
+    refused = "password authentication failed" in words or "does not exist" in words or "no pg_hba.conf" in words
+    broken = error.connection_invalidated or state.startswith(("08", "57P", "53300"))
+    return broken or (isinstance(error, sa.exc.OperationalError) and not state and not refused)

@@ -1,0 +1,52 @@
+"""A run's YAML in the store: catalog, flows, playbook, settings and skills, as one archive shared by all runs that use them."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+import tempfile
+from pathlib import Path
+
+from codex_multi_role.errors import StorageError
+from codex_multi_role.host.atomic import storage_errors
+from codex_multi_role.lifecycle.definitions import Definitions
+from codex_multi_role.lifecycle.kept_definitions import keep_definitions
+from codex_multi_role.reading.json_types import Json
+from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.store import Store
+
+
+def archive_definitions(definitions: Definitions, store: Store) -> Json:
+    """Put the files into the store; returns ``{archive, catalog, playbook}``: its name, and paths in it."""
+    with tempfile.TemporaryDirectory(prefix="codex-multi-role-") as scratch:
+        folder = RunFolder(Path(scratch))
+        catalog = keep_definitions(definitions, folder)
+        playbook = definitions.playbook and f"{Path(catalog).parent}/playbooks/{definitions.playbook.source.name}"
+        return {"archive": store.put(_packed(folder.catalog_path)), "catalog": catalog, "playbook": playbook}
+
+
+def unpack_definitions(archive: Json, store: Store, folder: Path) -> tuple[Path, Path | None]:
+    """Unpack into ``folder`` what `archive_definitions` returned; returns the catalog and the playbook."""
+    with storage_errors(folder), tarfile.open(fileobj=io.BytesIO(store.get(archive["archive"]))) as packed:
+        try:
+            packed.extractall(folder, filter="data")
+        except tarfile.TarError as error:
+            raise StorageError(
+                f"the definitions {archive['archive']} in {store.address} are damaged: {error}"
+            ) from error
+    return folder / archive["catalog"], folder / archive["playbook"] if archive["playbook"] else None
+
+
+def _packed(folder: Path) -> bytes:
+    """The same files always give the same bytes, so that runs with the same definitions share one archive."""
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w", format=tarfile.PAX_FORMAT) as packed:
+        for path in sorted(folder.rglob("*")):
+            packed.add(path, path.relative_to(folder).as_posix(), recursive=False, filter=_without_origin)
+    return content.getvalue()
+
+
+def _without_origin(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    member.mtime = member.uid = member.gid = 0
+    member.uname = member.gname = ""
+    return member

@@ -1,0 +1,61 @@
+"""What any worker does for all: takes the runs of dead workers, and enqueues parked ones whose reason is gone."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+from codex_multi_role.workers.database import Database
+from codex_multi_role.workers.queued_runs import QueuedRuns, RunState
+from codex_multi_role.workers.tables import messages, runs, server_seconds, workers
+
+SETTLED_SECONDS = 10.0
+"""A waiting run that the engine has not been told of for so long will not be, because its process was killed."""
+AT_ONCE = 50
+
+
+def keep_house(database: Database, queued: QueuedRuns) -> list[str]:
+    """Do what is due; returns what was done, in words. Several workers may do it at the same time."""
+    return [*_bury_the_dead(database), *_take_over(queued), *_resume_parked(queued), *_complete_enqueuing(queued)]
+
+
+def _bury_the_dead(database: Database) -> list[str]:
+    late = sa.delete(workers).where(workers.c.heartbeat_at + workers.c.dead_after < server_seconds())
+    with database.transaction() as connection:
+        names = connection.scalars(late.returning(workers.c.name)).all()
+    return [f"worker {name} is dead: it has not reported for too long" for name in names]
+
+
+def _take_over(queued: QueuedRuns) -> list[str]:
+    alive = sa.select(workers.c.identity)
+    orphans = queued.list(runs.c.state == RunState.RUNNING, runs.c.worker_identity.not_in(alive), limit=AT_ONCE)
+    return [
+        f"run {run.run_id} is taken over: its worker {run.worker} is dead"
+        for run in orphans
+        if queued.enqueue_again(run, f"its worker {run.worker} died")
+    ]
+
+
+def _resume_parked(queued: QueuedRuns) -> list[str]:
+    answered = sa.select(messages.c.run_id).where(messages.c.kind == "answer")
+    due = queued.list(
+        runs.c.state == RunState.PARKED,
+        sa.or_(runs.c.resumes_at <= server_seconds(), runs.c.run_id.in_(answered)),
+        limit=AT_ONCE,
+    )
+    return [
+        f"run {run.run_id} is resumed: what it was parked for is over"
+        for run in due
+        if queued.enqueue_again(run, "what it was parked for is over")
+    ]
+
+
+def _complete_enqueuing(queued: QueuedRuns) -> list[str]:
+    cut_short = queued.list(
+        runs.c.state == RunState.WAITING,
+        sa.not_(runs.c.enqueued),
+        runs.c.changed_at < server_seconds() - SETTLED_SECONDS,
+        limit=AT_ONCE,
+    )
+    for run in cut_short:
+        queued.tell_engine(run)
+    return [f"run {run.run_id} is enqueued: the process that wanted to was killed" for run in cut_short]

@@ -1,0 +1,58 @@
+"""What people decide on any machine, on its way to the process that works on the run."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import sqlalchemy as sa
+
+from codex_multi_role.reading.json_types import Json
+from codex_multi_role.run_folder import Answer, Cancellations, Questions, RunFolder
+from codex_multi_role.run_folder.items import Cancellation
+from codex_multi_role.workers.database import Database
+from codex_multi_role.workers.tables import messages, server_seconds
+
+ANSWER, CANCEL, STOP = "answer", "cancel", "stop"
+"""``{key, answer}``: to a question; ``{unit, cancellation}``: of a task; ``{}``: stop the run, and leave it resumable."""
+
+
+def send_answer(database: Database, run_id: str, key: str, answer: Answer) -> None:
+    _send(database, run_id, ANSWER, {"key": key, "answer": asdict(answer)})
+
+
+def send_cancellation(database: Database, run_id: str, unit: str, cancellation: Cancellation) -> None:
+    _send(database, run_id, CANCEL, {"unit": unit, "cancellation": asdict(cancellation)})
+
+
+def send_stop(database: Database, run_id: str) -> None:
+    _send(database, run_id, STOP, {})
+
+
+def _send(database: Database, run_id: str, kind: str, body: Json) -> None:
+    row = {"run_id": run_id, "kind": kind, "body": body, "sent_at": server_seconds()}
+    with database.transaction() as connection:
+        connection.execute(sa.insert(messages).values(row))
+
+
+def receive(database: Database, folder: RunFolder) -> bool:
+    """Carry out the run's messages in its folder; returns whether the run must stop.
+
+    A message is deleted once it is carried out; carrying one out twice changes nothing.
+    """
+    with database.transaction() as connection:
+        chosen = sa.select(messages).where(messages.c.run_id == folder.run_id).order_by(messages.c.number)
+        found = connection.execute(chosen).mappings().all()
+    for message in found:
+        _carry_out(folder, message["kind"], message["body"])
+    if found:
+        done = sa.delete(messages).where(messages.c.number.in_([message["number"] for message in found]))
+        with database.transaction() as connection:
+            connection.execute(done)
+    return any(message["kind"] == STOP for message in found)
+
+
+def _carry_out(folder: RunFolder, kind: str, body: Json) -> None:
+    if kind == ANSWER and Questions(folder.path).find(body["key"]) is not None:
+        Questions(folder.path).settle(body["key"], Answer(**body["answer"]))
+    elif kind == CANCEL:
+        Cancellations(folder.path).record(body["unit"], Cancellation(**body["cancellation"]))

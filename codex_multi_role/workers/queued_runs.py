@@ -1,0 +1,197 @@
+"""The rows of runs in the shared database: submitted, claimed, saved, ended, enqueued again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import sqlalchemy as sa
+
+from codex_multi_role.engine.run_queue import RunQueues
+from codex_multi_role.errors import RunBusy
+from codex_multi_role.reading.json_types import Json
+from codex_multi_role.workers.database import Database
+from codex_multi_role.workers.run_requests import RunRequest, dequeue_order, row_values
+from codex_multi_role.workers.tables import runs, server_seconds
+
+ROWS_AT_ONCE = 200
+MAX_CRASHES = 3
+"""After so many processes that ended without a result, a run is given up."""
+
+
+class RunState(StrEnum):
+    """``held``: not in a queue because the batch's totals do not allow it now."""
+
+    WAITING = "waiting"
+    HELD = "held"
+    RUNNING = "running"
+    PARKED = "parked"
+    ENDED = "ended"
+
+
+@dataclass(frozen=True)
+class QueuedRun:
+    """A row of `tables.runs`. ``waiting_seconds``: since it was submitted or last changed, by the server's clock."""
+
+    run_id: str
+    batch: str | None
+    line: int | None
+    goal: str
+    request: RunRequest
+    queue: str
+    priority: int
+    state: RunState
+    why: str
+    attempt: int
+    worker: str | None
+    worker_identity: str | None
+    manifest: str | None
+    record: Json | None
+    exit_code: int | None
+    resumes_at: float | None
+    submitted_at: float
+    changed_at: float
+
+
+class AttemptOver(RunBusy):
+    """Another process works on the run by now; what this one writes no longer counts."""
+
+
+class QueuedRuns:
+    """The runs of one database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._queues = RunQueues(database.engine)
+
+    def close(self) -> None:
+        self._queues.close()
+
+    def submit(self, requests: Sequence[RunRequest]) -> None:
+        """Enqueue new runs; one that is already known stays as it is. Raises `StorageError`.
+
+        Fair between batches: the n-th run of each has the same rank, counted from what waits now.
+        """
+        for start in range(0, len(requests), ROWS_AT_ONCE):
+            part = requests[start : start + ROWS_AT_ONCE]
+            with self._database.transaction() as connection:
+                floors = self._lowest_ranks(connection) if start == 0 else floors
+                known = set(
+                    connection.scalars(
+                        sa.select(runs.c.run_id).where(runs.c.run_id.in_([each.run_id for each in part]))
+                    )
+                )
+                for number, request in enumerate(part, start):
+                    if request.run_id not in known:
+                        self._submit(connection, request, floors.get(request.priority, 0) + number)
+
+    def _submit(self, connection: sa.Connection, request: RunRequest, rank: int) -> None:
+        times = {"submitted_at": server_seconds(), "changed_at": server_seconds()}
+        values = {**row_values(request, rank), "state": RunState.WAITING, "enqueued": True, **times}
+        connection.execute(sa.insert(runs).values(values))
+        self._queues.enqueue(connection, request.run_id, request.full_queue, dequeue_order(request.priority, rank))
+
+    @staticmethod
+    def _lowest_ranks(connection: sa.Connection) -> Mapping[int, int]:
+        """By priority, the rank of the run that is next."""
+        lowest = sa.select(runs.c.priority, sa.func.min(runs.c.rank)).where(runs.c.state == RunState.WAITING)
+        return dict(connection.execute(lowest.group_by(runs.c.priority)).tuples().all())
+
+    def find(self, run_id: str) -> QueuedRun | None:
+        with self._database.transaction() as connection:
+            row = connection.execute(sa.select(runs).where(runs.c.run_id == run_id)).mappings().first()
+        return _of_row(row) if row else None
+
+    def list(self, *conditions: sa.ColumnElement[bool], limit: int = 100_000) -> list[QueuedRun]:
+        """Those that meet the conditions, in the order of submission."""
+        rows = sa.select(runs).where(*conditions).order_by(runs.c.submitted_at, runs.c.line, runs.c.run_id).limit(limit)
+        with self._database.transaction() as connection:
+            return [_of_row(row) for row in connection.execute(rows).mappings()]
+
+    def waiting_by_queue(self) -> dict[str, int]:
+        """How many runs wait in each queue; the queue with the most urgent run first."""
+        order = sa.func.min((50 - runs.c.priority) * 20_000_000 + runs.c.rank)
+        counted = sa.select(runs.c.queue, sa.func.count()).where(runs.c.state == RunState.WAITING, runs.c.enqueued)
+        with self._database.transaction() as connection:
+            return dict(connection.execute(counted.group_by(runs.c.queue).order_by(order)).tuples().all())
+
+    def claim(self, run_id: str, worker: str, identity: str) -> QueuedRun | None:
+        """Start the next attempt of a waiting run; None if it does not wait."""
+
+        def work(connection: sa.Connection) -> None:
+            connection.execute(
+                sa.update(runs)
+                .where(runs.c.run_id == run_id, runs.c.state == RunState.WAITING)
+                .values(
+                    state=RunState.RUNNING,
+                    why="",
+                    attempt=runs.c.attempt + 1,
+                    worker=worker,
+                    worker_identity=identity,
+                    changed_at=server_seconds(),
+                )
+            )
+
+        self._database.insist(work)
+        found = self.find(run_id)
+        return found if found and found.state == RunState.RUNNING and found.worker == worker else None
+
+    def save(self, run: QueuedRun, **values: Any) -> None:  # noqa: ANN401 - columns of the table
+        """Update the row on behalf of its attempt. Raises `AttemptOver`, `StorageError`."""
+
+        def work(connection: sa.Connection) -> int:
+            own = (runs.c.run_id == run.run_id, runs.c.attempt == run.attempt, runs.c.state == RunState.RUNNING)
+            changed = connection.execute(sa.update(runs).where(*own).values(**values, changed_at=server_seconds()))
+            return changed.rowcount
+
+        if not self._database.insist(work):
+            raise AttemptOver(
+                f"run {run.run_id} has been taken over by another worker",
+                "What this process did since then is dropped.",
+            )
+
+    def enqueue_again(self, run: QueuedRun, why: str, *, crashed: bool = False) -> bool:
+        """Enqueue a run that ``run`` describes after its last recorded step; False if its row has changed since.
+
+        A process that still works on it is fenced: the engine refuses its writes to the journal, and `save` its others.
+        """
+        given_up = crashed and self._crashes(run) + 1 >= MAX_CRASHES
+        values = {
+            "state": RunState.ENDED if given_up else RunState.WAITING,
+            "why": why,
+            "enqueued": given_up,
+            "resumes_at": None,
+            "exit_code": 3 if given_up else None,
+            "changed_at": server_seconds(),
+            "crashes": runs.c.crashes + int(crashed),
+        }
+        same = (runs.c.run_id == run.run_id, runs.c.attempt == run.attempt, runs.c.state == run.state)
+        with self._database.transaction() as connection:
+            changed = connection.execute(sa.update(runs).where(*same).values(values)).rowcount == 1
+        if changed and not given_up:
+            self.tell_engine(run)
+        return changed
+
+    def _crashes(self, run: QueuedRun) -> int:
+        with self._database.transaction() as connection:
+            return int(connection.scalar(sa.select(runs.c.crashes).where(runs.c.run_id == run.run_id)) or 0)
+
+    def tell_engine(self, run: QueuedRun) -> None:
+        """Complete `enqueue_again`, also one that was cut short between the row and the engine's queue."""
+        self._queues.enqueue_again(run.run_id, run.queue)
+        told = sa.update(runs).where(runs.c.run_id == run.run_id, runs.c.state == RunState.WAITING)
+        with self._database.transaction() as connection:
+            connection.execute(told.values(enqueued=True))
+
+
+def _of_row(row: Mapping[str, Any]) -> QueuedRun:
+    names = QueuedRun.__dataclass_fields__
+    return QueuedRun(
+        **{
+            **{name: row[name] for name in names},
+            "request": RunRequest.of(row["request"]),
+            "state": RunState(row["state"]),
+        }
+    )

@@ -1,0 +1,154 @@
+"""One process's work on one run of a queue: restore it, work on it, save each step, record how it ended."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import codex_multi_role.api.running as running
+from codex_multi_role.engine.run_queue import QueuedJournal
+from codex_multi_role.errors import CodexMultiRoleError, ExitCode, RunNotFound, StorageError
+from codex_multi_role.lifecycle.session import Placement
+from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.run_options import RunOptions, RunReport
+from codex_multi_role.store import RunSaver, Store, WorkspaceSource, fill_workspace, make_workspace, restore_run
+from codex_multi_role.workers.database import Database
+from codex_multi_role.workers.definition_archives import unpack_definitions
+from codex_multi_role.workers.messages import receive
+from codex_multi_role.workers.queued_runs import AttemptOver, QueuedRun, QueuedRuns, RunState
+
+LOOK_SECONDS = 1.0
+"""How often a run process receives messages, and saves new events for those who watch."""
+STORE_FAILED = "the store could not be used"
+
+
+class RunAttempt:
+    """The work of this process on ``run``, in folders of its own below ``folder``."""
+
+    def __init__(self, database: Database, queued: QueuedRuns, store: Store, run: QueuedRun, folder: Path) -> None:
+        self._database, self._queued, self._store, self._run = database, queued, store, run
+        self._runs_dir = folder / "runs"
+        self._workspace = folder / "workspaces" / run.run_id
+        self._definitions = folder / "definitions" / run.run_id
+        self._folder = RunFolder(self._runs_dir / run.run_id)
+        self._saver = RunSaver(store, self._folder, run.attempt, run.manifest or "")
+        self._saving = threading.Lock()
+        self._tree = ""
+        self._saved_events = 0
+        self._is_cancelled = False
+
+    def work(self, journal: QueuedJournal) -> str:
+        """Work on the run until it ends, parks or is interrupted; returns what came of it, in words.
+
+        Raises `AttemptOver` if another worker took the run, `StorageError` if its end cannot be recorded.
+        """
+        placement = Placement(lambda: nullcontext(journal.begin), self._save)
+        try:
+            with self._following():
+                report = self._resumed(placement) if self._run.manifest else self._started(placement)
+        except (AttemptOver, StorageError):
+            raise
+        except CodexMultiRoleError as error:
+            return self._refused(error)
+        self._write()
+        return self._record(report)
+
+    def _started(self, placement: Placement) -> RunReport:
+        for place in (self._folder.path, self._workspace, self._definitions):
+            shutil.rmtree(place, ignore_errors=True)  # of an attempt that ended before it saved anything
+        self._make_workspace()
+        catalog, playbook = unpack_definitions(self._run.request.definitions, self._store, self._definitions)
+        own = {"roles": catalog, "playbook": str(playbook) if playbook else None}
+        places = {"workspace": self._workspace, "runs_dir": self._runs_dir, "run_id": self._run.run_id}
+        options = {**self._run.request.options, **own, **places, "database_url": self._database.url}
+        return running.run(RunOptions.from_record(options), placement=placement)
+
+    def _resumed(self, placement: Placement) -> RunReport:
+        saved = restore_run(self._store, self._run.manifest or "", self._folder.path)
+        shutil.rmtree(self._workspace, ignore_errors=True)
+        self._make_workspace()
+        fill_workspace(self._folder, self._workspace, saved.tree)
+        self._tree = saved.tree
+        receive(self._database, self._folder)
+        changes = {**self._run.request.changes, "workspace": self._workspace}
+        return running.resume(self._run.run_id, runs_dir=self._runs_dir, changes=changes, placement=placement)
+
+    def _make_workspace(self) -> None:
+        make_workspace(WorkspaceSource.model_validate(self._run.request.workspace), self._store, self._workspace)
+
+    def _save(self, snapshot: Callable[[], str]) -> None:
+        with self._saving:
+            self._tree = snapshot()
+        self._write()
+
+    def _write(self) -> None:
+        """Save the run folder as it is; from then on, this state is the one that others see and continue from."""
+        with self._saving:
+            self._saved_events = self._event_bytes
+            record = self._folder.record()
+            manifest = self._saver.save(self._tree)
+            self._queued.save(self._run, manifest=manifest, record=record)
+
+    @property
+    def _event_bytes(self) -> int:
+        path = self._folder.events_path
+        return path.stat().st_size if path.exists() else 0
+
+    @contextmanager
+    def _following(self) -> Iterator[None]:
+        """Receive messages during the block, and save new events; a run that was taken over stops."""
+        over = threading.Event()
+        thread = threading.Thread(target=self._follow, args=(over,), daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+
+    def _follow(self, over: threading.Event) -> None:
+        while not over.wait(LOOK_SECONDS):
+            if not self._folder.record_path.exists():
+                continue
+            try:
+                self._is_cancelled |= receive(self._database, self._folder)
+                if self._event_bytes != self._saved_events and self._tree:
+                    self._write()
+            except AttemptOver:
+                over.set()
+                os.kill(os.getpid(), signal.SIGTERM)
+            except (StorageError, RunNotFound):  # the next step reports it, if it lasts so long
+                continue
+            if self._is_cancelled:
+                over.set()
+                os.kill(os.getpid(), signal.SIGTERM)
+
+    def _record(self, report: RunReport) -> str:
+        """Record how the session ended. Raises `AttemptOver`, `StorageError`."""
+        code = ExitCode(report.exit_code)
+        if code is ExitCode.INTERRUPTED and not self._is_cancelled:
+            self._queued.enqueue_again(self._run, "its worker was drained")
+            return "given back"
+        state = RunState.PARKED if code.is_parked else RunState.ENDED
+        resets_at = self._folder.record().get("resets_at")
+        resumes_at = datetime.fromisoformat(resets_at).timestamp() if resets_at else None
+        self._end(state=state, why=report.reason, exit_code=int(code), resumes_at=resumes_at)
+        for place in (self._folder.path, self._workspace, self._definitions):
+            shutil.rmtree(place, ignore_errors=True)  # the store has it all
+        return f"{report.outcome}: {report.reason}"
+
+    def _refused(self, error: CodexMultiRoleError) -> str:
+        """Record that the run could not start: its goal, team or repository is wrong."""
+        problem = f"{error} {error.hint}".strip()
+        self._end(state=RunState.ENDED, why=problem, exit_code=int(error.exit_code))
+        return f"could not start: {problem}"
+
+    def _end(self, **values: Any) -> None:  # noqa: ANN401 - columns of the table
+        self._queued.save(self._run, **values)

@@ -1,0 +1,70 @@
+"""The process that a worker starts for one run: ``python -m codex_multi_role.workers.run_process``.
+
+It reads its instructions, one line of JSON, from standard input, and stops when that closes: its worker is gone then. It
+reports to the worker in lines of JSON: ``run_id`` when it has a run, ``result`` at its end.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+
+from codex_multi_role.engine.run_queue import QueuedJournal
+from codex_multi_role.errors import CodexMultiRoleError, ExitCode
+from codex_multi_role.reading.json_types import Json
+from codex_multi_role.store import Store
+from codex_multi_role.workers.database import Database
+from codex_multi_role.workers.queued_runs import AttemptOver, QueuedRuns
+from codex_multi_role.workers.run_attempt import RunAttempt
+
+ARRIVAL_SECONDS = 10.0
+"""How long a process waits for a run; another worker may have been faster."""
+STOP_SECONDS = 60.0
+"""How long it may take to stop after its worker has gone."""
+
+
+def main() -> int:
+    """Work on at most one run; returns the exit code of the process."""
+    instructions = json.loads(sys.stdin.readline())
+    threading.Thread(target=_stop_with_worker, daemon=True).start()
+    try:
+        database = Database(instructions["database_url"])
+        _work(database, QueuedRuns(database), Store.open(instructions["store"]), instructions)
+    except CodexMultiRoleError as error:
+        print(f"error: {error}\nhint: {error.hint}", file=sys.stderr, flush=True)
+        return int(error.exit_code)
+    return int(ExitCode.GOAL_REACHED)
+
+
+def _work(database: Database, queued: QueuedRuns, store: Store, instructions: Json) -> None:
+    journal = QueuedJournal(database.url, instructions["queue"])
+    with journal.open():
+        run_id = journal.next_run(ARRIVAL_SECONDS)
+        run = queued.claim(run_id, instructions["worker"], instructions["identity"]) if run_id else None
+        if run is None:
+            return
+        _report(run_id=run.run_id)
+        try:
+            _report(result=RunAttempt(database, queued, store, run, Path(instructions["folder"])).work(journal))
+        except AttemptOver as over:
+            _report(result=str(over))
+
+
+def _report(**news: str) -> None:
+    print(json.dumps(news), flush=True)
+
+
+def _stop_with_worker() -> None:
+    sys.stdin.read()
+    threading.Timer(STOP_SECONDS, os._exit, [int(ExitCode.INTERRUPTED)]).start()
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+if __name__ == "__main__":
+    exit_code = main()
+    sys.stdout.flush()
+    os._exit(exit_code)  # the workflow of the run never returns, so its thread would keep the process

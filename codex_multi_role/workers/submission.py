@@ -1,0 +1,102 @@
+"""Submit runs: what a worker needs goes into the store and the database, and nothing of this machine is left out."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from codex_multi_role.errors import StorageError, UsageError
+from codex_multi_role.host.redaction import Redactor
+from codex_multi_role.lifecycle.definitions import load_definitions
+from codex_multi_role.reading.json_types import Json
+from codex_multi_role.run_options import RunOptions
+from codex_multi_role.store import Store, WorkspaceSource, bundle_workspace
+from codex_multi_role.workers.database import Database
+from codex_multi_role.workers.definition_archives import archive_definitions
+from codex_multi_role.workers.run_requests import DEFAULT_QUEUE, RunRequest
+
+OF_THIS_MACHINE = ("workspace", "roles", "runs_dir", "run_id", "playbook", "database_url")
+"""Options that the worker sets by itself."""
+NOT_ON_WORKERS = ("python", "codex_bin", "record", "replay", "worktree", "branch")
+
+
+def open_store(database: Database, address: str | None, default: str) -> Store:
+    """The store of the database's runs; the first ``address``, or else ``default``, is the one for all machines.
+
+    Raises `UsageError` if another was chosen, `StorageError` if it cannot be used or is another folder on this machine.
+    """
+    known = database.setting("store")
+    if known is None or address:
+        wanted = Store.open(address or default)
+        known = database.set_first("store", wanted.address)
+        if address and wanted.address != known:
+            raise UsageError(
+                f"the runs of {database} are saved in {known}, not in {wanted.address}",
+                "Leave --store out; the database knows it.",
+            )
+    store = Store.open(known)
+    if database.set_first("store_identity", store.identity) != store.identity:
+        raise StorageError(
+            f"{known} on this machine is not the store of {database}, but another one at the same address",
+            "Mount the shared folder at that place, or use an address that all machines can reach.",
+        )
+    return store
+
+
+@dataclass
+class Submitter:
+    """Prepares runs for the queue. Runs with the same definitions or workspace share them in the store."""
+
+    store: Store
+    _definitions: dict[str, Json] = field(default_factory=dict)
+    _workspaces: dict[Path, WorkspaceSource] = field(default_factory=dict)
+
+    def request(
+        self,
+        options: RunOptions,
+        *,
+        repository: WorkspaceSource | None = None,
+        queue: str = DEFAULT_QUEUE,
+        **place: Any,  # noqa: ANN401 - other fields of `RunRequest`
+    ) -> RunRequest:
+        """The request for a run with these options, checked as `run` does. Raises what loading its definitions raises.
+
+        ``repository``: where its workspace is cloned from, instead of the folder in the options.
+        """
+        self._require_portable(options)
+        return RunRequest(
+            run_id=options.run_id or "",
+            options={name: value for name, value in options.as_record().items() if name not in OF_THIS_MACHINE},
+            definitions=self._archived(options),
+            workspace=(repository or self._bundled(options.workspace)).model_dump(mode="json"),
+            queue=queue,
+            **place,
+        )
+
+    @staticmethod
+    def _require_portable(options: RunOptions) -> None:
+        usual = RunOptions()
+        for name in NOT_ON_WORKERS:
+            if getattr(options, name) != getattr(usual, name):
+                raise UsageError(f"--{name.replace('_', '-')} cannot be used for a run on workers")
+        text = json.dumps(options.as_record(), ensure_ascii=False)
+        if Redactor(os.environ)(text) != text:
+            raise UsageError(
+                "the goal or its options contain the value of a secret environment variable",
+                "Queues keep them as they are. Let the workers' environment provide the secret instead.",
+            )
+
+    def _archived(self, options: RunOptions) -> Json:
+        key = json.dumps([str(options.roles), options.flow, options.playbook, str(options.workspace)])
+        if key not in self._definitions:
+            self._definitions[key] = archive_definitions(load_definitions(options), self.store)
+        return self._definitions[key]
+
+    def _bundled(self, workspace: Path) -> WorkspaceSource:
+        root = workspace.resolve()
+        if root not in self._workspaces:
+            self._workspaces[root] = bundle_workspace(self.store, root).source
+        return self._workspaces[root]

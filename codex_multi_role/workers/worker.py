@@ -1,0 +1,175 @@
+"""A worker: sees what waits, starts run processes, and keeps house for all. It executes nothing itself."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event
+
+from codex_multi_role.errors import StorageError
+from codex_multi_role.reading.json_types import Json
+from codex_multi_role.workers.database import Database
+from codex_multi_role.workers.housekeeping import keep_house
+from codex_multi_role.workers.membership import BEATS, Membership, WorkerSettings
+from codex_multi_role.workers.queued_runs import QueuedRuns, RunState
+from codex_multi_role.workers.run_children import RunChild
+from codex_multi_role.workers.run_requests import can_take
+
+LOOK_SECONDS = 0.5
+"""How often a worker with free places looks for waiting runs."""
+
+Report = Callable[[str], None]
+"""Gets one line per thing that happened."""
+
+
+@dataclass(frozen=True)
+class WorkerFolders:
+    """``work``: run folders and workspaces of the runs in progress, on this machine's disk. ``log``: of run processes."""
+
+    work: Path
+
+    @property
+    def log(self) -> Path:
+        return self.work / "worker.log"
+
+
+class Worker:
+    """Starts at most ``settings.concurrency`` run processes, until it is told to drain or to stop."""
+
+    def __init__(
+        self, database: Database, store: str, folders: WorkerFolders, settings: WorkerSettings, report: Report
+    ) -> None:
+        self._database = database
+        self._queued = QueuedRuns(database)
+        self._store = store
+        self._folders = folders
+        self._settings = settings
+        self._report = report
+        self._membership = Membership(database, settings)
+        self._children: list[RunChild] = []
+        self._last_beat = 0.0
+        self._is_cut_off = False
+        self.draining = Event()
+        """Set it to start nothing further, interrupt what runs, give it back, and leave."""
+
+    def work(self, *, until_empty: bool = False) -> None:
+        """Work until `draining` is set, or, ``until_empty``, until nothing waits that this worker could take.
+
+        Raises `UsageError` if a living worker has the name, and `StorageError` if the database cannot be used at first.
+        """
+        self._membership.join()
+        self._last_beat = time.monotonic()
+        try:
+            while not self.draining.is_set():
+                self._look()
+                if until_empty and not self._children and not self._waits():
+                    return
+                self.draining.wait(LOOK_SECONDS)
+        finally:
+            self._stop_children()
+            self._leave()
+
+    def _look(self) -> None:
+        """One look. An unreachable database is not the end: the run processes go on for a while."""
+        self._children = [child for child in self._children if not self._has_ended(child)]
+        try:
+            self._beat()
+            self._fill()
+            self._is_cut_off = False
+        except StorageError as error:
+            if not self._is_cut_off:
+                self._report(f"{error}. {error.hint}")
+            self._is_cut_off = True
+            if time.monotonic() - self._last_beat > self._settings.dead_after_seconds:
+                self._give_up_runs("the database has been unreachable for too long, and others may take the runs")
+
+    def _beat(self) -> None:
+        if time.monotonic() - self._last_beat < self._settings.dead_after_seconds / BEATS and not self._is_cut_off:
+            return
+        if not self._membership.beat(is_draining=self.draining.is_set()):
+            self._give_up_runs("others have declared this worker dead")
+            self._membership = Membership(self._database, self._settings)
+            self._membership.join()
+        self._last_beat = time.monotonic()
+        for line in keep_house(self._database, self._queued):
+            self._report(line)
+
+    def _fill(self) -> None:
+        """Start run processes for what waits, the most urgent queue first."""
+        free = self._settings.concurrency - len(self._children)
+        for queue, count in self._takeable().items() if free > 0 else ():
+            arriving = sum(child.queue == queue and not child.run_id for child in self._children)
+            for _ in range(min(free, count - arriving)):
+                self._children.append(RunChild(self._instructions(queue), self._folders.log))
+                free -= 1
+
+    def _takeable(self) -> dict[str, int]:
+        offers = self._settings.queues, self._settings.labels
+        return {queue: n for queue, n in self._queued.waiting_by_queue().items() if can_take(queue, *offers)}
+
+    def _waits(self) -> bool:
+        try:
+            return bool(self._takeable())
+        except StorageError:
+            return True
+
+    def _instructions(self, queue: str) -> Json:
+        return {
+            "database_url": self._database.url,
+            "store": self._store,
+            "queue": queue,
+            "worker": self._settings.name,
+            "identity": self._membership.identity,
+            "folder": str(self._folders.work),
+        }
+
+    def _has_ended(self, child: RunChild) -> bool:
+        if child.exit_code is None:
+            return False
+        child.close()
+        if child.result:
+            self._report(f"run {child.run_id}: {child.result}")
+        elif child.run_id:
+            self._report(
+                f"run {child.run_id}: its process ended with exit code {child.exit_code}; see {self._folders.log}"
+            )
+            self._give_back(child.run_id)
+        elif child.exit_code:
+            self._report(
+                f"a run process ended with exit code {child.exit_code} before it had a run; see {self._folders.log}"
+            )
+        return True
+
+    def _give_back(self, run_id: str) -> None:
+        """Enqueue the run of a process that crashed."""
+        try:
+            run = self._queued.find(run_id)
+            if run and run.state is RunState.RUNNING and run.worker_identity == self._membership.identity:
+                self._queued.enqueue_again(run, "its process crashed", crashed=True)
+        except StorageError as error:
+            self._report(f"{error}. Others take the run once this worker is gone.")
+
+    def _give_up_runs(self, reason: str) -> None:
+        if self._children:
+            self._report(f"{len(self._children)} run processes are ended: {reason}")
+        for child in self._children:
+            child.kill()
+        for child in self._children:
+            child.close()
+        self._children = []
+
+    def _stop_children(self) -> None:
+        for child in self._children:
+            child.stop()
+        for child in self._children:
+            child.close()
+            self._has_ended(child)
+
+    def _leave(self) -> None:
+        try:
+            self._membership.leave()
+        except StorageError as error:
+            self._report(f"{error}. This worker counts as dead soon.")
+        self._queued.close()
