@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from codex_multi_role.cli.options import DATABASE_URL, JSON, QUIET, RUNS_DIR, Setting, command
+from codex_multi_role.cli.options import DATABASE_URL, JSON, QUIET, RUNS_DIR, command
 from codex_multi_role.cli.output import put_json, put_table, say
-from codex_multi_role.cli.settings import not_empty
+from codex_multi_role.cli.settings import Setting, not_empty
 from codex_multi_role.cli.tables import Column
 from codex_multi_role.host.atomic import make_folder
 from codex_multi_role.reading.json_types import Json
@@ -57,10 +58,10 @@ DEAD_AFTER = Setting(
     default=45.0,
     help="Other workers take this worker's runs if it does not report for S seconds.",
 )
-WORKER_COLUMNS = (
-    Column("worker"), Column("state"), Column("busy"), Column("runs", text=20), Column("takes", text=12), Column("host", text=8), "reported",
+WORKER_COLUMNS: Sequence[Column | str] = (
+    *("worker", "state", "busy"), Column("runs", text=20), Column("takes", text=12), Column("host", text=8), "reported",
 )  # fmt: skip
-QUEUE_COLUMNS = (
+QUEUE_COLUMNS: Sequence[Column | str] = (
     "queue", *(Column(name, number=True) for name in ("waiting", "held", "running", "parked", "ended")),
     Column("oldest (s)", number=True), Column("why", text=20),
 )  # fmt: skip

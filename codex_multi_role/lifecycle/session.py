@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
+from codex_multi_role.catalog import RoleSpec
+from codex_multi_role.codex.codex_settings import provider_in
 from codex_multi_role.errors import (
     CodexMultiRoleError,
     Ending,
@@ -25,7 +28,7 @@ from codex_multi_role.errors import (
 from codex_multi_role.flow import FlowState, new_state
 from codex_multi_role.host.processes import Family, processes_below
 from codex_multi_role.lifecycle.assembly import live_parts
-from codex_multi_role.lifecycle.definitions import Definitions
+from codex_multi_role.lifecycle.definitions import Definitions, role_settings
 from codex_multi_role.lifecycle.kept_definitions import RELOADED, keep_definitions
 from codex_multi_role.lifecycle.live_roles import LiveRoles, named_keys
 from codex_multi_role.lifecycle.own_worktree import differences, keep_worktree
@@ -51,7 +54,7 @@ from codex_multi_role.run_folder.events import RunForked, Warning
 from codex_multi_role.run_folder.folder import new_numbered
 from codex_multi_role.run_folder.states import RUN, States
 from codex_multi_role.run_options import RunReport
-from codex_multi_role.steps import RunResources
+from codex_multi_role.steps import RunResources, RunServices
 from codex_multi_role.steps.budget import WorkClock
 from codex_multi_role.steps.review import answered_meanwhile
 from codex_multi_role.workspace import occupied
@@ -70,11 +73,13 @@ class Placement:
     """Where the run of a worker is recorded, instead of in its own folder alone.
 
     ``journal`` opens it. ``save(snapshot)`` saves the run folder outside this machine before a step is recorded;
-    ``snapshot`` returns the tree of the workspace as it is now.
+    ``snapshot`` returns the tree of the workspace as it is now. ``permit(names, stopping)`` waits until a turn of that
+    provider and model (``provider:…``, ``model:…``) may start.
     """
 
     journal: Callable[[], AbstractContextManager[Begin]]
     save: Callable[[Callable[[], str]], None]
+    permit: Callable[[Sequence[str], Event], AbstractContextManager[None]]
 
 
 class Session:
@@ -254,7 +259,8 @@ class Session:
                 roles.renew = lambda role: parts.services.fleet.renew(
                     lambda each: definitions.catalog.role_of(each) == role
                 )
-                services = replace(parts.services, ask_person=self._ask_person, states=states, save=self._saving(parts))
+                services = replace(parts.services, ask_person=self._ask_person, states=states)
+                services = self._placed(services, parts)
                 progress = replace(parts.progress, killed_turns=self._killed_turns)
                 with roles.following():
                     ending = self._drive(replace(parts, services=services, progress=progress), stop)
@@ -264,11 +270,24 @@ class Session:
         except (Exception, KeyboardInterrupt) as error:
             return ending_for(error)
 
-    def _saving(self, parts: RunResources) -> Callable[[], None]:
-        """What saves the run before a step is recorded; nothing does if the run folder is all there is."""
-        if self._placement is None:
-            return parts.services.save
-        return partial(self._placement.save, parts.snapshots.take if parts.settings.changes_workspace else str)
+    def _placed(self, services: RunServices, parts: RunResources) -> RunServices:
+        """The services of a run of a worker: every step is saved, and turns wait for their limits."""
+        placement = self._placement
+        if placement is None:
+            return services
+        snapshot = parts.snapshots.take if parts.settings.changes_workspace else str
+        return replace(
+            services,
+            save=partial(placement.save, snapshot),
+            permit=lambda role, stopping: placement.permit(self._limited(role), stopping),
+        )
+
+    def _limited(self, role: RoleSpec) -> list[str]:
+        """What limits over all workers may apply to a turn of the role."""
+        options = self._definitions.options
+        provider = provider_in((*role_settings(role), *options.config))
+        model = role.resolved_model(os.environ, options.model)
+        return [f"provider:{provider}", *([f"model:{model}"] if model else [])]
 
     def _prepare(self, events: EventLog) -> None:
         """Prepare the workspace before the first turn. Raises `SetupFailed`, `UsageError`, `StorageError`."""

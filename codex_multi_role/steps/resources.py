@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
+from threading import Event
 
-from codex_multi_role.catalog import RoleSpecCatalog
+from codex_multi_role.catalog import RoleSpec, RoleSpecCatalog
 from codex_multi_role.checks.interpreter import Interpreter
 from codex_multi_role.codex.fleet import Fleet
 from codex_multi_role.reading.json_types import Json
@@ -25,6 +27,10 @@ Recorder = Callable[[str, Work], Json]
 ``work`` gets its journal position, which is the same whenever the work is repeated.
 What ``work`` raises is not recorded: it ends the run, and a resumed run repeats the work.
 """
+
+
+Permit = Callable[[RoleSpec, Event], AbstractContextManager[None]]
+"""Held during a turn of the role. Waiting for it ends with `RunInterrupted` if the event is set."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +74,7 @@ class RunServices:
 
     ``catalog_now`` returns the current roles, which may change while the run works. ``sandbox`` wraps a command.
     ``ask_person`` asks the person who is present, None if nobody is. ``states`` receives changes of state; None if
-    nothing is executed.
+    nothing is executed. ``permit`` waits until a role's turn may start.
     """
 
     catalog_now: Callable[[], RoleSpecCatalog]
@@ -81,6 +87,7 @@ class RunServices:
     budget: Budget
     clock: WorkClock
     ask_person: AskPerson | None = None
+    permit: Permit = lambda _role, _stopping: nullcontext()
     states: States | None = None
 
 

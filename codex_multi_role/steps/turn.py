@@ -51,7 +51,11 @@ def take_turn(run: RunResources, asked: TurnPrompt) -> TurnResult:
     for attempt in range(1, PROVIDER_ATTEMPTS + 1):
         last = attempt == PROVIDER_ATTEMPTS
         try:
-            with run.services.fleet.borrowed(asked.instance) as client, _running(run, asked.instance):
+            with (
+                run.services.permit(asked.role, run.progress.stopping),
+                run.services.fleet.borrowed(asked.instance) as client,
+                _running(run, asked.instance),
+            ):
                 result, outcome = Attempt(run, asked, attempt, client).take()
         except CodexStartFailed as error:
             if last or not error.transient:

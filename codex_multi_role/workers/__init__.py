@@ -1,5 +1,5 @@
-"""Runs on many machines: a database that they share, workers that take runs from its queues, and what happens if one dies.
+"""Runs on many machines: a database that they share, and workers that take runs from its queues.
 
-Each run is one DBOS workflow, enqueued under its run ID. DBOS keeps the queues and fences its journal; the few tables here
-say what a run needs, who works on it, and who is alive.
+Each run is one DBOS workflow, enqueued under its run ID. DBOS keeps the queues and fences its journal. The few tables
+here record what a run needs, who works on it, and who is alive.
 """

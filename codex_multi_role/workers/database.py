@@ -20,6 +20,12 @@ STATEMENT_SECONDS = 30
 PATIENCE_SECONDS = 60.0
 """How long a run process repeats a statement while the database cannot be reached."""
 PAUSE_SECONDS = 0.5
+POSTGRES = {
+    "connect_timeout": CONNECT_SECONDS,
+    "options": f"-c statement_timeout={STATEMENT_SECONDS * 1000}",
+    "application_name": "codex-multi-role",
+    "tcp_user_timeout": STATEMENT_SECONDS * 1000,
+}
 SETUP_LOCK = 7_266_394
 """The advisory lock under which the tables are created, because several workers may start at once."""
 
@@ -48,12 +54,7 @@ class Database:
             max_overflow=1,
             pool_timeout=STATEMENT_SECONDS,
             pool_pre_ping=True,
-            connect_args={
-                "connect_timeout": CONNECT_SECONDS,
-                "options": f"-c statement_timeout={STATEMENT_SECONDS * 1000}",
-                "application_name": "codex-multi-role",
-                "tcp_user_timeout": STATEMENT_SECONDS * 1000,
-            },
+            connect_args=POSTGRES,
         )
 
     @classmethod
@@ -85,7 +86,17 @@ class Database:
             with self.engine.begin() as connection:
                 yield connection
         except SQLAlchemyError as error:
-            raise self._failure(error) from error
+            raise self.failure(error) from error
+
+    def lasting_connection(self) -> sa.Connection:
+        """A connection of its own, in which each statement is a transaction. Raises `StorageError`."""
+        engine = sa.create_engine(
+            self.engine.url, poolclass=sa.NullPool, isolation_level="AUTOCOMMIT", connect_args=POSTGRES
+        )
+        try:
+            return engine.connect()
+        except SQLAlchemyError as error:
+            raise self.failure(error) from error
 
     def insist(self, work: Callable[[sa.Connection], Result]) -> Result:
         """What ``work`` returns from one transaction, repeated for `PATIENCE_SECONDS` if the database is unreachable.
@@ -133,7 +144,8 @@ class Database:
             version = {"name": "schema_version", "value": str(tables.SCHEMA_VERSION)}
             connection.execute(self.insert_new(tables.settings, version))
 
-    def _failure(self, error: SQLAlchemyError) -> StorageError:
+    def failure(self, error: SQLAlchemyError) -> StorageError:
+        """What the error means, as `transaction` raises it."""
         problem = str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
         if isinstance(error, sa.exc.TimeoutError) or (isinstance(error, DBAPIError) and _is_unreachable(error)):
             return DatabaseUnreachable(

@@ -1,4 +1,4 @@
-"""A run's YAML in the store: catalog, flows, playbook, settings and skills, as one archive shared by all runs that use them."""
+"""A run's YAML in the store: catalog, flows, playbook, settings and skills. Runs that use the same files share them."""
 
 from __future__ import annotations
 

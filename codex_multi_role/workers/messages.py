@@ -13,7 +13,7 @@ from codex_multi_role.workers.database import Database
 from codex_multi_role.workers.tables import messages, server_seconds
 
 ANSWER, CANCEL, STOP = "answer", "cancel", "stop"
-"""``{key, answer}``: to a question; ``{unit, cancellation}``: of a task; ``{}``: stop the run, and leave it resumable."""
+"""The bodies: ``{key, answer}`` to a question, ``{unit, cancellation}`` of a task, ``{}`` to stop the run."""
 
 
 def send_answer(database: Database, run_id: str, key: str, answer: Answer) -> None:

@@ -42,7 +42,7 @@ def _worker_record(worker: KnownWorker, working: Sequence[str]) -> Json:
 
 
 def queue_records(database: Database) -> list[Json]:
-    """One record per queue that has runs which have not ended. ``oldest_seconds``: the longest wait of those waiting."""
+    """One record per queue. ``oldest_seconds``: how long the run that has waited longest has waited."""
     waiting = runs.c.state == RunState.WAITING
     count = {state: sa.func.count().filter(runs.c.state == state) for state in RunState}
     oldest = sa.func.max(sa.case((waiting, server_seconds() - runs.c.changed_at)))

@@ -74,15 +74,13 @@ class QueuedRuns:
 
         Fair between batches: the n-th run of each has the same rank, counted from what waits now.
         """
+        with self._database.transaction() as connection:
+            floors = self._lowest_ranks(connection)
         for start in range(0, len(requests), ROWS_AT_ONCE):
             part = requests[start : start + ROWS_AT_ONCE]
+            same = sa.select(runs.c.run_id).where(runs.c.run_id.in_([each.run_id for each in part]))
             with self._database.transaction() as connection:
-                floors = self._lowest_ranks(connection) if start == 0 else floors
-                known = set(
-                    connection.scalars(
-                        sa.select(runs.c.run_id).where(runs.c.run_id.in_([each.run_id for each in part]))
-                    )
-                )
+                known = set(connection.scalars(same))
                 for number, request in enumerate(part, start):
                     if request.run_id not in known:
                         self._submit(connection, request, floors.get(request.priority, 0) + number)
@@ -186,7 +184,7 @@ class QueuedRuns:
             connection.execute(told.values(enqueued=True))
 
 
-def _of_row(row: Mapping[str, Any]) -> QueuedRun:
+def _of_row(row: sa.RowMapping) -> QueuedRun:
     names = QueuedRun.__dataclass_fields__
     return QueuedRun(
         **{

@@ -23,6 +23,7 @@ from codex_multi_role.workers.database import Database
 from codex_multi_role.workers.definition_archives import unpack_definitions
 from codex_multi_role.workers.messages import receive
 from codex_multi_role.workers.queued_runs import AttemptOver, QueuedRun, QueuedRuns, RunState
+from codex_multi_role.workers.turn_limits import TurnLimits
 
 LOOK_SECONDS = 1.0
 """How often a run process receives messages, and saves new events for those who watch."""
@@ -49,7 +50,8 @@ class RunAttempt:
 
         Raises `AttemptOver` if another worker took the run, `StorageError` if its end cannot be recorded.
         """
-        placement = Placement(lambda: nullcontext(journal.begin), self._save)
+        limits = TurnLimits(self._database)
+        placement = Placement(lambda: nullcontext(journal.begin), self._save, limits.permit)
         try:
             with self._following():
                 report = self._resumed(placement) if self._run.manifest else self._started(placement)

@@ -23,7 +23,8 @@ STOP_SECONDS = 90.0
 class RunChild:
     """One run process. ``queue``: the queue it takes its run from; ``run_id``: empty until it has one.
 
-    ``result``: how the run ended, in words; empty until then, and if the process did not come so far. Its standard input is a pipe that only the worker holds open. If the worker dies, however, the run process stops.
+    ``result``: how the run ended, in words; empty until then. Standard input is a pipe that only the worker holds open.
+    If the worker dies, however it dies, the run process stops.
     """
 
     def __init__(self, instructions: Json, log: Path) -> None:
@@ -31,9 +32,10 @@ class RunChild:
         self.run_id = ""
         self.result = ""
         self._process = _start(log)
-        self._input, output = self._process.stdin, self._process.stdout
-        assert self._input is not None and output is not None
-        self._reader = Thread(target=self._follow, args=(output,), daemon=True)
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._input = self._process.stdin
+        self._reader = Thread(target=self._follow, args=(self._process.stdout,), daemon=True)
         self._reader.start()
         with suppress(BrokenPipeError):  # it has ended already; its exit code says so
             self._input.write(json.dumps(instructions).encode() + b"\n")

@@ -1,7 +1,7 @@
 """The process that a worker starts for one run: ``python -m codex_multi_role.workers.run_process``.
 
-It reads its instructions, one line of JSON, from standard input, and stops when that closes: its worker is gone then. It
-reports to the worker in lines of JSON: ``run_id`` when it has a run, ``result`` at its end.
+It reads its instructions, one line of JSON, from standard input, and stops when that closes, because its worker is gone
+then. It reports to the worker in lines of JSON: ``run_id`` when it has a run, ``result`` at its end.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def main() -> int:
         database = Database(instructions["database_url"])
         _work(database, QueuedRuns(database), Store.open(instructions["store"]), instructions)
     except CodexMultiRoleError as error:
-        print(f"error: {error}\nhint: {error.hint}", file=sys.stderr, flush=True)
+        sys.stderr.write(f"error: {error}\nhint: {error.hint}\n")
         return int(error.exit_code)
     return int(ExitCode.GOAL_REACHED)
 
@@ -55,7 +55,8 @@ def _work(database: Database, queued: QueuedRuns, store: Store, instructions: Js
 
 
 def _report(**news: str) -> None:
-    print(json.dumps(news), flush=True)
+    sys.stdout.write(json.dumps(news) + "\n")
+    sys.stdout.flush()
 
 
 def _stop_with_worker() -> None:

@@ -20,9 +20,9 @@ RANKS = 20_000_000
 class RunRequest:
     """A run to be queued. ``batch`` and ``line``: where its goal comes from, if from a goal file.
 
-    ``options``: `RunOptions` fields that differ from their defaults, without paths of this machine. ``definitions``: the
-    name of its catalog, flows and playbook in the store; ``workspace``: a `WorkspaceSource` as JSON. ``priority``: the
-    higher, the sooner, from -`MAX_PRIORITY` to `MAX_PRIORITY`. Only workers with all ``labels`` take it. ``changes``: of the
+    ``options``: `RunOptions` fields, without paths of this machine. ``definitions``: its catalog, flows and playbook,
+    as `archive_definitions` returned them. ``workspace``: a `WorkspaceSource` as JSON. ``priority``: the higher, the
+    sooner, from -`MAX_PRIORITY` to `MAX_PRIORITY`. Only workers with all ``labels`` take it. ``changes``: of the
     options, since the run was parked.
     """
 

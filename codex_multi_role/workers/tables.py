@@ -60,7 +60,7 @@ runs = Table(
 """``request``: what a run process needs to start it; no secret is ever in it. ``queue`` includes the required labels.
 
 ``attempt`` numbers the processes that worked on the run: only the latest one's writes count. ``enqueued``: whether DBOS
-has been told that the run waits. ``record``: the latest ``run.json``; ``manifest``: the latest saved state in the store.
+knows that the run waits. ``record``: the latest ``run.json``. ``manifest``: the latest saved state in the store.
 """
 
 workers = Table(
@@ -90,10 +90,10 @@ messages = Table(
     Column("body", JSON, nullable=False),
     Column("sent_at", Float, nullable=False),
 )
-"""To the process that works on a run: ``answer``, ``cancel`` a task, ``stop``. It deletes a message after carrying it out."""
+"""To the process that works on a run, which deletes a message after carrying it out."""
 
 
-class server_seconds(FunctionElement[float]):
+class server_seconds(FunctionElement[float]):  # noqa: N801 - named like the functions of SQLAlchemy
     """The server's clock: the clocks of machines differ."""
 
     type = Float()

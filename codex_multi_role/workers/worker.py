@@ -26,7 +26,7 @@ Report = Callable[[str], None]
 
 @dataclass(frozen=True)
 class WorkerFolders:
-    """``work``: run folders and workspaces of the runs in progress, on this machine's disk. ``log``: of run processes."""
+    """``work``: on this machine's disk, for the runs in progress. ``log``: of the run processes."""
 
     work: Path
 
