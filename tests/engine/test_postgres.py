@@ -1,15 +1,7 @@
-"""The journal in a real PostgreSQL server of the test's own."""
+"""The journal in a real PostgreSQL server."""
 
 from __future__ import annotations
 
-import os
-import pwd
-import shutil
-import signal
-import socket
-import subprocess
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,59 +10,6 @@ from codex_multi_role import fork, restart
 from codex_multi_role.errors import UsageError
 from tests.support.processes import watched
 from tests.support.teams import Record, TeamFolder, fan, read, say, solver
-
-
-def _tool(name: str) -> str | None:
-    installed = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
-    return shutil.which(name) or (str(installed[-1]) if installed else None)
-
-
-def _account() -> str | None:
-    """PostgreSQL refuses to run as root; its own account does it then."""
-    if os.geteuid() != 0:
-        return pwd.getpwuid(os.geteuid()).pw_name
-    return next((each.pw_name for each in pwd.getpwall() if each.pw_name == "postgres"), None)
-
-
-@pytest.fixture(scope="module")
-def database_url() -> Iterator[str]:
-    """On a socket in a folder of its own with a short path: a port that is free now may not be so any more then."""
-    initdb, server, account = _tool("initdb"), _tool("postgres"), _account()
-    if not (initdb and server and account):
-        pytest.skip("there is no PostgreSQL server on this machine")
-    options = {"user": account} if os.geteuid() == 0 else {}
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": "/"}
-    with tempfile.TemporaryDirectory(prefix="pg") as folder:
-        shutil.chown(folder, account)
-        data = f"{folder}/data"
-        subprocess.run(
-            [initdb, "-D", data, "-A", "trust", "-U", "tester", "--no-sync"],
-            check=True,
-            timeout=120,
-            **quiet,
-            **options,
-        )  # type: ignore[call-overload]
-        command = [server, "-D", data, "-k", folder, "-c", "listen_addresses=", "-c", "fsync=off"]
-        process: subprocess.Popen[bytes] = subprocess.Popen(command, **quiet, **options)  # type: ignore[call-overload]
-        try:
-            wait_for(Path(folder) / ".s.PGSQL.5432", process)
-            yield f"postgresql://tester@/postgres?host={folder}"
-        finally:
-            process.send_signal(signal.SIGINT)  # SIGTERM waits for connections, such as those of a test that failed
-            process.wait(30)
-
-
-def wait_for(path: Path, process: subprocess.Popen[bytes]) -> None:
-    for _ in range(200):
-        assert process.poll() is None
-        with socket.socket(socket.AF_UNIX) as probe:
-            if probe.connect_ex(str(path)) == 0:
-                return
-        try:
-            process.wait(0.1)
-        except subprocess.TimeoutExpired:
-            continue
-    raise AssertionError("PostgreSQL did not start")
 
 
 def test_run_and_its_resumption(tmp_path: Path, database_url: str) -> None:

@@ -88,20 +88,22 @@ def sleeping(seconds: int) -> list[psutil.Process]:
     return found
 
 
+def wait_until(is_so: Callable[[], object], expected: str, seconds: float = WAIT_SECONDS) -> None:
+    """Wait until ``is_so``, at most ``seconds``; ``expected`` completes "… never came"."""
+    end = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < end, f"{expected} never came"
+        time.sleep(LOOK_SECONDS)
+
+
 def wait_until_asleep(seconds: int) -> None:
     """Wait until a process that `hiding` left is there: the command ends before it has become ``sleep``."""
-    end = time.monotonic() + WAIT_SECONDS
-    while not sleeping(seconds):
-        assert time.monotonic() < end, f"sleep {seconds} never came"
-        time.sleep(LOOK_SECONDS)
+    wait_until(lambda: sleeping(seconds), f"sleep {seconds}")
 
 
 def wait_for(path: Path, pattern: str = "") -> None:
     """Wait until ``path`` exists, or something below it that ``pattern`` matches; at most `WAIT_SECONDS`."""
-    end = time.monotonic() + WAIT_SECONDS
-    while not (any(path.glob(pattern)) if pattern else path.exists()):
-        assert time.monotonic() < end, f"{path / pattern} never came"
-        time.sleep(LOOK_SECONDS)
+    wait_until(lambda: any(path.glob(pattern)) if pattern else path.exists(), str(path / pattern))
 
 
 class Killed(BaseException):
