@@ -42,6 +42,7 @@ class QueuedRun:
     request: RunRequest
     queue: str
     priority: int
+    rank: int
     state: RunState
     why: str
     attempt: int
@@ -95,7 +96,7 @@ class QueuedRuns:
     def _lowest_ranks(connection: sa.Connection) -> Mapping[int, int]:
         """By priority, the rank of the run that is next."""
         lowest = sa.select(runs.c.priority, sa.func.min(runs.c.rank)).where(runs.c.state == RunState.WAITING)
-        return dict(connection.execute(lowest.group_by(runs.c.priority)).tuples().all())
+        return dict(connection.execute(lowest.group_by(runs.c.priority)).all())
 
     def find(self, run_id: str) -> QueuedRun | None:
         with self._database.transaction() as connection:
@@ -113,7 +114,7 @@ class QueuedRuns:
         order = sa.func.min((50 - runs.c.priority) * 20_000_000 + runs.c.rank)
         counted = sa.select(runs.c.queue, sa.func.count()).where(runs.c.state == RunState.WAITING, runs.c.enqueued)
         with self._database.transaction() as connection:
-            return dict(connection.execute(counted.group_by(runs.c.queue).order_by(order)).tuples().all())
+            return dict(connection.execute(counted.group_by(runs.c.queue).order_by(order)).all())
 
     def claim(self, run_id: str, worker: str, identity: str) -> QueuedRun | None:
         """Start the next attempt of a waiting run; None if it does not wait."""
