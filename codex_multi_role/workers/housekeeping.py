@@ -15,7 +15,13 @@ AT_ONCE = 50
 
 def keep_house(database: Database, queued: QueuedRuns) -> list[str]:
     """Do what is due; returns what was done, in words. Several workers may do it at the same time."""
-    return [*_bury_the_dead(database), *_take_over(queued), *_resume_parked(queued), *_complete_enqueuing(queued)]
+    return [
+        *_bury_the_dead(database),
+        *_take_over(queued),
+        *_resume_parked(queued),
+        *_release_held(queued),
+        *_complete_enqueuing(queued),
+    ]
 
 
 def _bury_the_dead(database: Database) -> list[str]:
@@ -46,6 +52,16 @@ def _resume_parked(queued: QueuedRuns) -> list[str]:
         f"run {run.run_id} is resumed: what it was parked for is over"
         for run in due
         if queued.enqueue_again(run, "what it was parked for is over")
+    ]
+
+
+def _release_held(queued: QueuedRuns) -> list[str]:
+    """One run per look and batch: the next one sees what this one reserved."""
+    first = {run.batch: run for run in reversed(queued.list(runs.c.state == RunState.HELD, limit=AT_ONCE))}
+    return [
+        f"run {run.run_id} is enqueued: the totals of its batch allow it now"
+        for run in first.values()
+        if queued.fits(run) and queued.enqueue_again(run, "")
     ]
 
 

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from codex_multi_role.engine.run_queue import RunQueues
 from codex_multi_role.errors import RunBusy
 from codex_multi_role.reading.json_types import Json
+from codex_multi_role.workers.batch_totals import what_exceeds
 from codex_multi_role.workers.database import Database
 from codex_multi_role.workers.run_requests import RunRequest, dequeue_order, row_values
 from codex_multi_role.workers.tables import runs, server_seconds
@@ -117,25 +118,27 @@ class QueuedRuns:
             return dict(connection.execute(counted.group_by(runs.c.queue).order_by(order)).all())
 
     def claim(self, run_id: str, worker: str, identity: str) -> QueuedRun | None:
-        """Start the next attempt of a waiting run; None if it does not wait."""
+        """Start the next attempt of a waiting run; None if it does not wait, or the totals of its batch hold it."""
 
         def work(connection: sa.Connection) -> None:
-            connection.execute(
-                sa.update(runs)
-                .where(runs.c.run_id == run_id, runs.c.state == RunState.WAITING)
-                .values(
-                    state=RunState.RUNNING,
-                    why="",
-                    attempt=runs.c.attempt + 1,
-                    worker=worker,
-                    worker_identity=identity,
-                    changed_at=server_seconds(),
-                )
-            )
+            waiting = sa.select(runs.c.batch, runs.c.request).where(runs.c.run_id == run_id)
+            row = connection.execute(waiting.where(runs.c.state == RunState.WAITING).with_for_update()).first()
+            if row is None:
+                return
+            held = what_exceeds(connection, row.batch, row.request["limits"])
+            started = {"attempt": runs.c.attempt + 1, "worker": worker, "worker_identity": identity}
+            values = {"state": RunState.HELD} if held else {"state": RunState.RUNNING, **started}
+            own = sa.update(runs).where(runs.c.run_id == run_id)
+            connection.execute(own.values(**values, why=held, changed_at=server_seconds()))
 
         self._database.insist(work)
         found = self.find(run_id)
-        return found if found and found.state == RunState.RUNNING and found.worker == worker else None
+        return found if found and found.state is RunState.RUNNING and found.worker_identity == identity else None
+
+    def fits(self, run: QueuedRun) -> bool:
+        """Whether the totals of its batch allow a held run now."""
+        with self._database.transaction() as connection:
+            return not what_exceeds(connection, run.batch, run.request.limits)
 
     def save(self, run: QueuedRun, **values: Any) -> None:  # noqa: ANN401 - columns of the table
         """Update the row on behalf of its attempt. Raises `AttemptOver`, `StorageError`."""

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from codex_multi_role.workers.batch_totals import record_batch
+from codex_multi_role.workers.database import Database
+from codex_multi_role.workers.housekeeping import keep_house
 from codex_multi_role.workers.queued_runs import MAX_CRASHES, AttemptOver, QueuedRun, QueuedRuns, RunState
 from codex_multi_role.workers.run_requests import RunRequest
 
@@ -84,3 +87,21 @@ def test_batches_take_turns(queued: QueuedRuns) -> None:
 def test_queue_with_the_most_urgent_run_comes_first(queued: QueuedRuns) -> None:
     queued.submit([request("one", queue="slow"), request("two", queue="slow"), request("three", priority=5)])
     assert list(queued.waiting_by_queue().items()) == [("goals", 1), ("slow", 2)]
+
+
+def test_batch_never_exceeds_its_totals(database: Database, queued: QueuedRuns) -> None:
+    """Three runs of at most 4 turns share 10: the third waits until the first two have left enough."""
+    with database.transaction() as connection:
+        record_batch(connection, "nightly", {"turns": 10})
+    queued.submit([request(name, batch="nightly", limits={"turns": 4}) for name in ("one", "two", "three")])
+    one = claimed(queued, "one")
+    claimed(queued, "two")
+    assert queued.claim("three", "a", "identity of a") is None
+    held = queued.find("three")
+    assert held is not None
+    assert (held.state, held.why) == (RunState.HELD, "the batch has used or reserved 8 of 10 turns")
+    assert not queued.fits(held)
+    queued.save(one, state=RunState.ENDED, record={"totals": {"turns": 2, "input_tokens": 5}})
+    assert queued.fits(held)
+    keep_house(database, queued)
+    claimed(queued, "three")
