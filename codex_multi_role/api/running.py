@@ -15,7 +15,7 @@ from codex_multi_role.lifecycle.kept_definitions import keep_definitions, rememb
 from codex_multi_role.lifecycle.own_worktree import abandon_worktree, in_new_worktree, in_same_worktree
 from codex_multi_role.lifecycle.readiness import require_ready
 from codex_multi_role.lifecycle.resuming import finished_report, require_same_workspace
-from codex_multi_role.lifecycle.session import OnEvent, Session
+from codex_multi_role.lifecycle.session import OnEvent, SaveRun, Session
 from codex_multi_role.run_folder import AskPerson, Cancellations, Question, Questions, RunFolder, answer_of_person
 from codex_multi_role.run_folder.items import find_open_task
 from codex_multi_role.run_options import RunOptions, RunReport
@@ -25,8 +25,16 @@ __all__ = ["OnEvent", "answer", "cancel_task", "fork", "restart", "resume", "run
 KEPT_BY_A_RUN = frozenset({"goal", "run_id", "runs_dir", "flow", "database_url", "record"})
 
 
-def run(options: RunOptions, on_event: OnEvent | None = None, ask_person: AskPerson | None = None) -> RunReport:
-    """Run a flow for a goal and wait until it ends; see `starting.run`. ``on_event`` gets every event record."""
+def run(
+    options: RunOptions,
+    on_event: OnEvent | None = None,
+    ask_person: AskPerson | None = None,
+    save: SaveRun | None = None,
+) -> RunReport:
+    """Run a flow for a goal and wait until it ends; see `starting.run`. ``on_event`` gets every event record.
+
+    ``save`` is called before the journal records a step.
+    """
     definitions = load_definitions(options)
     require_ready(definitions)
     if options.record is not None:
@@ -42,7 +50,7 @@ def run(options: RunOptions, on_event: OnEvent | None = None, ask_person: AskPer
         definitions = in_new_worktree(definitions, folder)
         catalog_file = keep_definitions(definitions, folder)
         return _work(
-            lambda emit: Session(definitions, folder, catalog_file, emit, ask_person=ask_person),
+            lambda emit: Session(definitions, folder, catalog_file, emit, ask_person=ask_person, save=save),
             on_event,
             options.runs_dir,
         )
@@ -60,8 +68,11 @@ def resume(
     changes: Mapping[str, object] | None = None,
     on_event: OnEvent | None = None,
     ask_person: AskPerson | None = None,
+    save: SaveRun | None = None,
 ) -> RunReport:
     """Resume a run after its last recorded turn. ``changes`` (`RunOptions` fields) override its recorded options.
+
+    ``save`` is called before the journal records a step.
 
     Without changes, a run that has finished is reported as it ended, and nothing is started.
 
@@ -82,7 +93,9 @@ def resume(
         require_same_workspace(folder, record)
     definitions = in_same_worktree(load_definitions(options), folder, record)
     return _work(
-        lambda emit: Session(definitions, folder, record["catalog_file"], emit, record, ask_person), on_event, runs_dir
+        lambda emit: Session(definitions, folder, record["catalog_file"], emit, record, ask_person, save=save),
+        on_event,
+        runs_dir,
     )
 
 

@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from codex_multi_role.errors import (
@@ -55,17 +55,21 @@ from codex_multi_role.steps import RunResources
 from codex_multi_role.steps.budget import WorkClock
 from codex_multi_role.steps.review import answered_meanwhile
 from codex_multi_role.workspace import occupied
+from codex_multi_role.workspace.worktrees import Trees
 
 STOP_SECONDS = 20.0
 LOOK_SECONDS = 0.2
 """Interval at which a run checks whether it must stop."""
 OnEvent = Callable[[Record], None]
+SaveRun = Callable[[Callable[[], Trees]], object]
+"""Saves the run outside of this machine; its argument snapshots the workspace."""
 
 
 class Session:
     """Works on one run in this process. ``earlier``: the previous session's ``run.json`` if the run is resumed.
 
-    ``forked_from`` (run_id, step, visit): the origin of a fork's first session, which publishes ``fork_note``.
+    ``forked_from`` (run_id, step, visit): the origin of a fork's first session, which publishes ``fork_note``. ``save``
+    is called before the journal records a step.
     """
 
     def __init__(
@@ -78,12 +82,14 @@ class Session:
         ask_person: AskPerson | None = None,
         forked_from: Mapping[str, Any] | None = None,
         fork_note: str = "",
+        save: SaveRun | None = None,
     ) -> None:
         self._definitions = definitions
         self._folder = folder
         self._on_event = on_event
         self._ask_person = self._person(ask_person)
         self._fork_note = fork_note
+        self._save = save
         self._notes: list[str] = []
         self._earlier = earlier
         self._record = RunRecord(definitions, folder, catalog_file, earlier, forked_from)
@@ -237,6 +243,8 @@ class Session:
                     lambda each: definitions.catalog.role_of(each) == role
                 )
                 services = replace(parts.services, ask_person=self._ask_person, states=states)
+                if self._save is not None:
+                    services = replace(services, save=partial(self._save, parts.trees))
                 progress = replace(parts.progress, killed_turns=self._killed_turns)
                 with roles.following():
                     ending = self._drive(replace(parts, services=services, progress=progress), stop)
