@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import queue
+import time
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -44,6 +45,12 @@ class RunQueues:
         From then on, DBOS refuses every write of that process to the journal.
         """
         self._client.resume_workflow(run_id, queue_name=queue_name)
+
+    def taken_before(self, seconds: float) -> set[str]:
+        """The runs that processes took from queues at least ``seconds`` ago, whether or not they still work on them."""
+        limit = (time.time() - seconds) * 1000
+        found = self._client.list_workflows(status="PENDING", name=FLOW_WORKFLOW, load_input=False, load_output=False)
+        return {each.workflow_id for each in found if (each.updated_at or 0) < limit}
 
     def close(self) -> None:
         self._client.destroy()

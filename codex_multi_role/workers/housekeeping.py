@@ -9,7 +9,7 @@ from codex_multi_role.workers.queued_runs import QueuedRuns, RunState
 from codex_multi_role.workers.tables import messages, runs, server_seconds, workers
 
 SETTLED_SECONDS = 10.0
-"""A waiting run that the engine has not been told of for so long will not be, because its process was killed."""
+"""What takes a moment and has not happened for so long will not happen, because its process was killed."""
 AT_ONCE = 50
 
 
@@ -21,6 +21,7 @@ def keep_house(database: Database, queued: QueuedRuns) -> list[str]:
         *_resume_parked(queued),
         *_release_held(queued),
         *_complete_enqueuing(queued),
+        *_find_lost(queued),
     ]
 
 
@@ -75,3 +76,11 @@ def _complete_enqueuing(queued: QueuedRuns) -> list[str]:
     for run in cut_short:
         queued.tell_engine(run)
     return [f"run {run.run_id} is enqueued: the process that wanted to was killed" for run in cut_short]
+
+
+def _find_lost(queued: QueuedRuns) -> list[str]:
+    return [
+        f"run {run.run_id} is enqueued again: the process that took it was killed"
+        for run in queued.lost(SETTLED_SECONDS)
+        if queued.enqueue_again(run, "")
+    ]

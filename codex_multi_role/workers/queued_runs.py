@@ -187,6 +187,11 @@ class QueuedRuns:
         with self._database.transaction() as connection:
             connection.execute(told.values(enqueued=True))
 
+    def lost(self, seconds: float) -> list[QueuedRun]:
+        """Waiting runs that a process took from the queue at least ``seconds`` ago, but was killed before `claim`."""
+        taken = self._queues.taken_before(seconds)
+        return self.list(runs.c.state == RunState.WAITING, runs.c.enqueued, runs.c.run_id.in_(taken)) if taken else []
+
 
 def _of_row(row: sa.RowMapping) -> QueuedRun:
     names = QueuedRun.__dataclass_fields__
