@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import queue
-import time
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -47,10 +46,12 @@ class RunQueues:
         self._client.resume_workflow(run_id, queue_name=queue_name)
 
     def taken_before(self, seconds: float) -> set[str]:
-        """The runs that processes took from queues at least ``seconds`` ago, whether or not they still work on them."""
-        limit = (time.time() - seconds) * 1000
+        """The runs that processes took from queues before that time, whether or not they still work on them.
+
+        ``seconds`` since the epoch, by the server's clock.
+        """
         found = self._client.list_workflows(status="PENDING", name=FLOW_WORKFLOW, load_input=False, load_output=False)
-        return {each.workflow_id for each in found if (each.updated_at or 0) < limit}
+        return {each.workflow_id for each in found if (each.dequeued_at or 0) < seconds * 1000}
 
     def close(self) -> None:
         self._client.destroy()

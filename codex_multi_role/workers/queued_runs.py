@@ -189,7 +189,9 @@ class QueuedRuns:
 
     def lost(self, seconds: float) -> list[QueuedRun]:
         """Waiting runs that a process took from the queue at least ``seconds`` ago, but was killed before `claim`."""
-        taken = self._queues.taken_before(seconds)
+        with self._database.transaction() as connection:
+            now = float(connection.scalar(sa.select(server_seconds())) or 0)
+        taken = self._queues.taken_before(now - seconds)
         return self.list(runs.c.state == RunState.WAITING, runs.c.enqueued, runs.c.run_id.in_(taken)) if taken else []
 
 
