@@ -83,7 +83,7 @@ class RunServices:
     clock: WorkClock
     ask_person: AskPerson | None = None
     states: States | None = None
-    save: Callable[[], None] = lambda: None
+    save: Callable[[], object] = lambda: None
 
 
 @dataclass(frozen=True)

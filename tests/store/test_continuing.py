@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
-from codex_multi_role.run_folder import list_turns
 from tests.support.saved_runs import Machines
 from tests.support.teams import WRITER, Record, TeamFolder, say
 
@@ -38,5 +35,4 @@ def test_run_continues_in_other_folders_at_other_paths(tmp_path: Path) -> None:
     assert files == {"kept.txt": "was there before\n", "a.txt": "first\n", "b.txt": "second\n"}
     assert [event["resumed"] for event in events if event["type"] == "role_started"]
     taken = [event["role"] for event in events if event["type"] == "turn_started"]
-    print(taken, [(e["role"], e["resumed"]) for e in events if e["type"] == "role_started"])
-    print([e for e in events if e["type"] == "warning"])
+    assert taken == ["one", "two"]
