@@ -19,9 +19,9 @@ STEP_KINDS: dict[str, frozenset[str]] = {
     "ask": frozenset({"with_", "prompt", "reply", "limits", "isolate", "merge"}),
     "check": frozenset({"with_"}),
     "review": frozenset({"show", "time_limit_seconds", "default"}),
-    "call": frozenset({"with_", "max_depth"}),
+    "call": frozenset({"with_", "max_depth", "isolate", "merge", "place"}),
 }
-FAN_OUT_KEYS = frozenset({"as_", "concurrency", "max_items", "needs"})
+FAN_OUT_KEYS = frozenset({"as_", "concurrency", "max_items", "needs", "place"})
 
 Text = Annotated[str, StringConstraints(min_length=1)]
 VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
@@ -104,7 +104,7 @@ class StepSpec(Definition):
     )
     limits: StepLimits | None = Field(default=None, description="Deadlines of the turn that override the role's.")
     isolate: Literal["worktree"] | None = Field(
-        default=None, description="Ask in a git worktree (elsewhere a copy) of the workspace."
+        default=None, description="Ask, or walk the called flow, in a git worktree (elsewhere a copy) of the workspace."
     )
     merge: Literal["all", "none"] = Field(default="all", description="Whether the copy is merged back after the step.")
     show: Text | None = Field(default=None, description="What a person sees with the question (a template).")
@@ -124,6 +124,9 @@ class StepSpec(Definition):
     )
     needs: Text | None = Field(
         default=None, description="A template of the ids that an item waits for; their results are `needed`."
+    )
+    place: Literal["workers"] | None = Field(
+        default=None, description="If workers execute the run: each item becomes a run that any of them may take."
     )
     max_items: Annotated[int, Field(ge=1, le=100_000)] | None = Field(
         default=None, description="The bound of a `for_each` template, which requires it."
@@ -169,6 +172,8 @@ class StepSpec(Definition):
     def _check_keys(self) -> Self:
         if sum(getattr(self, kind) is not None for kind in STEP_KINDS) != 1:
             raise ValueError(f"give exactly one of {', '.join(STEP_KINDS)}")
+        if self.place is not None and self.kind != "call":
+            raise ValueError("place belongs to call: only a called flow has a state of its own")
         given = self.model_fields_set
         for kind, keys in STEP_KINDS.items():
             if stray := sorted(given & keys - STEP_KINDS[self.kind]):

@@ -5,6 +5,7 @@ A step may ask every role of the catalog, each after those it depends on have an
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -49,6 +50,12 @@ class Asker:
         """The asker of one ``item`` of any type. The number of its ask is drawn now, in item order."""
         number = state.next_ask(step.ask) if step.ask else 0
         return Asker(run, self._instances, item={step.as_: item}, number=number)
+
+    def within(self, run: RunResources) -> Asker:
+        """The asker of a called flow that works in a copy of the workspace: the same processes, threads of its own."""
+        moved = copy.copy(self)
+        moved._run, moved._threads = run, {}
+        return moved
 
     def release(self) -> None:
         self._leases.release()

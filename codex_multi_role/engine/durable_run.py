@@ -29,20 +29,23 @@ from codex_multi_role.errors import (
     ending_for,
 )
 from codex_multi_role.flow import End, FlowState
-from codex_multi_role.steps import RunResources
+from codex_multi_role.steps import RunResources, StepOutcome
 
 
 class DurableRun:
     """One run: its flows, its live parts, and the state that a replay rebuilds.
 
-    ``ending`` is resolved when the workflow halts in this process.
+    ``ending`` is resolved when the workflow halts in this process. ``tolerant`` as in `FlowWalk`. ``outcome``: what a
+    flow that calls this one sees, once it has ended.
     """
 
-    def __init__(self, flows: CallableFlows, state: FlowState, run: RunResources) -> None:
+    def __init__(self, flows: CallableFlows, state: FlowState, run: RunResources, *, tolerant: bool = False) -> None:
         self._flows = flows
         self._run = run
         self.state = state
         self.ending: Future[Ending] = Future()
+        self.outcome: StepOutcome | None = None
+        self._tolerant = tolerant
 
     def work(self) -> None:
         """The body of the workflow: the whole flow.
@@ -54,8 +57,10 @@ class DurableRun:
             scope = Scope(
                 self._run, JournalSlots(self._refuse_when_stopping, save=self._run.services.save), asker, self.state
             )
-            walk = FlowWalk(self._flows, scope)
-            halt = RunHalted(self._ending(walk.walk()))
+            walk = FlowWalk(self._flows, scope, tolerant=self._tolerant)
+            end = walk.walk()
+            self.outcome = walk.outcome(end)
+            halt = RunHalted(self._ending(end))
         except RunHalted as early:
             halt = early
         except (Exception, DBOSBaseException) as error:

@@ -50,7 +50,8 @@ class FanOut:
             if step.needs is not None:
                 seen[NEEDED] = [seen_item(other, self._outcomes[other]) for other in needs[item.index]]
             failed = [str(values[other]["id"]) for other in needs[item.index] if self._outcomes[other].error]
-            unit = replace(self._unit(step, item.key, seen, scopes[item.index]), set_state=item.states.become)
+            unit = self._unit(step, item.key, seen, scopes[item.index])
+            unit = replace(unit, set_state=item.states.become, peers=min(concurrency, len(values)))
             return self._carry_out(item, unit, reserved["given"].get(str(item.index)), failed)
 
         scheduler = Scheduler[StepOutcome]("item", concurrency, needs)

@@ -11,6 +11,7 @@ from typing import Any
 from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, StepSpec
 from codex_multi_role.engine.askers import EveryRole, Scope
 from codex_multi_role.engine.fan_out import FanOut
+from codex_multi_role.engine.placed_calls import PlacedUnit
 from codex_multi_role.errors import RoleFailed
 from codex_multi_role.flow import End, WalkBound, after, new_state
 from codex_multi_role.reading.json_types import Json
@@ -125,7 +126,11 @@ class FlowWalk:
                 return StepOutcome({}, problem)
             raise RoleFailed(problem, "too_deep")
         flow, caller = self._flows.specs[name], scope.state
-        state = new_state(flow, self.state.goal, flow.resolve_inputs(inputs), unit.context["cycles"])
+        resolved = flow.resolve_inputs(inputs)
+        scope = self._isolated(unit, scope)
+        if unit.step.place is not None and (placed := PlacedUnit(scope.run, unit, name, resolved).outcome()):
+            return placed
+        state = new_state(flow, self.state.goal, resolved, unit.context["cycles"])
         state.asks |= caller.asks
         calls = (*self._calls, unit.step.id)
         inner = replace(scope, state=state)
@@ -135,9 +140,29 @@ class FlowWalk:
         finally:
             caller.asks |= state.asks
             caller.history += state.history
-        steps = {name: each.output for name, each in state.steps.items() if each.visits and flow.shows(name)}
+        return walk.outcome(end)
+
+    @staticmethod
+    def _isolated(unit: Unit, scope: Scope) -> Scope:
+        """The scope of a called flow, in a copy of the workspace if the step isolates it."""
+        if unit.step.isolate is None:
+            return scope
+        run, key = scope.run, unit.key
+
+        def make(_: int) -> Json:
+            run.copy_for_call(key, is_placed=unit.step.place is not None)
+            return {"copy": key}
+
+        unit.record(f"copy {key}", make)
+        run = replace(run, within=key)
+        return replace(scope, run=run, asker=scope.asker.within(run))
+
+    def outcome(self, end: End) -> StepOutcome:
+        """What the caller of this flow sees of its ``end``."""
+        state = self.state
+        steps = {name: each.output for name, each in state.steps.items() if each.visits and self._flow.shows(name)}
         output = {"outcome": end.outcome, "exit_code": end.exit_code, "vars": state.vars, "steps": steps}
-        return StepOutcome(output, walk.error, tests=state.latest_tests, handoffs=state.shown_handoffs)
+        return StepOutcome(output, self.error, tests=state.latest_tests, handoffs=state.shown_handoffs)
 
     def _absorb(self, step: StepSpec, outcome: StepOutcome) -> None:
         shown = self._flow.shows(step.id)

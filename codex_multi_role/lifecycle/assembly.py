@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from codex_multi_role.catalog import RoleSpecCatalog
@@ -21,6 +22,7 @@ from codex_multi_role.lifecycle.recordings.model_providers import ModelProviders
 from codex_multi_role.lifecycle.steering import Steering
 from codex_multi_role.run_folder import EventLog, RunFolder, list_turns, own_turns, started_turns
 from codex_multi_role.run_folder.events import ProcessesStarting
+from codex_multi_role.run_folder.placed_runs import as_turn, spent_elsewhere
 from codex_multi_role.steps import RunProgress, RunResources, RunServices, RunSettings, TestSettings
 from codex_multi_role.steps.budget import Budget, Limits, WorkClock
 from codex_multi_role.workspace import ProtectedFiles, Snapshots, Workspace, Worktrees
@@ -127,8 +129,10 @@ def _resources(
 
 def _budget(definitions: Definitions, folder: RunFolder, clock: WorkClock) -> Budget:
     options = definitions.options
-    ledger = ((definitions.catalog.role_of(instance), turn) for instance, turn in own_turns(folder))
-    return Budget(Limits(options.max_turns, options.max_tokens, options.max_seconds), ledger, clock)
+    own = ((definitions.catalog.role_of(instance), turn) for instance, turn in own_turns(folder))
+    elsewhere = ((run_id, as_turn(spent)) for run_id, spent in spent_elsewhere(folder.path).items())
+    limits = Limits(options.max_turns, options.max_tokens, options.max_seconds)
+    return Budget(limits, chain(own, elsewhere), clock)
 
 
 def _searches_web(definitions: Definitions, catalog: Callable[[], RoleSpecCatalog], name: str) -> bool:

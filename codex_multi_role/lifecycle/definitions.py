@@ -38,6 +38,7 @@ from codex_multi_role.flow import WalkBound, walk_bound
 from codex_multi_role.host.programs import exclude_from_path
 from codex_multi_role.host.redaction import Redactor
 from codex_multi_role.host.spelling import as_on_disk
+from codex_multi_role.lifecycle.separate_calls import check_separate_calls
 from codex_multi_role.lifecycle.step_fields import KnownFields
 from codex_multi_role.reading.places import Place, Problems
 from codex_multi_role.run_options import LOCAL_ROLES, RunOptions
@@ -208,6 +209,7 @@ def load_flow_and_called(name: str, catalog: RoleSpecCatalog) -> tuple[dict[str,
         check_flows(flows, catalog, KnownFields(flows, catalog).of_step)
     for flow in flows.values():
         _check_checks(flow, catalog, problems)
+    check_separate_calls(flows, catalog, problems)
     problems.raise_found()
     return flows, catalog
 

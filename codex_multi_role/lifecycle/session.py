@@ -26,6 +26,7 @@ from codex_multi_role.errors import (
     ending_for,
 )
 from codex_multi_role.flow import FlowState, new_state
+from codex_multi_role.host.atomic import write_json
 from codex_multi_role.host.processes import Family, processes_below
 from codex_multi_role.lifecycle.assembly import live_parts
 from codex_multi_role.lifecycle.definitions import Definitions, role_settings
@@ -56,6 +57,7 @@ from codex_multi_role.run_folder.states import RUN, States
 from codex_multi_role.run_options import RunReport
 from codex_multi_role.steps import RunResources, RunServices
 from codex_multi_role.steps.budget import WorkClock
+from codex_multi_role.steps.placing import CALL_FILE, CallPlacer
 from codex_multi_role.steps.review import answered_meanwhile
 from codex_multi_role.workspace import occupied
 from codex_multi_role.workspace.worktrees import Trees
@@ -75,12 +77,17 @@ class Placement:
 
     ``journal`` opens another journal than the options name. ``save(take_trees)`` saves the run outside of this machine
     before a step is recorded; ``take_trees`` snapshots the workspace. ``permit(names, stopping)`` waits until a turn of
-    that provider and model (``provider:…``, ``model:…``) may start.
+    that provider and model (``provider:…``, ``model:…``) may start. ``begin`` gets the folder of a new run before
+    anything is done. ``placer`` submits called flows to workers. ``is_tolerant_call``: not None if another run called
+    this one's flow; its outcome is then left in `CALL_FILE`.
     """
 
     journal: Callable[[], AbstractContextManager[Begin]] | None = None
     save: Callable[[Callable[[], Trees]], object] = lambda _: None
     permit: Callable[[Sequence[str], Event], AbstractContextManager[None]] = lambda *_: nullcontext()
+    begin: Callable[[RunFolder], None] = lambda _: None
+    placer: CallPlacer | None = None
+    is_tolerant_call: bool | None = None
 
 
 class Session:
@@ -142,6 +149,8 @@ class Session:
             owner.acquire()
             stack.callback(self._release, owner)
             stack.callback(self._remove_mount_points)
+            if self._placement is not None and self._earlier is None:
+                self._placement.begin(self._folder)
             family = self._family(stack, owner.abandoned)
             if stack.enter_context(occupied(self._definitions.workspace)):
                 self._notes.append(
@@ -280,6 +289,7 @@ class Session:
             services,
             save=partial(placement.save, parts.trees),
             permit=lambda role, stopping: placement.permit(self._limited(role), stopping),
+            placer=placement.placer,
         )
 
     def _limited(self, role: RoleSpec) -> list[str]:
@@ -312,10 +322,11 @@ class Session:
         from codex_multi_role.engine import CallableFlows, DurableRun
 
         flows = CallableFlows(self._definitions.flows, cache(self._definitions.bound))
+        called = self._placement.is_tolerant_call if self._placement is not None else None
         with self._journal() as begin:
             stop.interrupts = False
             while True:
-                durable = DurableRun(flows, self._state, parts)
+                durable = DurableRun(flows, self._state, parts, tolerant=bool(called))
                 begin(durable)
                 self._ending = durable.ending  # not earlier: a run that could not start keeps no lock
                 ending = self._wait(durable.ending, parts, stop)
@@ -325,6 +336,8 @@ class Session:
                 # per question. The journal is replayed, and the processes stay alive.
                 parts.progress.waits_for.clear()
                 self._state = self._first_state()
+            if called is not None and durable.outcome is not None:
+                write_json(self._folder.path / CALL_FILE, durable.outcome.as_json())
             parts.services.fleet.stop_soon()  # the processes end while the journal closes
             return ending
 

@@ -55,7 +55,7 @@ class KnownFields:
             return end
         called = self.flows[step.call or ""]
         steps = {each.id: self._output(each, in_called_flow=True) for each in called.steps if called.shows(each.id)}
-        return {**end, "vars": called.vars.keys(), "steps": steps}
+        return {**end, "vars": called.vars.keys(), "steps": steps, **dict.fromkeys(_of_copy(step))}
 
     def _handoff(self, step: StepSpec) -> Fields | None:
         role = next((each for each in self.catalog.roles if each.name == step.ask), None)
@@ -65,8 +65,13 @@ class KnownFields:
         listed = None if schema is None else _listed(schema)
         if listed is None:
             return None
-        copy = ("copy", *(["merge"] if step.merge == "all" else [])) if step.isolate else ()
-        return dict.fromkeys((*listed, ANALYSIS_PATH, TOLD, WEB_SEARCHES, *copy))
+        return dict.fromkeys((*listed, ANALYSIS_PATH, TOLD, WEB_SEARCHES, *_of_copy(step)))
+
+
+def _of_copy(step: StepSpec) -> tuple[str, ...]:
+    """The fields of a step that works in a copy of the workspace."""
+    merge = ("merge",) if step.merge == "all" else ()
+    return ("copy", *merge) if step.isolate else ()
 
 
 def _result(step: StepSpec) -> Fields | None:

@@ -83,8 +83,11 @@ class States:
         return self._known.latest(unit)
 
     def move(self, unit: str, item: str, state: str, reason: str = "") -> None:
-        """Set the state of the unit, or of `RUN`, unless it has that state already. Raises `StorageError`."""
-        if self._known.latest(unit) != state:
+        """Set the state of the unit, or of `RUN`, unless it has that state already, for the same or without a reason.
+
+        Raises `StorageError`.
+        """
+        if self._known.latest(unit) != state or (reason and self._known.summary(unit)["reason"] != reason):
             self._events.publish(StateChanged(unit, item, state, reason))
 
     def _on_event(self, record: Record) -> None:

@@ -11,6 +11,7 @@ from codex_multi_role.host.atomic import storage_errors, write_bytes, write_json
 from codex_multi_role.host.redaction import Redactor
 from codex_multi_role.reading.json_files import read_json, read_object
 from codex_multi_role.run_folder.folder import RunFolder, new_numbered, number_of
+from codex_multi_role.run_folder.placed_runs import spent_elsewhere
 
 PREFIX = "turn_"
 KILLED = {"status": "interrupted", "outcome": "killed", "reason": "the run was killed during this turn"}
@@ -166,16 +167,20 @@ def own_turns(run: RunFolder) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def totals_of(run: RunFolder, seconds: float = 0.0) -> dict[str, float]:
-    """The run's own totals: ``{turns, repairs, input_tokens, output_tokens, seconds}``.
+    """The run's own totals, with those of items on workers: ``{turns, repairs, input_tokens, output_tokens, seconds}``.
 
     ``seconds``: the known working time, which is at least that of its latest turn.
     """
     turns = [turn for _, turn in own_turns(run)]
-    return {
+    own = {
         "turns": len(turns),
         "repairs": sum(turn.get("repair_of") is not None for turn in turns),
         "input_tokens": sum(turn.get("tokens", {}).get("input", 0) for turn in turns),
         "output_tokens": sum(turn.get("tokens", {}).get("output", 0) for turn in turns),
+    }
+    elsewhere = spent_elsewhere(run.path).values()
+    return {
+        **{name: number + sum(spent[name] for spent in elsewhere) for name, number in own.items()},
         "seconds": max([round(seconds, 3), *(float(turn.get("worked_seconds", 0.0)) for turn in turns)]),
     }
 

@@ -43,7 +43,7 @@ def check_step(run: RunResources, unit: Unit) -> StepOutcome:
 
     def work(_: int) -> Json:
         try:
-            return _carry_out(run, unit, name, options)
+            return _carry_out(run.in_copy("", fresh=False), unit, name, options)
         except CodexMultiRoleError as error:
             if not unit.tolerate or isinstance(error, RunInterrupted):
                 raise

@@ -17,6 +17,7 @@ from codex_multi_role.run_folder.events import Warning
 from codex_multi_role.run_folder.states import States
 from codex_multi_role.steps.budget import Budget, WorkClock
 from codex_multi_role.steps.cancellation_token import CancellationToken
+from codex_multi_role.steps.placing import CallPlacer
 from codex_multi_role.workspace import ProtectedFiles, Snapshots, Workspace, Worktrees
 from codex_multi_role.workspace.commands import Sandbox
 from codex_multi_role.workspace.worktrees import Trees
@@ -76,7 +77,7 @@ class RunServices:
     ``catalog_now`` returns the current roles, which may change while the run works. ``sandbox`` wraps a command.
     ``ask_person`` asks the person who is present, None if nobody is. ``states`` receives changes of state; None if
     nothing is executed. ``permit`` waits until a role's turn may start. ``save`` saves the run outside of this machine,
-    before the journal records a step.
+    before the journal records a step. ``placer``: set if workers may walk called flows.
     """
 
     catalog_now: Callable[[], RoleSpecCatalog]
@@ -92,6 +93,7 @@ class RunServices:
     permit: Permit = lambda _role, _stopping: nullcontext()
     states: States | None = None
     save: Callable[[], object] = lambda: None
+    placer: CallPlacer | None = None
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,8 @@ class RunProgress:
 class RunResources:
     """What a step works with: the run's settings, services and progress, and the workspace.
 
-    ``copy``: the key of the copy of the workspace that this is `in_copy` of, or empty.
+    ``copy``: the key of the copy of the workspace that this is `in_copy` of, or empty. ``within``: the key of the copy
+    in which the called flow works, of which `in_copy` is used without a key.
     """
 
     settings: RunSettings
@@ -126,6 +129,7 @@ class RunResources:
     workspace: Workspace
     snapshots: Snapshots
     copy: str = ""
+    within: str = ""
 
     @property
     def catalog(self) -> RoleSpecCatalog:
@@ -136,13 +140,21 @@ class RunResources:
         own = self.snapshots.take() if self.settings.changes_workspace else ""
         return {"": own, **self.services.worktrees.trees()}
 
+    def copy_for_call(self, key: str, *, is_placed: bool) -> None:
+        """Make the copy for a called flow. If a worker may walk the flow, the copy only gets that worker's files."""
+        if is_placed and self.services.placer is not None:
+            with self.progress.workspace_lock:
+                self.services.worktrees.create(key)
+        else:
+            self.in_copy(key, fresh=True)
+
     def in_copy(self, key: str, *, fresh: bool) -> RunResources:
-        """The same run, working in the copy with that key instead of the workspace; without a key, the run itself.
+        """The same run, working in the copy with that key instead of the workspace; without a key, where it works.
 
         ``fresh``: create or reset the copy, because the next turn must not see what an interrupted one left.
         """
-        if not key:
-            return self
+        if not key:  # several steps of a called flow share its copy, as they share the workspace
+            return replace(self.in_copy(self.within, fresh=False), copy="") if self.within else self
         if fresh:
             with self.progress.workspace_lock:
                 copy = self.services.worktrees.create(key)

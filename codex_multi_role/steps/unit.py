@@ -21,7 +21,8 @@ class Unit:
     ``key`` is unique in the run: ``<step>.<visit>`` and the item's index, below the key of the calling step.
     ``context``: what its templates see. ``ask_role`` asks the step's role with the process, thread and number that the
     walk assigns; ``call_flow`` walks another flow and returns its outcome. ``tolerate``: a failure is an outcome and
-    does not end the run. ``set_state(state, reason)`` records the state of an item.
+    does not end the run. ``set_state(state, reason)`` records the state of an item. ``peers``: how many items of its
+    step are worked on at once.
     """
 
     step: StepSpec
@@ -32,6 +33,7 @@ class Unit:
     call_flow: Callable[[Unit, Mapping[str, Any]], StepOutcome]
     tolerate: bool = False
     set_state: Callable[[str, str], None] = lambda state, reason: None
+    peers: int = 1
 
     @property
     def where(self) -> str:
