@@ -106,7 +106,8 @@ class Trials:
         with new_database(self.server_url) as url:
             shared = self._shared(f"place-{place}", url)
             killed = self._process(shared, place)
-            assert killed.returncode == -signal.SIGKILL, (killed.returncode, killed.stderr)
+            # How often new events are saved depends on the time, so the last places may not be reached.
+            assert killed.returncode in (0, -signal.SIGKILL), killed.stderr
             attempts = 1
             while (run := shared.run(RUN_ID)).state is not RunState.ENDED and attempts < 4:
                 give_back(shared, run)
