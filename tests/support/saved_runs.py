@@ -53,10 +53,11 @@ class Machines:
 
     team: TeamFolder
     other: Path
+    address: str = ""
 
     @property
     def store(self) -> str:
-        return str(self.other.parent / "store")
+        return self.address or str(self.other.parent / "store")
 
     @property
     def database_url(self) -> str:
