@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from codex_multi_role.api import running
+from codex_multi_role.errors import StorageError
+from codex_multi_role.history import history_of
+from codex_multi_role.history.exporting import export, start_of
+from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.store import Store, bundle_workspace, make_workspace
 from codex_multi_role.workspace.manifest import Manifest
+from codex_multi_role.workspace.worktrees import Trees
 from tests.support.saved_runs import Machines
 from tests.support.teams import WRITER, Record, TeamFolder, say, with_flow
 from tests.support.workspaces import commit_all, git
@@ -95,3 +102,41 @@ def test_isolated_items_continue_in_their_copies(last: int, is_repository: bool,
     if is_repository:
         listed = git(files, "worktree", "list")
         assert str(tmp_path / "here") not in listed
+
+
+@pytest.mark.long
+def test_run_in_its_own_worktree_continues_in_a_clone(tmp_path: Path) -> None:
+    """A clone is as separate from the user's files as the worktree was; the branch can be exported from it."""
+    both = machines(tmp_path)
+    (both.team.workspace / "kept.txt").write_text("committed\n")
+    commit_all(both.team.workspace)
+    store = Store.open(both.store)
+    source = bundle_workspace(store, both.team.workspace).source
+    saved = both.start(last=4, cycles=2, worktree=True)
+    both.lose()
+    both.restore(saved[-1], lambda target: make_workspace(source, store, target))
+    report = both.resume(saved[-1])
+    assert report.totals["turns"] == 4
+    history = history_of(RunFolder(report.folder))
+    made = export(history, "agents/run", *start_of(history, None))
+    listed = git(both.other / "files", "ls-tree", "-r", "--name-only", made.tip).split()
+    assert listed == ["a.txt", "kept.txt", "sub/b.txt"]
+    assert len(made.commits) == 2
+
+
+def test_failing_save_halts_the_run_before_the_step_is_recorded(tmp_path: Path) -> None:
+    both = machines(tmp_path)
+    calls: list[int] = []
+
+    def save(take_trees: Callable[[], Trees]) -> None:
+        calls.append(len(take_trees()))
+        if len(calls) == 2:
+            raise StorageError("the store is full", "Free some space.")
+
+    report = running.run(both.team.options(cycles=2), save=save)
+    assert (report.outcome, report.reason, report.hint) == ("storage_failed", "the store is full", "Free some space.")
+    assert len(calls) == 2
+    calls += [0] * 10
+    report = running.resume(report.run_id, runs_dir=both.team.runs, save=save)
+    assert report.totals["turns"] == 4
+    assert len(calls) == 12 + 7, "replayed steps are not saved again"
