@@ -1,0 +1,142 @@
+"""Works through the runs of a batch. Who runs a goal, and who watches, are behind two small protocols."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from codex_multi_role.batches.folder import BatchFolder
+from codex_multi_role.batches.local_runs import News
+from codex_multi_role.batches.plan import PlannedRun
+from codex_multi_role.batches.results import (
+    NOT_STARTED,
+    WAITING,
+    GoalResult,
+    ResultFile,
+    is_finished,
+    recorded_result,
+)
+from codex_multi_role.batches.schedule import AMOUNTS, TOTAL_BUDGET, Bounds, Refusal, Schedule
+from codex_multi_role.errors import ExitCode, RunStatus
+from codex_multi_role.run_folder import RunEvent, RunFolder
+
+LOOK_SECONDS = 0.25
+
+
+class Runs(Protocol):
+    """Who runs the goals: processes of this machine, or workers anywhere."""
+
+    def start(self, run: PlannedRun) -> None:
+        """Start or resume a run; its end is news."""
+
+    def news(self, seconds: float) -> Iterable[tuple[str, News]]:
+        """What happened since the last call, by goal ID; waits at most ``seconds`` for something."""
+
+    def stop(self) -> None:
+        """Ask all runs to stop, so that they can be resumed."""
+
+
+class Watcher(Protocol):
+    """Who is told what happens. ``look`` is called again and again."""
+
+    def started(self, run: PlannedRun) -> None: ...
+
+    def heard(self, goal_id: str, event: RunEvent) -> None: ...
+
+    def ended(self, result: GoalResult) -> None: ...
+
+    def look(self) -> None: ...
+
+
+class StopRequest(Protocol):
+    """``asked``: whether a person or the system asked this process to stop; it is told when all runs know of it."""
+
+    asked: bool
+
+    def announce(self) -> None: ...
+
+
+@dataclass
+class Batch:
+    """The planned runs of a batch, what is known of each, and which of them are still to be run."""
+
+    planned: Sequence[PlannedRun]
+    results: dict[str, GoalResult] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, planned: Sequence[PlannedRun], folder: BatchFolder) -> Batch:
+        """With what the folders of the runs say. Only runs of an earlier process have one."""
+        return cls(planned, {run.id: _known(run, folder) for run in planned})
+
+    def unfinished(self, folder: BatchFolder) -> list[PlannedRun]:
+        """The runs that were not started, or that `resume` continues."""
+        return [run for run in self.planned if not is_finished(RunFolder(folder.runs_dir / run.run_id))]
+
+    def schedule(self, todo: Iterable[PlannedRun], bounds: Bounds) -> Schedule:
+        """When ``todo`` may start, with what all runs have used so far."""
+        entries = [replace(run.entry, used=self.results[run.id].used) for run in todo]
+        used = [result.used for result in self.results.values()]
+        return Schedule(entries, bounds, {name: sum(each[name] for each in used) for name in AMOUNTS})
+
+
+def _known(run: PlannedRun, folder: BatchFolder) -> GoalResult:
+    recorded = recorded_result(run.id, run.goal.number, RunFolder(folder.runs_dir / run.run_id))
+    place = folder.runs_dir / run.run_id
+    return recorded or GoalResult(run.id, run.goal.number, run.run_id, str(place), WAITING)
+
+
+def work_through(
+    batch: Batch,
+    todo: Sequence[PlannedRun],
+    bounds: Bounds,
+    runs: Runs,
+    file: ResultFile,
+    watcher: Watcher,
+    stop: StopRequest,
+) -> None:
+    """Run ``todo`` until all have ended, or until ``stop`` is asked for and those that run have stopped.
+
+    ``batch.results`` and ``file`` are always up to date. Raises `StorageError`.
+    """
+    by_id = {run.id: run for run in todo}
+    schedule = batch.schedule(todo, bounds)
+    stopping = False
+
+    def update(result: GoalResult) -> None:
+        batch.results[result.id] = result
+        file.put(result)
+
+    while True:
+        if stop.asked and not stopping:
+            stopping = True
+            runs.stop()
+            stop.announce()
+        while not stopping and (goal_id := schedule.start_next()) is not None:
+            runs.start(by_id[goal_id])
+            update(replace(batch.results[goal_id], status=RunStatus.RUNNING, outcome="", exit_code=None, reason=""))
+            watcher.started(by_id[goal_id])
+        for refused in _refused(schedule.take_dropped(), batch.results):
+            update(refused)
+            watcher.ended(refused)
+        if not schedule.running:
+            break
+        for goal_id, news in runs.news(LOOK_SECONDS):
+            if isinstance(news, GoalResult):
+                schedule.end(goal_id, news.used, failed=news.has_failed)
+                update(news)
+                watcher.ended(news)
+            else:
+                watcher.heard(goal_id, news)
+        file.tick()
+        watcher.look()
+    file.write()
+
+
+def _refused(refusals: Mapping[str, Refusal], results: Mapping[str, GoalResult]) -> Iterator[GoalResult]:
+    """The results of goals that will not start. One whose run exists keeps its status, and can still be resumed."""
+    for goal_id, why in refusals.items():
+        result = results[goal_id]
+        status = NOT_STARTED if result.status == WAITING else result.status
+        code = ExitCode.BUDGET_USED_UP if why.outcome == TOTAL_BUDGET else result.exit_code
+        yield replace(result, status=status, outcome=why.outcome, exit_code=code, reason=why.reason)
