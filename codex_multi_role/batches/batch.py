@@ -82,8 +82,8 @@ class Batch:
 
 def _known(run: PlannedRun, folder: BatchFolder) -> GoalResult:
     recorded = recorded_result(run.id, run.goal.number, RunFolder(folder.runs_dir / run.run_id))
-    place = folder.runs_dir / run.run_id
-    return recorded or GoalResult(run.id, run.goal.number, run.run_id, str(place), WAITING)
+    place, workspace = str(folder.runs_dir / run.run_id), str(run.options.workspace)
+    return recorded or GoalResult(run.id, run.goal.number, run.run_id, place, WAITING, workspace=workspace)
 
 
 def work_through(

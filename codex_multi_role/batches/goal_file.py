@@ -111,7 +111,10 @@ def _parsed(text: bytes, file: str, number: int) -> GoalLine:
         return GoalLine.model_validate(data)
     except ValidationError as error:
         place = Place(Path(f"{file}:{number}"))  # not a file: its messages then have no other position
-        raise DefinitionError.together(problems_of(GoalLine, error, data, place)) from error
+        found = problems_of(GoalLine, error, data, place)
+        raise DefinitionError.together(
+            DefinitionError(str(each), each.hint, file, (number,)) for each in found
+        ) from error
 
 
 def _without_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

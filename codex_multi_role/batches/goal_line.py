@@ -3,19 +3,46 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Annotated, Any, Self
 from urllib.parse import urlsplit
 
-from pydantic import Field, JsonValue, StrictBool, StrictStr, StringConstraints, model_validator
+from pydantic import AfterValidator, Field, JsonValue, StrictBool, StrictStr, model_validator
 
-from codex_multi_role.catalog.definition import Definition
+from codex_multi_role.catalog.definition import Definition, pattern_in_schema
 from codex_multi_role.run_options import MOST_REPAIRS
 
-GoalId = Annotated[str, StringConstraints(strict=True, pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,49}$")]
-Text = Annotated[str, StringConstraints(strict=True, min_length=1)]
-Ref = Annotated[str, StringConstraints(strict=True, pattern=r"^[^-\s]\S*$")]
-Assignment = Annotated[str, StringConstraints(strict=True, pattern=r"^[^=\s][^=]*=")]
+
+def _check_id(text: str) -> str:
+    return _matching(
+        GOAL_ID, text, "must be at most 50 letters, digits, '_', '-' and '.', and not begin with '-' or '.'"
+    )
+
+
+def _check_ref(text: str) -> str:
+    return _matching(REF, text, "must be the name of a branch or tag, or a commit")
+
+
+def _check_assignment(text: str) -> str:
+    return _matching(ASSIGNMENT, text, 'must be of the form key=value, such as "model_provider=local"')
+
+
+def _matching(pattern: str, text: str, problem: str) -> str:
+    if not re.match(pattern, text):
+        raise ValueError(problem)
+    return text
+
+
+GOAL_ID = r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,49}$"
+REF = r"^[^-\s]\S*$"
+ASSIGNMENT = r"^[^=\s][^=]*="
+Text = Annotated[str, Field(strict=True, min_length=1)]
+GoalId = Annotated[str, Field(strict=True), AfterValidator(_check_id), pattern_in_schema(GOAL_ID[1:-1])]
+Ref = Annotated[str, Field(strict=True), AfterValidator(_check_ref), pattern_in_schema(REF[1:-1])]
+Assignment = Annotated[
+    str, Field(strict=True), AfterValidator(_check_assignment), pattern_in_schema(ASSIGNMENT[1:] + "[^\\x00]*")
+]
 Count = Annotated[int, Field(strict=True, ge=1)]
 Seconds = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
 MAX_REPOSITORIES = 1000

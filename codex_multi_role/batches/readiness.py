@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -37,10 +37,10 @@ def completed(planned: Iterable[PlannedRun]) -> list[PlannedRun]:
             problems.add(_located(members[0], error))
             continue
         for run in members:
-            try:
-                found.append(_complete(run, flow, suggested))
-            except CodexMultiRoleError as error:
-                problems.add(_located(run, error))
+            complete = _complete(run, suggested)
+            found.append(complete)
+            for problem in _problems(complete, flow):
+                problems.add(problem)
     problems.raise_found()
     order = {run.id: position for position, run in enumerate(runs)}
     return sorted(found, key=lambda run: order[run.id])
@@ -72,15 +72,24 @@ def _load(team: Team) -> tuple[FlowSpec, dict[str, Any]]:
     return flows[flow], {name: value for name, value in suggested.items() if value}
 
 
-def _complete(run: PlannedRun, flow: FlowSpec, suggested: Mapping[str, Any]) -> PlannedRun:
-    options = run.options
-    options = replace(options, **{name: value for name, value in suggested.items() if _is_open(run, name)})
-    flow.goal.resolve(flow.name, options.goal)
-    flow.resolve_inputs(options.inputs)
-    if not run.repository and not options.workspace.is_dir():
-        hint = f"Create it first: mkdir -p {options.workspace}"
-        raise UsageError(f"the workspace {options.workspace} does not exist or is not a folder", hint)
-    return replace(run, options=options)
+def _complete(run: PlannedRun, suggested: Mapping[str, Any]) -> PlannedRun:
+    changes = {name: value for name, value in suggested.items() if _is_open(run, name)}
+    return replace(run, options=replace(run.options, **changes))
+
+
+def _problems(run: PlannedRun, flow: FlowSpec) -> Iterator[DefinitionError]:
+    workspace = run.options.workspace
+    try:
+        flow.goal.resolve(flow.name, run.options.goal)
+    except UsageError as error:
+        yield run.goal.problem(str(error), 'Change "goal" in this line.')
+    try:
+        flow.resolve_inputs(run.options.inputs)
+    except UsageError as error:
+        yield _located(run, error)
+    if not run.repository and not workspace.is_dir():
+        hint = f"Create it first: mkdir -p {workspace}"
+        yield run.goal.problem(f"the workspace {workspace} does not exist or is not a folder", hint)
 
 
 def _is_open(run: PlannedRun, name: str) -> bool:

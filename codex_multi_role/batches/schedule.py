@@ -118,7 +118,7 @@ class Schedule:
         for name, total in self._bounds.totals.items():
             left = total - self._used[name] - sum(each.more(name) for each in self._running.values())
             if entry.more(name) > left:
-                may = f"{entry.more(name):,.0f}{' more' if entry.used else ''}"
+                may = f"{entry.more(name):,.0f}{' more' if entry.used.get(name) else ''}"
                 return f"total budget: {max(0.0, left):,.0f} of {total:,.0f} {name} are left; the goal may use {may}"
         return ""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -106,7 +106,12 @@ def _checked(runs: Sequence[PlannedRun], folder: BatchFolder, *, resumes: bool) 
     problems.raise_found()
     new = {run.id: run for run in completed(run for run in runs if not records[run.id])}
     require_ready_teams(new.values())
-    return [new.get(run.id, run) for run in runs]
+    return [new[run.id] if run.id in new else _with_goal(run, records[run.id]) for run in runs]
+
+
+def _with_goal(run: PlannedRun, record: Mapping[str, Any]) -> PlannedRun:
+    """A recorded run, whose goal may be that of its flow or playbook."""
+    return replace(run, options=replace(run.options, goal=str(record.get("options", {}).get("goal") or "")))
 
 
 def _is_other_goal(run: PlannedRun, recorded: Mapping[str, Any]) -> bool:

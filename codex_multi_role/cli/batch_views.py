@@ -158,7 +158,7 @@ def _running_row(goal: RunningGoal, at: str) -> Sequence[object]:
     asked = [f"asks {key}" for key in progress.questions]
     working = [f"{role.name}: {role.doing}" for role in progress.roles.values() if role.working_since]
     step = f"[{progress.position.current_step}] " if progress.position.current_step else ""
-    state = progress.where or "starting"
+    state = progress.where or ("running" if progress.work.turns else "starting")
     seconds = duration(progress.worked_until(at)) if progress.started.at else ""
     doing = step + "; ".join([*asked, *working])
     text = goal.run.options.goal or goal.run.options.flow
