@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryFile
 
-from codex_multi_role.batches.folder import BatchFolder
-from codex_multi_role.batches.plan import PlannedRun
-from codex_multi_role.batches.results import GoalResult, recorded_result
+from codex_multi_role.batches.batch_folder import BatchFolder
+from codex_multi_role.batches.goal_results import GoalResult, recorded_result
+from codex_multi_role.batches.planned_runs import PlannedRun
 from codex_multi_role.batches.run_process import Order
 from codex_multi_role.errors import ExitCode, RunStatus
 from codex_multi_role.host.atomic import storage_errors

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from codex_multi_role.batches.plan import repository_names
+from codex_multi_role.batches.planned_runs import repository_names
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.host.atomic import make_folder, storage_errors
 from codex_multi_role.host.redaction import Redactor

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import codex_multi_role.api.running as running
-from codex_multi_role.batches.folder import join_members
+from codex_multi_role.batches.batch_folder import join_members
 from codex_multi_role.batches.repositories import clone
 from codex_multi_role.errors import RunInterrupted
 from codex_multi_role.lifecycle.own_worktree import abandon_worktree

@@ -10,16 +10,16 @@ from typing import IO, Any
 import click
 from click.core import ParameterSource
 
-from codex_multi_role.batches.batch import Batch, work_through
-from codex_multi_role.batches.folder import BatchFolder
+from codex_multi_role.batches.batch_folder import BatchFolder
+from codex_multi_role.batches.batch_progress import BatchProgress
+from codex_multi_role.batches.batch_runs import BatchRuns, work_through
 from codex_multi_role.batches.goal_file import GoalProblems, read_goals
 from codex_multi_role.batches.goal_line import playbook_at
+from codex_multi_role.batches.goal_results import ResultFile, exit_code_of
 from codex_multi_role.batches.local_runs import LocalRuns
-from codex_multi_role.batches.plan import Defaults, PlannedRun, Shard, plan_runs
-from codex_multi_role.batches.progress import BatchProgress
-from codex_multi_role.batches.readiness import completed, require_limits, require_ready_teams
-from codex_multi_role.batches.results import ResultFile, exit_code_of
+from codex_multi_role.batches.planned_runs import Defaults, PlannedRun, Shard, plan_runs
 from codex_multi_role.batches.schedule import Bounds
+from codex_multi_role.batches.team_readiness import completed, require_limits, require_ready_teams
 from codex_multi_role.cli.batch_summary import resume_batch_command, summary_lines
 from codex_multi_role.cli.batch_views import batch_view
 from codex_multi_role.cli.output import put_json_line, say
@@ -123,7 +123,7 @@ def _work(
     ctx: click.Context, folder: BatchFolder, planned: Sequence[PlannedRun], totals: Mapping[str, float]
 ) -> ExitCode:
     params = ctx.params
-    batch = Batch.of(planned, folder)
+    batch = BatchRuns.of(planned, folder)
     todo = batch.unfinished(folder)
     file = ResultFile(params["output"] or folder.results_path, batch.results.values())
     progress = BatchProgress(batch.results.values(), todo)

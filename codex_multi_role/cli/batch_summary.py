@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from codex_multi_role.batches.results import NOT_STARTED, WAITING, GoalResult
+from codex_multi_role.batches.goal_results import NOT_STARTED, WAITING, GoalResult
 from codex_multi_role.errors import ExitCode
 from codex_multi_role.presentation.outcome import exit_in_words, outcome_in_words, show_command, tokens_in_words
 from codex_multi_role.presentation.wording import PROGRAM, duration, one_line, plural

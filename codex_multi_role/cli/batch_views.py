@@ -8,9 +8,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from codex_multi_role.batches.plan import PlannedRun
-from codex_multi_role.batches.progress import BatchProgress, RunningGoal
-from codex_multi_role.batches.results import NOT_STARTED, GoalResult
+from codex_multi_role.batches.batch_progress import BatchProgress, RunningGoal
+from codex_multi_role.batches.goal_results import NOT_STARTED, GoalResult
+from codex_multi_role.batches.planned_runs import PlannedRun
 from codex_multi_role.cli.output import JsonLines, say
 from codex_multi_role.cli.tables import Column, Table
 from codex_multi_role.cli.views import on_terminal

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from codex_multi_role.batches.goal_file import Goal
 from codex_multi_role.batches.goal_line import GoalLine
-from codex_multi_role.batches.plan import Defaults
+from codex_multi_role.batches.planned_runs import Defaults
 from tests.support.console import Completed, console
 from tests.support.teams import Record, TeamFolder, read_lines, say
 

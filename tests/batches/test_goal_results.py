@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.batches.results import NOT_STARTED, WORST_FIRST, GoalResult, ResultFile, exit_code_of
+from codex_multi_role.batches.goal_results import NOT_STARTED, WORST_FIRST, GoalResult, ResultFile, exit_code_of
 from codex_multi_role.errors import ExitCode, RunStatus
 from tests.support.teams import read_lines
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codex_multi_role.batches.plan import Defaults, PlannedRun, Shard, plan_runs, repository_names
+from codex_multi_role.batches.planned_runs import Defaults, PlannedRun, Shard, plan_runs, repository_names
 from codex_multi_role.errors import DefinitionError, UsageError
 from tests.support.batches import defaults, goals
 from tests.support.teams import Record

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from codex_multi_role.batches.goal_file import GoalProblems
-from codex_multi_role.batches.plan import LIMITS, PlannedRun
+from codex_multi_role.batches.planned_runs import LIMITS, PlannedRun
 from codex_multi_role.catalog import FlowSpec
 from codex_multi_role.errors import CodexMultiRoleError, DefinitionError, UsageError
 from codex_multi_role.lifecycle.definitions import load_catalog, load_definitions, load_flow_and_called, roles_folder

@@ -6,10 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from codex_multi_role.batches.folder import BatchFolder
-from codex_multi_role.batches.local_runs import News
-from codex_multi_role.batches.plan import PlannedRun
-from codex_multi_role.batches.results import (
+from codex_multi_role.batches.batch_folder import BatchFolder
+from codex_multi_role.batches.goal_results import (
     NOT_STARTED,
     WAITING,
     GoalResult,
@@ -17,6 +15,8 @@ from codex_multi_role.batches.results import (
     is_finished,
     recorded_result,
 )
+from codex_multi_role.batches.local_runs import News
+from codex_multi_role.batches.planned_runs import PlannedRun
 from codex_multi_role.batches.schedule import AMOUNTS, TOTAL_BUDGET, Bounds, Refusal, Schedule
 from codex_multi_role.errors import ExitCode, RunStatus
 from codex_multi_role.run_folder import RunEvent, RunFolder
@@ -58,14 +58,14 @@ class StopRequest(Protocol):
 
 
 @dataclass
-class Batch:
+class BatchRuns:
     """The planned runs of a batch, what is known of each, and which of them are still to be run."""
 
     planned: Sequence[PlannedRun]
     results: dict[str, GoalResult] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, planned: Sequence[PlannedRun], folder: BatchFolder) -> Batch:
+    def of(cls, planned: Sequence[PlannedRun], folder: BatchFolder) -> BatchRuns:
         """With what the folders of the runs say. Only runs of an earlier process have one."""
         return cls(planned, {run.id: _known(run, folder) for run in planned})
 
@@ -87,7 +87,7 @@ def _known(run: PlannedRun, folder: BatchFolder) -> GoalResult:
 
 
 def work_through(
-    batch: Batch,
+    batch: BatchRuns,
     todo: Sequence[PlannedRun],
     bounds: Bounds,
     runs: Runs,

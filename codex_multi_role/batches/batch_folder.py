@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from codex_multi_role.batches.plan import Defaults
+from codex_multi_role.batches.planned_runs import Defaults
 from codex_multi_role.errors import RunBusy, UsageError
 from codex_multi_role.host.atomic import make_folder, storage_errors, write_json
 from codex_multi_role.reading.json_files import read_object
