@@ -17,8 +17,8 @@ from codex_multi_role.batches.goal_results import (
 )
 from codex_multi_role.batches.local_runs import News
 from codex_multi_role.batches.planned_runs import PlannedRun
-from codex_multi_role.batches.schedule import AMOUNTS, TOTAL_BUDGET, Bounds, Refusal, Schedule
-from codex_multi_role.errors import ExitCode, RunStatus
+from codex_multi_role.batches.schedule import AMOUNTS, NO_QUOTA, TOTAL_BUDGET, Bounds, Refusal, Schedule
+from codex_multi_role.errors import ExitCode, QuotaUsedUp, RunStatus
 from codex_multi_role.run_folder import RunEvent, RunFolder
 
 LOOK_SECONDS = 0.25
@@ -86,51 +86,69 @@ def _known(run: PlannedRun, folder: BatchFolder) -> GoalResult:
     return recorded or GoalResult(run.id, run.goal.number, run.run_id, place, WAITING, workspace=workspace)
 
 
-def work_through(
-    batch: BatchRuns,
-    todo: Sequence[PlannedRun],
-    bounds: Bounds,
-    runs: Runs,
-    file: ResultFile,
-    watcher: Watcher,
-    stop: StopRequest,
-) -> None:
-    """Run ``todo`` until all have ended, or until ``stop`` is asked for and those that run have stopped.
+class BatchWork:
+    """Runs what is left of a batch; ``batch.results`` and the result file are always up to date."""
 
-    ``batch.results`` and ``file`` are always up to date. Raises `StorageError`.
-    """
-    by_id = {run.id: run for run in todo}
-    schedule = batch.schedule(todo, bounds)
-    stopping = False
+    def __init__(
+        self,
+        batch: BatchRuns,
+        todo: Sequence[PlannedRun],
+        bounds: Bounds,
+        runs: Runs,
+        file: ResultFile,
+        watcher: Watcher,
+    ) -> None:
+        self._results = batch.results
+        self._todo = {run.id: run for run in todo}
+        self._schedule = batch.schedule(todo, bounds)
+        self._runs = runs
+        self._file = file
+        self._watcher = watcher
 
-    def update(result: GoalResult) -> None:
-        batch.results[result.id] = result
-        file.put(result)
+    def work(self, stop: StopRequest) -> None:
+        """Work until all goals have ended, or until a stop is asked for and those that run have stopped.
 
-    while True:
-        if stop.asked and not stopping:
-            stopping = True
-            runs.stop()
-            stop.announce()
-        while not stopping and (goal_id := schedule.start_next()) is not None:
-            runs.start(by_id[goal_id])
-            update(replace(batch.results[goal_id], status=RunStatus.RUNNING, outcome="", exit_code=None, reason=""))
-            watcher.started(by_id[goal_id])
-        for refused in _refused(schedule.take_dropped(), batch.results):
-            update(refused)
-            watcher.ended(refused)
-        if not schedule.running:
-            break
-        for goal_id, news in runs.news(LOOK_SECONDS):
-            if isinstance(news, GoalResult):
-                schedule.end(goal_id, news.used, failed=news.has_failed)
-                update(news)
-                watcher.ended(news)
-            else:
-                watcher.heard(goal_id, news)
-        file.tick()
-        watcher.look()
-    file.write()
+        Raises `StorageError`.
+        """
+        stopping = False
+        while True:
+            if stop.asked and not stopping:
+                stopping = True
+                self._runs.stop()
+                stop.announce()
+            if not stopping:
+                self._start_goals()
+            if not self._schedule.running:
+                break
+            for goal_id, news in self._runs.news(LOOK_SECONDS):
+                self._take(goal_id, news)
+            self._file.tick()
+            self._watcher.look()
+        self._file.write()
+
+    def _start_goals(self) -> None:
+        while (goal_id := self._schedule.start_next()) is not None:
+            run, result = self._todo[goal_id], self._results[goal_id]
+            self._runs.start(run)
+            self._update(replace(result, status=RunStatus.RUNNING, outcome="", exit_code=None, reason=""))
+            self._watcher.started(run)
+        for refused in _refused(self._schedule.take_dropped(), self._results):
+            self._update(refused)
+            self._watcher.ended(refused)
+
+    def _take(self, goal_id: str, news: News) -> None:
+        if not isinstance(news, GoalResult):
+            self._watcher.heard(goal_id, news)
+            return
+        self._schedule.end(goal_id, news.used, failed=news.has_failed)
+        self._update(news)
+        self._watcher.ended(news)
+        if news.outcome == QuotaUsedUp.reason:  # each further run would only be refused, and parked
+            self._schedule.refuse_rest(Refusal(NO_QUOTA, f"not started, like goal {goal_id}: {news.reason}"))
+
+    def _update(self, result: GoalResult) -> None:
+        self._results[result.id] = result
+        self._file.put(result)
 
 
 def _refused(refusals: Mapping[str, Refusal], results: Mapping[str, GoalResult]) -> Iterator[GoalResult]:
@@ -138,5 +156,5 @@ def _refused(refusals: Mapping[str, Refusal], results: Mapping[str, GoalResult])
     for goal_id, why in refusals.items():
         result = results[goal_id]
         status = NOT_STARTED if result.status == WAITING else result.status
-        code = ExitCode.BUDGET_USED_UP if why.outcome == TOTAL_BUDGET else result.exit_code
+        code = ExitCode.BUDGET_USED_UP if why.outcome in (TOTAL_BUDGET, NO_QUOTA) else result.exit_code
         yield replace(result, status=status, outcome=why.outcome, exit_code=code, reason=why.reason)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 AMOUNTS = ("turns", "tokens", "seconds")
 """What a total may limit."""
-TOTAL_BUDGET, FAILURES = "total_budget", "too_many_failures"
+TOTAL_BUDGET, FAILURES, NO_QUOTA = "total_budget", "too_many_failures", "quota"
 """The outcomes of a goal that is not started."""
 
 
@@ -76,12 +76,12 @@ class Schedule:
     def start_next(self) -> str | None:
         """The ID of the goal to start now, which counts as running from here on; None if none may start."""
         if self._bounds.max_failures is not None and self._failures >= self._bounds.max_failures:
-            self._drop_all(Refusal(FAILURES, f"not started, because {self._failures} goals have failed"))
+            self.refuse_rest(Refusal(FAILURES, f"not started, because {self._failures} goals have failed"))
         while self._ready and len(self._running) < self._bounds.concurrency:
             place = self._ready[0]
             entry = place[-1]
             if entry.share in self._shared:
-                self._held.setdefault(entry.share, []).append(heapq.heappop(self._ready))
+                heapq.heappush(self._held.setdefault(entry.share, []), heapq.heappop(self._ready))
                 continue
             lack = self._lack(entry)
             if lack and self._running:
@@ -90,7 +90,14 @@ class Schedule:
             if not lack:
                 return self._start(entry)
             self._dropped[entry.goal_id] = Refusal(TOTAL_BUDGET, lack)
+            self._release(entry.share)
         return None
+
+    def refuse_rest(self, why: Refusal) -> None:
+        """Start no more goals."""
+        places = [*self._ready, *(place for held in self._held.values() for place in held)]
+        self._dropped |= {place[-1].goal_id: why for place in places}
+        self._ready, self._held = [], {}
 
     def take_dropped(self) -> dict[str, Refusal]:
         """The goals that will not start, by ID, each once."""
@@ -101,8 +108,7 @@ class Schedule:
         """Note that a goal is no longer running, and what its run has used."""
         entry = self._running.pop(goal_id)
         self._shared.discard(entry.share)
-        for place in self._held.pop(entry.share, ()):
-            heapq.heappush(self._ready, place)
+        self._release(entry.share)
         for name in self._used:
             self._used[name] += used.get(name, 0.0) - entry.used.get(name, 0.0)
         self._failures += failed
@@ -113,6 +119,11 @@ class Schedule:
             self._shared.add(entry.share)
         return entry.goal_id
 
+    def _release(self, share: str) -> None:
+        """Let the next goal have the place."""
+        if held := self._held.get(share):
+            heapq.heappush(self._ready, heapq.heappop(held))
+
     def _lack(self, entry: Entry) -> str:
         """Why what the goal may use does not fit into what is left of a total; empty if it does."""
         for name, total in self._bounds.totals.items():
@@ -121,8 +132,3 @@ class Schedule:
                 may = f"{entry.more(name):,.0f}{' more' if entry.used.get(name) else ''}"
                 return f"total budget: {max(0.0, left):,.0f} of {total:,.0f} {name} are left; the goal may use {may}"
         return ""
-
-    def _drop_all(self, why: Refusal) -> None:
-        places = [*self._ready, *(place for held in self._held.values() for place in held)]
-        self._dropped |= {place[-1].goal_id: why for place in places}
-        self._ready, self._held = [], {}

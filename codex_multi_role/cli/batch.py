@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import click
 
@@ -12,12 +12,12 @@ from codex_multi_role.cli.options import BATCH, RUN_OF_BATCH, command
 from codex_multi_role.cli.output import JsonLines
 from codex_multi_role.errors import UsageError
 
-STANDARD_INPUT = "-"
+STANDARD_INPUT = Path("-")
 MAX_NAME = 40
 
 
 @command(*BATCH, *RUN_OF_BATCH, short_help="Run many goals, from a file with one per line.")
-@click.argument("file", metavar="FILE|-", type=click.File("rb"))
+@click.argument("file", metavar="FILE|-", type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path))
 @click.option(
     "--name", metavar="NAME", help="The name of the batch; its runs are called NAME-ID.  [default: FILE's name]"
 )
@@ -29,7 +29,7 @@ MAX_NAME = 40
     help="The result file: a JSON line per goal.  [default: results.jsonl in the batch's folder]",
 )
 @click.pass_context
-def batch(ctx: click.Context, /, file: IO[bytes], **values: Any) -> None:  # noqa: ANN401 - the settings above
+def batch(ctx: click.Context, /, file: Path, **values: Any) -> None:  # noqa: ANN401 - the settings above
     """Run the goals in FILE, a JSON object per line, several at once, each as a run of its own.
 
     A line has `goal` and, if it differs from the options given here, `flow`, `inputs`, `workspace` or `repository`,
@@ -52,11 +52,11 @@ def batch(ctx: click.Context, /, file: IO[bytes], **values: Any) -> None:  # noq
     ctx.exit(run_batch(ctx, file, name))
 
 
-def _name_of(file: IO[bytes]) -> str:
+def _name_of(file: Path) -> str:
     """The default name of a batch: that of its goal file, without what a name cannot have. Raises `UsageError`."""
-    if file.name == STANDARD_INPUT:
+    if file == STANDARD_INPUT:
         raise UsageError("a batch from standard input needs --name", "Its runs are called NAME-ID.")
-    return re.sub(r"[^A-Za-z0-9_-]+", "-", Path(file.name).stem)[:MAX_NAME].strip("-_")
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", file.stem)[:MAX_NAME].strip("-_")
 
 
 @click.command(hidden=True)

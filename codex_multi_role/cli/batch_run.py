@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import click
 from click.core import ParameterSource
 
 from codex_multi_role.batches.batch_folder import BatchFolder
 from codex_multi_role.batches.batch_progress import BatchProgress
-from codex_multi_role.batches.batch_runs import BatchRuns, work_through
-from codex_multi_role.batches.goal_file import GoalProblems, read_goals
+from codex_multi_role.batches.batch_runs import BatchRuns, BatchWork
+from codex_multi_role.batches.goal_file import Goal, GoalProblems, read_goals
 from codex_multi_role.batches.goal_line import playbook_at
 from codex_multi_role.batches.goal_results import ResultFile, exit_code_of
 from codex_multi_role.batches.local_runs import LocalRuns
 from codex_multi_role.batches.planned_runs import Defaults, PlannedRun, Shard, plan_runs
 from codex_multi_role.batches.schedule import Bounds
 from codex_multi_role.batches.team_readiness import completed, require_limits, require_ready_teams
+from codex_multi_role.cli.batch import STANDARD_INPUT
 from codex_multi_role.cli.batch_summary import resume_batch_command, summary_lines
 from codex_multi_role.cli.batch_views import batch_view
 from codex_multi_role.cli.output import put_json_line, say
@@ -35,7 +37,7 @@ GIVEN_NOW = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
 TOTALS = {"turns": "total_max_turns", "tokens": "total_max_tokens", "seconds": "total_max_seconds"}
 
 
-def run_batch(ctx: click.Context, file: IO[bytes], name: str) -> ExitCode:
+def run_batch(ctx: click.Context, file: Path, name: str) -> ExitCode:
     """Run the goals in ``file``; ``ctx`` has the settings of `batch`.
 
     Raises `UsageError`, `CodexUnavailable`, `StorageError`.
@@ -44,14 +46,24 @@ def run_batch(ctx: click.Context, file: IO[bytes], name: str) -> ExitCode:
     folder = BatchFolder.of(ctx.params["runs_dir"], name, f"{shard.index}-of-{shard.count}" if shard else "")
     _require_right_start(folder, resumes=ctx.params["resumes"])
     remembered = folder.remembered() if ctx.params["resumes"] else {}
-    defaults, totals = _defaults(ctx, file.name, remembered), _totals(ctx, remembered)
-    runs = plan_runs(read_goals(file, file.name), defaults, name, folder.workspaces_path)
+    defaults, totals = _defaults(ctx, file, remembered), _totals(ctx, remembered)
+    runs = plan_runs(_read(file), defaults, name, folder.workspaces_path)
     runs = [run for run in runs if shard is None or shard.has(run.id)]
     planned = _checked(runs, folder, resumes=ctx.params["resumes"])
     require_limits(planned, totals)
     with folder.owned():
         folder.remember(defaults, totals)
         return _work(ctx, folder, planned, totals)
+
+
+def _read(file: Path) -> list[Goal]:
+    if file == STANDARD_INPUT:
+        return read_goals(sys.stdin.buffer, "standard input")
+    try:
+        with file.open("rb") as stream:
+            return read_goals(stream, str(file))
+    except OSError as error:
+        raise UsageError(f"{file} cannot be read: {error.strerror}") from error
 
 
 def _require_right_start(folder: BatchFolder, *, resumes: bool) -> None:
@@ -67,7 +79,7 @@ def _require_right_start(folder: BatchFolder, *, resumes: bool) -> None:
         )
 
 
-def _defaults(ctx: click.Context, file: str, remembered: Mapping[str, Any]) -> Defaults:
+def _defaults(ctx: click.Context, file: Path, remembered: Mapping[str, Any]) -> Defaults:
     """What goals have if their lines do not say otherwise: as given now, otherwise as ``remembered``."""
     names = {each.name for each in fields(RunOptions)} & ctx.params.keys()
     values = {name: ctx.params[name] for name in names}
@@ -78,9 +90,9 @@ def _defaults(ctx: click.Context, file: str, remembered: Mapping[str, Any]) -> D
         given = _given(ctx, names, GIVEN_NOW)
         before = RunOptions.from_record(remembered["options"])
         kept = {name: getattr(before, name) for name in values.keys() - given - {"runs_dir"}}
-        return Defaults({**values, **kept}, frozenset({*remembered["given"], *given}), Path(file).absolute().parent)
+        return Defaults({**values, **kept}, frozenset({*remembered["given"], *given}), file.absolute().parent)
     given = _given(ctx, names, (*GIVEN_NOW, ParameterSource.DEFAULT_MAP))
-    return Defaults(values, given, Path(file).absolute().parent)
+    return Defaults(values, given, file.absolute().parent)
 
 
 def _given(ctx: click.Context, names: set[str], sources: Sequence[ParameterSource]) -> frozenset[str]:
@@ -137,7 +149,7 @@ def _work(
         stop_signals(runs.hurry) as stop,
     ):
         stop.interrupts = False
-        work_through(batch, todo, bounds, runs, file, view, stop)
+        BatchWork(batch, todo, bounds, runs, file, view).work(stop)
     results = list(batch.results.values())
     code = exit_code_of(results, interrupted=stop.asked)
     if params["json"]:

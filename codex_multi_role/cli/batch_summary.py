@@ -67,4 +67,4 @@ def resume_batch_command(params: Mapping[str, Any], name: str) -> str:
         options.append(f"--shard={params['shard']}")
     if params["output"]:
         options.append(f"--output={params['output']}")
-    return " ".join(map(shlex.quote, [PROGRAM, "batch", params["file"].name, "--resume", *options]))
+    return " ".join(map(shlex.quote, [PROGRAM, "batch", str(params["file"]), "--resume", *options]))

@@ -136,13 +136,12 @@ def drawn(progress: BatchProgress, width: int, height: int, at: str) -> Renderab
     shown = [index for index, least in enumerate(LEAST_WIDTHS) if width >= least]
     rows = [(_ended_row(result), "dim") for result in progress.last]
     rows += [(_running_row(goal, at), "") for goal in progress.running.values()]
-    room = max(1, height - LINES_AROUND)
-    hidden = max(0, len(rows) - room)
-    cells = [([one_line(row[index]) for index in shown], style) for row, style in rows[hidden:]]
+    cells = [([one_line(row[index]) for index in shown], style) for row, style in rows[-height:]]
     table = Table([COLUMNS[index] for index in shown], [row for row, _ in cells], width)
+    room = max(1, (height - LINES_AROUND) // len(table.heading))
     lines = [Text("\n".join(table.heading), style="bold")] if cells else []
-    lines += [Text("\n".join(table.row(row)), style=style) for row, style in cells]
-    counts = Text(_counts(progress, hidden), no_wrap=True, overflow="ellipsis")
+    lines += [Text("\n".join(table.row(row)), style=style) for row, style in cells[-room:]]
+    counts = Text(_counts(progress, max(0, len(rows) - room)), no_wrap=True, overflow="ellipsis")
     return Group(*lines, counts)
 
 

@@ -175,6 +175,18 @@ def test_no_more_goals_start_after_failures(tmp_path: Path) -> None:
     assert [each["status"] for each in results(team).values()] == ["failed", "not_started", "not_started"]
 
 
+@pytest.mark.long
+def test_quota_that_is_used_up_keeps_other_goals_from_starting(tmp_path: Path) -> None:
+    team = one_role(tmp_path, {"fault": {"status": 429, "code": "usage_limit_reached"}})
+    write_goals(team, {"goal": "refused"}, {"goal": "not started"})
+    done = batch(team, "--concurrency=1")
+    assert done.returncode == ExitCode.BUDGET_USED_UP, done.stderr
+    assert [(each["status"], each["outcome"]) for each in results(team).values()] == [
+        ("parked", "quota"),
+        ("not_started", "quota"),
+    ]
+
+
 def test_changed_goal_is_not_mistaken_for_its_run(tmp_path: Path) -> None:
     """Its run is of an earlier process; nothing starts."""
     team = one_role(tmp_path)
