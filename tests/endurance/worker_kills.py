@@ -42,7 +42,7 @@ import os, signal, sys, threading
 from dbos._sys_db import SystemDatabase
 from codex_multi_role.store.objects import LocalObjects
 from codex_multi_role.workers.queued_runs import QueuedRuns
-from codex_multi_role.workers import run_process
+from codex_multi_role.workers import attempt_process
 
 place, passed, lock = int(sys.argv[1]), 0, threading.Lock()
 
@@ -64,7 +64,7 @@ def struck(owner, name):
 
 for owner, name in ((LocalObjects, "write"), (SystemDatabase, "record_operation_result"), (QueuedRuns, "save")):
     struck(owner, name)
-code = run_process.main()
+code = attempt_process.main()
 print(passed, file=sys.stderr, flush=True)
 os._exit(code)
 """
