@@ -65,6 +65,9 @@ class Cancellations:
         except TypeError:  # not cancelled, or its file is damaged
             return None
 
+    def any(self) -> bool:
+        return self._folder.is_dir()
+
     def cancel(self, unit: str, comment: str = "") -> Cancellation:
         """Request the item's cancellation in the name of this process's user. Raises `StorageError`."""
         cancellation = Cancellation(user_name(), comment, now())

@@ -55,8 +55,8 @@ class CallPlacer(Protocol):
 
     def find(self, run_id: str) -> PlacedRun | None: ...
 
-    def resume(self, run_id: str, limits: Limits | None) -> None:
-        """Let a worker continue a run that ended early or was parked, with these limits if any are given."""
+    def resume(self, run_id: str, limits: Limits) -> None:
+        """Let a worker continue a run that ended early or was parked, with these limits."""
 
     def outcome(self, run_id: str, copy: Snapshots | None) -> Json | None:
         """The `StepOutcome` of a run whose flow has ended; None if its flow has not. Its files go into the ``copy``."""

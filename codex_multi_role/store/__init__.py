@@ -6,6 +6,7 @@ bundles/<sha256>.json.zlib                              workspaces that travel a
 codex-multi-role-store.json                          the identity of the store
 """
 
+from codex_multi_role.store.fetching import fetch_file, fetch_snapshots
 from codex_multi_role.store.restoring import SavedState, read_saved, restore_run
 from codex_multi_role.store.saver import RunSaver
 from codex_multi_role.store.store import Store
@@ -19,6 +20,8 @@ __all__ = [
     "Store",
     "WorkspaceSource",
     "bundle_workspace",
+    "fetch_file",
+    "fetch_snapshots",
     "fill_workspace",
     "make_workspace",
     "read_saved",

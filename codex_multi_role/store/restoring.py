@@ -47,7 +47,7 @@ def restore_run(store: Store, manifest: str, folder_path: Path) -> SavedState:
         _remove_others(folder, "", files.keys(), folders)
         for each in sorted(folders):
             (folder / each).mkdir(exist_ok=True)
-    in_parallel(lambda path: _restore_file(store, folder / path, files[path]), files)
+    in_parallel(lambda path: restore_file(store, folder / path, files[path]), files)
     return state
 
 
@@ -75,7 +75,7 @@ def _remove_others(folder: Path, below: str, files: Collection[str], folders: Co
                 (folder / path).unlink()
 
 
-def _restore_file(store: Store, path: Path, file: SavedFile) -> None:
+def restore_file(store: Store, path: Path, file: SavedFile) -> None:
     """Write the file, with those pieces of the existing one that are as they should be."""
     with storage_errors(path):
         existing = path.open("rb") if path.exists() else BytesIO()

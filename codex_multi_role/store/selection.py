@@ -21,7 +21,7 @@ from codex_multi_role.run_folder.folder import JOURNAL
 OWN_OF_A_MACHINE = ("owner.json", JOURNAL, f"{JOURNAL}-shm", f"{JOURNAL}-wal")
 """Files that a restore leaves alone."""
 _LEFT_OUT = frozenset({*OWN_OF_A_MACHINE, "report.html", "exported"})
-_HOMES, _COPIES, _SNAPSHOTS = ".codex", "worktrees", ".snapshots"
+_HOMES, _COPIES, SNAPSHOTS = ".codex", "worktrees", ".snapshots"
 _OF_A_COPY = frozenset({"copy", "scratch", ".setup"})
 _OF_A_REPOSITORY = frozenset({"HEAD", "config", "info", "refs", "objects"})
 _PREPARED = "prepared"
@@ -76,7 +76,7 @@ def select(folder: Path) -> Selection:
 
 def is_repository(path: str) -> bool:
     """Whether ``path``, relative to the run folder, is a private git repository of the run."""
-    return path == _SNAPSHOTS or (path.startswith(f"{_COPIES}/") and path.endswith("/snapshots.git"))
+    return path == SNAPSHOTS or (path.startswith(f"{_COPIES}/") and path.endswith("/snapshots.git"))
 
 
 def _walk(folder: Path, path: str) -> Iterator[tuple[str, list[os.DirEntry[str]]]]:
@@ -107,7 +107,7 @@ def _is_saved(path: str, name: str) -> bool:
 
 def _inside_repository(path: str) -> str | None:
     """``path`` relative to the repository that it is in; None if it is in none."""
-    if path.startswith((_COPIES, _SNAPSHOTS)):
+    if path.startswith((_COPIES, SNAPSHOTS)):
         parts = path.split("/")
         for depth in range(1, len(parts) + 1):
             if is_repository("/".join(parts[:depth])):

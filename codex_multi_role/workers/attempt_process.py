@@ -1,7 +1,8 @@
 """The process that a worker starts for one run: ``python -m codex_multi_role.workers.attempt_process``.
 
 It reads its instructions, one line of JSON, from standard input, and stops when that closes, because its worker is gone
-then. It reports to the worker in lines of JSON: ``run_id`` when it has a run, ``result`` at its end.
+then. It reports to the worker in lines of JSON: ``run_id`` when it has a run, ``waits`` while it only waits for runs on
+other places (empty when no longer), ``result`` at its end.
 """
 
 from __future__ import annotations
@@ -49,7 +50,8 @@ def _work(database: Database, queued: QueuedRuns, store: Store, instructions: Js
             return
         _report(run_id=run.run_id)
         try:
-            _report(result=RunAttempt(database, queued, store, run, Path(instructions["folder"])).work(journal))
+            attempt = RunAttempt(database, queued, store, run, Path(instructions["folder"]), _report)
+            _report(result=attempt.work(journal))
         except AttemptOver as over:
             _report(result=str(over))
 

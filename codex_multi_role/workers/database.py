@@ -99,15 +99,23 @@ class Database:
             raise self.failure(error) from error
 
     def insist(self, work: Callable[[sa.Connection], Result]) -> Result:
-        """What ``work`` returns from one transaction, repeated for `PATIENCE_SECONDS` if the database is unreachable.
+        """What ``work`` returns from one transaction, repeated like that of `patiently`."""
+
+        def once() -> Result:
+            with self.transaction() as connection:
+                return work(connection)
+
+        return self.patiently(once)
+
+    def patiently(self, work: Callable[[], Result]) -> Result:
+        """What ``work`` returns, repeated for `PATIENCE_SECONDS` if the database is unreachable.
 
         ``work`` must change nothing further if it is repeated after it took place. Raises `StorageError`.
         """
         end = time.monotonic() + PATIENCE_SECONDS
         while True:
             try:
-                with self.transaction() as connection:
-                    return work(connection)
+                return work()
             except DatabaseUnreachable:
                 if time.monotonic() > end:
                     raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
+from codex_multi_role.workers.called_runs import stop_run
 from codex_multi_role.workers.database import Database
 from codex_multi_role.workers.queued_runs import QueuedRuns, RunState
 from codex_multi_role.workers.tables import messages, runs, server_seconds, workers
@@ -18,6 +19,7 @@ def keep_house(database: Database, queued: QueuedRuns) -> list[str]:
     return [
         *_bury_the_dead(database),
         *_take_over(queued),
+        *_stop_abandoned(database, queued),
         *_resume_parked(queued),
         *_release_held(queued),
         *_complete_enqueuing(queued),
@@ -42,13 +44,24 @@ def _take_over(queued: QueuedRuns) -> list[str]:
     ]
 
 
+def _stop_abandoned(database: Database, queued: QueuedRuns) -> list[str]:
+    """Stop the runs whose parent has ended, for example because it was cancelled."""
+    parents = runs.alias()
+    ended = sa.select(parents.c.run_id).where(parents.c.state == RunState.ENDED)
+    called = queued.list(runs.c.parent.in_(ended), runs.c.state != RunState.ENDED, limit=AT_ONCE)
+    return [
+        f"run {run.run_id} is stopped: run {run.request.parent}, which called it, has ended"
+        for run in called
+        if stop_run(database, queued, run, f"run {run.request.parent}, which called it, has ended")
+    ]
+
+
 def _resume_parked(queued: QueuedRuns) -> list[str]:
     answered = sa.select(messages.c.run_id).where(messages.c.kind == "answer")
-    due = queued.list(
-        runs.c.state == RunState.PARKED,
-        sa.or_(runs.c.resumes_at <= server_seconds(), runs.c.run_id.in_(answered)),
-        limit=AT_ONCE,
-    )
+    called = runs.alias()
+    moved = sa.select(called.c.run_id).where(called.c.state.not_in((RunState.PARKED, RunState.HELD)))
+    is_due = (runs.c.resumes_at <= server_seconds(), runs.c.run_id.in_(answered), runs.c.waits_for.in_(moved))
+    due = queued.list(runs.c.state == RunState.PARKED, sa.or_(*is_due), limit=AT_ONCE)
     return [
         f"run {run.run_id} is resumed: what it was parked for is over"
         for run in due

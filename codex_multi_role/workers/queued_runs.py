@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -91,13 +91,14 @@ class QueuedRuns:
         times = {"submitted_at": server_seconds(), "changed_at": server_seconds()}
         values = {**row_values(request, rank), "state": RunState.WAITING, "enqueued": True, **times}
         connection.execute(sa.insert(runs).values(values))
-        self._queues.enqueue(connection, request.run_id, request.full_queue, dequeue_order(request.priority, rank))
+        order = dequeue_order(request.priority, values["rank"])
+        self._queues.enqueue(connection, request.run_id, request.full_queue, order)
 
     @staticmethod
     def _lowest_ranks(connection: sa.Connection) -> Mapping[int, int]:
         """By priority, the rank of the run that is next."""
         lowest = sa.select(runs.c.priority, sa.func.min(runs.c.rank)).where(runs.c.state == RunState.WAITING)
-        return dict(connection.execute(lowest.group_by(runs.c.priority)).all())
+        return dict(connection.execute(lowest.where(runs.c.parent.is_(None)).group_by(runs.c.priority)).all())
 
     def find(self, run_id: str) -> QueuedRun | None:
         with self._database.transaction() as connection:
@@ -165,6 +166,7 @@ class QueuedRuns:
             "why": why,
             "enqueued": given_up,
             "resumes_at": None,
+            "waits_for": None,
             "exit_code": 3 if given_up else None,
             "changed_at": server_seconds(),
             "crashes": runs.c.crashes + int(crashed),
@@ -186,6 +188,17 @@ class QueuedRuns:
         if changed and run.state is RunState.WAITING:
             self._queues.cancel(run.run_id)
         return changed
+
+    def change(self, run: QueuedRun, changes: Mapping[str, object]) -> None:
+        """Add to the changed options of a run on which no process works."""
+        request = replace(run.request, changes={**run.request.changes, **changes})
+        same = (runs.c.run_id == run.run_id, runs.c.attempt == run.attempt, runs.c.state == run.state)
+        with self._database.transaction() as connection:
+            connection.execute(sa.update(runs).where(*same).values(request=request.as_json()))
+
+    def called_by(self, run_id: str) -> Sequence[QueuedRun]:
+        """The runs that workers execute for items of that run. Waits while the database cannot be reached."""
+        return self._database.patiently(lambda: self.list(runs.c.parent == run_id))
 
     def _crashes(self, run: QueuedRun) -> int:
         with self._database.transaction() as connection:

@@ -14,16 +14,27 @@ from typing import Any
 
 import codex_multi_role.api.running as running
 from codex_multi_role.engine.run_queue import QueuedJournal
-from codex_multi_role.errors import CodexMultiRoleError, ExitCode, RunNotFound, StorageError
+from codex_multi_role.errors import CodexMultiRoleError, ExitCode, RunInterrupted, RunNotFound, StorageError
+from codex_multi_role.host.atomic import storage_errors
 from codex_multi_role.lifecycle.session import Placement
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_options import RunOptions, RunReport
-from codex_multi_role.store import RunSaver, Store, WorkspaceSource, fill_workspace, make_workspace, restore_run
+from codex_multi_role.store import (
+    RunSaver,
+    Store,
+    WorkspaceSource,
+    fetch_snapshots,
+    fill_workspace,
+    make_workspace,
+    restore_run,
+)
+from codex_multi_role.workers.called_runs import CalledRuns
 from codex_multi_role.workers.database import Database
 from codex_multi_role.workers.definition_archives import unpack_definitions
 from codex_multi_role.workers.messages import receive
 from codex_multi_role.workers.queued_runs import AttemptOver, QueuedRun, QueuedRuns, RunState
 from codex_multi_role.workers.turn_limits import TurnLimits
+from codex_multi_role.workspace import Snapshots, Workspace
 from codex_multi_role.workspace.worktrees import Trees
 
 LOOK_SECONDS = 1.0
@@ -33,12 +44,22 @@ LOOK_SECONDS = 1.0
 class RunAttempt:
     """The work of this process on ``run``, in folders of its own below ``folder``."""
 
-    def __init__(self, database: Database, queued: QueuedRuns, store: Store, run: QueuedRun, folder: Path) -> None:
+    def __init__(
+        self,
+        database: Database,
+        queued: QueuedRuns,
+        store: Store,
+        run: QueuedRun,
+        folder: Path,
+        report: Callable[..., None],
+    ) -> None:
         self._database, self._queued, self._store, self._run = database, queued, store, run
         self._runs_dir = folder / "runs"
         self._workspace = folder / "workspaces" / run.run_id
         self._definitions = folder / "definitions" / run.run_id
+        self._start = folder / "starts" / run.run_id
         self._folder = RunFolder(self._runs_dir / run.run_id)
+        self._called = CalledRuns(database, queued, store, run, self._folder, report)
         self._saver = RunSaver(store, self._folder, run.attempt, run.manifest or "")
         self._saving = threading.Lock()
         self._has_saved = bool(run.manifest)
@@ -50,8 +71,14 @@ class RunAttempt:
 
         Raises `AttemptOver` if another worker took the run, `StorageError` if its end cannot be recorded.
         """
-        limits = TurnLimits(self._database)
-        placement = Placement(lambda: nullcontext(journal.begin), self._save, limits.permit)
+        placement = Placement(
+            journal=lambda: nullcontext(journal.begin),
+            save=self._save,
+            permit=TurnLimits(self._database).permit,
+            begin=self._begin,
+            placer=self._called,
+            is_tolerant_call=self._run.request.is_tolerant if self._run.request.parent else None,
+        )
         try:
             with self._following():
                 report = self._resumed(placement) if self._run.manifest else self._started(placement)
@@ -63,21 +90,38 @@ class RunAttempt:
         return self._record(report)
 
     def _started(self, placement: Placement) -> RunReport:
-        for place in (self._folder.path, self._workspace, self._definitions):
-            shutil.rmtree(place, ignore_errors=True)  # of an attempt that ended before it saved anything
+        self._remove_folders()  # of an attempt that ended before it saved anything
         workspace = self._make_workspace()
+        self._fill(workspace)
         catalog, playbook = unpack_definitions(self._run.request.definitions, self._store, self._definitions)
         own = {"roles": catalog, "playbook": str(playbook) if playbook else None}
         places = {"workspace": workspace, "runs_dir": self._runs_dir, "run_id": self._run.run_id}
         options = {**self._run.request.options, **own, **places, "database_url": self._database.url}
         return running.run(RunOptions.from_record(options), placement=placement)
 
+    def _fill(self, workspace: Path) -> None:
+        """Bring a new workspace to the state of the parent that a called flow starts from."""
+        if start := self._run.request.start:
+            fetch_snapshots(self._store, start["manifest"], self._start)
+            Snapshots(self._start, Workspace(workspace.resolve())).fill(start["tree"])
+
+    def _begin(self, folder: RunFolder) -> None:
+        """Let the run's snapshots begin with that state, so that they also have the ignored files in it."""
+        if self._run.request.start:
+            with storage_errors(folder.snapshots_path):
+                self._start.replace(folder.snapshots_path)
+
+    def _remove_folders(self) -> None:
+        for place in (self._folder.path, self._workspace, self._definitions, self._start):
+            shutil.rmtree(place, ignore_errors=True)
+
     def _resumed(self, placement: Placement) -> RunReport:
         saved = restore_run(self._store, self._run.manifest or "", self._folder.path)
         shutil.rmtree(self._workspace, ignore_errors=True)
         workspace = self._make_workspace()
         fill_workspace(saved, self._folder, workspace)
-        receive(self._database, self._folder)
+        if receive(self._database, self._folder):
+            raise RunInterrupted
         changes = {**self._run.request.changes, "workspace": workspace}
         return running.resume(self._run.run_id, runs_dir=self._runs_dir, changes=changes, placement=placement)
 
@@ -93,6 +137,7 @@ class RunAttempt:
             record = self._folder.record()
             manifest = self._saver.save(take_trees)
             self._queued.save(self._run, manifest=manifest, record=record)
+            self._called.manifest = manifest
             self._has_saved = True
 
     @property
@@ -118,6 +163,7 @@ class RunAttempt:
                 continue
             try:
                 self._is_cancelled |= receive(self._database, self._folder)
+                self._called.stop_cancelled()
                 if self._has_saved and self._event_bytes != self._saved_events:
                     self._save()
             except AttemptOver:
@@ -141,9 +187,9 @@ class RunAttempt:
         state = RunState.PARKED if code.is_parked else RunState.ENDED
         resets_at = self._folder.record().get("resets_at")
         resumes_at = datetime.fromisoformat(resets_at).timestamp() if resets_at else None
-        self._end(state=state, why=report.reason, exit_code=int(code), resumes_at=resumes_at)
-        for place in (self._folder.path, self._workspace, self._definitions):
-            shutil.rmtree(place, ignore_errors=True)  # the store has it all
+        waits_for = self._called.parked if code.is_parked else None
+        self._end(state=state, why=report.reason, exit_code=int(code), resumes_at=resumes_at, waits_for=waits_for)
+        self._remove_folders()  # the store has it all
         return f"{report.outcome}: {report.reason}"
 
     def _refused(self, error: CodexMultiRoleError) -> str:

@@ -23,14 +23,15 @@ STOP_SECONDS = 90.0
 class RunChild:
     """One run process. ``queue``: the queue it takes its run from; ``run_id``: empty until it has one.
 
-    ``result``: how the run ended, in words; empty until then. Standard input is a pipe that only the worker holds open.
-    If the worker dies, however it dies, the run process stops.
+    ``result``: how the run ended, in words; empty until then. ``waits``: it only waits for runs on other places.
+    Standard input is a pipe that only the worker holds open. If the worker dies, however it dies, the run process stops.
     """
 
     def __init__(self, instructions: Json, log: Path) -> None:
         self.queue = str(instructions["queue"])
         self.run_id = ""
         self.result = ""
+        self.waits = False
         self._process = _start(log)
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -51,6 +52,7 @@ class RunChild:
                 news = json.loads(line)
                 self.run_id = news.get("run_id", self.run_id)
                 self.result = news.get("result", self.result)
+                self.waits = bool(news.get("waits", self.waits))
 
     @property
     def exit_code(self) -> int | None:

@@ -14,6 +14,8 @@ LABEL_SEPARATOR = "+"
 MAX_PRIORITY = 50
 RANKS = 20_000_000
 """How many ranks one priority has; one more than the highest."""
+CALLED_RANK = -1
+"""Of a run that another one waits for: before all others of its priority."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,6 +26,10 @@ class RunRequest:
     as `archive_definitions` returned them. ``workspace``: a `WorkspaceSource` as JSON. ``priority``: the higher, the
     sooner, from -`MAX_PRIORITY` to `MAX_PRIORITY`. Only workers with all ``labels`` take it. ``changes``: of the
     options, since the run was parked.
+
+    If another run called this one's flow, that is its ``parent``, ``unit`` the calling item there, and ``start`` the
+    saved state of the parent that the workspace starts from: ``{manifest, tree}``, empty if it is as in the source.
+    ``is_tolerant``: a failing step is an outcome.
     """
 
     run_id: str
@@ -37,6 +43,10 @@ class RunRequest:
     priority: int = 0
     limits: Mapping[str, float] = field(default_factory=dict)
     changes: Json = field(default_factory=dict)
+    parent: str = ""
+    unit: str = ""
+    start: Json = field(default_factory=dict)
+    is_tolerant: bool = False
 
     @property
     def goal(self) -> str:
@@ -85,5 +95,6 @@ def row_values(request: RunRequest, rank: int) -> dict[str, Any]:
         "request": request.as_json(),
         "queue": request.full_queue,
         "priority": request.priority,
-        "rank": rank,
+        "rank": CALLED_RANK if request.parent else rank,
+        "parent": request.parent or None,
     }

@@ -97,8 +97,11 @@ class Worker:
             self._report(line)
 
     def _fill(self) -> None:
-        """Start run processes for what waits, the most urgent queue first."""
-        free = self._settings.concurrency - len(self._children)
+        """Start run processes for what waits, the most urgent queue first.
+
+        A run that waits for runs that it called does not count: it could otherwise hold the only place for them.
+        """
+        free = self._settings.concurrency - sum(not child.waits for child in self._children)
         for queue, count in self._takeable().items() if free > 0 else ():
             arriving = sum(child.queue == queue and not child.run_id for child in self._children)
             for _ in range(min(free, count - arriving)):
