@@ -13,8 +13,9 @@ import click
 
 from codex_multi_role.cli.options import DATABASE_URL, JSON, QUIET, RUNS_DIR, STORE, command
 from codex_multi_role.cli.output import put_json, put_table, say
-from codex_multi_role.cli.settings import Setting, not_empty
+from codex_multi_role.cli.settings import Setting, assignments, not_empty
 from codex_multi_role.cli.tables import Column
+from codex_multi_role.errors import UsageError
 from codex_multi_role.host.atomic import make_folder
 from codex_multi_role.reading.json_types import Json
 
@@ -58,6 +59,14 @@ QUEUE_COLUMNS: Sequence[Column | str] = (
     "queue", *(Column(name, number=True) for name in ("waiting", "held", "running", "parked", "ended")),
     Column("oldest (s)", number=True), Column("why", text=20),
 )  # fmt: skip
+LIMIT_COLUMNS = ("limit", Column("turns at once", number=True), Column("in use", number=True))
+LIMIT = Setting(
+    ["--limit"],
+    metavar="NAME=N",
+    multiple=True,
+    callback=assignments,
+    help="Limit turns at the same time: provider:NAME=N or model:NAME=N, or none for N; repeatable.",
+)
 UNTIL_EMPTY = Setting(["--until-empty"], is_flag=True, help="Leave when no run waits that this worker could take.")
 
 
@@ -147,22 +156,43 @@ def _worker_cells(record: Json) -> list[object]:
     return [record["name"], record["state"], places, ", ".join(record["runs"]) or "-", offers, record["host"], reported]
 
 
-@command(DATABASE_URL, RUNS_DIR, JSON, short_help="List the queues of a database, and why runs wait.")
-def queues(database_url: str | None, runs_dir: Path, json: bool) -> None:
-    """List the queues: how many runs wait, for how long, and why.
+@command(DATABASE_URL, RUNS_DIR, LIMIT, JSON, short_help="List the queues of a database, and why runs wait.")
+def queues(database_url: str | None, runs_dir: Path, limit: Sequence[str], json: bool) -> None:
+    """List the queues: how many runs wait, for how long, and why; and the limits on turns at the same time.
+
+    A limit applies to all workers of the database, which must be PostgreSQL.
 
     \b
     Examples:
       codex-multi-role queues --database-url postgresql://team@db/runs
+      codex-multi-role queues --database-url postgresql://team@db/runs --limit provider:openai=20 --limit model:gpt-5=4
+      codex-multi-role queues --database-url postgresql://team@db/runs --limit model:gpt-5=none
     """
     from codex_multi_role.workers.database import Database
     from codex_multi_role.workers.overview import queue_records
+    from codex_multi_role.workers.turn_limits import limit_records, set_limit
 
-    records = queue_records(Database.open(database_url or default_database(runs_dir.absolute())))
+    most = dict(map(_limit, limit))
+    database = Database.open(database_url or default_database(runs_dir.absolute()))
+    for name, number in most.items():
+        set_limit(database, name, number)
+    records, limits = queue_records(database), limit_records(database)
     if json:
-        put_json(records)
-    elif records:
+        put_json({"queues": records, "limits": limits})
+        return
+    if records:
         names = ("queue", "waiting", "held", "running", "parked", "ended", "oldest_seconds", "why")
         put_table(QUEUE_COLUMNS, [[record[name] for name in names] for record in records])
     else:
         say("no runs have been submitted")
+    if limits:
+        put_table(LIMIT_COLUMNS, [[record[name] for name in ("limit", "most", "in_use")] for record in limits])
+
+
+def _limit(text: str) -> tuple[str, int | None]:
+    name, _, most = text.rpartition("=")
+    if most == "none":
+        return name, None
+    if not most.isdecimal():
+        raise UsageError(f"--limit {text}: {most} is not a number of turns", "Give a number, or none for no limit.")
+    return name, int(most)

@@ -20,9 +20,15 @@ STATEMENT_SECONDS = 30
 PATIENCE_SECONDS = 60.0
 """How long a run process repeats a statement while the database cannot be reached."""
 PAUSE_SECONDS = 0.5
+KEEPALIVE = {"tcp_keepalives_idle": 20, "tcp_keepalives_interval": 10, "tcp_keepalives_count": 4}
+"""Seconds: after a minute without an answer, the server ends a session and releases its locks.
+
+That is more than the 45 s after which a worker without the database ends its run processes.
+"""
+SESSION = {"statement_timeout": STATEMENT_SECONDS * 1000, **KEEPALIVE}
 POSTGRES = {
     "connect_timeout": CONNECT_SECONDS,
-    "options": f"-c statement_timeout={STATEMENT_SECONDS * 1000}",
+    "options": " ".join(f"-c {name}={value}" for name, value in SESSION.items()),
     "application_name": "codex-multi-role",
     "tcp_user_timeout": STATEMENT_SECONDS * 1000,
 }

@@ -24,7 +24,7 @@ class RunChild:
     """One run process. ``queue``: the queue it takes its run from; ``run_id``: empty until it has one.
 
     ``result``: how the run ended, in words; empty until then. ``waits``: it only waits for runs on other places.
-    Standard input is a pipe that only the worker holds open. If the worker dies, however it dies, the run process stops.
+    Standard input is a pipe that only the worker holds open. If the worker dies, however it dies, the process stops.
     """
 
     def __init__(self, instructions: Json, log: Path) -> None:
