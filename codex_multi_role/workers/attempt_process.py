@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 from codex_multi_role.engine.run_queue import QueuedJournal
@@ -57,8 +58,8 @@ def _work(database: Database, queued: QueuedRuns, store: Store, instructions: Js
 
 
 def _report(**news: str) -> None:
-    sys.stdout.write(json.dumps(news) + "\n")
-    sys.stdout.flush()
+    with suppress(OSError):  # the worker is gone, and this process stops soon
+        os.write(sys.stdout.fileno(), json.dumps(news).encode() + b"\n")
 
 
 def _stop_with_worker() -> None:
@@ -69,5 +70,4 @@ def _stop_with_worker() -> None:
 
 if __name__ == "__main__":
     exit_code = main()
-    sys.stdout.flush()
     os._exit(exit_code)  # the workflow of the run never returns, so its thread would keep the process
