@@ -36,8 +36,8 @@ class Runs(Protocol):
     def is_finished(self, run: PlannedRun) -> bool:
         """Whether the run reached an end that `resume` does not continue."""
 
-    def start(self, run: PlannedRun) -> None:
-        """Start or resume a run; its end is news."""
+    def start(self, run: PlannedRun) -> bool:
+        """Start or resume a run, whose end is news; False if it waits now, and its first event says that it started."""
 
     def news(self, seconds: float) -> Iterable[tuple[str, News]]:
         """What happened since the last call, by goal ID; waits at most ``seconds`` for something."""
@@ -113,6 +113,7 @@ class BatchWork:
         self._todo = {run.id: run for run in todo}
         self._schedule = batch.schedule(todo, bounds)
         self._runs = runs
+        self._queued: set[str] = set()
         self._file = file
         self._watcher = watcher
 
@@ -140,15 +141,25 @@ class BatchWork:
     def _start_goals(self) -> None:
         while (goal_id := self._schedule.start_next()) is not None:
             run, result = self._todo[goal_id], self._results[goal_id]
-            self._runs.start(run)
-            self._update(replace(result, status=RunStatus.RUNNING, outcome="", exit_code=None, reason=""))
-            self._watcher.started(run)
+            if self._runs.start(run):
+                self._start(run)
+            else:
+                self._queued.add(goal_id)
+                self._update(replace(result, status=WAITING, outcome="", exit_code=None, reason=""))
         for refused in _refused(self._schedule.take_dropped(), self._results):
             self._update(refused)
             self._watcher.ended(refused)
 
+    def _start(self, run: PlannedRun) -> None:
+        result = self._results[run.id]
+        self._update(replace(result, status=RunStatus.RUNNING, outcome="", exit_code=None, reason=""))
+        self._watcher.started(run)
+
     def _take(self, goal_id: str, news: News) -> None:
         if not isinstance(news, GoalResult):
+            if goal_id in self._queued:
+                self._queued.remove(goal_id)
+                self._start(self._todo[goal_id])
             self._watcher.heard(goal_id, news)
             return
         self._schedule.end(goal_id, news.used, failed=news.has_failed)

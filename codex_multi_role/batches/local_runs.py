@@ -76,19 +76,20 @@ class LocalRuns:
     def _folder_of(self, run: PlannedRun) -> RunFolder:
         return RunFolder(self._folder.runs_dir / run.run_id)
 
-    def start(self, run: PlannedRun) -> None:
-        """Start the run, or resume it if it has a ``run.json``. What prevents that is its result."""
+    def start(self, run: PlannedRun) -> bool:
+        """Start the run, or resume it if it has a ``run.json``. What prevents that is its result. True."""
         output = self._folder.output_path / f"{run.run_id}.log"
         try:
             process = self._spawn(run, output)
         except OSError as error:
             reason = f"its process cannot be started: {error.strerror or error}"
             self._unstarted.append(self._unrecorded(run, RunStatus.FAILED, ExitCode.FAILED, reason))
-            return
+            return True
         assert process.stdout is not None
         os.set_blocking(process.stdout.fileno(), False)
         self._selector.register(process.stdout, selectors.EVENT_READ, run.id)
         self._children[run.id] = RunningChild(run, process, output)
+        return True
 
     def news(self, seconds: float) -> Iterator[tuple[str, News]]:
         """What happened since the last call, by goal ID; waits at most ``seconds`` for something."""

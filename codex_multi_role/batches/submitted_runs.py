@@ -71,7 +71,8 @@ class SubmittedRuns:
         row = self._rows.get(run.run_id)
         if row is None:
             return {}
-        return row.record or {"options": row.request.options, "goal": row.goal, "flow": row.request.options["flow"]}
+        options = row.request.options
+        return {"options": options, "goal": row.goal, "flow": options["flow"], **(row.record or {})}
 
     def recorded(self, run: PlannedRun) -> GoalResult | None:
         row = self._rows.get(run.run_id)
@@ -81,14 +82,15 @@ class SubmittedRuns:
         row = self._rows.get(run.run_id)
         return row is not None and row.state is RunState.ENDED and not _is_resumable(row)
 
-    def start(self, run: PlannedRun) -> None:
-        """Submit the run with the next `news`, or enqueue it again if it can be resumed; then watch it."""
+    def start(self, run: PlannedRun) -> bool:
+        """Submit the run with the next `news`, or enqueue it again if it can be resumed; then watch it. False."""
         self._watched[run.run_id] = run
         row = self._rows.get(run.run_id)
         if row is None:
             self._to_submit.append(self._request(run))
         elif row.state is RunState.PARKED or (row.state is RunState.ENDED and _is_resumable(row)):
             self._queued.enqueue_again(row, "its batch is resumed")
+        return False
 
     def news(self, seconds: float) -> Iterator[tuple[str, News]]:
         """What happened since the last call, by goal ID; looks after ``seconds``."""
