@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TypeVar
 
 import sqlalchemy as sa
@@ -12,6 +14,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from codex_multi_role.engine.journal import create_journal
 from codex_multi_role.errors import StorageError, UsageError
+from codex_multi_role.host.atomic import storage_errors
 from codex_multi_role.workers import tables
 
 Result = TypeVar("Result")
@@ -135,14 +138,34 @@ class Database:
         return insert(table).values([dict(row) for row in rows]).on_conflict_do_nothing()
 
     def _create(self) -> None:
-        create_journal(self.url)
-        with self.transaction() as connection:
-            if self.is_postgres:
-                connection.execute(sa.select(sa.func.pg_advisory_xact_lock(SETUP_LOCK)))
-                connection.execute(sa.schema.CreateSchema(tables.SCHEMA, if_not_exists=True))
-            tables.metadata.create_all(connection)
-            version = {"name": "schema_version", "value": str(tables.SCHEMA_VERSION)}
-            connection.execute(self.insert_new(tables.settings, version))
+        with self._alone():
+            if self.setting("schema_version") is not None:
+                return  # another process was faster
+            create_journal(self.url)
+            with self.transaction() as connection:
+                if self.is_postgres:
+                    connection.execute(sa.schema.CreateSchema(tables.SCHEMA, if_not_exists=True))
+                tables.metadata.create_all(connection)
+                version = {"name": "schema_version", "value": str(tables.SCHEMA_VERSION)}
+                connection.execute(self.insert_new(tables.settings, version))
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Be the only process in this block, because several may be the first to open a database."""
+        if not self.is_postgres:
+            lock = Path(f"{self.engine.url.database}.lock")
+            with storage_errors(lock), lock.open("a") as file:
+                fcntl.flock(file, fcntl.LOCK_EX)  # creating the tables takes a moment
+                yield
+            return
+        with self.lasting_connection() as connection:
+            end = time.monotonic() + PATIENCE_SECONDS
+            # Not a statement that waits: the engine creates indexes concurrently, and that waits for all statements.
+            while not connection.scalar(sa.select(sa.func.pg_try_advisory_lock(SETUP_LOCK))):
+                if time.monotonic() > end:
+                    raise StorageError(f"the tables of {self} are being created by another process", "Try again later.")
+                time.sleep(PAUSE_SECONDS)
+            yield
 
     def failure(self, error: SQLAlchemyError) -> StorageError:
         """What the error means, as `transaction` raises it."""
