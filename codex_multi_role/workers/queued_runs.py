@@ -107,8 +107,8 @@ class QueuedRuns:
     def list(self, *conditions: sa.ColumnElement[bool], limit: int = 100_000) -> list[QueuedRun]:
         """Those that meet the conditions, in the order of submission."""
         rows = sa.select(runs).where(*conditions).order_by(runs.c.submitted_at, runs.c.line, runs.c.run_id).limit(limit)
-        with self._database.transaction() as connection:
-            return [_of_row(row) for row in connection.execute(rows).mappings()]
+        found = self._database.insist(lambda connection: connection.execute(rows).mappings().all())
+        return [_of_row(row) for row in found]
 
     def waiting_by_queue(self) -> dict[str, int]:
         """How many runs wait in each queue; the queue with the most urgent run first."""
