@@ -26,6 +26,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -72,7 +73,7 @@ def throughput(server: DatabaseServer) -> None:
             shared.submit(team(shared.folder / "team", TURNS, LATENCY_SECONDS).options(cycles=TURNS), *names)
             for number in range(workers):
                 shared.start(f"worker-{number}")
-            shared.wait(lambda shared=shared: any(run.state is not RunState.WAITING for run in shared.queued.list()))
+            shared.wait(partial(has_begun, shared))
             began = time.monotonic()
             shared.wait_for(RunState.ENDED, *names)
             rates[workers] = GOALS * 60 / (time.monotonic() - began)
@@ -80,6 +81,10 @@ def throughput(server: DatabaseServer) -> None:
                 f"{workers} workers  {rates[workers]:6.1f} goals per minute  {rates[workers] / rates[1]:.2f} x",
                 flush=True,
             )
+
+
+def has_begun(shared: SharedRuns, run_id: str = "goal-0") -> bool:
+    return shared.run(run_id).attempt > 0
 
 
 def turns(server: DatabaseServer) -> None:
@@ -99,9 +104,8 @@ def turns(server: DatabaseServer) -> None:
                 file.seek(before)
                 statements = sum(b"LOG:  execute" in line or b"LOG:  statement" in line for line in file)
             figures[count] = (statements, counted.bytes, counted.connections)
-            print(
-                f"{count:3} turns  {statements:5} statements  {counted.bytes:8} bytes  {counted.connections} connections"
-            )
+            sent = f"{counted.bytes:8} bytes  {counted.connections} connections"
+            print(f"{count:3} turns  {statements:5} statements  {sent}")
     per_turn = [(more - fewer) / 10 for fewer, more in zip(figures[2], figures[12], strict=True)]
     print(f"each turn  {per_turn[0]:5.1f} statements  {per_turn[1]:8.0f} bytes")
 
@@ -150,12 +154,12 @@ def waiting(server: DatabaseServer, goals: int) -> None:
         shared.queued.submit([broken(f"waiting-{number}", queue="later") for number in range(goals)])
         print(f"{goals} goals submitted in {time.monotonic() - began:.1f} s")
         shared.start("only", "--queues", "goals,later", "--concurrency", "1")
-        shared.wait(lambda: any(run.state is not RunState.WAITING for run in shared.queued.list(limit=1)))
+        shared.wait(partial(has_begun, shared, "waiting-0"))
         delays = []
         for number in range(SAMPLES):
             shared.queued.submit([broken(f"urgent-{number}", priority=50)])
             began = time.monotonic()
-            shared.wait(lambda number=number: shared.run(f"urgent-{number}").attempt)
+            shared.wait(partial(has_begun, shared, f"urgent-{number}"))
             delays.append(time.monotonic() - began)
         print(f"an urgent run is taken after {statistics.median(delays):.1f} s (most {max(delays):.1f} s)")
         statement = (
@@ -197,7 +201,7 @@ def main(part: str | None, goals: int | None) -> None:
     }
     for name in [part] if part else parts:
         print(f"-- {name}", flush=True)
-        with running_server(**({"log_statement": "all"} if name == "turns" else {})) as server:
+        with running_server(log_statement="all" if name == "turns" else "none") as server:
             parts[name](server)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from codex_multi_role.engine.journal import JOURNAL_VERSION
 from codex_multi_role.engine.run_queue import RunQueues
 from codex_multi_role.errors import RunBusy
 from codex_multi_role.reading.json_types import Json
@@ -111,9 +112,11 @@ class QueuedRuns:
         return [_of_row(row) for row in found]
 
     def waiting_by_queue(self) -> dict[str, int]:
-        """How many runs wait in each queue; the queue with the most urgent run first."""
+        """How many runs that this program can read wait in each queue; the queue with the most urgent one first."""
         order = sa.func.min((50 - runs.c.priority) * 20_000_000 + runs.c.rank)
-        counted = sa.select(runs.c.queue, sa.func.count()).where(runs.c.state == RunState.WAITING, runs.c.enqueued)
+        can_read = sa.or_(runs.c.journal_version.is_(None), runs.c.journal_version == JOURNAL_VERSION)
+        conditions = (runs.c.state == RunState.WAITING, runs.c.enqueued, can_read)
+        counted = sa.select(runs.c.queue, sa.func.count()).where(*conditions)
         with self._database.transaction() as connection:
             return dict(connection.execute(counted.group_by(runs.c.queue).order_by(order)).all())
 
@@ -126,7 +129,8 @@ class QueuedRuns:
             if row is None:
                 return
             held = what_exceeds(connection, row.batch, row.request["limits"])
-            started = {"attempt": runs.c.attempt + 1, "worker": worker, "worker_identity": identity}
+            worked_on = {"worker": worker, "worker_identity": identity, "journal_version": JOURNAL_VERSION}
+            started = {"attempt": runs.c.attempt + 1, **worked_on}
             values = {"state": RunState.HELD} if held else {"state": RunState.RUNNING, **started}
             own = sa.update(runs).where(runs.c.run_id == run_id)
             connection.execute(own.values(**values, why=held, changed_at=server_seconds()))
