@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from urllib.parse import quote, unquote
@@ -13,9 +13,11 @@ from uuid import uuid4
 
 from codex_multi_role.engine.dbos_library import DBOS, SetWorkflowID
 from codex_multi_role.engine.durable_run import DurableRun
-from codex_multi_role.engine.journal_slots import journal_error
+from codex_multi_role.engine.journal_errors import journal_error
+from codex_multi_role.engine.outages import Outages
 from codex_multi_role.engine.sqlite_clock import url_with_clock
-from codex_multi_role.errors import StorageError
+from codex_multi_role.errors import CodexMultiRoleError, StorageError
+from codex_multi_role.host.database_url import with_timeouts
 
 APPLICATION = "codex-multi-role"
 JOURNAL_VERSION = "2"
@@ -39,8 +41,13 @@ def resumed_queue(run_id: str) -> str:
 
 
 @contextmanager
-def open_journal(database_url: str, run_id: str) -> Iterator[None]:
-    """Open the run's journal for the duration of the block.
+def open_journal(
+    database_url: str,
+    run_id: str,
+    warn: Callable[[str], None] = lambda _: None,
+    is_stopping: Callable[[], bool] = lambda: False,
+) -> Iterator[None]:
+    """Open the run's journal for the duration of the block. ``warn`` and ``is_stopping``: as in `Outages`.
 
     Raises `StorageError` if the database cannot be used, `UsageError` if the SQLite library is too old.
     """
@@ -49,28 +56,38 @@ def open_journal(database_url: str, run_id: str) -> Iterator[None]:
     if not log.handlers:  # DBOS's own would keep this run's stderr, which the next run may find closed
         log.addHandler(logging.NullHandler())
     _use_write_ahead_log(database_url)
-    DBOS(
-        config={
-            "name": APPLICATION,
-            "system_database_url": url_with_clock(database_url),
-            "application_version": JOURNAL_VERSION,
-            # Unique even if a pid is reused: DBOS itself restarts the unfinished work of the same executor, and a
-            # resumed run would start twice.
-            "executor_id": f"{os.uname().nodename}-{os.getpid()}-{uuid4().hex}",
-            "notification_listener_polling_interval_sec": LISTENER_SECONDS,
-            "console_log_level": "CRITICAL",
-            "log_level": "CRITICAL",
-        }
-    )
-    DBOS.listen_queues([resumed_queue(run_id)])
-    try:
+    outages = Outages(f"the journal {database_url}", warn, is_stopping)
+    with outages.waited_for():
         try:
-            DBOS.launch()
-        except Exception as error:
-            raise journal_error(f"the journal {database_url} cannot be opened", error) from error
-        yield
-    finally:
-        DBOS.destroy()
+            _launch(database_url, run_id)
+            outages.patient = True
+            yield
+        finally:
+            outages.close()
+            DBOS.destroy()
+
+
+def _launch(database_url: str, run_id: str) -> None:
+    try:
+        DBOS(
+            config={
+                "name": APPLICATION,
+                "system_database_url": with_timeouts(url_with_clock(database_url)),
+                "application_version": JOURNAL_VERSION,
+                # Unique even if a pid is reused: DBOS itself restarts the unfinished work of the same executor, and a
+                # resumed run would start twice.
+                "executor_id": f"{os.uname().nodename}-{os.getpid()}-{uuid4().hex}",
+                "notification_listener_polling_interval_sec": LISTENER_SECONDS,
+                "console_log_level": "CRITICAL",
+                "log_level": "CRITICAL",
+            }
+        )
+        DBOS.listen_queues([resumed_queue(run_id)])
+        DBOS.launch()
+    except CodexMultiRoleError:
+        raise
+    except Exception as error:
+        raise journal_error(f"the journal {database_url} cannot be opened", error) from error
 
 
 def _use_write_ahead_log(database_url: str) -> None:
@@ -112,7 +129,7 @@ def begin(run_id: str, durable: DurableRun) -> None:
             return
         with SetWorkflowID(run_id):
             DBOS.start_workflow(_flow, run_id)
-    except StorageError:
+    except CodexMultiRoleError:
         raise
     except Exception as error:
         raise journal_error("the journal failed when the run started", error) from error

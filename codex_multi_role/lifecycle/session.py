@@ -270,7 +270,12 @@ class Session:
 
         flows = CallableFlows(self._definitions.flows, cache(self._definitions.bound))
         journal = self._definitions.options.database_url or sqlite_url(self._folder.journal_path)
-        with open_journal(journal, self._folder.run_id):
+        with open_journal(
+            journal,
+            self._folder.run_id,
+            warn=lambda message: parts.services.events.publish(Warning(message)),
+            is_stopping=parts.progress.stopping.is_set,
+        ):
             stop.interrupts = False
             while True:
                 durable = DurableRun(flows, self._state, parts)

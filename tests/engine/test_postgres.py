@@ -43,6 +43,7 @@ def test_unreachable_postgres_server_is_reported(tmp_path: Path) -> None:
     report = team.run(database_url="postgresql://tester@127.0.0.1:1/postgres")
     assert (report.outcome, report.exit_code) == ("storage_failed", 3)
     assert "127.0.0.1:1" in report.reason
+    assert "Check that the server runs" in report.hint
 
 
 def test_password_in_the_url_is_refused(tmp_path: Path) -> None:
