@@ -33,9 +33,10 @@ POSTGRES_HINTS = {
         "Check `sslmode` and `sslrootcert` in the database URL: the server's certificate must be signed by that "
         "authority and name that host."
     ),
-    r"refused|closed the connection|No such file|time(out|d out)|resolve host|to host|unreachable|starting|shutting": (
-        "Check that the server runs, and that this machine reaches it at that address."
-    ),
+    (
+        r"refused|closed the connection|No such file|time(out|d out)|resolve host|to host|unreachable|"
+        r"starting|shutting|terminating"
+    ): "Check that the server runs, and that this machine reaches it at that address.",
 }
 """What to do about an error message of libpq or of a server that speaks English: connecting gives no error code."""
 

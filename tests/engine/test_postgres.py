@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,19 @@ def test_run_and_its_resumption(tmp_path: Path, database_url: str) -> None:
     assert not (report.folder / "journal.sqlite").exists()
     assert team.resume(cycles=2).outcome == "cycles_used_up"
     assert [turn[:2] for turn in team.turns()] == [("one", 2), ("two", 2)]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("shift", [-3600.0, 3600.0])
+def test_run_is_resumed_by_a_machine_with_another_clock(
+    tmp_path: Path, database_url: str, shift: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    team = TeamFolder(tmp_path, {"one": {}}, {"one": [say(str(cycle)) for cycle in (1, 2)]})
+    team.run(database_url=database_url)
+    now = time.time
+    monkeypatch.setattr(time, "time", lambda: now() + shift)
+    assert team.resume(cycles=2).outcome == "cycles_used_up"
+    assert [turn[:2] for turn in team.turns()] == [("one", 2)]
 
 
 @pytest.mark.long
