@@ -86,5 +86,5 @@ class Outages:
     def _note_answer(self) -> None:
         with self._changing:
             began, self._began = self._began, None
-        if began is not None:
+        if began is not None and not self._closed.is_set():
             self._warn(f"{self._name} answers again, after {time.monotonic() - began:.0f} s")
