@@ -18,9 +18,7 @@ POSTGRES_HINTS = {
     r"relation .+ does not exist": (
         "Restore the database from a copy, or start another run: this database contains no journal."
     ),
-    r"database .+ does not exist": (
-        "Create the database, or let the user create it: `ALTER ROLE … CREATEDB`. A wrong name needs a new run."
-    ),
+    r"database .+ does not exist": ("Create the database, or let its user create it: `ALTER ROLE … CREATEDB`."),
     r"permission denied|must be owner": (
         "Give the user the right to create the schema and its tables: `GRANT CREATE ON DATABASE … TO …`. "
         "A schema `dbos` of another user needs grants on all of its tables."
@@ -29,7 +27,7 @@ POSTGRES_HINTS = {
         "Raise `max_connections` of the server, or work on fewer runs at once."
     ),
     r"read-only": "Use the address of the primary server: this one is read-only.",
-    r"certificate|SSL|TLS": (
+    r"certificate|SSL|TLS|sslmode": (
         "Check `sslmode` and `sslrootcert` in the database URL: the server's certificate must be signed by that "
         "authority and name that host."
     ),

@@ -9,6 +9,9 @@ from codex_multi_role.errors import UsageError
 POSTGRES_SCHEMES = ("postgresql", "postgres", "postgresql+psycopg")
 SQLITE_SCHEME = "sqlite"
 FORM = "A database URL is postgresql://USER@HOST:PORT/DATABASE, for example postgresql://runs@db.example.com/runs."
+OPTIONS = (
+    "See https://www.postgresql.org/docs/current/libpq-connect.html for the options, such as `?sslmode=verify-full`."
+)
 SECRET_OPTIONS = frozenset({"password", "sslpassword"})
 TIMEOUTS = {
     "connect_timeout": "10",  # seconds, as the next ones
@@ -37,6 +40,19 @@ def check_database_url(url: str) -> None:
         raise UsageError(f"the database URL {kind}, but only Postgres databases are supported", FORM)
     if not parts.path.strip("/"):
         raise UsageError("the database URL names no database", FORM)
+    if parts.scheme != SQLITE_SCHEME:
+        _check_options(url)
+
+
+def _check_options(url: str) -> None:
+    """Raise `UsageError` for an option that libpq does not have."""
+    from psycopg import ProgrammingError  # imported here: most runs use no Postgres
+    from psycopg.conninfo import conninfo_to_dict
+
+    try:
+        conninfo_to_dict(f"postgresql:{url.partition(':')[2]}")
+    except ProgrammingError as error:
+        raise UsageError(f"invalid database URL: {str(error).strip()}", OPTIONS) from error
 
 
 def with_timeouts(url: str) -> str:

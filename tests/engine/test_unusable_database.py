@@ -54,7 +54,7 @@ CASES = {
         "GRANT CREATE",
         of_fork=('relation "dbos.workflow_status" does not exist', "contains no journal"),
     ),
-    "unknown option": Case(f"{OWN}/postgres?sslmod=require", 'option "sslmod"', "fix the database"),
+    "unknown TLS mode": Case(f"{OWN}/postgres?sslmode=full", 'invalid sslmode value: "full"', "`sslmode`"),
     "no TLS": Case(f"{OWN}/postgres?sslmode=require", "does not support SSL", "`sslmode`"),
     "wrong authority": Case(TLS + "&sslrootcert={other}", "certificate verify failed", "`sslrootcert`"),
     "no authority": Case(TLS + "&sslrootcert=/nowhere", 'certificate file "/nowhere" does not', "`sslrootcert`"),

@@ -20,6 +20,7 @@ from codex_multi_role.host.database_url import check_database_url, with_timeouts
         ("postgresql://me@db", "names no database"),
         ("postgresql://me@db:/", "names no database"),
         ("postgresql://me@db:port/runs", "invalid database URL: Port"),
+        ("postgresql://me@db/runs?sslmod=require", 'invalid database URL: .*"sslmod"'),
     ],
 )
 def test_unusable_url_is_refused_without_its_password(url: str, problem: str) -> None:
@@ -30,7 +31,13 @@ def test_unusable_url_is_refused_without_its_password(url: str, problem: str) ->
 
 
 @pytest.mark.parametrize(
-    "url", ["postgresql://me@db:5432/runs", "postgres:///runs?host=/run/sockets", "sqlite:////a/b"]
+    "url",
+    [
+        "postgresql://me@db:5432/runs",
+        "postgres:///runs?host=/run/sockets",
+        "postgresql+psycopg://db/runs",
+        "sqlite:////a/b",
+    ],
 )
 def test_usable_url_is_accepted(url: str) -> None:
     check_database_url(url)
