@@ -9,6 +9,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from sqlalchemy import create_engine, make_url
 
 from codex_multi_role.engine import open_journal
 from codex_multi_role.engine.journal_fork import recorded_steps
@@ -19,6 +20,9 @@ from tests.support.relays import certificate_for, relayed
 WEAK = "weak"
 """A user without rights."""
 FEW = 8
+OLD = 20
+"""How many of DBOS's migrations an older version had."""
+VERSION = "SELECT version FROM dbos.dbos_migrations"
 
 
 @pytest.fixture(scope="module")
@@ -115,16 +119,31 @@ def test_read_only_server_is_reported(server: DatabaseServer) -> None:
 
 
 @pytest.mark.long
-def test_older_schema_is_migrated_and_newer_is_used(server: DatabaseServer) -> None:
-    """A newer codex-multi-role may work in the same database; an older one has left a schema that lacks the latest."""
+def test_schema_of_an_older_version_is_migrated(server: DatabaseServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    from dbos import _migration  # imported here: `dbos_library` must be the first to import DBOS
+
+    complete = _migration.get_dbos_migrations
+    with new_database(server.url) as url, monkeypatch.context() as older:
+        older.setattr(_migration, "get_dbos_migrations", lambda *given: complete(*given)[:OLD])
+        engine = create_engine(make_url(url).set(drivername="postgresql+psycopg"))
+        _migration.ensure_dbos_schema(engine, "dbos")
+        _migration.run_dbos_migrations(engine, "dbos", True)
+        engine.dispose()
+        assert execute(url, VERSION) == [(OLD,)]
+        older.undo()
+        with open_journal(url, "run"):
+            assert execute(url, VERSION) == [(len(complete("dbos", True, False)),)]
+
+
+@pytest.mark.long
+def test_schema_of_a_newer_version_is_used_as_it_is(server: DatabaseServer) -> None:
+    """A newer codex-multi-role may work in the same database."""
     with new_database(server.url) as url:
         with open_journal(url, "run"):
-            pass
-        ((latest,),) = execute(url, "SELECT version FROM dbos.dbos_migrations")
+            ((latest,),) = execute(url, VERSION)
         execute(url, f"UPDATE dbos.dbos_migrations SET version = {latest + 1}")
         with open_journal(url, "run"):
-            pass
-        assert execute(url, "SELECT version FROM dbos.dbos_migrations") == [(latest + 1,)]
+            assert execute(url, VERSION) == [(latest + 1,)]
 
 
 def problem_of_run(url: str) -> tuple[str, str]:
