@@ -316,7 +316,7 @@ class Session:
         from codex_multi_role.engine import CallableFlows, DurableRun
 
         flows = CallableFlows(self._definitions.flows, cache(self._definitions.bound))
-        with self._journal() as begin:
+        with self._journal(parts) as begin:
             stop.interrupts = False
             while True:
                 durable = DurableRun(flows, self._state, parts)
@@ -332,13 +332,18 @@ class Session:
             parts.services.fleet.stop_soon()  # the processes end while the journal closes
             return ending
 
-    def _journal(self) -> AbstractContextManager[Begin]:
+    def _journal(self, parts: RunResources) -> AbstractContextManager[Begin]:
         from codex_multi_role.engine import open_journal, sqlite_url  # lazy, as above
 
         if self._placement is not None and self._placement.journal is not None:
             return self._placement.journal()
         url = self._definitions.options.database_url or sqlite_url(self._folder.journal_path)
-        return open_journal(url, self._folder.run_id)
+        return open_journal(
+            url,
+            self._folder.run_id,
+            warn=lambda message: parts.services.events.publish(Warning(message)),
+            is_stopping=parts.progress.stopping.is_set,
+        )
 
     def _wait(self, ending: Future[Ending], parts: RunResources, stop: Stop) -> Ending:
         cancellations = Cancellations(self._folder.path)

@@ -44,5 +44,5 @@ def test_database_that_cannot_be_reached_is_named() -> None:
 
 
 def test_text_that_is_no_url_is_refused() -> None:
-    with pytest.raises(UsageError, match="not a database URL: nonsense"):
+    with pytest.raises(UsageError, match="the database URL has no scheme"):
         Database.open("nonsense")
