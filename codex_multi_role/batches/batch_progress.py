@@ -33,6 +33,7 @@ class BatchProgress:
         self.codes: Counter[ExitCode | None] = Counter()
         """How many goals ended with each exit code; None: not started."""
         self.waiting = len(to_run)
+        self.stopping = False
         self._tokens = 0.0
         for result in results:
             self._tokens += result.used["tokens"] if result.id not in to_run else 0

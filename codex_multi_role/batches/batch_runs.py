@@ -11,11 +11,11 @@ from codex_multi_role.batches.goal_results import (
     NOT_STARTED,
     WAITING,
     GoalResult,
+    News,
     ResultFile,
     is_finished,
     recorded_result,
 )
-from codex_multi_role.batches.local_runs import News
 from codex_multi_role.batches.planned_runs import PlannedRun
 from codex_multi_role.batches.schedule import AMOUNTS, NO_QUOTA, TOTAL_BUDGET, Bounds, Refusal, Schedule
 from codex_multi_role.errors import ExitCode, QuotaUsedUp, RunStatus
@@ -45,6 +45,8 @@ class Watcher(Protocol):
     def heard(self, goal_id: str, event: RunEvent) -> None: ...
 
     def ended(self, result: GoalResult) -> None: ...
+
+    def stopping(self) -> None: ...
 
     def look(self) -> None: ...
 
@@ -111,11 +113,13 @@ class BatchWork:
         Raises `StorageError`.
         """
         stopping = False
+        self._file.write()
         while True:
             if stop.asked and not stopping:
                 stopping = True
                 self._runs.stop()
                 stop.announce()
+                self._watcher.stopping()
             if not stopping:
                 self._start_goals()
             if not self._schedule.running:

@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 
 from codex_multi_role.batches.batch_folder import BatchFolder
-from codex_multi_role.batches.goal_results import GoalResult, recorded_result
+from codex_multi_role.batches.goal_results import GoalResult, News, recorded_result
 from codex_multi_role.batches.planned_runs import PlannedRun
 from codex_multi_role.batches.run_process import Order
 from codex_multi_role.errors import ExitCode, RunStatus
@@ -24,8 +24,6 @@ from codex_multi_role.presentation.wording import one_line
 from codex_multi_role.reading.json_files import read_object, read_records
 from codex_multi_role.run_folder import RunEvent, RunFolder, event_of
 
-News = RunEvent | GoalResult
-"""What happens in a run; its result comes last."""
 CHUNK_BYTES = 1 << 16
 MAX_EVENT_BYTES = 4 << 20
 MAX_CHUNKS = 64

@@ -110,7 +110,7 @@ def _checked(runs: Sequence[PlannedRun], folder: BatchFolder, *, resumes: bool) 
     records = {run.id: read_object(folder.runs_dir / run.run_id / "run.json") for run in runs}
     problems = GoalProblems()
     for run in runs:
-        if records[run.id] and not resumes:
+        if not resumes and (folder.runs_dir / run.run_id).exists():
             problems.add(run.goal.problem(f"the run {run.run_id} already exists", "Give the batch another --name."))
         elif records[run.id] and _is_other_goal(run, records[run.id].get("options", {})):
             hint = "Give a changed goal another id: its run has worked on the earlier one."

@@ -10,12 +10,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
 import pytest
 import yaml
 
 from codex_multi_role.errors import ExitCode
 from tests.support.batches import OF_TEAM, batch, one_role, results, write_goals
-from tests.support.console import environment
+from tests.support.console import console, environment
 from tests.support.leftovers import end, wait_until_gone
 from tests.support.processes import wait_for
 from tests.support.teams import Record, TeamFolder, read, say
@@ -25,11 +26,13 @@ GONE_SECONDS = 60.0
 
 
 @contextmanager
-def started(team: TeamFolder, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+def started(team: TeamFolder, *arguments: str, **variables: str) -> Iterator[subprocess.Popen[str]]:
     """The command in a process of its own, which prints events; gone afterwards."""
     command = [sys.executable, "-m", "codex_multi_role", "batch", "goals.jsonl", *OF_TEAM, "--json", *arguments]
     pipe = subprocess.PIPE
-    process = subprocess.Popen(command, cwd=team.folder, env=environment(), stdout=pipe, stderr=pipe, text=True)
+    process = subprocess.Popen(
+        command, cwd=team.folder, env=environment(**variables), stdout=pipe, stderr=pipe, text=True
+    )
     try:
         yield process
     finally:
@@ -173,6 +176,45 @@ def test_no_more_goals_start_after_failures(tmp_path: Path) -> None:
     done = batch(team, "--max-failures=1", "--concurrency=1")
     assert done.returncode == ExitCode.FAILED
     assert [each["status"] for each in results(team).values()] == ["failed", "not_started", "not_started"]
+
+
+@pytest.mark.long
+def test_killed_run_is_a_failure_and_is_resumed(tmp_path: Path) -> None:
+    """Also one that was killed before it had a `run.json`."""
+    team = one_role(tmp_path, {**say(status="DONE"), "delay_seconds": 4})
+    write_goals(team, {"id": "a", "goal": "killed"})
+    with started(team) as process:
+        wait_for(team.runs / "goals-a/one/turn_001/prompt.txt")
+        psutil.Process(read(team.runs / "goals-a/owner.json")["pid"]).kill()
+        assert process.wait(GONE_SECONDS) == ExitCode.FAILED
+    assert results(team)["a"]["status"] == "killed"
+    (team.runs / "goals-a/run.json").unlink()
+    resumed = batch(team, "--resume")
+    assert resumed.returncode == 0, resumed.stderr
+
+
+@pytest.mark.long
+def test_parked_goal_is_resumed_with_a_raised_limit(tmp_path: Path) -> None:
+    """What is not given again is remembered: the cycles, and the playbook."""
+    team = one_role(tmp_path, say(), say(status="DONE"))
+    write_goals(team, {"goal": "g"})
+    parked = batch(team, "--cycles=3", "--max-turns=1")
+    assert parked.returncode == ExitCode.BUDGET_USED_UP, parked.stderr
+    assert results(team)["1"]["outcome"] == "budget_used_up"
+    again = console("batch", "goals.jsonl", "--resume", "--max-turns=9", folder=tmp_path)
+    assert again.returncode == 0, again.stderr
+    assert results(team)["1"]["totals"]["turns"] == 2
+
+
+@pytest.mark.long
+def test_clone_ends_with_a_killed_batch(tmp_path: Path) -> None:
+    """Git waits for a server that does not answer."""
+    team = one_role(tmp_path)
+    write_goals(team, {"goal": "g", "repository": "ext::sleep 600"})
+    with started(team, GIT_ALLOW_PROTOCOL="ext") as process:
+        wait_for(team.runs / "batches/goals/repositories", "*.part")
+        process.kill()
+        assert end(wait_until_gone(tmp_path, GONE_SECONDS)) == []
 
 
 @pytest.mark.long
