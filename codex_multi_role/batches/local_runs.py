@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 
 from codex_multi_role.batches.batch_folder import BatchFolder
-from codex_multi_role.batches.goal_results import GoalResult, News, recorded_result
+from codex_multi_role.batches.goal_results import WAITING, GoalResult, News, recorded_result
 from codex_multi_role.batches.planned_runs import PlannedRun
 from codex_multi_role.batches.run_process import Order
 from codex_multi_role.errors import ExitCode, RunStatus
@@ -160,22 +160,26 @@ class LocalRuns:
         run, code = child.run, child.process.returncode
         printed = _printed(child.output)
         recorded = recorded_result(run.id, run.goal.number, RunFolder(self._folder.runs_dir / run.run_id))
-        if recorded is not None and (recorded.exit_code == code or recorded.status == RunStatus.KILLED):
-            return recorded
-        if recorded is not None and code == ExitCode.WRONG_USAGE:  # it was not resumed
+        if recorded is not None and code == ExitCode.WRONG_USAGE != recorded.exit_code:  # it was not resumed
             return replace(recorded, status=RunStatus.FAILED, exit_code=code, reason=_error_in(printed))
         if recorded is not None:
             return recorded
         if code == ExitCode.INTERRUPTED or self._kill_at is not None:
-            return self._unrecorded(run, RunStatus.INTERRUPTED, ExitCode.INTERRUPTED, "interrupted before it began")
+            return self._unrecorded(run, WAITING, None, "")  # it was stopped before it began
         known = ExitCode.find(code) or ExitCode.FAILED
-        return self._unrecorded(run, RunStatus.FAILED, known, _error_in(printed) or f"its process ended with {code}")
+        reason = _error_in(printed) or f"its process ended with exit code {code}"
+        return self._unrecorded(run, RunStatus.FAILED, known, reason)
 
-    def _unrecorded(self, run: PlannedRun, status: str, code: ExitCode, reason: str) -> GoalResult:
-        folder = str(self._folder.runs_dir / run.run_id)
-        place = str(run.options.workspace)
+    def _unrecorded(self, run: PlannedRun, status: str, code: ExitCode | None, reason: str) -> GoalResult:
         return GoalResult(
-            run.id, run.goal.number, run.run_id, folder, status, status, int(code), reason, workspace=place
+            id=run.id,
+            line=run.goal.number,
+            run_id=run.run_id,
+            folder=str(self._folder.runs_dir / run.run_id),
+            status=status,
+            exit_code=code,
+            reason=reason,
+            workspace=str(run.options.workspace),
         )
 
 
