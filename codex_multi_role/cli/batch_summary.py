@@ -52,9 +52,9 @@ def _attention(results: Sequence[GoalResult], runs_dir: Path) -> Iterator[str]:
     ]
     left.sort(key=lambda result: WORST_FIRST.index(result.code) if result.code in WORST_FIRST else len(WORST_FIRST))
     for result in left[:MAX_NAMED]:
-        exists = Path(result.folder, "run.json").exists()
         yield f"  {result.id}: {one_line(': '.join(filter(None, (_in_words(result), result.reason))), 160)}"
-        yield f"    {show_command(result.run_id, runs_dir) if exists else f'run {result.run_id} has no folder'}"
+        if Path(result.folder, "run.json").exists():
+            yield f"    {show_command(result.run_id, runs_dir)}"
     if len(left) > MAX_NAMED:
         yield f"  and {len(left) - MAX_NAMED:,} more, see the results"
 
