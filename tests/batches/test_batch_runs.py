@@ -7,8 +7,9 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from random import Random
 
 import psutil
 import pytest
@@ -23,6 +24,7 @@ from tests.support.teams import Record, TeamFolder, read, say
 from tests.support.workspaces import git
 
 GONE_SECONDS = 60.0
+KILLS = 6
 
 
 @contextmanager
@@ -87,6 +89,36 @@ def test_killed_batch_leaves_no_process_and_resumes(tmp_path: Path) -> None:
     assert read(team.runs / "goals-b/one/turn_001/turn.json") == turn
     assert [each["exit_code"] for each in results(team).values()] == [0, 0, 0]
     assert [each["totals"]["turns"] for each in results(team).values()] == [1, 3, 1]
+
+
+@pytest.mark.long
+def test_batch_that_is_killed_again_and_again_ends_once(tmp_path: Path) -> None:
+    """At any moment, in worktrees and in clones: each goal ends with its turns and files, each paid for once."""
+    files: list[Record] = [{"files": [{"path": f"{number}.txt", "content": "x"}]} for number in range(2)]
+    team = one_role(tmp_path, *({**say(**more), "delay_seconds": 0.3} for more in files), say(status="DONE"))
+    team.roles["one"]["behaviors"]["apply_files"] = True
+    team.write_catalog()
+    (tmp_path / "repo").mkdir()
+    git(tmp_path / "repo", "init", "-q")
+    git(tmp_path / "repo", "commit", "-q", "--allow-empty", "-m", "Start")
+    places = ("workspace", "repository")
+    write_goals(team, *({"goal": "g", "cycles": 3, places[number % 2]: "repo"} for number in range(6)))
+    random, finished = Random(1), dict[Path, str]()
+    for _ in range(KILLS):
+        resumes = ["--resume"] if (team.runs / "batches/goals/batch.json").exists() else []
+        with started(team, "--concurrency=3", *resumes) as process, suppress(subprocess.TimeoutExpired):
+            process.wait(random.uniform(0.5, 5.0))
+        turns = {path: path.read_text() for path in team.runs.glob("goals-*/one/turn_*/turn.json")}
+        finished = {**{path: text for path, text in turns.items() if '"completed"' in text}, **finished}
+    done = batch(team, "--concurrency=3", "--resume")
+    assert done.returncode == 0, done.stderr
+    assert [path for path, text in finished.items() if path.read_text() != text] == []
+    for result in results(team).values():
+        assert result["totals"]["turns"] >= 3
+        turns_of_run = Path(result["folder"]).glob("one/turn_*/turn.json")
+        assert sum(read(path)["status"] == "completed" for path in turns_of_run) == 3
+        assert {"0.txt", "1.txt"} <= {path.name for path in Path(result["workspace"]).iterdir()}
+    assert end(wait_until_gone(tmp_path, GONE_SECONDS)) == []
 
 
 @pytest.mark.long

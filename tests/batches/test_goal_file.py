@@ -39,7 +39,7 @@ def problems(*lines: str) -> list[str]:
     return [str(problem) for problem in caught.value.problems]
 
 
-@given(st.lists(st.tuples(BETWEEN, LINES), min_size=1, unique_by=lambda each: each[1]["id"]))
+@given(st.lists(st.tuples(BETWEEN, LINES), min_size=1, max_size=5, unique_by=lambda each: each[1]["id"]))
 def test_valid_lines_are_read_as_written(lines: list[tuple[bytes, dict[str, Any]]]) -> None:
     content = b"".join(between + json.dumps(line).encode() + b"\n" for between, line in lines)
     found = read(content)
