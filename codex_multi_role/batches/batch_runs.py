@@ -38,7 +38,7 @@ class Runs(Protocol):
 
 
 class Watcher(Protocol):
-    """Who is told what happens. ``look`` is called again and again."""
+    """Shows what happens. ``look`` is called again and again."""
 
     def started(self, run: PlannedRun) -> None: ...
 
@@ -52,7 +52,7 @@ class Watcher(Protocol):
 
 
 class StopRequest(Protocol):
-    """``asked``: whether a person or the system asked this process to stop; it is told when all runs know of it."""
+    """``asked``: whether a person or the system asked this process to stop. `announce`: all runs know of it."""
 
     asked: bool
 

@@ -66,7 +66,7 @@ class GoalResult:
 
 
 def recorded_result(goal_id: str, line: int, folder: RunFolder) -> GoalResult | None:
-    """What ``run.json`` says of a run that no process works on; None if it has none."""
+    """Read ``run.json`` of a run that no process works on; None if it does not exist."""
     record = read_object(folder.record_path)
     if not record:
         return None

@@ -55,7 +55,7 @@ def test_any_bytes_are_goals_or_problems_with_lines(lines: list[bytes]) -> None:
 
 
 def outcome(content: bytes) -> list[str]:
-    """What is said about the goals or the problems of this content, each with its place."""
+    """The places of the goals, or the messages about the problems, of this content."""
     try:
         return [str(goal.problem("fine")) for goal in read(content)]
     except DefinitionError as error:
