@@ -10,9 +10,9 @@ from codex_multi_role.batches.goal_results import (
     NOT_STARTED,
     WAITING,
     GoalResult,
+    News,
     ResultFile,
 )
-from codex_multi_role.batches.local_runs import News
 from codex_multi_role.batches.planned_runs import PlannedRun
 from codex_multi_role.batches.schedule import AMOUNTS, NO_QUOTA, TOTAL_BUDGET, Bounds, Refusal, Schedule
 from codex_multi_role.errors import ExitCode, QuotaUsedUp, RunStatus
@@ -26,6 +26,9 @@ class Runs(Protocol):
 
     def takers(self, planned: Sequence[PlannedRun]) -> str:
         """Which workers can take these runs now, in words; empty if this process runs them."""
+
+    def exists(self, run: PlannedRun) -> bool:
+        """Whether anything is left of an earlier start."""
 
     def record(self, run: PlannedRun) -> Mapping[str, Any]:
         """The ``run.json`` of an earlier process; empty if the run does not exist."""
@@ -50,7 +53,7 @@ class Runs(Protocol):
 
 
 class Watcher(Protocol):
-    """Who is told what happens. ``look`` is called again and again."""
+    """Shows what happens. ``look`` is called again and again."""
 
     def started(self, run: PlannedRun) -> None: ...
 
@@ -58,11 +61,13 @@ class Watcher(Protocol):
 
     def ended(self, result: GoalResult) -> None: ...
 
+    def stopping(self) -> None: ...
+
     def look(self) -> None: ...
 
 
 class StopRequest(Protocol):
-    """``asked``: whether a person or the system asked this process to stop; it is told when all runs know of it."""
+    """``asked``: whether a person or the system asked this process to stop. `announce`: all runs know of it."""
 
     asked: bool
 
@@ -123,11 +128,13 @@ class BatchWork:
         Raises `StorageError`.
         """
         stopping = False
+        self._file.write()
         while True:
             if stop.asked and not stopping:
                 stopping = True
                 self._runs.stop()
                 stop.announce()
+                self._watcher.stopping()
             if not stopping:
                 self._start_goals()
             if not self._schedule.running:

@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from codex_multi_role.batches.goal_results import NOT_STARTED, WAITING, GoalResult
-from codex_multi_role.batches.local_runs import News
+from codex_multi_role.batches.goal_results import NOT_STARTED, WAITING, GoalResult, News
 from codex_multi_role.batches.planned_runs import LIMITS, PlannedRun
 from codex_multi_role.batches.schedule import TOTAL_BUDGET
 from codex_multi_role.errors import ExitCode, RunStatus
@@ -65,6 +64,9 @@ class SubmittedRuns:
             if not any(can_take(name, each.queues, each.labels) for each in alive):
                 return f"no worker takes runs of the queue {name} now; start one with `codex-multi-role worker`"
         return f"{plural(len(alive), 'worker')} with {plural(sum(each.concurrency for each in alive), 'place')}"
+
+    def exists(self, run: PlannedRun) -> bool:
+        return run.run_id in self._rows
 
     def record(self, run: PlannedRun) -> Mapping[str, Any]:
         """The latest ``run.json``, or as much of it as is known before the run starts; empty if it is unknown."""
