@@ -14,6 +14,7 @@ from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.store import RunSaver, Store, restore_run
 from codex_multi_role.store.objects import LocalObjects
+from codex_multi_role.store.remote_objects import RemoteObjects
 from codex_multi_role.store.state_manifest import SavedFile, StateManifest, write_manifest
 from tests.support.disks import small_disk
 from tests.support.run_folders import contents
@@ -216,3 +217,17 @@ def test_full_and_read_only_store_lose_nothing(tmp_path: Path) -> None:
                 saver.save()
     except OSError as error:
         pytest.skip(f"the system gives no disk: {error}")
+
+
+@pytest.mark.parametrize("scheme", ["memory", "file"])
+def test_runs_are_saved_through_fsspec(scheme: str, tmp_path: Path) -> None:
+    """In one step where the protocol does that, otherwise under another name that is then changed."""
+    address = f"{scheme}://{tmp_path}/store"
+    store = Store(address, RemoteObjects(address, scheme))
+    assert Store(address, RemoteObjects(address, scheme)).identity == store.identity
+    run = a_run(tmp_path)
+    state = restore_run(store, RunSaver(store, run, 1).save(), tmp_path / "restored")
+    assert state.files == ("one/events.jsonl", "run.json")
+    assert contents(tmp_path / "restored") == contents(run.path)
+    with pytest.raises(StorageError, match="is missing from the store"):
+        store.get("0" * 64)
