@@ -10,7 +10,7 @@ from pathlib import Path
 
 from codex_multi_role.host.atomic import write_json
 from codex_multi_role.run_folder import RunFolder
-from codex_multi_role.store import RunSaver, Store, restore_run
+from codex_multi_role.store import RunSaver, Store, read_saved, restore_run
 
 WRITES = 300
 
@@ -90,3 +90,15 @@ def test_one_save_serves_all_that_wait(tmp_path: Path) -> None:
     assert len(set(got.values())) < 12
     for name, manifest in got.items():
         assert name in restore_run(store, manifest, tmp_path / "restored").files
+
+
+def test_workspace_is_snapshotted_after_the_folder_was_read(tmp_path: Path) -> None:
+    """A turn that counts as finished then has its files in the snapshot, not the other way round."""
+    store, run = Store.open(f"{tmp_path}/store"), RunFolder(tmp_path / "run")
+    run.path.mkdir()
+
+    def take_trees() -> dict[str, str]:
+        (run.path / "turn.json").write_text("finished meanwhile")
+        return {}
+
+    assert read_saved(store, RunSaver(store, run, 1).save(take_trees)).files == ()
