@@ -12,7 +12,7 @@ from codex_multi_role.host.atomic import write_json
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.store import RunSaver, Store, read_saved, restore_run
 
-WRITES = 300
+WRITES = 150
 
 
 @contextmanager

@@ -124,6 +124,7 @@ def test_run_in_its_own_worktree_continues_in_a_clone(tmp_path: Path) -> None:
     assert len(made.commits) == 2
 
 
+@pytest.mark.long
 def test_failing_save_halts_the_run_before_the_step_is_recorded(tmp_path: Path) -> None:
     both = machines(tmp_path)
     calls: list[int] = []

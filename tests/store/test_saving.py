@@ -8,17 +8,19 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+import codex_multi_role.store.pieces as pieces_module
 import codex_multi_role.store.saver as saver_module
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.store import RunSaver, Store, restore_run
-from codex_multi_role.store.pieces import MAX_PIECE_BYTES, MAX_SMALL_BYTES, MIN_PIECE_BYTES
 from tests.support.run_folders import contents
 
 NAMES = st.sampled_from(["run.json", "events.jsonl", "one/events.jsonl", "one/turn_001/turn.json", "one/turn_001/new"])
-SIZES = st.sampled_from([0, 1, 100, MAX_SMALL_BYTES, MAX_SMALL_BYTES + 1, MIN_PIECE_BYTES + 7, MAX_PIECE_BYTES + 5])
+LIMITS = {"MAX_SMALL_BYTES": 100, "MIN_PIECE_BYTES": 1000, "MAX_PIECE_BYTES": 5000, "MAX_VERIFIED_BYTES": 12_000}
+"""Small ones, so that small files meet all of them."""
+SIZES = st.sampled_from([0, 1, 99, 100, 101, 900, 1000, 5000, 5001, 13_000])
 CHANGES = st.one_of(
     st.tuples(st.just("write"), NAMES, SIZES),
     st.tuples(st.just("replace"), NAMES, SIZES),
@@ -51,8 +53,12 @@ def change(folder: Path, kind: str, name: str, number: int) -> None:
 
 @settings(max_examples=25)
 @given(st.lists(CHANGES, max_size=25))
+@example([("write", "run.json", 13_000), ("save", "", 0), ("write", "run.json", 13_000)])
+@example([("write", "run.json", 13_000), ("save", "", 0), ("append", "run.json", 99)])
 def test_every_saved_state_is_restored_as_it_was(changes: list[tuple[str, str, int]]) -> None:
-    with TemporaryDirectory() as name:
+    with TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
+        for limit, value in LIMITS.items():
+            patch.setattr(pieces_module, limit, value)
         store, folder = Store.open(f"{name}/store"), RunFolder(Path(name) / "run")
         folder.path.mkdir()
         saver, saved = RunSaver(store, folder, 1), {}
