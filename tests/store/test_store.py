@@ -6,6 +6,7 @@ import os
 import stat
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -188,6 +189,42 @@ def test_store_that_is_a_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StorageError, match=f"the store file://{tmp_path}/file cannot be read: Not a directory"):
         Store.open(str(tmp_path / "file"))
+
+
+@dataclass
+class Broken:
+    """Objects that cannot be used."""
+
+    error: Exception
+
+    def read(self, name: str) -> bytes:
+        raise self.error
+
+    def exists(self, name: str) -> bool:
+        raise self.error
+
+    def write(self, name: str, content: bytes) -> None:
+        raise self.error
+
+    create = write
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "hint"),
+    [
+        (PermissionError("Forbidden"), "cannot be read: Forbidden", "Check the rights"),
+        (TimeoutError(), "cannot be read: no answer in time", "the network"),
+        (RuntimeError("signature of hunter22hunter22"), r"cannot be read: signature of \[redacted\]", "credentials"),
+        (FileNotFoundError("no such bucket"), "cannot be written: no such bucket", "Check the address"),
+    ],
+)
+def test_failures_of_any_library_are_in_words(
+    error: Exception, message: str, hint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hunter22hunter22")
+    with pytest.raises(StorageError, match=f"the store s3://bucket {message}") as caught:
+        Store("s3://bucket", Broken(error))
+    assert hint in caught.value.hint
 
 
 @pytest.mark.long
