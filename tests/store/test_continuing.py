@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from codex_multi_role.store import Store, bundle_workspace, make_workspace
 from codex_multi_role.workspace.manifest import Manifest
 from codex_multi_role.workspace.worktrees import Trees
 from tests.support.saved_runs import Machines
-from tests.support.teams import WRITER, Record, TeamFolder, say, with_flow
+from tests.support.teams import WRITER, Record, TeamFolder, read, say, with_flow
 from tests.support.workspaces import commit_all, git
 
 Plays = dict[str, list[Record]]
@@ -122,6 +123,26 @@ def test_run_in_its_own_worktree_continues_in_a_clone(tmp_path: Path) -> None:
     listed = git(both.other / "files", "ls-tree", "-r", "--name-only", made.tip).split()
     assert listed == ["a.txt", "kept.txt", "sub/b.txt"]
     assert len(made.commits) == 2
+
+
+@pytest.mark.long
+def test_definitions_in_the_workspace_stay_off_limits_elsewhere(tmp_path: Path) -> None:
+    both = machines(tmp_path)
+    both.team.plays["one"][1] = writes("roles/catalog.yaml", "version: 1\n")
+    both.team.plays["one"][1]["json"]["files"].append({"path": "team/catalog.yml", "content": "version: 1\n"})
+    both.team.write_plays()
+    shutil.move(both.team.folder / "roles", both.team.workspace / "team")
+    (both.team.workspace / "team/catalog.yaml").rename(both.team.workspace / "team/catalog.yml")
+    saved = both.start(last=4, cycles=2, roles=both.team.workspace / "team")
+    both.lose()
+    both.restore(saved[-1])
+    before = (both.other / "files/team/catalog.yml").read_text()
+    report = both.resume(saved[-1])
+    assert report.totals["turns"] == 4
+    assert read(report.folder / "run.json")["roles_source"] == str(both.other / "files/team/catalog.yml")
+    applied = read(report.folder / "one/turn_002/applied_files.json")
+    assert [(each["status"], each["reason"]) for each in applied] == [("SKIPPED", "unsafe path")] * 2
+    assert (both.other / "files/team/catalog.yml").read_text() == before
 
 
 @pytest.mark.long
