@@ -1,21 +1,28 @@
-"""What saving a run in a store costs: a run of 50 turns on the real binary, and a workspace of 10,000 files."""
+"""What saving a run in a store costs: a run of 50 turns on the real binary, and a workspace of 10,000 files.
+
+    python benchmarks/saving.py [--folder DIR]
+
+Prints seconds and bytes of saves before each recorded step (three per turn), and of restoring the last one.
+"""
 
 from __future__ import annotations
 
+import argparse
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
+import yaml
+
+from codex_multi_role import RunOptions
 from codex_multi_role.api import running
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.store import RunSaver, Store, fill_workspace, restore_run
 from codex_multi_role.workspace import Snapshots, Workspace
 from codex_multi_role.workspace.worktrees import Trees
-from tests.support.teams import WRITER, TeamFolder, say
 
 TURNS = 50
 FILES = 10_000
@@ -34,14 +41,34 @@ def seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
+def write_team(place: Path) -> RunOptions:
+    """A team of one role that writes a file of 100 lines in each turn."""
+    text = "".join(f"line {number} of a file\n" for number in range(100))
+    files = [[{"path": f"f{number}.txt", "content": text}] for number in range(TURNS)]
+    plays = [{"json": {"summary": "wrote it", "files": each}} for each in files]
+    role = {"name": "one", "prompt_text": "Write the next file.", "behaviors": {"apply_files": True}}
+    (place / "catalog.yaml").write_text(yaml.safe_dump({"version": 1, "roles": [role]}))
+    (place / "playbook.yaml").write_text(yaml.safe_dump({"name": "measured", "roles": {"one": plays}}))
+    (place / "workspace").mkdir()
+    return RunOptions(
+        goal="measure it",
+        roles=place / "catalog.yaml",
+        playbook=str(place / "playbook.yaml"),
+        workspace=place / "workspace",
+        runs_dir=place / "runs",
+        run_id="measured",
+        run_tests=False,
+        cycles=TURNS,
+        database_url=f"sqlite:///{place}/shared.sqlite",
+    )
+
+
 def measure_run(place: Path) -> None:
     """Save before each recorded step of a run whose role writes a file in each turn."""
     place.mkdir()
-    text = "".join(f"line {number} of a file\n" for number in range(100))
-    plays = [say(files=[{"path": f"f{number}.txt", "content": text}]) for number in range(TURNS)]
-    team = TeamFolder(place, {"one": WRITER}, {"one": plays})
+    options = write_team(place)
     store = Store.open(str(place / "store"))
-    saver = RunSaver(store, RunFolder(team.runs / "measured"), 1)
+    saver = RunSaver(store, RunFolder(options.runs_dir / "measured"), 1)
     spent: list[float] = []
     snapshots: list[float] = []
 
@@ -54,7 +81,6 @@ def measure_run(place: Path) -> None:
 
         spent.append(seconds(lambda: saver.save(timed)))
 
-    options = team.options(run_id="measured", cycles=TURNS, database_url=f"sqlite:///{place}/shared.sqlite")
     whole = seconds(lambda: running.run(options, save=save))
     last = saver.save()
     objects, size = stored(place / "store")
@@ -98,6 +124,8 @@ def measure_workspace(place: Path) -> None:
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory(dir=sys.argv[1] if len(sys.argv) > 1 else None) as name:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--folder", help="where to work, such as a disk of the kind that the store will be on")
+    with tempfile.TemporaryDirectory(dir=parser.parse_args().folder) as name:
         measure_run(Path(name) / "run")
         measure_workspace(Path(name) / "large")
