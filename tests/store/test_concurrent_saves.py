@@ -8,6 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
+from codex_multi_role.errors import StorageError
 from codex_multi_role.host.atomic import write_json
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.store import RunSaver, Store, read_saved, restore_run
@@ -75,7 +78,8 @@ def test_one_save_serves_all_that_wait(tmp_path: Path) -> None:
     """Each gets a state that has what it wrote before it asked."""
     store, run = Store.open(f"{tmp_path}/store"), RunFolder(tmp_path / "run")
     run.path.mkdir()
-    saver, together = RunSaver(store, run, 1), threading.Barrier(12)
+    published: list[str] = []
+    saver, together = RunSaver(store, run, 1, publish=published.append), threading.Barrier(12)
     got: dict[str, str] = {}
 
     def write_and_save() -> None:
@@ -83,11 +87,13 @@ def test_one_save_serves_all_that_wait(tmp_path: Path) -> None:
         together.wait(10)
         (run.path / name).write_text(name)
         got[name] = saver.save()
+        assert got[name] in published
 
     with at_work(write_and_save, threads=12):
         pass
     assert len(got) == 12
-    assert len(set(got.values())) < 12
+    assert published == sorted(set(got.values()))
+    assert len(published) < 12
     for name, manifest in got.items():
         assert name in restore_run(store, manifest, tmp_path / "restored").files
 
@@ -102,3 +108,22 @@ def test_workspace_is_snapshotted_after_the_folder_was_read(tmp_path: Path) -> N
         return {}
 
     assert read_saved(store, RunSaver(store, run, 1).save(take_trees)).files == ()
+
+
+def test_save_that_cannot_be_published_fails_and_is_repeated(tmp_path: Path) -> None:
+    store, run = Store.open(f"{tmp_path}/store"), RunFolder(tmp_path / "run")
+    run.path.mkdir()
+    (run.path / "run.json").write_text("{}")
+    answers: list[Exception | None] = [StorageError("another attempt works on the run"), None]
+    published: list[str] = []
+
+    def publish(name: str) -> None:
+        if problem := answers.pop(0):
+            raise problem
+        published.append(name)
+
+    saver = RunSaver(store, run, 1, publish=publish)
+    with pytest.raises(StorageError, match="another attempt"):
+        saver.save()
+    assert [saver.save()] == published
+    assert read_saved(store, published[0]).files == ("run.json",)
