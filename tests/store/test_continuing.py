@@ -107,6 +107,22 @@ def test_isolated_items_continue_in_their_copies(last: int, is_repository: bool,
 
 
 @pytest.mark.long
+def test_copies_are_prepared_again_elsewhere(tmp_path: Path) -> None:
+    """What a setup made is in no snapshot, so it is made again where work continues; it is not merged either."""
+    both = in_copies(tmp_path)
+    saved = both.start(2, flow="own", workspace_setup="echo made > made.txt")
+    both.lose()
+    both.restore(saved[-1])
+    report = both.resume(saved[-1])
+    assert report.outcome == "both"
+    copies = list(Manifest(report.folder / "worktrees"))
+    assert all(
+        (report.folder / "worktrees" / copy.path / "made.txt").exists() for copy in copies if not copy.removed_at
+    )
+    assert not (both.other / "files/made.txt").exists()
+
+
+@pytest.mark.long
 def test_run_in_its_own_worktree_continues_in_a_clone(tmp_path: Path) -> None:
     """A clone is as separate from the user's files as the worktree was; the branch can be exported from it."""
     both = machines(tmp_path)
