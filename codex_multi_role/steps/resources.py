@@ -153,6 +153,6 @@ class RunResources:
         if fresh and self.settings.protect:  # a copy lacks what git ignores
             protected = ProtectedFiles(copy.snapshots, copy.workspace, self.settings.protect)
             protected.put_back(self.settings.first_protected)
-        for warning in self.services.worktrees.prepare(key):  # at once, or after the run moved to another machine
+        for warning in self.services.worktrees.prepare(key):  # a new copy, or the run has moved to another machine
             self.services.events.publish(Warning(warning))
         return replace(self, workspace=copy.workspace, snapshots=copy.snapshots, copy=key)
