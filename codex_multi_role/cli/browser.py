@@ -6,15 +6,15 @@ from pathlib import Path
 
 import click
 
-from codex_multi_role.cli.options import QUIET, RUNS_DIR, SERVE, command, run_argument
+from codex_multi_role.cli.finding import find_run
+from codex_multi_role.cli.options import QUIET, RUNS_DIR, SERVE, SHARED_RUNS, command, run_argument
 from codex_multi_role.cli.output import say
 from codex_multi_role.errors import UsageError
-from codex_multi_role.run_folder import RunFolder
 
 NEEDED = ("starlette", "uvicorn", "sse_starlette")
 
 
-@command(RUNS_DIR, QUIET, short_help="Write the report of a run, one HTML page.")
+@command(RUNS_DIR, SHARED_RUNS, QUIET, short_help="Write the report of a run, one HTML page.")
 @run_argument
 @click.option(
     "-o",
@@ -24,7 +24,7 @@ NEEDED = ("starlette", "uvicorn", "sse_starlette")
     help="Write the report to FILE instead of the run's folder.",
 )
 @click.option("--open", "open_it", is_flag=True, help="Open the report in the browser.")
-def report(run: str, output: Path | None, open_it: bool, runs_dir: Path, quiet: bool) -> None:
+def report(run: str, output: Path | None, open_it: bool, runs_dir: Path, database_url: str | None, quiet: bool) -> None:
     """Write everything that happened in RUN (default: the latest run) to one file, report.html.
 
     Every run writes its report when it ends. This command writes it again, also for a run that was killed or is still
@@ -37,7 +37,7 @@ def report(run: str, output: Path | None, open_it: bool, runs_dir: Path, quiet: 
     """
     from codex_multi_role.report import write_report  # here: `--help` should not load it
 
-    path = write_report(RunFolder.find(runs_dir, run), runs_dir, output).resolve()
+    path = write_report(find_run(run, runs_dir, database_url), runs_dir, output).resolve()
     if not quiet:
         say(f"wrote {path}")
     if open_it:

@@ -1,0 +1,42 @@
+"""Which run a command means: one in --runs-dir or, with --database-url, also one that workers execute."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from codex_multi_role.presentation.recorded import RecordedRun, Records
+from codex_multi_role.run_folder import RunFolder
+
+if TYPE_CHECKING:
+    from codex_multi_role.workers.shared_runs import SharedRuns
+
+
+def find_run(reference: str, runs_dir: Path, database_url: str | None) -> RunFolder:
+    """The run's folder; of a run that workers execute, a copy of what was saved last.
+
+    Raises `RunNotFound`, `UsageError`, `StorageError`.
+    """
+    shared = open_shared(database_url)
+    if shared is None:
+        return RunFolder.find(runs_dir, reference)
+    from codex_multi_role.workers.finding import find_folder
+
+    return find_folder(reference, runs_dir, shared)
+
+
+def all_records(here: Records, shared: SharedRuns | None) -> list[RecordedRun]:
+    """All runs, oldest first. Of those that workers execute, only the record is read."""
+    if shared is None:
+        return here.look()
+    found = {run.folder.run_id: run for run in (*here.look(), *shared.look())}
+    return sorted(found.values(), key=lambda run: (str(run.record.get("started_at", "")), run.folder.run_id))
+
+
+def open_shared(database_url: str | None) -> SharedRuns | None:
+    """The runs that workers execute; None without a database, or if that is only used for journals."""
+    if database_url is None:
+        return None
+    from codex_multi_role.workers.shared_runs import SharedRuns  # here: without a database, it is not needed
+
+    return SharedRuns.open(database_url)
