@@ -45,6 +45,10 @@ class RunQueues:
         """
         self._client.resume_workflow(run_id, queue_name=queue_name)
 
+    def cancel(self, run_id: str) -> None:
+        """Take a waiting run out of its queue; `enqueue_again` puts it back."""
+        self._client.cancel_workflow(run_id)
+
     def close(self) -> None:
         self._client.destroy()
 

@@ -10,7 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from codex_multi_role.engine.run_queue import RunQueues
-from codex_multi_role.errors import RunBusy
+from codex_multi_role.errors import ExitCode, RunBusy
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.workers.database import Database
 from codex_multi_role.workers.run_requests import RunRequest, dequeue_order, row_values
@@ -170,6 +170,17 @@ class QueuedRuns:
             changed = connection.execute(sa.update(runs).where(*same).values(values)).rowcount == 1
         if changed and not given_up:
             self.tell_engine(run)
+        return changed
+
+    def withdraw(self, run: QueuedRun, why: str) -> bool:
+        """End a run on which no process works; False if its row has changed since. It can be enqueued again."""
+        values = {"state": RunState.ENDED, "why": why, "resumes_at": None, "exit_code": int(ExitCode.INTERRUPTED)}
+        same = (runs.c.run_id == run.run_id, runs.c.attempt == run.attempt, runs.c.state == run.state)
+        with self._database.transaction() as connection:
+            ended = sa.update(runs).where(*same).values(**values, changed_at=server_seconds())
+            changed = connection.execute(ended).rowcount == 1
+        if changed and run.state is RunState.WAITING:
+            self._queues.cancel(run.run_id)
         return changed
 
     def _crashes(self, run: QueuedRun) -> int:
