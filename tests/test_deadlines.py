@@ -91,6 +91,10 @@ PLACES = {
     ("lifecycle/session.py", "owner.acquire()"): "takes the lock at once or raises RunBusy",
     ("lifecycle/session.py", "while True"): "once more for each question that was answered meanwhile",
     ("lifecycle/session.py", "while not stop.asked"): "the workflow, every step of which has deadlines",
+    (
+        "store/store.py",
+        "with ThreadPoolExecutor(min(REQUESTS, len(items)), thread_name_prefix='store')",
+    ): "files, and requests with REQUEST_SECONDS (store/remote_objects.py)",
     ("web/followers.py", "self._changed.wait()"): "WAKE_SECONDS",
     (
         "web/followers.py",

@@ -23,6 +23,7 @@ OURS = {
     r"item_\d+": "the steps of one item, each with its deadlines (engine/scheduler.py)",
     r"role_\d+": "the turns of one role, each with its deadlines (engine/scheduler.py)",
     r"role-files": "looks every LOOK_SECONDS whether the run has ended (lifecycle/live_roles.py)",
+    r"store_\d+": "files, and requests with REQUEST_SECONDS (store/remote_objects.py)",
     r"search_\d+": "one search provider, with its time limit (systems/research/search_providers.py)",
     r"mutant_\d+": "tests on mutants, each run with its deadline (systems/test_generation/kill_matrix.py)",
     r"python_\d+": "asks the project's Python, which has ANSWER_SECONDS (lifecycle/definitions.py)",

@@ -51,7 +51,9 @@ class DurableRun:
         """
         try:
             asker = Asker(self._run, Instances())
-            scope = Scope(self._run, JournalSlots(self._refuse_when_stopping), asker, self.state)
+            scope = Scope(
+                self._run, JournalSlots(self._refuse_when_stopping, save=self._run.services.save), asker, self.state
+            )
             walk = FlowWalk(self._flows, scope)
             halt = RunHalted(self._ending(walk.walk()))
         except RunHalted as early:

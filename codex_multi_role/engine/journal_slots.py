@@ -79,14 +79,16 @@ class JournalSlots:
         before: Callable[[], None],
         source: Iterator[JournalSlot] | None = None,
         cancelled: Callable[[], ItemCancelled | None] = lambda: None,
+        save: Callable[[], None] = lambda: None,
     ) -> None:
         self._before = before
+        self._save = save
         self._source = source or _drawn()
         self._cancelled = cancelled
 
     def reserve(self, size: int) -> JournalSlots:
         """Reserve the next ``size`` IDs."""
-        return JournalSlots(self._before, iter(list(islice(self._source, size))), self._cancelled)
+        return JournalSlots(self._before, iter(list(islice(self._source, size))), self._cancelled, self._save)
 
     def checkpoint(self) -> int:
         """Draw an ID under which nothing is recorded: the journal position where a step's visit begins."""
@@ -99,11 +101,11 @@ class JournalSlots:
             self._before()
             before()
 
-        return JournalSlots(both, self._source, self._cancelled)
+        return JournalSlots(both, self._source, self._cancelled, self._save)
 
     def cancellable(self, cancelled: Callable[[], ItemCancelled | None]) -> JournalSlots:
         """The same IDs, for the work of an item that may be ``cancelled``."""
-        return JournalSlots(self._before, self._source, lambda: self._cancelled() or cancelled())
+        return JournalSlots(self._before, self._source, lambda: self._cancelled() or cancelled(), self._save)
 
     def record(self, name: str, work: Work) -> Json:
         """Run and record ``work`` once (the `Recorder` of the steps). What it raises is not recorded and halts the run.
@@ -117,12 +119,23 @@ class JournalSlots:
                 ending_for(StorageError(message, "Start another run; this one cannot be extended at this point."))
             )
         try:
-            recorded = place.run({"name": name}, lambda: self._do(work, place.step_id))
+            recorded = place.run({"name": name}, lambda: self._saved(self._do(work, place.step_id)))
         except (Exception, DBOSBaseException) as error:  # the work raises neither, so this is from the journal
             raise RunHalted(ending_for(journal_error(f"the journal failed at {name}", error))) from error
         if CANCELLED in recorded:
             raise ItemCancelled(**recorded[CANCELLED])
         return recorded
+
+    def _saved(self, result: Json) -> Json:
+        """``result``, after what led to it was saved: the journal must not know more than another machine can get.
+
+        Raises nothing but `RunHalted`.
+        """
+        try:
+            self._save()
+        except Exception as error:
+            raise RunHalted(ending_for(error)) from error
+        return result
 
     def _do(self, work: Work, number: int) -> Json:
         """What ``work`` returns. Work that is cancelled, before or after it starts, is recorded as cancelled.

@@ -49,6 +49,14 @@ class RunQueues:
         """Take a waiting run out of its queue; `enqueue_again` puts it back."""
         self._client.cancel_workflow(run_id)
 
+    def taken_before(self, seconds: float) -> set[str]:
+        """The runs that processes took from queues before that time, whether or not they still work on them.
+
+        ``seconds`` since the epoch, by the server's clock.
+        """
+        found = self._client.list_workflows(status="PENDING", name=FLOW_WORKFLOW, load_input=False, load_output=False)
+        return {each.workflow_id for each in found if (each.dequeued_at or 0) < seconds * 1000}
+
     def close(self) -> None:
         self._client.destroy()
 

@@ -155,7 +155,7 @@ class RunRecord:
             "workspace": str(definitions.workspace),
             **({"source_workspace": str(definitions.source_workspace)} if options.worktree else {}),
             "workspace_inode": definitions.workspace.stat().st_ino,
-            "repository": earlier.get("repository") if earlier else self._repository(),
+            "repository": self._repository(),
             "absent_at_start": earlier.get("absent_at_start", absent),
             "playbook": definitions.playbook.name if definitions.playbook else None,
             "playbook_file": definitions.playbook.source.name if definitions.playbook else None,
@@ -169,8 +169,11 @@ class RunRecord:
     def _repository(self) -> dict[str, str] | None:
         """``{top, below, commit, branch}`` of the git repository around the workspace, from which `export` starts.
 
-        For a fork, whose workspace is in none, that of the run it was forked from.
+        For a fork, whose workspace is in none, that of the run it was forked from. A resumed run keeps its own, at its
+        current place.
         """
+        if self._earlier is not None:
+            return self._moved_repository(self._earlier.get("repository"))
         if self._forked_from:
             origin = RunFolder(self._folder.path.parent / self._forked_from["run_id"])
             return dict(origin.record().get("repository") or {}) or None
@@ -181,6 +184,21 @@ class RunRecord:
         below = root.relative_to(found.top).as_posix()
         checked_out = {"commit": found.checked_out(), "branch": found.branch()}
         return {"top": str(found.top), "below": "" if below == "." else below, **checked_out}
+
+    def _moved_repository(self, recorded: dict[str, str] | None) -> dict[str, str] | None:
+        """``recorded`` at its new place, if the run now works in another clone that has the commit it started from."""
+        root = self._definitions.workspace
+        if (
+            self._definitions.options.worktree
+            or not recorded
+            or not recorded["commit"]
+            or root.is_relative_to(recorded["top"])
+        ):
+            return recorded
+        if (found := Repository.around(root)) is None or not found.has(recorded["commit"]):
+            return recorded
+        below = root.relative_to(found.top).as_posix()
+        return {**recorded, "top": str(found.top), "below": "" if below == "." else below}
 
     def _edited_source(self, earlier: Mapping[str, Any]) -> Path:
         """The catalog file from which the run's copy, or that of the run it was forked from, was made."""

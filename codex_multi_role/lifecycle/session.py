@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from threading import Event
@@ -58,6 +58,7 @@ from codex_multi_role.steps import RunResources, RunServices
 from codex_multi_role.steps.budget import WorkClock
 from codex_multi_role.steps.review import answered_meanwhile
 from codex_multi_role.workspace import occupied
+from codex_multi_role.workspace.worktrees import Trees
 
 if TYPE_CHECKING:
     from codex_multi_role.engine import Begin
@@ -70,16 +71,16 @@ OnEvent = Callable[[Record], None]
 
 @dataclass(frozen=True)
 class Placement:
-    """Where the run of a worker is recorded, instead of in its own folder alone.
+    """Where a run is recorded besides its own folder, if a worker's process works on it.
 
-    ``journal`` opens it. ``save(snapshot)`` saves the run folder outside this machine before a step is recorded;
-    ``snapshot`` returns the tree of the workspace as it is now. ``permit(names, stopping)`` waits until a turn of that
-    provider and model (``provider:…``, ``model:…``) may start.
+    ``journal`` opens another journal than the options name. ``save(take_trees)`` saves the run outside of this machine
+    before a step is recorded; ``take_trees`` snapshots the workspace. ``permit(names, stopping)`` waits until a turn of
+    that provider and model (``provider:…``, ``model:…``) may start.
     """
 
-    journal: Callable[[], AbstractContextManager[Begin]]
-    save: Callable[[Callable[[], str]], None]
-    permit: Callable[[Sequence[str], Event], AbstractContextManager[None]]
+    journal: Callable[[], AbstractContextManager[Begin]] | None = None
+    save: Callable[[Callable[[], Trees]], object] = lambda _: None
+    permit: Callable[[Sequence[str], Event], AbstractContextManager[None]] = lambda *_: nullcontext()
 
 
 class Session:
@@ -275,10 +276,9 @@ class Session:
         placement = self._placement
         if placement is None:
             return services
-        snapshot = parts.snapshots.take if parts.settings.changes_workspace else str
         return replace(
             services,
-            save=partial(placement.save, snapshot),
+            save=partial(placement.save, parts.trees),
             permit=lambda role, stopping: placement.permit(self._limited(role), stopping),
         )
 
@@ -331,7 +331,7 @@ class Session:
     def _journal(self) -> AbstractContextManager[Begin]:
         from codex_multi_role.engine import open_journal, sqlite_url  # lazy, as above
 
-        if self._placement is not None:
+        if self._placement is not None and self._placement.journal is not None:
             return self._placement.journal()
         url = self._definitions.options.database_url or sqlite_url(self._folder.journal_path)
         return open_journal(url, self._folder.run_id)

@@ -19,6 +19,7 @@ from codex_multi_role.steps.budget import Budget, WorkClock
 from codex_multi_role.steps.cancellation_token import CancellationToken
 from codex_multi_role.workspace import ProtectedFiles, Snapshots, Workspace, Worktrees
 from codex_multi_role.workspace.commands import Sandbox
+from codex_multi_role.workspace.worktrees import Trees
 
 Work = Callable[[int], Json]
 Recorder = Callable[[str, Work], Json]
@@ -74,7 +75,8 @@ class RunServices:
 
     ``catalog_now`` returns the current roles, which may change while the run works. ``sandbox`` wraps a command.
     ``ask_person`` asks the person who is present, None if nobody is. ``states`` receives changes of state; None if
-    nothing is executed. ``permit`` waits until a role's turn may start.
+    nothing is executed. ``permit`` waits until a role's turn may start. ``save`` saves the run outside of this machine,
+    before the journal records a step.
     """
 
     catalog_now: Callable[[], RoleSpecCatalog]
@@ -89,6 +91,7 @@ class RunServices:
     ask_person: AskPerson | None = None
     permit: Permit = lambda _role, _stopping: nullcontext()
     states: States | None = None
+    save: Callable[[], object] = lambda: None
 
 
 @dataclass(frozen=True)
@@ -128,6 +131,11 @@ class RunResources:
     def catalog(self) -> RoleSpecCatalog:
         return self.services.catalog_now()
 
+    def trees(self) -> Trees:
+        """Snapshots of the workspace, if anything may change it, and of the copies in use."""
+        own = self.snapshots.take() if self.settings.changes_workspace else ""
+        return {"": own, **self.services.worktrees.trees()}
+
     def in_copy(self, key: str, *, fresh: bool) -> RunResources:
         """The same run, working in the copy with that key instead of the workspace; without a key, the run itself.
 
@@ -143,6 +151,6 @@ class RunResources:
         if fresh and self.settings.protect:  # a copy lacks what git ignores
             protected = ProtectedFiles(copy.snapshots, copy.workspace, self.settings.protect)
             protected.put_back(self.settings.first_protected)
-        for warning in self.services.worktrees.prepare(key) if fresh else ():
+        for warning in self.services.worktrees.prepare(key):  # at once, or after the run moved to another machine
             self.services.events.publish(Warning(warning))
         return replace(self, workspace=copy.workspace, snapshots=copy.snapshots, copy=key)

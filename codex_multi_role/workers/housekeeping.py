@@ -9,13 +9,20 @@ from codex_multi_role.workers.queued_runs import QueuedRuns, RunState
 from codex_multi_role.workers.tables import messages, runs, server_seconds, workers
 
 SETTLED_SECONDS = 10.0
-"""A waiting run that the engine has not been told of for so long will not be, because its process was killed."""
+"""What takes a moment and has not happened for so long will not happen, because its process was killed."""
 AT_ONCE = 50
 
 
 def keep_house(database: Database, queued: QueuedRuns) -> list[str]:
     """Do what is due; returns what was done, in words. Several workers may do it at the same time."""
-    return [*_bury_the_dead(database), *_take_over(queued), *_resume_parked(queued), *_complete_enqueuing(queued)]
+    return [
+        *_bury_the_dead(database),
+        *_take_over(queued),
+        *_resume_parked(queued),
+        *_release_held(queued),
+        *_complete_enqueuing(queued),
+        *_find_lost(queued),
+    ]
 
 
 def _bury_the_dead(database: Database) -> list[str]:
@@ -49,6 +56,16 @@ def _resume_parked(queued: QueuedRuns) -> list[str]:
     ]
 
 
+def _release_held(queued: QueuedRuns) -> list[str]:
+    """One run per look and batch: the next one sees what this one reserved."""
+    first = {run.batch: run for run in reversed(queued.list(runs.c.state == RunState.HELD, limit=AT_ONCE))}
+    return [
+        f"run {run.run_id} is enqueued: the totals of its batch allow it now"
+        for run in first.values()
+        if queued.fits(run) and queued.enqueue_again(run, "")
+    ]
+
+
 def _complete_enqueuing(queued: QueuedRuns) -> list[str]:
     cut_short = queued.list(
         runs.c.state == RunState.WAITING,
@@ -59,3 +76,11 @@ def _complete_enqueuing(queued: QueuedRuns) -> list[str]:
     for run in cut_short:
         queued.tell_engine(run)
     return [f"run {run.run_id} is enqueued: the process that wanted to was killed" for run in cut_short]
+
+
+def _find_lost(queued: QueuedRuns) -> list[str]:
+    return [
+        f"run {run.run_id} is enqueued again: the process that took it was killed"
+        for run in queued.lost(SETTLED_SECONDS)
+        if queued.enqueue_again(run, "")
+    ]

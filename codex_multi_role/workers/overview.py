@@ -20,7 +20,7 @@ def worker_records(database: Database) -> list[Json]:
     chosen = sa.select(runs.c.worker_identity, runs.c.run_id).where(runs.c.state == RunState.RUNNING)
     with database.transaction() as connection:
         working = defaultdict(list)
-        for identity, run_id in connection.execute(chosen.order_by(runs.c.run_id)).tuples():
+        for identity, run_id in connection.execute(chosen.order_by(runs.c.run_id)):
             working[identity].append(run_id)
     return [_worker_record(worker, working[worker.identity]) for worker in list_workers(database)]
 

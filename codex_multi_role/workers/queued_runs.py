@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from codex_multi_role.engine.run_queue import RunQueues
 from codex_multi_role.errors import ExitCode, RunBusy
 from codex_multi_role.reading.json_types import Json
+from codex_multi_role.workers.batch_totals import what_exceeds
 from codex_multi_role.workers.database import Database
 from codex_multi_role.workers.run_requests import RunRequest, dequeue_order, row_values
 from codex_multi_role.workers.tables import runs, server_seconds
@@ -42,6 +43,7 @@ class QueuedRun:
     request: RunRequest
     queue: str
     priority: int
+    rank: int
     state: RunState
     why: str
     attempt: int
@@ -95,7 +97,7 @@ class QueuedRuns:
     def _lowest_ranks(connection: sa.Connection) -> Mapping[int, int]:
         """By priority, the rank of the run that is next."""
         lowest = sa.select(runs.c.priority, sa.func.min(runs.c.rank)).where(runs.c.state == RunState.WAITING)
-        return dict(connection.execute(lowest.group_by(runs.c.priority)).tuples().all())
+        return dict(connection.execute(lowest.group_by(runs.c.priority)).all())
 
     def find(self, run_id: str) -> QueuedRun | None:
         with self._database.transaction() as connection:
@@ -113,28 +115,30 @@ class QueuedRuns:
         order = sa.func.min((50 - runs.c.priority) * 20_000_000 + runs.c.rank)
         counted = sa.select(runs.c.queue, sa.func.count()).where(runs.c.state == RunState.WAITING, runs.c.enqueued)
         with self._database.transaction() as connection:
-            return dict(connection.execute(counted.group_by(runs.c.queue).order_by(order)).tuples().all())
+            return dict(connection.execute(counted.group_by(runs.c.queue).order_by(order)).all())
 
     def claim(self, run_id: str, worker: str, identity: str) -> QueuedRun | None:
-        """Start the next attempt of a waiting run; None if it does not wait."""
+        """Start the next attempt of a waiting run; None if it does not wait, or the totals of its batch hold it."""
 
         def work(connection: sa.Connection) -> None:
-            connection.execute(
-                sa.update(runs)
-                .where(runs.c.run_id == run_id, runs.c.state == RunState.WAITING)
-                .values(
-                    state=RunState.RUNNING,
-                    why="",
-                    attempt=runs.c.attempt + 1,
-                    worker=worker,
-                    worker_identity=identity,
-                    changed_at=server_seconds(),
-                )
-            )
+            waiting = sa.select(runs.c.batch, runs.c.request).where(runs.c.run_id == run_id)
+            row = connection.execute(waiting.where(runs.c.state == RunState.WAITING).with_for_update()).first()
+            if row is None:
+                return
+            held = what_exceeds(connection, row.batch, row.request["limits"])
+            started = {"attempt": runs.c.attempt + 1, "worker": worker, "worker_identity": identity}
+            values = {"state": RunState.HELD} if held else {"state": RunState.RUNNING, **started}
+            own = sa.update(runs).where(runs.c.run_id == run_id)
+            connection.execute(own.values(**values, why=held, changed_at=server_seconds()))
 
         self._database.insist(work)
         found = self.find(run_id)
-        return found if found and found.state == RunState.RUNNING and found.worker == worker else None
+        return found if found and found.state is RunState.RUNNING and found.worker_identity == identity else None
+
+    def fits(self, run: QueuedRun) -> bool:
+        """Whether the totals of its batch allow a held run now."""
+        with self._database.transaction() as connection:
+            return not what_exceeds(connection, run.batch, run.request.limits)
 
     def save(self, run: QueuedRun, **values: Any) -> None:  # noqa: ANN401 - columns of the table
         """Update the row on behalf of its attempt. Raises `AttemptOver`, `StorageError`."""
@@ -193,6 +197,13 @@ class QueuedRuns:
         told = sa.update(runs).where(runs.c.run_id == run.run_id, runs.c.state == RunState.WAITING)
         with self._database.transaction() as connection:
             connection.execute(told.values(enqueued=True))
+
+    def lost(self, seconds: float) -> list[QueuedRun]:
+        """Waiting runs that a process took from the queue at least ``seconds`` ago, but was killed before `claim`."""
+        with self._database.transaction() as connection:
+            now = float(connection.scalar(sa.select(server_seconds())) or 0)
+        taken = self._queues.taken_before(now - seconds)
+        return self.list(runs.c.state == RunState.WAITING, runs.c.enqueued, runs.c.run_id.in_(taken)) if taken else []
 
 
 def _of_row(row: sa.RowMapping) -> QueuedRun:

@@ -24,10 +24,10 @@ from codex_multi_role.workers.definition_archives import unpack_definitions
 from codex_multi_role.workers.messages import receive
 from codex_multi_role.workers.queued_runs import AttemptOver, QueuedRun, QueuedRuns, RunState
 from codex_multi_role.workers.turn_limits import TurnLimits
+from codex_multi_role.workspace.worktrees import Trees
 
 LOOK_SECONDS = 1.0
 """How often a run process receives messages, and saves new events for those who watch."""
-STORE_FAILED = "the store could not be used"
 
 
 class RunAttempt:
@@ -41,7 +41,7 @@ class RunAttempt:
         self._folder = RunFolder(self._runs_dir / run.run_id)
         self._saver = RunSaver(store, self._folder, run.attempt, run.manifest or "")
         self._saving = threading.Lock()
-        self._tree = ""
+        self._has_saved = bool(run.manifest)
         self._saved_events = 0
         self._is_cancelled = False
 
@@ -59,44 +59,41 @@ class RunAttempt:
             raise
         except CodexMultiRoleError as error:
             return self._refused(error)
-        self._write()
+        self._save()
         return self._record(report)
 
     def _started(self, placement: Placement) -> RunReport:
         for place in (self._folder.path, self._workspace, self._definitions):
             shutil.rmtree(place, ignore_errors=True)  # of an attempt that ended before it saved anything
-        self._make_workspace()
+        workspace = self._make_workspace()
         catalog, playbook = unpack_definitions(self._run.request.definitions, self._store, self._definitions)
         own = {"roles": catalog, "playbook": str(playbook) if playbook else None}
-        places = {"workspace": self._workspace, "runs_dir": self._runs_dir, "run_id": self._run.run_id}
+        places = {"workspace": workspace, "runs_dir": self._runs_dir, "run_id": self._run.run_id}
         options = {**self._run.request.options, **own, **places, "database_url": self._database.url}
         return running.run(RunOptions.from_record(options), placement=placement)
 
     def _resumed(self, placement: Placement) -> RunReport:
         saved = restore_run(self._store, self._run.manifest or "", self._folder.path)
         shutil.rmtree(self._workspace, ignore_errors=True)
-        self._make_workspace()
-        fill_workspace(self._folder, self._workspace, saved.tree)
-        self._tree = saved.tree
+        workspace = self._make_workspace()
+        fill_workspace(saved, self._folder, workspace)
         receive(self._database, self._folder)
-        changes = {**self._run.request.changes, "workspace": self._workspace}
+        changes = {**self._run.request.changes, "workspace": workspace}
         return running.resume(self._run.run_id, runs_dir=self._runs_dir, changes=changes, placement=placement)
 
-    def _make_workspace(self) -> None:
-        make_workspace(WorkspaceSource.model_validate(self._run.request.workspace), self._store, self._workspace)
+    def _make_workspace(self) -> Path:
+        """A new clone; returns the workspace in it."""
+        source = WorkspaceSource.model_validate(self._run.request.workspace)
+        return make_workspace(source, self._store, self._workspace)
 
-    def _save(self, snapshot: Callable[[], str]) -> None:
-        with self._saving:
-            self._tree = snapshot()
-        self._write()
-
-    def _write(self) -> None:
-        """Save the run folder as it is; from then on, this state is the one that others see and continue from."""
+    def _save(self, take_trees: Callable[[], Trees] | None = None) -> None:
+        """Save the run as it is; from then on, this state is the one that others see and continue from."""
         with self._saving:
             self._saved_events = self._event_bytes
             record = self._folder.record()
-            manifest = self._saver.save(self._tree)
+            manifest = self._saver.save(take_trees)
             self._queued.save(self._run, manifest=manifest, record=record)
+            self._has_saved = True
 
     @property
     def _event_bytes(self) -> int:
@@ -121,8 +118,8 @@ class RunAttempt:
                 continue
             try:
                 self._is_cancelled |= receive(self._database, self._folder)
-                if self._event_bytes != self._saved_events and self._tree:
-                    self._write()
+                if self._has_saved and self._event_bytes != self._saved_events:
+                    self._save()
             except AttemptOver:
                 over.set()
                 os.kill(os.getpid(), signal.SIGTERM)
@@ -138,6 +135,9 @@ class RunAttempt:
         if code is ExitCode.INTERRUPTED and not self._is_cancelled:
             self._queued.enqueue_again(self._run, "its worker was drained")
             return "given back"
+        if report.outcome == StorageError.reason:  # such as a full disk here: another process may have more luck
+            self._queued.enqueue_again(self._run, report.reason, crashed=True)
+            return f"given back: {report.reason}"
         state = RunState.PARKED if code.is_parked else RunState.ENDED
         resets_at = self._folder.record().get("resets_at")
         resumes_at = datetime.fromisoformat(resets_at).timestamp() if resets_at else None

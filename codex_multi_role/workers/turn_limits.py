@@ -42,7 +42,7 @@ def set_limit(database: Database, name: str, most: int | None) -> None:
 def read_limits(database: Database) -> dict[str, int]:
     """The limits by name."""
     chosen = sa.select(settings.c.name, settings.c.value).where(settings.c.name.startswith(PREFIX))
-    rows = database.insist(lambda connection: connection.execute(chosen).tuples().all())
+    rows = database.insist(lambda connection: connection.execute(chosen).all())
     return {name.removeprefix(PREFIX): int(most) for name, most in rows}
 
 
@@ -53,7 +53,7 @@ def turns_in_use(database: Database, names: Iterable[str]) -> dict[str, int]:
         "AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) GROUP BY classid"
     )
     with database.transaction() as connection:
-        by_key: dict[int, int] = dict(connection.execute(held).tuples().all())
+        by_key: dict[int, int] = dict(connection.execute(held).all())
     return {name: int(by_key.get(_number(name) % 2**32, 0)) for name in names}
 
 

@@ -73,10 +73,10 @@ def fill(folder: Path, copy: Copy, workspace: Workspace, snapshots: Snapshots) -
         with _storage_errors(root / path):
             (root / path).mkdir(parents=True, exist_ok=True)
     if copy.repository:
-        _copy_surroundings(top_of(folder, copy), workspace)
+        copy_surroundings(top_of(folder, copy), workspace)
 
 
-def _copy_surroundings(top: Path, workspace: Workspace) -> None:
+def copy_surroundings(top: Path, workspace: Workspace) -> None:
     repository = Repository.around(workspace.root)
     if repository is None:
         return

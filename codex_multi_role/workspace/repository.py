@@ -73,6 +73,10 @@ class Repository:
         found = self.git.run("rev-parse", "--verify", "--quiet", "HEAD^{commit}", allowed=(0, 1))
         return found.stdout.decode().strip()
 
+    def has(self, commit: str) -> bool:
+        found = self.git.run("cat-file", "-e", f"{commit}^{{commit}}", allowed=(0, 1, NOT_THERE))
+        return found.returncode == 0
+
     def branch(self) -> str:
         """The checked-out branch, also before its first commit; empty if none is."""
         found = self.git.run("symbolic-ref", "--quiet", "--short", "HEAD", allowed=(0, 1)).stdout

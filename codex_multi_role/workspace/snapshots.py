@@ -128,6 +128,15 @@ class Snapshots:
         with self._lock:
             self._git.run("read-tree", "-m", "-u", now, tree)
 
+    def fill(self, tree: str) -> None:
+        """Make the workspace, such as a fresh clone, the snapshot ``tree`` of this repository; ignored files stay.
+
+        Unlike `restore`, this overwrites files that a ``.gitignore`` names but ``tree`` has.
+        """
+        self.take()
+        with self._lock:
+            self._git.run("read-tree", "--reset", "-u", tree)
+
     def fill_from(self, source: Path, tree: str, leave_out: Sequence[str] = ()) -> list[str]:
         """Fill the empty workspace with ``tree`` of another run's repository, and copy all objects of that repository.
 

@@ -8,6 +8,7 @@ Elsewhere, and if the repository ignores the workspace, it is a plain folder.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import RLock
@@ -33,6 +34,8 @@ from codex_multi_role.workspace.snapshots import Snapshots
 from codex_multi_role.workspace.trees import check_out
 from codex_multi_role.workspace.writing import carry_out
 
+Trees = Mapping[str, str]
+"""Snapshots: of copies by their keys, and of the workspace itself with the key ""."""
 Status = Literal["merged", "unchanged", "conflicts"]
 
 
@@ -131,6 +134,11 @@ class Worktrees:
                     base=copy.base,
                 )
             return self._open[key]
+
+    def trees(self) -> Trees:
+        """Snapshot the copies that this process works in; returns the trees by key."""
+        with self._lock:
+            return {key: each.snapshots.take() for key, each in self._open.items() if each.workspace.root.is_dir()}
 
     def keep(self, key: str) -> None:
         """Keep the copy for inspection without merging any of it; ``gc`` reports it."""

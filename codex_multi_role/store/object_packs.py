@@ -1,0 +1,59 @@
+"""The objects of a run's private git repositories, as packs of those that were not sent yet.
+
+All of a repository's objects are sent, whatever refers to them: the states that turns, events and merges name are then
+among them. Git never changes an object, so one that was sent is never looked at again.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from pathlib import Path
+
+from codex_multi_role.host.atomic import storage_errors
+from codex_multi_role.store.manifest import SavedFile
+from codex_multi_role.store.pieces import capture
+from codex_multi_role.store.store import Store
+from codex_multi_role.workspace.git import Git
+
+_FOLDER, _REST = re.compile("[0-9a-f]{2}"), re.compile("[0-9a-f]{38}|[0-9a-f]{62}")
+_OPTIONS = ("--quiet", "--window=0", "--compression=1", "--threads=1")
+"""Without a search for similar objects: versions of one file rarely meet in one pack."""
+
+
+class ObjectPacks:
+    """Packs of the loose objects of one repository, named ``path`` in the run folder.
+
+    ``files``: the packs sent so far, as files of the repository that exist only in the store.
+    """
+
+    def __init__(self, store: Store, folder: Path, path: str) -> None:
+        self.files: dict[str, SavedFile] = {}
+        self._store = store
+        self._git_dir = folder / path
+        self._path = path
+        self._sent: set[str] = set()
+
+    def send_new(self) -> None:
+        """Send what is new. Raises `StorageError`."""
+        new = _loose_objects(self._git_dir / "objects") - self._sent
+        if not new:
+            return
+        with storage_errors(Path(tempfile.gettempdir())), tempfile.TemporaryDirectory() as name:
+            listed = "".join(f"{each}\n" for each in sorted(new)).encode()
+            git = Git(self._git_dir.absolute(), self._git_dir.absolute())
+            git.run("pack-objects", *_OPTIONS, f"{name}/pack", stdin=listed)
+            for made in sorted(Path(name).iterdir()):
+                self.files[f"{self._path}/objects/pack/{made.name}"] = capture(self._store, made, None)[1]
+        self._sent |= new
+
+
+def _loose_objects(folder: Path) -> set[str]:
+    """The ids of the objects that have files of their own; one that is being written has another name."""
+    found = set()
+    with storage_errors(folder):
+        for place in os.listdir(folder) if folder.is_dir() else ():  # noqa: PTH208 - names are all that is needed
+            if _FOLDER.fullmatch(place):
+                found |= {place + rest for rest in os.listdir(folder / place) if _REST.fullmatch(rest)}  # noqa: PTH208
+    return found

@@ -1,0 +1,47 @@
+"""Totals that all runs of a batch share: a run starts only if all it may spend still fits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import sqlalchemy as sa
+
+from codex_multi_role.workers.tables import batches, runs, server_seconds
+
+TOTALS = {"turns": ("turns",), "tokens": ("input_tokens", "output_tokens"), "seconds": ("seconds",)}
+"""What can be limited, and the figures in ``run.json`` that count towards it."""
+
+
+def record_batch(connection: sa.Connection, name: str, limits: Mapping[str, float]) -> None:
+    """Set the totals of a batch; a resumed batch may have others."""
+    connection.execute(sa.delete(batches).where(batches.c.name == name))
+    row = {"name": name, "limits": dict(limits), "submitted_at": server_seconds()}
+    connection.execute(sa.insert(batches).values(row))
+
+
+def what_exceeds(connection: sa.Connection, batch: str | None, limits: Mapping[str, float]) -> str:
+    """Which total a run with these ``limits`` of its own could exceed if it started now; empty if none.
+
+    The batch stays locked until the transaction ends, so that two runs cannot take the same rest of a total.
+    """
+    if batch is None:
+        return ""
+    locked = sa.select(batches.c.limits).where(batches.c.name == batch).with_for_update()
+    totals: Mapping[str, float] = connection.scalar(locked) or {}
+    for name, most in totals.items():
+        used = float(connection.scalar(_used(batch, name)) or 0)
+        if used + limits.get(name, most) > most:
+            return f"the batch has used or reserved {used:g} of {most:g} {name}"
+    return ""
+
+
+def _used(batch: str, name: str) -> sa.Select[tuple[float]]:
+    """What ended runs have spent, and what running ones may spend."""
+    spent = sum((_figure(figure) for figure in TOTALS[name]), start=sa.literal(0.0))
+    reserved = sa.func.coalesce(runs.c.request["limits"][name].as_float(), 0.0)
+    counted = sa.case((runs.c.state == "running", reserved), else_=spent)
+    return sa.select(sa.func.sum(counted)).where(runs.c.batch == batch)
+
+
+def _figure(name: str) -> sa.ColumnElement[float]:
+    return sa.func.coalesce(runs.c.record["totals"][name].as_float(), 0.0)

@@ -1,0 +1,26 @@
+"""A database of the test's own: a file by default, a real Postgres in the long run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from codex_multi_role.workers.database import Database
+from codex_multi_role.workers.queued_runs import QueuedRuns
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.long)])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
+    in_file = f"sqlite:///{tmp_path}/queue.sqlite"
+    opened = Database.open(in_file if request.param == "sqlite" else request.getfixturevalue("database_url"))
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def queued(database: Database) -> Iterator[QueuedRuns]:
+    runs = QueuedRuns(database)
+    yield runs
+    runs.close()

@@ -1,0 +1,107 @@
+"""Rows of runs: who may take them, and whose writes count."""
+
+from __future__ import annotations
+
+import pytest
+
+from codex_multi_role.workers.batch_totals import record_batch
+from codex_multi_role.workers.database import Database
+from codex_multi_role.workers.housekeeping import keep_house
+from codex_multi_role.workers.queued_runs import MAX_CRASHES, AttemptOver, QueuedRun, QueuedRuns, RunState
+from codex_multi_role.workers.run_requests import RunRequest
+
+
+def request(run_id: str, **more: object) -> RunRequest:
+    return RunRequest(run_id=run_id, options={"goal": f"goal of {run_id}"}, definitions={}, workspace={}, **more)  # type: ignore[arg-type]
+
+
+def claimed(queued: QueuedRuns, run_id: str = "one", worker: str = "a") -> QueuedRun:
+    run = queued.claim(run_id, worker, f"identity of {worker}")
+    assert run is not None
+    return run
+
+
+def test_run_is_claimed_once(queued: QueuedRuns) -> None:
+    queued.submit([request("one")])
+    first = claimed(queued)
+    assert (first.state, first.attempt, first.worker, first.goal) == (RunState.RUNNING, 1, "a", "goal of one")
+    assert queued.claim("one", "b", "identity of b") is None
+    assert queued.claim("unknown", "b", "identity of b") is None
+
+
+def test_run_submitted_twice_stays_as_it_is(queued: QueuedRuns) -> None:
+    queued.submit([request("one")])
+    claimed(queued)
+    queued.submit([request("one", priority=9), request("two")])
+    assert [(run.run_id, run.state, run.priority) for run in queued.list()] == [
+        ("one", "running", 0),
+        ("two", "waiting", 0),
+    ]
+
+
+def test_late_process_writes_nothing(queued: QueuedRuns) -> None:
+    queued.submit([request("one")])
+    late = claimed(queued)
+    queued.save(late, manifest="first")
+    assert queued.enqueue_again(late, "its worker died")
+    with pytest.raises(AttemptOver, match="taken over"):
+        queued.save(late, manifest="late")
+    successor = claimed(queued, worker="b")
+    assert (successor.attempt, successor.manifest) == (2, "first")
+    with pytest.raises(AttemptOver):
+        queued.save(late, manifest="late")
+    queued.save(successor, manifest="second")
+    found = queued.find("one")
+    assert found is not None
+    assert found.manifest == "second"
+
+
+def test_run_is_enqueued_again_once(queued: QueuedRuns) -> None:
+    """Several workers see the same dead one; the first takes its runs back."""
+    queued.submit([request("one")])
+    run = claimed(queued)
+    assert queued.enqueue_again(run, "its worker died")
+    assert not queued.enqueue_again(run, "its worker died")
+
+
+def test_run_whose_processes_crash_is_given_up(queued: QueuedRuns) -> None:
+    queued.submit([request("one")])
+    for _ in range(MAX_CRASHES):
+        assert queued.enqueue_again(claimed(queued), "its process crashed", crashed=True)
+    found = queued.find("one")
+    assert found is not None
+    assert (found.state, found.exit_code, found.attempt) == (RunState.ENDED, 3, MAX_CRASHES)
+
+
+def test_batches_take_turns(queued: QueuedRuns) -> None:
+    """A batch submitted later starts where the earlier one is now, not behind all of it."""
+    queued.submit([request(f"early{number}", batch="early") for number in range(5)])
+    claimed(queued, "early0")
+    claimed(queued, "early1")
+    queued.submit([request(f"late{number}", batch="late") for number in range(2)])
+    order = sorted(queued.list(), key=lambda run: (run.rank, run.submitted_at, run.run_id))
+    waiting = [run.run_id for run in order if run.state is RunState.WAITING]
+    assert waiting == ["early2", "late0", "early3", "late1", "early4"]
+
+
+def test_queue_with_the_most_urgent_run_comes_first(queued: QueuedRuns) -> None:
+    queued.submit([request("one", queue="slow"), request("two", queue="slow"), request("three", priority=5)])
+    assert list(queued.waiting_by_queue().items()) == [("goals", 1), ("slow", 2)]
+
+
+def test_batch_never_exceeds_its_totals(database: Database, queued: QueuedRuns) -> None:
+    """Three runs of at most 4 turns share 10: the third waits until the first two have left enough."""
+    with database.transaction() as connection:
+        record_batch(connection, "nightly", {"turns": 10})
+    queued.submit([request(name, batch="nightly", limits={"turns": 4}) for name in ("one", "two", "three")])
+    one = claimed(queued, "one")
+    claimed(queued, "two")
+    assert queued.claim("three", "a", "identity of a") is None
+    held = queued.find("three")
+    assert held is not None
+    assert (held.state, held.why) == (RunState.HELD, "the batch has used or reserved 8 of 10 turns")
+    assert not queued.fits(held)
+    queued.save(one, state=RunState.ENDED, record={"totals": {"turns": 2, "input_tokens": 5}})
+    assert queued.fits(held)
+    keep_house(database, queued)
+    claimed(queued, "three")
