@@ -56,7 +56,9 @@ _STATUSES: dict[str, StatusWords] = {
     for each in (
         StatusWords("waiting for you", WARN, "?", "The run waits for your answer."),
         StatusWords(RunStatus.RUNNING, BUSY, "▶", "The run is running.", "Still running"),
-        StatusWords(RunStatus.QUEUED, IDLE, "…", "The run waits for a worker.", "Not started, or given back to the queue"),
+        StatusWords(
+            RunStatus.QUEUED, IDLE, "…", "The run waits for a worker.", "Not started, or given back to the queue"
+        ),
         StatusWords(RunStatus.SUCCEEDED, GOOD, "✓", "The run succeeded."),
         StatusWords(RunStatus.ENDED, BAD, "■", "The run ended without reaching its goal."),
         StatusWords(RunStatus.FAILED, BAD, "✗", "The run failed."),
