@@ -79,7 +79,7 @@ class JournalSlots:
         before: Callable[[], None],
         source: Iterator[JournalSlot] | None = None,
         cancelled: Callable[[], ItemCancelled | None] = lambda: None,
-        save: Callable[[], None] = lambda: None,
+        save: Callable[[], object] = lambda: None,
     ) -> None:
         self._before = before
         self._save = save

@@ -12,8 +12,8 @@ import tempfile
 from pathlib import Path
 
 from codex_multi_role.host.atomic import storage_errors
-from codex_multi_role.store.manifest import SavedFile
 from codex_multi_role.store.pieces import capture
+from codex_multi_role.store.state_manifest import SavedFile
 from codex_multi_role.store.store import Store
 from codex_multi_role.workspace.git import Git
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from codex_multi_role.store.manifest import Piece, SavedFile
 from codex_multi_role.store.selection import Signature
+from codex_multi_role.store.state_manifest import Piece, SavedFile
 from codex_multi_role.store.store import Store
 
 MAX_SMALL_BYTES = 4096

@@ -8,10 +8,10 @@ from threading import Lock
 
 from codex_multi_role.errors import StorageError
 from codex_multi_role.run_folder import RunFolder
-from codex_multi_role.store.manifest import MAX_CHAIN, Manifest, SavedFile, read_states, write_manifest
 from codex_multi_role.store.object_packs import ObjectPacks
 from codex_multi_role.store.pieces import capture
 from codex_multi_role.store.selection import Selection, Signature, select
+from codex_multi_role.store.state_manifest import MAX_CHAIN, SavedFile, StateManifest, read_states, write_manifest
 from codex_multi_role.store.store import Store, in_parallel
 from codex_multi_role.workspace.worktrees import Trees
 
@@ -76,7 +76,7 @@ class RunSaver:
             self._chain, self._saved = (), {}
         deleted = dict.fromkeys(self._saved.keys() - files.keys())
         changed = {path: file for path, file in files.items() if not _is_same(self._saved.get(path), file)}
-        manifest = Manifest(
+        manifest = StateManifest(
             run_id=self._folder.run_id,
             attempt=self._attempt,
             tree=self._trees.get("", ""),

@@ -19,7 +19,8 @@ from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.host.redaction import Redactor
 from codex_multi_role.store.objects import LocalObjects, Objects
 
-Given, Result = TypeVar("Given"), TypeVar("Result")
+Given = TypeVar("Given")
+Result = TypeVar("Result")
 
 MARKER = "codex-multi-role-store.json"
 LOCAL_SCHEMES = ("", "file", "local")

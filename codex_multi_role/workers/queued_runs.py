@@ -198,7 +198,7 @@ class QueuedRuns:
         with self._database.transaction() as connection:
             connection.execute(told.values(enqueued=True))
 
-    def lost(self, seconds: float) -> list[QueuedRun]:
+    def lost(self, seconds: float) -> Sequence[QueuedRun]:
         """Waiting runs that a process took from the queue at least ``seconds`` ago, but was killed before `claim`."""
         with self._database.transaction() as connection:
             now = float(connection.scalar(sa.select(server_seconds())) or 0)

@@ -13,7 +13,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
+from typing import IO, ClassVar
 
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.host.processes import GRACE_SECONDS, RUN, Family, start_hint
@@ -26,11 +26,12 @@ UPGRADE_HINT = "upgrade git to {}.{} or newer; only steps with `isolate` need th
 
 @dataclass(frozen=True)
 class Git:
-    """Runs git on the repository ``git_dir`` with the work tree ``work_tree``. Git is ended after GIT_SECONDS."""
+    """Runs git on the repository ``git_dir`` with the work tree ``work_tree``. Git is ended after ``seconds``."""
 
     git_dir: Path
     work_tree: Path
     environment: Mapping[str, str] = field(init=False)
+    seconds: ClassVar[float] = GIT_SECONDS
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "environment", _environment(self.git_dir, self.work_tree))
@@ -58,11 +59,11 @@ class Git:
     ) -> subprocess.CompletedProcess[bytes]:
         process = self._started(argv, environment, output)
         try:
-            printed, errors = process.communicate(stdin, GIT_SECONDS)
+            printed, errors = process.communicate(stdin, self.seconds)
         except subprocess.TimeoutExpired as error:
             _end(process)
             hint = "keep large data out of the workspace, or name it in .gitignore"
-            raise StorageError(f"git {argv[1]} took longer than {GIT_SECONDS:.0f} s", hint) from error
+            raise StorageError(f"git {argv[1]} took longer than {self.seconds:.0f} s", hint) from error
         except BaseException:  # in particular Ctrl-C
             _end(process)
             raise

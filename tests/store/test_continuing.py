@@ -35,5 +35,4 @@ def test_run_continues_in_other_folders_at_other_paths(tmp_path: Path) -> None:
     assert files == {"kept.txt": "was there before\n", "a.txt": "first\n", "b.txt": "second\n"}
     assert [event["resumed"] for event in events if event["type"] == "role_started"]
     taken = [event["role"] for event in events if event["type"] == "turn_started"]
-    print(taken, [(e["role"], e["resumed"]) for e in events if e["type"] == "role_started"])
-    print([e for e in events if e["type"] == "warning"])
+    assert taken == ["one", "two"]

@@ -14,6 +14,7 @@ from typing import Any
 
 from codex_multi_role import RunReport
 from codex_multi_role.api import running
+from codex_multi_role.lifecycle.session import Placement
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.store import RunSaver, SavedState, Store, fill_workspace, restore_run
 from tests.support.preloaded import started
@@ -25,6 +26,7 @@ import json, os, signal, sys
 from pathlib import Path
 from codex_multi_role import RunOptions
 from codex_multi_role.api import running
+from codex_multi_role.lifecycle.session import Placement
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.store import RunSaver, Store
 
@@ -40,7 +42,7 @@ def save(take_trees):
         os.kill(os.getpid(), signal.SIGKILL)
     print(saver.save(take_trees), flush=True)
 
-running.run(options, save=save)
+running.run(options, placement=Placement(save=save))
 print(saver.save(), flush=True)
 """
 
@@ -92,6 +94,6 @@ class Machines:
             runs_dir=folder.path.parent,
             changes={"workspace": self.other / "files", **changes},
             on_event=on_event,
-            save=saver.save,
+            placement=Placement(save=saver.save),
         )
         return with_traceback(report)

@@ -66,7 +66,7 @@ class SavedFile(BaseModel):
         return sum(piece.bytes for piece in self.pieces) if content is None else len(content)
 
 
-class Manifest(BaseModel):
+class StateManifest(BaseModel):
     """``tree``: the snapshot of the workspace; ``copies``: those of its isolated copies, by key.
 
     ``after``: the names of the manifests that this one builds on, oldest first. ``files``: by path, those that changed
@@ -85,7 +85,7 @@ class Manifest(BaseModel):
     empty: tuple[str, ...] = ()
 
 
-def write_manifest(store: Store, number: int, manifest: Manifest) -> str:
+def write_manifest(store: Store, number: int, manifest: StateManifest) -> str:
     """Store ``manifest``; returns its name, which no other attempt has. Raises `StorageError`."""
     try:
         content = manifest.model_dump_json(exclude_defaults=True).encode()
@@ -94,12 +94,12 @@ def write_manifest(store: Store, number: int, manifest: Manifest) -> str:
     return store.put_named(f"runs/{manifest.run_id}/{manifest.attempt}/{number:06d}-", SUFFIX, content)
 
 
-def read_manifest(store: Store, name: str) -> Manifest:
+def read_manifest(store: Store, name: str) -> StateManifest:
     """The manifest with that name. Raises `StorageError` if it is missing, damaged or of another version."""
     if not NAME.fullmatch(name):
         raise StorageError(f"'{name}' is not the name of a saved state", "Restore the database from a copy.")
     try:
-        manifest = Manifest.model_validate_json(store.get_named(name, SUFFIX))
+        manifest = StateManifest.model_validate_json(store.get_named(name, SUFFIX))
     except ValidationError as error:
         raise StorageError(
             f"{name} in the store {store.address} cannot be read: {error.errors()[0]['msg']}",
@@ -110,7 +110,7 @@ def read_manifest(store: Store, name: str) -> Manifest:
     return manifest
 
 
-def read_states(store: Store, name: str) -> tuple[Manifest, dict[str, SavedFile]]:
+def read_states(store: Store, name: str) -> tuple[StateManifest, dict[str, SavedFile]]:
     """The manifest with that name, and all files of its state by path. Raises `StorageError`."""
     latest = read_manifest(store, name)
     files: dict[str, SavedFile] = {}
