@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 
-from codex_multi_role.cli.finding import find_run
 from codex_multi_role.cli.options import (
     CODEX_BIN,
     JSON,
@@ -20,6 +19,7 @@ from codex_multi_role.cli.options import (
     run_argument,
 )
 from codex_multi_role.cli.output import put_json, put_line
+from codex_multi_role.cli.run_reference import find_run
 from codex_multi_role.cli.settings import report_file
 from codex_multi_role.presentation.wording import plural, printable
 

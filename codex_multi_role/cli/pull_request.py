@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from codex_multi_role.cli.finding import find_run
 from codex_multi_role.cli.options import RUNS_DIR, SHARED_RUNS, command, run_argument
 from codex_multi_role.cli.output import put_line, put_text, say
 from codex_multi_role.cli.results import repository_option
+from codex_multi_role.cli.run_reference import find_run
 from codex_multi_role.errors import UsageError
 
 

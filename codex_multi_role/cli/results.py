@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from codex_multi_role.cli.finding import find_run
 from codex_multi_role.cli.options import (
     CODEX_BIN,
     JSON,
@@ -24,6 +23,7 @@ from codex_multi_role.cli.options import (
     run_argument,
 )
 from codex_multi_role.cli.output import put_json, put_line, say
+from codex_multi_role.cli.run_reference import find_run
 from codex_multi_role.errors import ExitCode
 from codex_multi_role.presentation.wording import plural, printable
 from codex_multi_role.run_folder.folder import LATEST

@@ -56,6 +56,12 @@ def carry_out_early(database: Database, folder: RunFolder) -> None:
         _carry_out(folder, message["kind"], message["body"])
 
 
+def forget_stops(database: Database, run_id: str) -> None:
+    """Delete requests to stop the run that no process has received: it is resumed now."""
+    with database.transaction() as connection:
+        connection.execute(sa.delete(messages).where(messages.c.run_id == run_id, messages.c.kind == STOP))
+
+
 def _sent(database: Database, run_id: str) -> Sequence[sa.RowMapping]:
     chosen = sa.select(messages).where(messages.c.run_id == run_id).order_by(messages.c.number)
     with database.transaction() as connection:

@@ -106,4 +106,4 @@ def _replace(file: TextIO, text: str) -> None:
 def _totals(folder: RunFolder, record: Json) -> Json:
     """Those that the run recorded at its end; before, they are counted from its turns."""
     totals: Json = record.get("totals") or {}
-    return totals if record["exit_code"] is not None else totals_of(folder, totals.get("seconds", 0.0))
+    return totals if totals and record["exit_code"] is not None else totals_of(folder, totals.get("seconds", 0.0))

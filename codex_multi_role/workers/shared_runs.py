@@ -132,4 +132,4 @@ class SharedRuns:
 
 
 def _changes(connection: sa.Connection) -> dict[str, float]:
-    return {run_id: changed for run_id, changed in connection.execute(sa.select(runs.c.run_id, runs.c.changed_at))}
+    return dict(connection.execute(sa.select(runs.c.run_id, runs.c.changed_at)).all())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ from codex_multi_role.presentation.recorded import RecordedRun, Records
 from codex_multi_role.run_folder import RunFolder
 
 if TYPE_CHECKING:
+    from codex_multi_role.workers.queued_runs import QueuedRun
     from codex_multi_role.workers.shared_runs import SharedRuns
 
 
@@ -23,6 +25,33 @@ def find_run(reference: str, runs_dir: Path, database_url: str | None) -> RunFol
     from codex_multi_role.workers.finding import find_folder
 
     return find_folder(reference, runs_dir, shared)
+
+
+@dataclass(frozen=True)
+class RunOnWorkers:
+    """A run that workers execute, as the database knew it when it was found."""
+
+    shared: SharedRuns
+    run: QueuedRun
+
+    @property
+    def run_id(self) -> str:
+        return self.run.run_id
+
+    def folder(self) -> RunFolder:
+        """A copy of its folder, as it is saved now."""
+        return self.shared.mirror(self.shared.row(self.run_id))
+
+
+def find_either(reference: str, runs_dir: Path, database_url: str | None) -> RunFolder | RunOnWorkers:
+    """Like `find_run`, for commands that work on the two in different ways."""
+    shared = open_shared(database_url)
+    if shared is None:
+        return RunFolder.find(runs_dir, reference)
+    from codex_multi_role.workers.finding import find_here, find_shared
+
+    found = find_shared(reference, runs_dir, shared)
+    return find_here(reference, runs_dir, shared) if found is None else RunOnWorkers(shared, found)
 
 
 def all_records(here: Records, shared: SharedRuns | None) -> list[RecordedRun]:
