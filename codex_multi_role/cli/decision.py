@@ -12,8 +12,9 @@ import click
 from codex_multi_role.cli.ci_reports import reported, say_unreported
 from codex_multi_role.cli.options import JSON, OF_THIS_PROCESS, QUIET, RUNS_DIR, SHARED_RUNS, command, run_argument
 from codex_multi_role.cli.output import put_json, say
-from codex_multi_role.cli.run_reference import RunOnWorkers, find_either
+from codex_multi_role.cli.run_reference import RunOnWorkers, find_either, waiting_in_words
 from codex_multi_role.cli.settings import not_empty
+from codex_multi_role.errors import RunStatus
 from codex_multi_role.lifecycle.stopping import outlives, stop_run
 from codex_multi_role.presentation.outcome import outcome_in_words, resume_command
 from codex_multi_role.presentation.wording import one_line
@@ -198,7 +199,9 @@ def _answer_on_workers(
         put_json(asdict(answered))
     elif not ctx.params["quiet"]:
         say(f"{found.run_id}: {answered.key} is {'approved' if approved else 'rejected'}.")
-        say("A worker resumes the run." if found.run.state == "parked" else "The run continues by itself.")
+        record = found.folder().record()
+        waits = record["status"] == RunStatus.QUEUED
+        say(waiting_in_words(record) if waits else "The run continues by itself.")
 
 
 def _cancel_on_workers(found: RunOnWorkers, task: str | None, comment: str, *, json: bool, quiet: bool) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from codex_multi_role.presentation.recorded import RecordedRun, Records
+from codex_multi_role.presentation.wording import one_line
 from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.run_folder.folder import SHARED
 
 if TYPE_CHECKING:
     from codex_multi_role.workers.queued_runs import QueuedRun
@@ -41,6 +44,12 @@ class RunOnWorkers:
     def folder(self) -> RunFolder:
         """A copy of its folder, as it is saved now."""
         return self.shared.mirror(self.shared.row(self.run_id))
+
+
+def waiting_in_words(record: Mapping[str, Any]) -> str:
+    """Say why a run that is queued, by its ``run.json``, has not started yet."""
+    shared = record[SHARED]
+    return one_line(f"{record['run_id']} waits in the queue {shared['queue']}: {shared['why']}", 500)
 
 
 def find_either(reference: str, runs_dir: Path, database_url: str | None) -> RunFolder | RunOnWorkers:

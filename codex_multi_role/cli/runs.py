@@ -198,7 +198,8 @@ def _heading(folder: RunFolder, record: dict[str, Any], progress: Progress) -> I
     yield f"flow       {record.get('flow')}" + (f", {plural(cycles, 'cycle')}" if cycles else "")
     if origin := record.get("forked_from"):
         yield f"fork       of {origin['run_id']}, before {origin['step']}:{origin['visit']}"
-    yield f"workspace  {record.get('workspace')}"
+    if workspace := record.get("workspace"):
+        yield f"workspace  {workspace}" + (", on the worker" if SHARED in record else "")
     yield f"status     {record['status']}: {ending_in_words(record['status'], record.get('outcome') or '')}"
     yield from _shared(record)
     if record.get("reason"):

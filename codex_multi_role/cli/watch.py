@@ -14,7 +14,7 @@ from codex_multi_role.cli.completion import run_ids
 from codex_multi_role.cli.foreground import say_end
 from codex_multi_role.cli.options import JSON, PLAIN, QUIET, RUNS_DIR, SHARED_RUNS, command
 from codex_multi_role.cli.output import put_json_line, put_line, say
-from codex_multi_role.cli.run_reference import RunOnWorkers, all_records, find_either, open_shared
+from codex_multi_role.cli.run_reference import RunOnWorkers, all_records, find_either, open_shared, waiting_in_words
 from codex_multi_role.cli.tables import Column, Table
 from codex_multi_role.cli.views import on_terminal, open_view
 from codex_multi_role.errors import ExitCode, RunStatus, UsageError
@@ -24,7 +24,7 @@ from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.presentation.recorded import Records
 from codex_multi_role.presentation.wording import compact, one_line
 from codex_multi_role.run_folder import RunFolder
-from codex_multi_role.run_folder.folder import LATEST, SHARED
+from codex_multi_role.run_folder.folder import LATEST
 from codex_multi_role.run_folder.owner import is_alive
 from codex_multi_role.run_options import RunReport
 
@@ -88,7 +88,7 @@ def await_worker(found: RunOnWorkers, *, quiet: bool) -> None:
     """Wait as long as the run is in a queue, and print why it waits whenever that changes."""
     printed = ""
     while (record := found.folder().record())["status"] == RunStatus.QUEUED:
-        words = f"{found.run_id} waits in the queue {record[SHARED]['queue']}: {record[SHARED]['why']}"
+        words = waiting_in_words(record)
         if words != printed and not quiet:
             say(words)
         printed = words

@@ -75,7 +75,7 @@ def follow(folder: RunFolder) -> Iterator[Record]:
 
 @dataclass(frozen=True)
 class RunNow:
-    """The state of a run at one moment: its ``run.json``, its status, and its progress if a process here works on it."""
+    """The state of a run at one moment: its ``run.json``, its status, and its progress if it runs here."""
 
     run_id: str
     record: dict[str, Any]

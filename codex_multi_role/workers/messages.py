@@ -56,6 +56,12 @@ def carry_out_early(database: Database, folder: RunFolder) -> None:
         _carry_out(folder, message["kind"], message["body"])
 
 
+def answered_runs(database: Database) -> set[str]:
+    """The runs with an answer that no process has received yet."""
+    with database.transaction() as connection:
+        return set(connection.scalars(sa.select(messages.c.run_id).where(messages.c.kind == ANSWER)))
+
+
 def forget_stops(database: Database, run_id: str) -> None:
     """Delete requests to stop the run that no process has received: it is resumed now."""
     with database.transaction() as connection:

@@ -20,43 +20,39 @@ _STATUSES = {
     ExitCode.BUDGET_USED_UP: RunStatus.PARKED,
     ExitCode.INTERRUPTED: RunStatus.INTERRUPTED,
 }
+_NO_END = {"outcome": "", "reason": "", "hint": "", "exit_code": None, "ended_at": None, "resets_at": None}
 _OUTCOMES = {ExitCode.WRONG_USAGE: UsageError.reason, ExitCode.INTERRUPTED: RunInterrupted.reason}
 
 
-def shared_record(run: QueuedRun, workers: Sequence[KnownWorker]) -> Json:
+def shared_record(run: QueuedRun, workers: Sequence[KnownWorker], *, is_answered: bool) -> Json:
     """The latest saved ``run.json``, with the status of the row instead of that of the process that wrote it.
 
-    ``shared`` is added: ``{state, queue, worker, attempt, why, since}``. A run that was never saved has what it was
-    submitted with.
+    ``is_answered``: whether an answer to it has not been received yet. ``shared`` is added: ``{state, queue, worker,
+    attempt, why, since}``. A run that was never saved has what it was submitted with.
     """
     record = dict(run.record) if run.record else _as_submitted(run)
+    is_queued = run.state in (RunState.WAITING, RunState.HELD) or (run.state is RunState.PARKED and is_answered)
     shared = {
         "state": str(run.state),
         "queue": run.queue,
         "worker": run.worker if run.state is RunState.RUNNING else None,
         "attempt": run.attempt,
-        "why": _why(run, workers),
+        "why": "; ".join(filter(None, (run.why, why_waiting(run.queue, workers)))) if is_queued else run.why,
         "since": _moment(run.changed_at),
     }
-    return {**record, **_ending(run, record), SHARED: shared}
+    return {**record, **_ending(run, record, is_queued=is_queued), SHARED: shared}
 
 
-def _why(run: QueuedRun, workers: Sequence[KnownWorker]) -> str:
-    if run.state is not RunState.WAITING:
-        return run.why
-    return "; ".join(filter(None, (run.why, why_waiting(run.queue, workers))))
-
-
-def _ending(run: QueuedRun, record: Json) -> Json:
+def _ending(run: QueuedRun, record: Json, *, is_queued: bool) -> Json:
     """The fields of the record that the row knows better."""
-    if run.state in (RunState.WAITING, RunState.HELD):
-        return {"status": RunStatus.QUEUED, "outcome": "", "reason": "", "exit_code": None, "ended_at": None}
-    if run.state is RunState.RUNNING:
-        return {"status": RunStatus.RUNNING, "outcome": "", "reason": "", "exit_code": None, "ended_at": None}
+    if is_queued or run.state is RunState.RUNNING:
+        status = RunStatus.QUEUED if is_queued else RunStatus.RUNNING
+        return {**_NO_END, "status": status}
     if record.get("exit_code") == run.exit_code and record.get("status") != RunStatus.RUNNING:
         return {}
     code = ExitCode.find(run.exit_code) or ExitCode.FAILED
     return {
+        **_NO_END,
         "status": _STATUSES.get(code, RunStatus.FAILED),
         "outcome": _OUTCOMES.get(code, CodexMultiRoleError.reason),
         "reason": run.why,
@@ -75,7 +71,6 @@ def _as_submitted(run: QueuedRun) -> Json:
         "forked_from": None,
         "started_at": _moment(run.submitted_at),
         "resumed_at": [],
-        "resets_at": None,
         "result": None,
         "files": None,
         "workspace": str(run.request.workspace.get("repository") or ""),

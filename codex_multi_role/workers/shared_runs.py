@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
 
 import sqlalchemy as sa
 
-from codex_multi_role.errors import RunNotFound
+from codex_multi_role.errors import RunNotFound, RunStatus
 from codex_multi_role.presentation.event_tail import EventReader
 from codex_multi_role.presentation.recorded import RecordedRun
 from codex_multi_role.reading.json_files import read_records
@@ -17,10 +17,10 @@ from codex_multi_role.run_folder import Record, RunFolder
 from codex_multi_role.run_folder.folder import LATEST
 from codex_multi_role.store import Store
 from codex_multi_role.workers.database import PATIENCE_SECONDS, Database, DatabaseUnreachable
-from codex_multi_role.workers.membership import list_workers
-from codex_multi_role.workers.messages import carry_out_early
+from codex_multi_role.workers.membership import KnownWorker, list_workers
+from codex_multi_role.workers.messages import answered_runs, carry_out_early
 from codex_multi_role.workers.mirrors import Mirrors, mirrors_folder
-from codex_multi_role.workers.queued_runs import QueuedRun, QueuedRuns, RunState
+from codex_multi_role.workers.queued_runs import QueuedRun, QueuedRuns
 from codex_multi_role.workers.shared_record import shared_record
 from codex_multi_role.workers.submission import open_store
 from codex_multi_role.workers.tables import runs
@@ -84,7 +84,8 @@ class SharedRuns:
 
     def mirror(self, run: QueuedRun) -> RunFolder:
         """A copy of the run's folder on this machine, brought up to date. Raises `StorageError`."""
-        record = shared_record(run, list_workers(self.database))
+        is_answered = run.run_id in answered_runs(self.database)
+        record = shared_record(run, list_workers(self.database), is_answered=is_answered)
         return self.mirrors.refresh(run.manifest, record, partial(carry_out_early, self.database))
 
     def follow(self, run_id: str) -> Iterator[Record]:
@@ -94,24 +95,22 @@ class SharedRuns:
         """
         reader = EventReader(self.mirrors.folder_of(run_id).events_path)
         while True:
-            run = self._look_patiently(run_id)
+            status = self._look_patiently(run_id)
             yield from read_records(reader.lines())
-            if run.state in (RunState.PARKED, RunState.ENDED):
+            if status not in (RunStatus.QUEUED, RunStatus.RUNNING):
                 return
             time.sleep(LOOK_SECONDS)
 
-    def _look_patiently(self, run_id: str) -> QueuedRun:
+    def _look_patiently(self, run_id: str) -> str:
+        """Bring the run's copy up to date; returns its status."""
         end = time.monotonic() + PATIENCE_SECONDS
         while True:
             try:
-                run = self.row(run_id)
-                self.mirror(run)
+                return str(self.mirror(self.row(run_id)).record()["status"])
             except DatabaseUnreachable:
                 if time.monotonic() > end:
                     raise
                 time.sleep(LOOK_SECONDS)
-            else:
-                return run
 
     def look(self) -> list[RecordedRun]:
         """All runs without their folders, oldest first, reading only the rows that changed since the last call."""
@@ -123,12 +122,13 @@ class SharedRuns:
             part = new[start : start + AT_ONCE]
             known |= {run.run_id: run for run in self.queued.list(runs.c.run_id.in_(part))}
         self._known = known
-        workers = list_workers(self.database)
+        workers, answered = list_workers(self.database), answered_runs(self.database)
         ordered = sorted(known.values(), key=lambda run: (run.submitted_at, run.line or 0, run.run_id))
-        return [
-            RecordedRun(self.mirrors.folder_of(run.run_id), shared_record(run, workers), (int(run.changed_at * 1e9), 0))
-            for run in ordered
-        ]
+        return [self._recorded(run, workers, is_answered=run.run_id in answered) for run in ordered]
+
+    def _recorded(self, run: QueuedRun, workers: Sequence[KnownWorker], *, is_answered: bool) -> RecordedRun:
+        record = shared_record(run, workers, is_answered=is_answered)
+        return RecordedRun(self.mirrors.folder_of(run.run_id), record, (int(run.changed_at * 1e9), 0))
 
 
 def _changes(connection: sa.Connection) -> dict[str, float]:
