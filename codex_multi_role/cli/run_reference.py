@@ -67,8 +67,9 @@ def all_records(here: Records, shared: SharedRuns | None) -> list[RecordedRun]:
     """All runs, oldest first. Of those that workers execute, only the record is read."""
     if shared is None:
         return here.look()
-    found = {run.folder.run_id: run for run in (*here.look(), *shared.look())}
-    return sorted(found.values(), key=lambda run: (str(run.record.get("started_at", "")), run.folder.run_id))
+    from codex_multi_role.workers.finding import all_records as all_of_both
+
+    return all_of_both(here, shared)
 
 
 def open_shared(database_url: str | None) -> SharedRuns | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -49,27 +49,28 @@ def cancel_shared_task(shared: SharedRuns, run: QueuedRun, task: str, comment: s
     return unit
 
 
-def cancel_shared(shared: SharedRuns, run: QueuedRun) -> None:
+def cancel_shared(shared: SharedRuns, run: QueuedRun, is_ending: Callable[[], bool] = lambda: False) -> None:
     """Stop the run where a worker works on it, or take it out of its queue; either way, it can be resumed.
 
-    Raises `UsageError` if it has ended, `RunBusy` if its process does not stop within `STOP_SECONDS`, `StorageError`.
+    ``is_ending`` ends the wait for its process. Raises `UsageError` if it has ended, `RunBusy` if its process does not
+    stop within `STOP_SECONDS`, `StorageError`.
     """
     for _ in range(ATTEMPTS):
         if run.state is RunState.ENDED:
             raise UsageError(f"run {run.run_id} has ended; nothing to cancel", run.why)
         if run.state is RunState.RUNNING:
             send_stop(shared.database, run.run_id)
-            return _await_stop(shared, run)
+            return _await_stop(shared, run, is_ending)
         if shared.queued.withdraw(run, f"cancelled by {user_name()}"):
             return None
         run = shared.row(run.run_id)  # a worker was faster
     raise RunBusy(f"run {run.run_id} changes its state again and again", "Try again.")
 
 
-def _await_stop(shared: SharedRuns, run: QueuedRun) -> None:
+def _await_stop(shared: SharedRuns, run: QueuedRun, is_ending: Callable[[], bool]) -> None:
     end = time.monotonic() + STOP_SECONDS
     while shared.row(run.run_id).state is RunState.RUNNING:
-        if time.monotonic() > end:
+        if time.monotonic() > end or is_ending():
             raise RunBusy(
                 f"the worker {run.worker} has not stopped run {run.run_id} yet",
                 "It is told to. `codex-multi-role workers` shows whether that worker is alive.",

@@ -7,6 +7,7 @@ from datetime import datetime
 from pathlib import Path
 
 from codex_multi_role.errors import RunNotFound
+from codex_multi_role.presentation.recorded import RecordedRun, Records
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.folder import LATEST
 from codex_multi_role.workers.queued_runs import QueuedRun
@@ -42,6 +43,14 @@ def find_here(reference: str, runs_dir: Path, shared: SharedRuns | None) -> RunF
         if shared is None:
             raise
         raise RunNotFound(f"{error}, and none in {shared.database}", error.hint) from error
+
+
+def all_records(here: Records, shared: SharedRuns | None) -> list[RecordedRun]:
+    """All runs, oldest first. Of those that workers execute, only the record is read. Raises `StorageError`."""
+    if shared is None:
+        return here.look()
+    found = {run.folder.run_id: run for run in (*here.look(), *shared.look())}
+    return sorted(found.values(), key=lambda run: (str(run.record.get("started_at", "")), run.folder.run_id))
 
 
 def _newest(runs_dir: Path) -> float:
