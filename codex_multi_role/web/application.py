@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from starlette.applications import Starlette
@@ -117,8 +117,8 @@ class _FirstPages:
             return f"/?{urlencode({'q': search, 'show': show, **changes})}"
 
         runs_dir, has_workers = str(self._runs.runs_dir), self._runs.has_workers
-        values = {"search": search, "show": show, "link": link, "runs_dir": runs_dir, "has_workers": has_workers}
-        return page("runs.html", runs=listed, **values)
+        values: dict[str, Any] = {"search": search, "show": show, "link": link, "runs_dir": runs_dir}
+        return page("runs.html", runs=listed, has_workers=has_workers, **values)
 
     def start_form(self, request: Request) -> Response:
         """Show the flows or, once one is chosen, its form."""
