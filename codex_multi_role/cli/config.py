@@ -11,6 +11,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from codex_multi_role.cli.batch import batch
 from codex_multi_role.cli.browser import serve
 from codex_multi_role.cli.lazy_group import LazyGroup
 from codex_multi_role.cli.options import JSON, TOKEN, command
@@ -55,10 +56,10 @@ def show_config(json: bool) -> None:
 
 
 def _settings() -> Iterator[Row]:
-    """The settings of `run`, then those of `serve` that are not the same."""
+    """The settings of `run`, then those of `serve` and `batch` that are not the same."""
     seen: set[str] = set()
-    for each in (run, serve):
-        with each.make_context(str(each.name), []) as context:
+    for each, arguments in ((run, []), (serve, []), (batch, ["-"])):
+        with each.make_context(str(each.name), arguments) as context:
             for setting in each.params:
                 if isinstance(setting, Setting) and setting.key not in seen:
                     seen.add(setting.key)

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from codex_multi_role.cli.options import RUN, SERVE
+from codex_multi_role.cli.options import KNOWN
 from codex_multi_role.cli.settings import WORKSPACE, WORKSPACE_PARTS, Setting
 from codex_multi_role.reading.json_types import Json
 
@@ -95,6 +95,12 @@ def _playbook() -> Json:
     return Playbook.model_json_schema()
 
 
+def _batch_goal() -> Json:
+    from codex_multi_role.batches.goal_line import GoalLine
+
+    return GoalLine.model_json_schema()
+
+
 def _events() -> Json:
     """One event: a line of ``events.jsonl`` or of ``--json``. A later version may add fields and types."""
     from pydantic import TypeAdapter
@@ -116,7 +122,7 @@ def _events() -> Json:
 
 def _settings() -> Json:
     """Keys may be written with hyphens or underscores."""
-    settings = {setting.key: setting for setting in (*RUN, *SERVE)}
+    settings = {setting.key: setting for setting in KNOWN}
     keys = {name: each for key, each in settings.items() for name in dict.fromkeys((key.replace("_", "-"), key))}
     properties = {name: _setting(each) for name, each in keys.items()}
     parts = {part: _setting(settings[key]) for part, key in WORKSPACE_PARTS.items()}
@@ -159,6 +165,7 @@ KINDS: Mapping[str, Callable[[], Json]] = {
     "role": _role,
     "flow": _flow,
     "playbook": _playbook,
+    "batch-goal": _batch_goal,
     "settings": _settings,
     "events": _events,
 }

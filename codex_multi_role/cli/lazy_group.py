@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
@@ -19,6 +19,7 @@ class LazyGroup(click.Group):
 
     ``sections``: headings of ``--help`` by the first command below each. ``default``: the command that is meant if the
     first argument is an option or a goal. ``foreign``: our command by a name that people know from other programs.
+    ``internal``: commands that only our own processes use.
     """
 
     def __init__(
@@ -28,6 +29,7 @@ class LazyGroup(click.Group):
         sections: Mapping[str, str] | None = None,
         default: str = "",
         foreign: Mapping[str, str] | None = None,
+        internal: Collection[str] = (),
         **settings: object,
     ) -> None:
         super().__init__(**settings)  # type: ignore[arg-type]  # click's own keywords, passed through
@@ -35,9 +37,10 @@ class LazyGroup(click.Group):
         self.sections = sections or {}
         self.default = default
         self.foreign = foreign or {}
+        self.internal = internal
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self.targets)
+        return [name for name in self.targets if name not in self.internal]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.targets:
@@ -65,7 +68,7 @@ class LazyGroup(click.Group):
         """Write the commands below the headings of ``sections``."""
         rows: dict[str, list[tuple[str, str]]] = {}
         heading = "Commands"
-        for name in self.targets:
+        for name in self.list_commands(ctx):
             heading = self.sections.get(name, heading)
             command = self.get_command(ctx, name)
             if command is not None:

@@ -26,6 +26,8 @@ COMMANDS = {
     "fork": "resume",
     "restart": "resume",
     "replay-test": "replay_test",
+    "batch": "batch",
+    "work-on": "batch",
     "worker": "workers",
     "workers": "workers",
     "queues": "workers",
@@ -59,7 +61,6 @@ COMMANDS = {
 """The module of each command; there, its attribute has the name of the command."""
 SECTIONS = {
     "run": "Run",
-    "worker": "Many machines",
     "approve": "Decide",
     "runs": "Look",
     "diff": "Use the result",
@@ -67,6 +68,7 @@ SECTIONS = {
     "doctor": "Set up",
 }
 """The headings of ``--help``, by the first command below each."""
+INTERNAL = ("work-on",)
 FOREIGN = {
     **dict.fromkeys(("start", "exec"), "run"),
     **dict.fromkeys(("stop", "kill"), "cancel"),
@@ -90,6 +92,7 @@ Examples:
   codex-multi-role resume --cycles 6                     continue the latest run where it stopped
   codex-multi-role fork --from develop:2                 start a new run from that point
   codex-multi-role restart --task T3                     redo one task in a new run
+  codex-multi-role batch goals.jsonl --concurrency 4     many goals, one per line of a file
   codex-multi-role approve --resume                      approve what the run asks, and resume it
   codex-multi-role show                                  what happened, turn by turn
   codex-multi-role watch                                 watch from another terminal
@@ -120,6 +123,7 @@ group = LazyGroup(
     sections=SECTIONS,
     default="run",
     foreign=FOREIGN,
+    internal=INTERNAL,
     help=HELP,
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},

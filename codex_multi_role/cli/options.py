@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from copy import copy
 from dataclasses import fields
@@ -17,6 +18,12 @@ from codex_multi_role.run_options import MOST_REPAIRS, REPLAY_MATCHES, RunOption
 
 DEFAULTS = {field.name: field.default for field in fields(RunOptions)}
 FOLDER = click.Path(file_okay=False, path_type=Path)
+MAX_CONCURRENCY = 256
+
+
+def default_concurrency(processors: int) -> int:
+    """How many goals run at once by default: each has several processes, and tests."""
+    return max(1, processors // 2)
 
 
 def _report(flag: str, told: str) -> Setting:
@@ -307,8 +314,59 @@ RUN_SECTIONS = {
     "Output": [JSON, PLAIN, QUIET, *REPORTS],
 }
 """The settings of a run, by their heading in ``--help``."""
+CONCURRENCY = Setting(
+    ["--concurrency"],
+    metavar="N",
+    type=click.IntRange(min=1, max=MAX_CONCURRENCY),
+    default=lambda: default_concurrency(os.cpu_count() or 1),
+    help="Maximum number of goals at once.",
+    show_default="half the number of CPUs",
+)
+SHARD = Setting(
+    ["--shard"],
+    metavar="I/N",
+    callback=not_empty,
+    help="Run only part I of N of the goals: each goal is in exactly one part, decided by its id.",
+    show_default="all goals",
+)
+TOTAL_MAX_TURNS = Setting(
+    ["--total-max-turns"],
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Start a goal only if its --max-turns is left of N turns for all goals.",
+)
+TOTAL_MAX_TOKENS = Setting(
+    ["--total-max-tokens"],
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Start a goal only if its --max-tokens is left of N tokens for all goals.",
+)
+TOTAL_MAX_SECONDS = Setting(
+    ["--total-max-seconds"],
+    metavar="S",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Start a goal only if its --max-seconds is left of S seconds of work for all goals.",
+)
+MAX_FAILURES = Setting(
+    ["--max-failures"],
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Start no more goals once N have failed (exit code 2 or 3).",
+    show_default="unlimited",
+)
+BATCH = [CONCURRENCY, SHARD, TOTAL_MAX_TURNS, TOTAL_MAX_TOKENS, TOTAL_MAX_SECONDS, MAX_FAILURES]
+"""The settings of a whole batch."""
 RUN = [setting for settings in RUN_SECTIONS.values() for setting in settings]
+RUN_OF_BATCH = [
+    *(FLOW, INPUT, CYCLES, ROLES, WORKSPACE, WORKTREE, WORKSPACE_COPY, WORKSPACE_SETUP, RUNS_DIR),
+    *(MODEL, CONFIG, CODEX_BIN, REPAIR_ATTEMPTS, PLAYBOOK, MAX_TURNS, MAX_TOKENS, MAX_SECONDS, MAX_PROCESSES),
+    *(RUN_TESTS, PYTEST_CMD, PYTHON, TEST_SANDBOX, TEST_SECONDS, YES, JSON, PLAIN, QUIET),
+]
+"""The settings of a run that a batch takes for its goals."""
 SERVE = [HOST, PORT, PUBLIC_URL, RUNS_DIR, ROLES, TOKEN]
+KNOWN = [*RUN, *SERVE, *BATCH]
+"""The settings that a settings file may have."""
+SECTIONS = {"All goals together": BATCH, **RUN_SECTIONS}
 
 BOUNDING = [
     *(CYCLES, REPAIR_ATTEMPTS, RUN_TESTS, TEST_SECONDS, MAX_TURNS, MAX_TOKENS, MAX_SECONDS, MAX_PROCESSES),
@@ -348,5 +406,5 @@ def command(
     **keywords: Any,  # noqa: ANN401 - click's own
 ) -> Callable[[Callable[..., Any]], SettingsCommand]:
     """Declare a `click.command` with these settings; each is also an environment variable and a key of the file."""
-    sections = {setting.key: heading for heading, listed in RUN_SECTIONS.items() for setting in listed}
-    return click.command(cls=cls, known=[*RUN, *SERVE], sections=sections, params=list(settings), **keywords)
+    sections = {setting.key: heading for heading, listed in SECTIONS.items() for setting in listed}
+    return click.command(cls=cls, known=KNOWN, sections=sections, params=list(settings), **keywords)

@@ -5,6 +5,7 @@ The signals: Ctrl-C, SIGTERM, SIGQUIT, and the end of its terminal (SIGHUP).
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 import time
@@ -76,9 +77,27 @@ def stop_signals(hurry: Callable[[], None]) -> Iterator[Stop]:
             signal.signal(number, handler)
 
 
+def stop_at_end_of(descriptor: int) -> None:
+    """Stop this process once the pipe ``descriptor`` ends: the process at its other end has ended, or wants that.
+
+    What is in the pipe means nothing. The stop is that of SIGTERM; after `STUCK_SECONDS` the process is killed.
+    """
+    threading.Thread(target=_stop_at_end_of, args=(descriptor,), name="starter", daemon=True).start()
+
+
+def _stop_at_end_of(descriptor: int) -> None:
+    while os.read(descriptor, CHUNK_BYTES):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(STUCK_SECONDS)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
 SIGNALS = ((signal.SIGINT, 15.0), (signal.SIGTERM, 45.0))
 """What is sent, and the seconds it has to work. A shell's ``&`` may have made a process ignore the first one."""
 LOOK_SECONDS = 0.1
+STUCK_SECONDS = 60.0
+CHUNK_BYTES = 4096
 LEAVING_SECONDS = 15.0
 """How long a process has to write its report and exit."""
 

@@ -26,11 +26,12 @@ class Owner:
     """Keeps ``owner.json`` locked while this process works on the run.
 
     The kernel releases the lock however the process ends. The pid **and** the start time in the file identify the
-    process, because pids are reused.
+    process, because pids are reused. ``what``: the owned thing in messages; by default the run of the folder.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, what: str = "") -> None:
         self.path = path
+        self._what = what or f"run {path.parent.name}"
         self.abandoned = False
         """Whether the previous owner was killed."""
         self._file: TextIO | None = None
@@ -62,7 +63,7 @@ class Owner:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise RunBusy(
-                f"run {self.path.parent.name} is being worked on by process {self._holder()}",
+                f"{self._what} is being worked on by process {self._holder()}",
                 "Wait for it to end, or stop it (Ctrl-C in its terminal), then try again.",
             ) from error
 

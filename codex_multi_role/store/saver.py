@@ -13,6 +13,7 @@ from codex_multi_role.store.pieces import capture
 from codex_multi_role.store.selection import Selection, Signature, select
 from codex_multi_role.store.state_manifest import MAX_CHAIN, SavedFile, StateManifest, read_states, write_manifest
 from codex_multi_role.store.store import Store, in_parallel
+from codex_multi_role.workspace.manifest import CopyPaths
 from codex_multi_role.workspace.worktrees import Trees
 
 PASSES = 5
@@ -67,9 +68,7 @@ class RunSaver:
         self._trees = {"": latest.tree, **latest.copies}
 
     def _save(self, take_trees: Callable[[], Trees] | None) -> None:
-        selection = self._capture_stable()
-        if take_trees is not None:
-            self._trees = {**self._trees, **take_trees()}
+        selection = self._capture_all(take_trees)
         packed = self._pack(selection.repositories)
         files = {path: file for path, (_, file) in self._known.items()} | packed
         if len(self._chain) >= MAX_CHAIN:
@@ -88,6 +87,22 @@ class RunSaver:
         self._number += 1
         self._chain = (*self._chain, write_manifest(self._store, self._number, manifest))
         self._saved = files
+
+    def _capture_all(self, take_trees: Callable[[], Trees] | None) -> Selection:
+        """Read the folder, then snapshot the workspace: again if that created a repository, which is to be read too."""
+        for _ in range(PASSES):
+            selection = self._capture_stable()
+            taken = take_trees() if take_trees is not None else {}
+            if all(self._repository_of(key) in selection.repositories for key, tree in taken.items() if tree):
+                break
+        trees = {**self._trees, **taken}
+        self._trees = {key: tree for key, tree in trees.items() if self._repository_of(key) in selection.repositories}
+        return selection
+
+    def _repository_of(self, key: str) -> str:
+        folder = self._folder
+        git_dir = CopyPaths(folder.worktrees_path, key).snapshots if key else folder.snapshots_path
+        return git_dir.relative_to(folder.path).as_posix()
 
     def _capture_stable(self) -> Selection:
         """Read what changed until no file was added or replaced meanwhile: then all are as they were at one moment.

@@ -14,7 +14,7 @@ from typing import IO
 from codex_multi_role.host.atomic import make_folder, storage_errors
 from codex_multi_role.reading.json_types import Json
 
-MODULE = "codex_multi_role.workers.run_process"
+MODULE = "codex_multi_role.workers.attempt_process"
 MAX_LOG_BYTES = 1_000_000
 STOP_SECONDS = 90.0
 """How long a run process has to interrupt its turns, save its state and exit."""

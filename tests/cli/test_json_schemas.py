@@ -19,7 +19,7 @@ from codex_multi_role.catalog.catalog import CatalogFile
 from codex_multi_role.catalog.flow_spec import FlowFile
 from codex_multi_role.catalog.role_entries import RoleFile
 from codex_multi_role.cli.json_schemas import KINDS, schema_of, schema_text
-from codex_multi_role.cli.options import RUN, SERVE
+from codex_multi_role.cli.options import KNOWN
 from codex_multi_role.cli.settings import read_file
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.host.settings_files import SETTINGS_FILE
@@ -329,7 +329,7 @@ def test_settings_schema_agrees_with_the_reader(tmp_path: Path, text: str, is_va
     file.write_text(text)
     assert Draft202012Validator(schema_of("settings")).is_valid(load_yaml(file)) == is_valid
     try:
-        read_file(file, {setting.key: setting for setting in (*RUN, *SERVE)})
+        read_file(file, {setting.key: setting for setting in KNOWN})
     except DefinitionError:
         assert not is_valid
     else:

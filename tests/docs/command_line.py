@@ -5,13 +5,11 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterator
-from typing import cast
 
 import click
 
 from codex_multi_role.cli.main import group
-from codex_multi_role.cli.options import RUN, SERVE
-from codex_multi_role.cli.settings import Setting
+from codex_multi_role.cli.options import KNOWN
 from tests.docs.markdown import code, page, prose, table
 
 DEFAULT = re.compile(r"\s*\[(?:default: )?([^\[\]]*)\]$")
@@ -24,10 +22,11 @@ BOUNDS = (
 HELP = ("-h, --help", "--help")
 """A command keeps the names of the first context that it was used in."""
 SETTINGS = """
-Every option of `run` and `serve` can also be an environment variable, and a key of a settings file such as
-`codex-multi-role.yaml`. A flag overrides the variable, the variable overrides the file, and the file overrides the
-default. [Set options once](../how-to/settings.md) says where files are found. Keys are in snake case or kebab case. A
-repeatable option is a list or a mapping in the file; its variable is split as a shell would.
+Every option of `run` and `serve`, and those of `batch` for all goals together, can also be an environment variable,
+and a key of a settings file such as `codex-multi-role.yaml`. A flag overrides the variable, the variable overrides the
+file, and the file overrides the default. [Set options once](../how-to/settings.md) says where files are found. Keys are
+in snake case or kebab case. A repeatable option is a list or a mapping in the file; its variable is split as a shell
+would.
 
 ```yaml title="codex-multi-role.yaml"
 cycles: 5
@@ -87,7 +86,7 @@ def _row(names: str, about: str) -> tuple[str, str, str]:
 
 def settings() -> str:
     """Every setting: its key, its variable and its option."""
-    known = {setting.key: setting for setting in cast("list[Setting]", [*RUN, *SERVE])}
+    known = {setting.key: setting for setting in KNOWN}
     rows = [
         (
             code(key.replace("_", "-")),

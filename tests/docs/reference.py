@@ -9,7 +9,7 @@ from tests.docs.command_line import command_line, settings
 from tests.docs.parts import checks, events, tools
 from tests.docs.python_api import python_api
 from tests.docs.shipped_flows import drawing, exhibits, shipped_flows
-from tests.docs.yaml_keys import flows, roles
+from tests.docs.yaml_keys import flows, goal_file, roles
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES: dict[str, Callable[[], str]] = {
@@ -17,6 +17,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "settings": settings,
     "roles": roles,
     "flows": flows,
+    "goal-file": goal_file,
     "checks": checks,
     "tools": tools,
     "events": events,

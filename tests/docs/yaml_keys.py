@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codex_multi_role.batches.goal_line import GoalLine
 from codex_multi_role.catalog.catalog import CatalogFile
 from codex_multi_role.catalog.flow_inputs import GoalSpec, InputSpec
 from codex_multi_role.catalog.flow_spec import FlowFile, FlowStates, ResultSpec, WorkspaceNeeds
@@ -34,6 +35,11 @@ its step was not reached, is left out.
 """
 WORKSPACE = """
 A key that is given here replaces that of the settings. See [Work in a separate worktree](../how-to/worktree.md).
+"""
+GOAL_FILE = """
+A goal file has a JSON object per line; `batch` runs them. [Run many goals](../how-to/batch.md) explains how. Unknown
+keys are errors, and a key with the value `null` counts as not given. At most one of `workspace`, `repository` and
+`repositories` is given.
 """
 INPUTS = "`max_iterations: 5` is short for a default and its type, `question:` for a required text."
 
@@ -68,3 +74,8 @@ def flows() -> str:
         *("### `retry`", keys(Retry)),
         *("### `limits`", keys(StepLimits)),
     )
+
+
+def goal_file() -> str:
+    """The keys of a line of a goal file."""
+    return page("Goal file keys", GOAL_FILE, keys(GoalLine))

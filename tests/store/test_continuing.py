@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
+from codex_multi_role.api import running
+from codex_multi_role.errors import StorageError
+from codex_multi_role.history import history_of
+from codex_multi_role.history.exporting import export, start_of
+from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.store import Store, bundle_workspace, make_workspace
+from codex_multi_role.workspace.manifest import Manifest
+from codex_multi_role.workspace.worktrees import Trees
 from tests.support.saved_runs import Machines
-from tests.support.teams import WRITER, Record, TeamFolder, say
+from tests.support.teams import WRITER, Record, TeamFolder, say, with_flow
+from tests.support.workspaces import commit_all, git
 
 Plays = dict[str, list[Record]]
 
@@ -36,3 +48,95 @@ def test_run_continues_in_other_folders_at_other_paths(tmp_path: Path) -> None:
     assert [event["resumed"] for event in events if event["type"] == "role_started"]
     taken = [event["role"] for event in events if event["type"] == "turn_started"]
     assert taken == ["one", "two"]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("is_journaled", [False, True])
+@pytest.mark.parametrize("last", range(1, 9))
+def test_run_continues_after_any_of_its_saves(last: int, is_journaled: bool, tmp_path: Path) -> None:
+    """However late the machine was lost, the result is that of an undisturbed run, and no saved turn is repeated."""
+    both = machines(tmp_path)
+    saved = both.start(last, is_journaled, cycles=2)
+    both.lose()
+    finished = sum(path.endswith("/handoff.json") for path in both.restore(saved[last - 1]).files)
+    assert finished == (last + 3) // 4 + (last + 0) // 4
+    events: list[Record] = []
+    report = both.resume(saved[last - 1], events.append)
+    assert (both.other / "files/sub/b.txt").read_text() == "second\n"
+    assert report.totals["turns"] == 4
+    assert len([event for event in events if event["type"] == "turn_started"]) == 4 - finished
+
+
+def in_copies(folder: Path) -> Machines:
+    """Two items at once, each in its own copy, with an answer that must be repaired; then their copies are merged."""
+    plays: Plays = {"writer": [writes("a.txt", "A\n"), writes("b.txt", "B\n")], "last": [say()]}
+    (folder / "here").mkdir()
+    team = TeamFolder(folder / "here", {"writer": WRITER, "last": {}}, plays)
+    (team.workspace / "shared.txt").write_text("shared\n")
+    (team.workspace / ".gitignore").write_text("ignored.txt\n")
+    merged = "steps.write.results | map(attribute='merge.status') | list == ['merged', 'merged']"
+    write = {"id": "write", "ask": "writer", "isolate": "worktree", "for_each": ["a", "b"], "concurrency": 1}
+    end = [{"when": merged, "end": "both"}, {"end": "not_both", "exit": 1}]
+    return Machines(with_flow(team, {"steps": [write, {"id": "last", "ask": "last", "next": end}]}), folder / "there")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("is_repository", [False, True])
+@pytest.mark.parametrize("last", range(1, 11, 2))
+def test_isolated_items_continue_in_their_copies(last: int, is_repository: bool, tmp_path: Path) -> None:
+    both, make = in_copies(tmp_path), Path.mkdir
+    store = Store.open(both.store)
+    if is_repository:
+        commit_all(both.team.workspace)
+    source = bundle_workspace(store, both.team.workspace).source
+    saved = both.start(last, flow="own")
+    both.lose()
+    both.restore(saved[-1], lambda target: make_workspace(source, store, target) if is_repository else make(target))
+    report = both.resume(saved[-1])
+    assert report.outcome == "both"
+    assert report.totals["turns"] == 3
+    files = both.other / "files"
+    assert [(files / name).read_text() for name in ("a.txt", "b.txt", "shared.txt")] == ["A\n", "B\n", "shared\n"]
+    copies = Manifest(report.folder / "worktrees")
+    assert {copy.state for copy in copies} == {"merged"}
+    if is_repository:
+        listed = git(files, "worktree", "list")
+        assert str(tmp_path / "here") not in listed
+
+
+@pytest.mark.long
+def test_run_in_its_own_worktree_continues_in_a_clone(tmp_path: Path) -> None:
+    """A clone is as separate from the user's files as the worktree was; the branch can be exported from it."""
+    both = machines(tmp_path)
+    (both.team.workspace / "kept.txt").write_text("committed\n")
+    commit_all(both.team.workspace)
+    store = Store.open(both.store)
+    source = bundle_workspace(store, both.team.workspace).source
+    saved = both.start(last=4, cycles=2, worktree=True)
+    both.lose()
+    both.restore(saved[-1], lambda target: make_workspace(source, store, target))
+    report = both.resume(saved[-1])
+    assert report.totals["turns"] == 4
+    history = history_of(RunFolder(report.folder))
+    made = export(history, "agents/run", *start_of(history, None))
+    listed = git(both.other / "files", "ls-tree", "-r", "--name-only", made.tip).split()
+    assert listed == ["a.txt", "kept.txt", "sub/b.txt"]
+    assert len(made.commits) == 2
+
+
+def test_failing_save_halts_the_run_before_the_step_is_recorded(tmp_path: Path) -> None:
+    both = machines(tmp_path)
+    calls: list[int] = []
+
+    def save(take_trees: Callable[[], Trees]) -> None:
+        calls.append(len(take_trees()))
+        if len(calls) == 2:
+            raise StorageError("the store is full", "Free some space.")
+
+    report = running.run(both.team.options(cycles=2), save=save)
+    assert (report.outcome, report.reason, report.hint) == ("storage_failed", "the store is full", "Free some space.")
+    assert len(calls) == 2
+    calls += [0] * 10
+    report = running.resume(report.run_id, runs_dir=both.team.runs, save=save)
+    assert report.totals["turns"] == 4
+    assert len(calls) == 12 + 7, "replayed steps are not saved again"

@@ -30,7 +30,7 @@ from codex_multi_role.lifecycle.session import Placement
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.store import RunSaver, Store
 
-record, store, last = json.loads(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+record, store, last, is_journaled = json.loads(sys.argv[1]), sys.argv[2], int(sys.argv[3]), sys.argv[4] == "True"
 options = RunOptions.from_record(record)
 saver = RunSaver(Store.open(store), RunFolder(options.runs_dir / options.run_id), 1)
 saves = 0
@@ -41,6 +41,8 @@ def save(take_trees):
     if saves > last:
         os.kill(os.getpid(), signal.SIGKILL)
     print(saver.save(take_trees), flush=True)
+    if saves == last and not is_journaled:
+        os.kill(os.getpid(), signal.SIGKILL)
 
 running.run(options, placement=Placement(save=save))
 print(saver.save(), flush=True)
@@ -53,19 +55,23 @@ class Machines:
 
     team: TeamFolder
     other: Path
+    address: str = ""
 
     @property
     def store(self) -> str:
-        return str(self.other.parent / "store")
+        return self.address or str(self.other.parent / "store")
 
     @property
     def database_url(self) -> str:
         return f"sqlite:///{self.other.parent}/shared.sqlite"
 
-    def start(self, last: int, **options: Any) -> list[str]:
-        """Run until the process is killed after its ``last`` save but one step; returns the manifests."""
+    def start(self, last: int, is_journaled: bool = True, **options: Any) -> list[str]:
+        """Run until the process is killed when it has saved ``last`` times; returns the manifests.
+
+        That is just before the next save, or before the journal records the step that was saved last.
+        """
         given = self.team.options(run_id=RUN_ID, database_url=self.database_url, **options)
-        argv = [sys.executable, "-c", PROGRAM, json.dumps(given.as_record()), self.store, str(last)]
+        argv = [sys.executable, "-c", PROGRAM, json.dumps(given.as_record()), self.store, str(last), str(is_journaled)]
         process = started(argv, cwd=self.team.folder, stdout=subprocess.PIPE)
         printed, _ = process.communicate(timeout=120)
         assert process.returncode in (0, -signal.SIGKILL)

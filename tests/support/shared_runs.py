@@ -1,65 +1,106 @@
-"""Runs that workers execute, without a worker: rows of a database, and the folder of a real run in a store."""
+"""Runs in a database that real worker processes execute, each worker in folders of its own."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from codex_multi_role.run_folder import RunFolder
-from codex_multi_role.store import RunSaver, Store
+from codex_multi_role.run_options import RunOptions
 from codex_multi_role.workers.database import Database
 from codex_multi_role.workers.queued_runs import QueuedRun, QueuedRuns, RunState
 from codex_multi_role.workers.run_requests import RunRequest
-from codex_multi_role.workers.submission import open_store
+from codex_multi_role.workers.submission import Submitter, open_store
+
+WAIT_SECONDS = 240.0
+LOOK_SECONDS = 0.1
 
 
 @dataclass
-class SharedFolder:
-    """A database and a store in ``folder``, and what a worker would do with them."""
+class SharedRuns:
+    """The database at ``url``, a store below ``folder``, and the workers that this test has started."""
 
     folder: Path
+    url: str
+    workers: dict[str, subprocess.Popen[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.database = Database.open(self.url)
         self.queued = QueuedRuns(self.database)
-        self.store: Store = open_store(self.database, str(self.folder / "store"), "")
+        self.store = open_store(self.database, None, str(self.folder / "store"))
+        self.submitter = Submitter(self.store)
 
-    @property
-    def url(self) -> str:
-        return f"sqlite:///{self.folder}/queue.sqlite"
+    def submit(self, options: RunOptions, *run_ids: str, **place: Any) -> None:
+        """Enqueue a run with these options for each ID. ``place``: fields of `RunRequest`."""
+        self.queued.submit([self.request(options.changed({"run_id": run_id}), **place) for run_id in run_ids])
 
-    def submit(self, run_id: str, **options: object) -> QueuedRun:
-        request = RunRequest(
-            run_id=run_id, options={"goal": f"goal of {run_id}", **options}, definitions={}, workspace={}
-        )
-        self.queued.submit([request])
-        return self.row(run_id)
+    def request(self, options: RunOptions, **place: Any) -> RunRequest:
+        return self.submitter.request(options, **place)
 
-    def row(self, run_id: str) -> QueuedRun:
+    def worker_command(self, name: str, *options: str, url: str = "") -> list[str]:
+        runs_dir = str(self.folder / "machines" / name)
+        own = ["--database-url", url or self.url, "--name", name, "--runs-dir", runs_dir]
+        return [sys.executable, "-m", "codex_multi_role", "worker", *own, *options]
+
+    def start(self, name: str, *options: str, **more: Any) -> subprocess.Popen[str]:
+        """Start a worker that others declare dead after three seconds; ``more``: of `subprocess.Popen`."""
+        pipe = subprocess.PIPE
+        command = self.worker_command(name, "--dead-after", "3", *options)
+        self.workers[name] = subprocess.Popen(command, text=True, stderr=pipe, **more)
+        return self.workers[name]
+
+    def work(self, *options: str) -> str:
+        """Let one worker execute all that waits; returns what it reported."""
+        process = self.start("only", "--until-empty", *options)
+        return process.communicate(timeout=WAIT_SECONDS)[1]
+
+    def kill(self, name: str) -> None:
+        """End the worker as a power cut does; its run processes notice by themselves."""
+        process = self.workers.pop(name)
+        process.kill()
+        process.communicate()
+
+    def drain(self, name: str) -> str:
+        """Tell the worker to leave, and wait until it has; returns what it reported."""
+        process = self.workers.pop(name)
+        process.send_signal(signal.SIGTERM)
+        return process.communicate(timeout=WAIT_SECONDS)[1]
+
+    def close(self) -> None:
+        for name in list(self.workers):
+            if self.workers[name].poll() is None:
+                self.drain(name)
+        self.queued.close()
+        self.database.close()
+
+    def run(self, run_id: str) -> QueuedRun:
         found = self.queued.find(run_id)
         assert found is not None
         return found
 
-    def claim(self, run_id: str, worker: str = "anna") -> QueuedRun:
-        run = self.queued.claim(run_id, worker, f"identity of {worker}")
-        assert run is not None
-        return run
+    def wait(self, condition: Callable[[], object]) -> None:
+        """Wait until the condition holds; fail if it does not in time."""
+        end = time.monotonic() + WAIT_SECONDS
+        while not condition():
+            assert time.monotonic() < end, [(run.run_id, run.state, run.why) for run in self.queued.list()]
+            time.sleep(LOOK_SECONDS)
 
-    def save(self, run: QueuedRun, path: Path, tree: str = "") -> None:
-        """Save ``path``, the folder of a run with the same ID, as the process of the attempt ``run`` does."""
-        folder = RunFolder(path)
-        manifest = RunSaver(self.store, folder, run.attempt, "").save(lambda: {"": tree} if tree else {})
-        self.queued.save(run, manifest=manifest, record=folder.record())
+    def wait_for(self, state: RunState, *run_ids: str) -> None:
+        self.wait(lambda: all(self.run(run_id).state is state for run_id in run_ids))
 
-    def end(self, run: QueuedRun, exit_code: int, why: str = "") -> None:
-        state = RunState.PARKED if exit_code in (4, 5) else RunState.ENDED
-        self.queued.save(run, state=state, exit_code=exit_code, why=why)
+    def results(self) -> list[tuple[str, str, int | None]]:
+        """ID, state and exit code of every run."""
+        return [(run.run_id, str(run.state), run.exit_code) for run in self.queued.list()]
 
-    def share(self, path: Path, worker: str = "anna") -> QueuedRun:
-        """Share the run in the folder ``path`` as if a worker had executed it to its end."""
-        folder = RunFolder(path)
-        self.submit(folder.run_id)
-        run = self.claim(folder.run_id, worker)
-        self.save(run, path)
-        self.end(run, folder.record()["exit_code"], folder.record()["reason"])
-        return self.row(folder.run_id)
+
+def left_of(folder: Path) -> Sequence[str]:
+    """The command lines of the processes that still work below ``folder``."""
+    import psutil
+
+    lines = [" ".join(process.info["cmdline"] or ()) for process in psutil.process_iter(["cmdline"])]
+    return [line for line in lines if str(folder) in line]

@@ -1,4 +1,4 @@
-"""The process that a worker starts for one run: ``python -m codex_multi_role.workers.run_process``.
+"""The process that a worker starts for one run: ``python -m codex_multi_role.workers.attempt_process``.
 
 It reads its instructions, one line of JSON, from standard input, and stops when that closes, because its worker is gone
 then. It reports to the worker in lines of JSON: ``run_id`` when it has a run, ``result`` at its end.

@@ -1,0 +1,69 @@
+"""What a batch is doing now: its running goals, the last that ended, and counts."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from codex_multi_role.batches.goal_results import WAITING, GoalResult
+from codex_multi_role.batches.planned_runs import PlannedRun
+from codex_multi_role.errors import ExitCode
+from codex_multi_role.presentation.progress import Progress
+from codex_multi_role.run_folder import RunEvent
+
+LAST_ENDED = 5
+
+
+@dataclass
+class RunningGoal:
+    """A goal that runs, and what its run is doing."""
+
+    run: PlannedRun
+    progress: Progress = field(default_factory=Progress)
+
+
+class BatchProgress:
+    """``results``: what is known at the start, of all goals."""
+
+    def __init__(self, results: Iterable[GoalResult], todo: Iterable[PlannedRun]) -> None:
+        to_run = {run.id for run in todo}
+        self.running: dict[str, RunningGoal] = {}
+        self.last: deque[GoalResult] = deque(maxlen=LAST_ENDED)
+        self.codes: Counter[ExitCode | None] = Counter()
+        """How many goals ended with each exit code; None: not started."""
+        self.waiting = len(to_run)
+        self._tokens = 0.0
+        for result in results:
+            self._tokens += result.used["tokens"] if result.id not in to_run else 0
+            if result.id not in to_run and result.status != WAITING:
+                self.codes[result.code] += 1
+
+    @property
+    def ended(self) -> int:
+        return self.codes.total()
+
+    @property
+    def reached(self) -> int:
+        return self.codes[ExitCode.GOAL_REACHED]
+
+    @property
+    def tokens(self) -> float:
+        """Of all goals, those that run included."""
+        return self._tokens + sum(each.progress.tokens for each in self.running.values())
+
+    def started(self, run: PlannedRun) -> None:
+        self.waiting -= 1
+        self.running[run.id] = RunningGoal(run)
+
+    def heard(self, goal_id: str, event: RunEvent) -> None:
+        if goal_id in self.running:
+            self.running[goal_id].progress.apply(event)
+
+    def finish(self, result: GoalResult) -> None:
+        """Count the end of a goal, also of one that is not started."""
+        if self.running.pop(result.id, None) is None:
+            self.waiting -= 1
+        self._tokens += result.used["tokens"]
+        self.codes[result.code] += 1
+        self.last.append(result)

@@ -1,0 +1,160 @@
+"""Works through the runs of a batch. Who runs a goal, and who watches, are behind two small protocols."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from codex_multi_role.batches.batch_folder import BatchFolder
+from codex_multi_role.batches.goal_results import (
+    NOT_STARTED,
+    WAITING,
+    GoalResult,
+    ResultFile,
+    is_finished,
+    recorded_result,
+)
+from codex_multi_role.batches.local_runs import News
+from codex_multi_role.batches.planned_runs import PlannedRun
+from codex_multi_role.batches.schedule import AMOUNTS, NO_QUOTA, TOTAL_BUDGET, Bounds, Refusal, Schedule
+from codex_multi_role.errors import ExitCode, QuotaUsedUp, RunStatus
+from codex_multi_role.run_folder import RunEvent, RunFolder
+
+LOOK_SECONDS = 0.25
+
+
+class Runs(Protocol):
+    """Who runs the goals: processes of this machine, or workers anywhere."""
+
+    def start(self, run: PlannedRun) -> None:
+        """Start or resume a run; its end is news."""
+
+    def news(self, seconds: float) -> Iterable[tuple[str, News]]:
+        """What happened since the last call, by goal ID; waits at most ``seconds`` for something."""
+
+    def stop(self) -> None:
+        """Ask all runs to stop, so that they can be resumed."""
+
+
+class Watcher(Protocol):
+    """Who is told what happens. ``look`` is called again and again."""
+
+    def started(self, run: PlannedRun) -> None: ...
+
+    def heard(self, goal_id: str, event: RunEvent) -> None: ...
+
+    def ended(self, result: GoalResult) -> None: ...
+
+    def look(self) -> None: ...
+
+
+class StopRequest(Protocol):
+    """``asked``: whether a person or the system asked this process to stop; it is told when all runs know of it."""
+
+    asked: bool
+
+    def announce(self) -> None: ...
+
+
+@dataclass
+class BatchRuns:
+    """The planned runs of a batch, what is known of each, and which of them are still to be run."""
+
+    planned: Sequence[PlannedRun]
+    results: dict[str, GoalResult] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, planned: Sequence[PlannedRun], folder: BatchFolder) -> BatchRuns:
+        """With what the folders of the runs say. Only runs of an earlier process have one."""
+        return cls(planned, {run.id: _known(run, folder) for run in planned})
+
+    def unfinished(self, folder: BatchFolder) -> list[PlannedRun]:
+        """The runs that were not started, or that `resume` continues."""
+        return [run for run in self.planned if not is_finished(RunFolder(folder.runs_dir / run.run_id))]
+
+    def schedule(self, todo: Iterable[PlannedRun], bounds: Bounds) -> Schedule:
+        """When ``todo`` may start, with what all runs have used so far."""
+        entries = [replace(run.entry, used=self.results[run.id].used) for run in todo]
+        used = [result.used for result in self.results.values()]
+        return Schedule(entries, bounds, {name: sum(each[name] for each in used) for name in AMOUNTS})
+
+
+def _known(run: PlannedRun, folder: BatchFolder) -> GoalResult:
+    recorded = recorded_result(run.id, run.goal.number, RunFolder(folder.runs_dir / run.run_id))
+    place, workspace = str(folder.runs_dir / run.run_id), str(run.options.workspace)
+    return recorded or GoalResult(run.id, run.goal.number, run.run_id, place, WAITING, workspace=workspace)
+
+
+class BatchWork:
+    """Runs what is left of a batch; ``batch.results`` and the result file are always up to date."""
+
+    def __init__(
+        self,
+        batch: BatchRuns,
+        todo: Sequence[PlannedRun],
+        bounds: Bounds,
+        runs: Runs,
+        file: ResultFile,
+        watcher: Watcher,
+    ) -> None:
+        self._results = batch.results
+        self._todo = {run.id: run for run in todo}
+        self._schedule = batch.schedule(todo, bounds)
+        self._runs = runs
+        self._file = file
+        self._watcher = watcher
+
+    def work(self, stop: StopRequest) -> None:
+        """Work until all goals have ended, or until a stop is asked for and those that run have stopped.
+
+        Raises `StorageError`.
+        """
+        stopping = False
+        while True:
+            if stop.asked and not stopping:
+                stopping = True
+                self._runs.stop()
+                stop.announce()
+            if not stopping:
+                self._start_goals()
+            if not self._schedule.running:
+                break
+            for goal_id, news in self._runs.news(LOOK_SECONDS):
+                self._take(goal_id, news)
+            self._file.tick()
+            self._watcher.look()
+        self._file.write()
+
+    def _start_goals(self) -> None:
+        while (goal_id := self._schedule.start_next()) is not None:
+            run, result = self._todo[goal_id], self._results[goal_id]
+            self._runs.start(run)
+            self._update(replace(result, status=RunStatus.RUNNING, outcome="", exit_code=None, reason=""))
+            self._watcher.started(run)
+        for refused in _refused(self._schedule.take_dropped(), self._results):
+            self._update(refused)
+            self._watcher.ended(refused)
+
+    def _take(self, goal_id: str, news: News) -> None:
+        if not isinstance(news, GoalResult):
+            self._watcher.heard(goal_id, news)
+            return
+        self._schedule.end(goal_id, news.used, failed=news.has_failed)
+        self._update(news)
+        self._watcher.ended(news)
+        if news.outcome == QuotaUsedUp.reason:  # each further run would only be refused, and parked
+            self._schedule.refuse_rest(Refusal(NO_QUOTA, f"not started, like goal {goal_id}: {news.reason}"))
+
+    def _update(self, result: GoalResult) -> None:
+        self._results[result.id] = result
+        self._file.put(result)
+
+
+def _refused(refusals: Mapping[str, Refusal], results: Mapping[str, GoalResult]) -> Iterator[GoalResult]:
+    """The results of goals that will not start. One whose run exists keeps its status, and can still be resumed."""
+    for goal_id, why in refusals.items():
+        result = results[goal_id]
+        status = NOT_STARTED if result.status == WAITING else result.status
+        code = ExitCode.BUDGET_USED_UP if why.outcome in (TOTAL_BUDGET, NO_QUOTA) else result.exit_code
+        yield replace(result, status=status, outcome=why.outcome, exit_code=code, reason=why.reason)

@@ -1,0 +1,123 @@
+"""What must be right before any goal of a batch starts: flows, inputs, goals, workspaces, Codex and its login."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from codex_multi_role.batches.goal_file import GoalProblems
+from codex_multi_role.batches.planned_runs import LIMITS, PlannedRun
+from codex_multi_role.catalog import FlowSpec
+from codex_multi_role.errors import CodexMultiRoleError, DefinitionError, UsageError
+from codex_multi_role.lifecycle.definitions import load_catalog, load_definitions, load_flow_and_called, roles_folder
+from codex_multi_role.lifecycle.readiness import require_ready
+from codex_multi_role.playbook import is_automatic, load_playbook
+from codex_multi_role.playbook.automatic import GOAL
+from codex_multi_role.run_options import RunOptions
+
+Team = tuple[Path | None, str, str | None]
+"""The roles, the flow and the playbook of a run."""
+MAX_TEAMS = 20
+"""How many different teams are loaded as a run does, Codex and its login included; the runs check the others."""
+
+
+def completed(planned: Iterable[PlannedRun]) -> list[PlannedRun]:
+    """These runs, with what their playbooks suggest. Checks goals, inputs, flows and workspaces.
+
+    Raises `DefinitionError` for all problems, with the lines; those of a team are reported once.
+    """
+    runs, problems = list(planned), GoalProblems()
+    found: list[PlannedRun] = []
+    for team, members in _by_team(runs).items():
+        try:
+            flow, suggested = _load(team)
+        except CodexMultiRoleError as error:
+            problems.add(_located(members[0], error))
+            continue
+        for run in members:
+            complete = _complete(run, suggested)
+            found.append(complete)
+            for problem in _problems(complete, flow):
+                problems.add(problem)
+    problems.raise_found()
+    order = {run.id: position for position, run in enumerate(runs)}
+    return sorted(found, key=lambda run: order[run.id])
+
+
+def _by_team(runs: Iterable[PlannedRun]) -> dict[Team, list[PlannedRun]]:
+    teams: dict[Team, list[PlannedRun]] = {}
+    for run in runs:
+        teams.setdefault((run.options.roles, run.options.flow, run.options.playbook), []).append(run)
+    return teams
+
+
+def _located(run: PlannedRun, error: CodexMultiRoleError) -> DefinitionError:
+    """The problem at the line of the goal; one of a YAML file keeps its own place as well."""
+    return run.goal.problem(str(error), error.hint)
+
+
+def _load(team: Team) -> tuple[FlowSpec, dict[str, Any]]:
+    """The flow of a team, and what its playbook suggests for goal and cycles. Raises `CodexMultiRoleError`."""
+    roles, flow, playbook = team
+    flows, _ = load_flow_and_called(flow, load_catalog(roles))
+    if playbook is None:
+        return flows[flow], {}
+    folder = roles_folder(roles)
+    if is_automatic(playbook, folder):
+        return flows[flow], {"goal": GOAL}
+    script = load_playbook(playbook, folder)
+    suggested = {"goal": script.goal, "cycles": script.cycles}
+    return flows[flow], {name: value for name, value in suggested.items() if value}
+
+
+def _complete(run: PlannedRun, suggested: Mapping[str, Any]) -> PlannedRun:
+    changes = {name: value for name, value in suggested.items() if _is_open(run, name)}
+    return replace(run, options=replace(run.options, **changes))
+
+
+def _problems(run: PlannedRun, flow: FlowSpec) -> Iterator[DefinitionError]:
+    workspace = run.options.workspace
+    try:
+        flow.goal.resolve(flow.name, run.options.goal)
+    except UsageError as error:
+        yield run.goal.problem(str(error), 'Change "goal" in this line.')
+    try:
+        flow.resolve_inputs(run.options.inputs)
+    except UsageError as error:
+        yield _located(run, error)
+    if not run.repository and not workspace.is_dir():
+        hint = f"Create it first: mkdir -p {workspace}"
+        yield run.goal.problem(f"the workspace {workspace} does not exist or is not a folder", hint)
+
+
+def _is_open(run: PlannedRun, name: str) -> bool:
+    return not run.options.goal.strip() if name == "goal" else name not in run.given
+
+
+def require_limits(runs: Iterable[PlannedRun], totals: Mapping[str, float]) -> None:
+    """Raise `DefinitionError` for each run without a limit of its own for something that has a total."""
+    problems = GoalProblems()
+    for run in runs:
+        for name in totals:
+            if name not in run.entry.limits:
+                flag = LIMITS[name].replace("_", "-")
+                hint = f"Add {LIMITS[name]} to the line, or --{flag} for all goals that have none."
+                problems.add(run.goal.problem(f"--total-{flag} needs a limit for each goal", hint))
+    problems.raise_found()
+
+
+def require_ready_teams(runs: Iterable[PlannedRun]) -> None:
+    """Load one run of each team as it will be loaded itself: a missing login is found before anything starts.
+
+    Raises `UsageError` and `CodexUnavailable`.
+    """
+    samples: dict[tuple[object, ...], RunOptions] = {}
+    for run in runs:
+        options = run.options
+        if not run.repository:
+            key = (options.roles, options.flow, options.playbook, options.model, options.config, options.codex_bin)
+            samples.setdefault(key, options)
+    for options in list(samples.values())[:MAX_TEAMS]:
+        require_ready(load_definitions(options))

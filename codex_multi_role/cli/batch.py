@@ -1,0 +1,73 @@
+"""``batch``: run many goals, and ``work-on``: the process of one of them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import click
+
+from codex_multi_role.cli.options import BATCH, RUN_OF_BATCH, command
+from codex_multi_role.cli.output import JsonLines
+from codex_multi_role.errors import UsageError
+
+STANDARD_INPUT = Path("-")
+MAX_NAME = 40
+
+
+@command(*BATCH, *RUN_OF_BATCH, short_help="Run many goals, from a file with one per line.")
+@click.argument("file", metavar="FILE|-", type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path))
+@click.option(
+    "--name", metavar="NAME", help="The name of the batch; its runs are called NAME-ID.  [default: FILE's name]"
+)
+@click.option("--resume", "resumes", is_flag=True, help="Continue a batch: goals that have ended are not run again.")
+@click.option(
+    "--output",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The result file: a JSON line per goal.  [default: results.jsonl in the batch's folder]",
+)
+@click.pass_context
+def batch(ctx: click.Context, /, file: Path, **values: Any) -> None:  # noqa: ANN401 - the settings above
+    """Run the goals in FILE, a JSON object per line, several at once, each as a run of its own.
+
+    A line has `goal` and, if it differs from the options given here, `flow`, `inputs`, `workspace` or `repository`,
+    `roles`, `model`, limits and more; `schema batch-goal` lists all keys. Goals with the same workspace get a git
+    worktree each, or run one after another if it is in no git repository.
+
+    The exit code is 0 if every goal was reached. Otherwise it is the first of 130, 3, 2, 1, 4 and 5 that the batch or
+    any of its goals ended with.
+
+    \b
+    Examples:
+      codex-multi-role batch goals.jsonl --concurrency 4 --max-turns 20
+      codex-multi-role batch goals.jsonl --resume
+      codex-multi-role batch goals.jsonl --shard 1/3 --json > events.ndjson
+      codex-multi-role batch goals.jsonl --max-tokens 200000 --total-max-tokens 5000000
+    """
+    from codex_multi_role.cli.batch_run import run_batch  # here: `--help` should not load what runs a batch
+
+    name = values["name"] or _name_of(file)
+    ctx.exit(run_batch(ctx, file, name))
+
+
+def _name_of(file: Path) -> str:
+    """The default name of a batch: that of its goal file, without what a name cannot have. Raises `UsageError`."""
+    if file == STANDARD_INPUT:
+        raise UsageError("a batch from standard input needs --name", "Its runs are called NAME-ID.")
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", file.stem)[:MAX_NAME].strip("-_")
+
+
+@click.command(hidden=True)
+@click.argument("run")
+@click.option("--order", type=int, required=True)
+@click.pass_context
+def work_on(ctx: click.Context, run: str, order: int) -> None:
+    """Work on RUN for the process that started this one, as the file with the descriptor ORDER says.
+
+    Stops when standard input ends.
+    """
+    from codex_multi_role.batches.run_process import Order, carry_out  # as above
+
+    ctx.exit(carry_out(Order.read(order), JsonLines()).exit_code)

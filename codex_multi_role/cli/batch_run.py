@@ -1,0 +1,175 @@
+"""One process's work on a batch, from its goal file to its summary."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from codex_multi_role.batches.batch_folder import BatchFolder
+from codex_multi_role.batches.batch_progress import BatchProgress
+from codex_multi_role.batches.batch_runs import BatchRuns, BatchWork
+from codex_multi_role.batches.goal_file import Goal, GoalProblems, read_goals
+from codex_multi_role.batches.goal_line import playbook_at
+from codex_multi_role.batches.goal_results import ResultFile, exit_code_of
+from codex_multi_role.batches.local_runs import LocalRuns
+from codex_multi_role.batches.planned_runs import Defaults, PlannedRun, Shard, plan_runs
+from codex_multi_role.batches.schedule import Bounds
+from codex_multi_role.batches.team_readiness import completed, require_limits, require_ready_teams
+from codex_multi_role.cli.batch import STANDARD_INPUT
+from codex_multi_role.cli.batch_summary import resume_batch_command, summary_lines
+from codex_multi_role.cli.batch_views import batch_view
+from codex_multi_role.cli.output import put_json_line, say
+from codex_multi_role.cli.run import parse_inputs
+from codex_multi_role.errors import ExitCode, UsageError
+from codex_multi_role.lifecycle.stopping import stop_signals
+from codex_multi_role.presentation.wording import plural
+from codex_multi_role.reading.json_files import read_object
+from codex_multi_role.run_folder.events import now
+from codex_multi_role.run_options import RunOptions
+
+GIVEN_NOW = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
+TOTALS = {"turns": "total_max_turns", "tokens": "total_max_tokens", "seconds": "total_max_seconds"}
+
+
+def run_batch(ctx: click.Context, file: Path, name: str) -> ExitCode:
+    """Run the goals in ``file``; ``ctx`` has the settings of `batch`.
+
+    Raises `UsageError`, `CodexUnavailable`, `StorageError`.
+    """
+    shard = Shard.parse(ctx.params["shard"]) if ctx.params["shard"] else None
+    folder = BatchFolder.of(ctx.params["runs_dir"], name, f"{shard.index}-of-{shard.count}" if shard else "")
+    _require_right_start(folder, resumes=ctx.params["resumes"])
+    remembered = folder.remembered() if ctx.params["resumes"] else {}
+    defaults, totals = _defaults(ctx, file, remembered), _totals(ctx, remembered)
+    runs = plan_runs(_read(file), defaults, name, folder.workspaces_path)
+    runs = [run for run in runs if shard is None or shard.has(run.id)]
+    planned = _checked(runs, folder, resumes=ctx.params["resumes"])
+    require_limits(planned, totals)
+    with folder.owned():
+        folder.remember(defaults, totals)
+        return _work(ctx, folder, planned, totals)
+
+
+def _read(file: Path) -> list[Goal]:
+    if file == STANDARD_INPUT:
+        return read_goals(sys.stdin.buffer, "standard input")
+    try:
+        with file.open("rb") as stream:
+            return read_goals(stream, str(file))
+    except OSError as error:
+        raise UsageError(f"{file} cannot be read: {error.strerror}") from error
+
+
+def _require_right_start(folder: BatchFolder, *, resumes: bool) -> None:
+    if folder.exists and not resumes:
+        raise UsageError(
+            f"batch {folder.name} already exists in {folder.runs_dir}",
+            "--resume continues it; another --name starts a new batch.",
+        )
+    if resumes and not folder.exists:
+        raise UsageError(
+            f"batch {folder.name} was not found in {folder.runs_dir}",
+            "Give --name, --shard and --runs-dir as when it was started, or leave out --resume.",
+        )
+
+
+def _defaults(ctx: click.Context, file: Path, remembered: Mapping[str, Any]) -> Defaults:
+    """What goals have if their lines do not say otherwise: as given now, otherwise as ``remembered``."""
+    names = {each.name for each in fields(RunOptions)} & ctx.params.keys()
+    values = {name: ctx.params[name] for name in names}
+    values |= {"runs_dir": ctx.params["runs_dir"].absolute(), "inputs": parse_inputs(ctx.params["input"])}
+    if values["playbook"]:
+        values["playbook"] = playbook_at(Path(), values["playbook"])
+    if remembered:
+        given = _given(ctx, names, GIVEN_NOW)
+        before = RunOptions.from_record(remembered["options"])
+        kept = {name: getattr(before, name) for name in values.keys() - given - {"runs_dir"}}
+        return Defaults({**values, **kept}, frozenset({*remembered["given"], *given}), file.absolute().parent)
+    given = _given(ctx, names, (*GIVEN_NOW, ParameterSource.DEFAULT_MAP))
+    return Defaults(values, given, file.absolute().parent)
+
+
+def _given(ctx: click.Context, names: set[str], sources: Sequence[ParameterSource]) -> frozenset[str]:
+    found = {name for name in {*names, "input"} if ctx.get_parameter_source(name) in sources}
+    return frozenset("inputs" if name == "input" else name for name in found - {"runs_dir"})
+
+
+def _totals(ctx: click.Context, remembered: Mapping[str, Any]) -> dict[str, float]:
+    given = {name: ctx.params[option] for name, option in TOTALS.items() if ctx.params[option] is not None}
+    return {**remembered.get("totals", {}), **given}
+
+
+def _checked(runs: Sequence[PlannedRun], folder: BatchFolder, *, resumes: bool) -> list[PlannedRun]:
+    """The runs, after checking all that are new. Raises `DefinitionError` for all problems of the goal file."""
+    records = {run.id: read_object(folder.runs_dir / run.run_id / "run.json") for run in runs}
+    problems = GoalProblems()
+    for run in runs:
+        if records[run.id] and not resumes:
+            problems.add(run.goal.problem(f"the run {run.run_id} already exists", "Give the batch another --name."))
+        elif records[run.id] and _is_other_goal(run, records[run.id].get("options", {})):
+            hint = "Give a changed goal another id: its run has worked on the earlier one."
+            problems.add(run.goal.problem(f"the goal or the flow differs from those of run {run.run_id}", hint))
+    problems.raise_found()
+    new = {run.id: run for run in completed(run for run in runs if not records[run.id])}
+    require_ready_teams(new.values())
+    return [new[run.id] if run.id in new else _with_goal(run, records[run.id]) for run in runs]
+
+
+def _with_goal(run: PlannedRun, record: Mapping[str, Any]) -> PlannedRun:
+    """A recorded run, whose goal may be that of its flow or playbook."""
+    return replace(run, options=replace(run.options, goal=str(record.get("options", {}).get("goal") or "")))
+
+
+def _is_other_goal(run: PlannedRun, recorded: Mapping[str, Any]) -> bool:
+    goal = run.options.goal.strip()
+    return bool(goal and goal != recorded.get("goal", "").strip()) or run.options.flow != recorded.get("flow")
+
+
+def _work(
+    ctx: click.Context, folder: BatchFolder, planned: Sequence[PlannedRun], totals: Mapping[str, float]
+) -> ExitCode:
+    params = ctx.params
+    batch = BatchRuns.of(planned, folder)
+    todo = batch.unfinished(folder)
+    file = ResultFile(params["output"] or folder.results_path, batch.results.values())
+    progress = BatchProgress(batch.results.values(), todo)
+    runs = LocalRuns(folder)
+    people = not (params["json"] or params["quiet"])
+    if people:
+        _say_start(planned, todo, params["concurrency"])
+    bounds = Bounds(params["concurrency"], totals, params["max_failures"])
+    with (
+        batch_view(progress, as_json=params["json"], quiet=params["quiet"], plain=params["plain"]) as view,
+        stop_signals(runs.hurry) as stop,
+    ):
+        stop.interrupts = False
+        BatchWork(batch, todo, bounds, runs, file, view).work(stop)
+    results = list(batch.results.values())
+    code = exit_code_of(results, interrupted=stop.asked)
+    if params["json"]:
+        put_json_line({"type": "batch_ended", "at": now(), "exit_code": code, "results": str(file.path)})
+    elif not (params["quiet"] and code == ExitCode.GOAL_REACHED):
+        for line in summary_lines(results, code, file.path, folder.runs_dir):
+            say(line)
+        if code.is_resumable and code != ExitCode.GOAL_REACHED:
+            say(f"  next     {resume_batch_command(ctx.params, folder.name)}")
+    return code
+
+
+def _say_start(planned: Sequence[PlannedRun], todo: Sequence[PlannedRun], concurrency: int) -> None:
+    done = len(planned) - len(todo)
+    finished = f", {done:,} of them finished" if done else ""
+    say(f"{plural(len(planned), 'goal')}{finished}; up to {concurrency} at once")
+    worktrees = sum(run.options.worktree and not run.goal.line.worktree for run in todo)
+    if worktrees:
+        say(f"{plural(worktrees, 'goal')} with a shared workspace: each works in its own git worktree")
+    shared = {run.share for run in todo if run.share}
+    for place in sorted(shared):
+        number = sum(run.share == place for run in todo)
+        say(f"{plural(number, 'goal')} in {place}, which is in no git repository: they run one after another")

@@ -1,0 +1,103 @@
+"""A goal file: what it accepts, and every problem of it at once."""
+
+from __future__ import annotations
+
+import json
+from io import BytesIO
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codex_multi_role.batches import goal_file
+from codex_multi_role.batches.goal_file import Goal, read_goals
+from codex_multi_role.errors import DefinitionError, UsageError
+
+IDS = st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,20}", fullmatch=True)
+LINES = st.fixed_dictionaries(
+    {"id": IDS, "goal": st.text()},
+    optional={
+        "priority": st.integers(-9, 9),
+        "cycles": st.integers(1, 9),
+        "inputs": st.dictionaries(st.text(), st.none() | st.booleans() | st.integers() | st.text(), max_size=3),
+        "max_seconds": st.floats(0.1, 1e6),
+        "labels": st.lists(st.text(min_size=1), max_size=2),
+    },
+)
+BETWEEN = st.sampled_from([b"", b"\n", b"  \n", b"# a comment {\n"])
+
+
+def read(content: bytes) -> list[Goal]:
+    return read_goals(BytesIO(content), "goals.jsonl")
+
+
+def problems(*lines: str) -> list[str]:
+    """The messages about a file with these lines."""
+    with pytest.raises(DefinitionError) as caught:
+        read("\n".join(lines).encode())
+    return [str(problem) for problem in caught.value.problems]
+
+
+@given(st.lists(st.tuples(BETWEEN, LINES), min_size=1, unique_by=lambda each: each[1]["id"]))
+def test_valid_lines_are_read_as_written(lines: list[tuple[bytes, dict[str, Any]]]) -> None:
+    content = b"".join(between + json.dumps(line).encode() + b"\n" for between, line in lines)
+    found = read(content)
+    assert [goal.id for goal in found] == [line["id"] for _, line in lines]
+    for goal, (_, line) in zip(found, lines, strict=True):
+        assert json.loads(content.splitlines()[goal.number - 1]) == line
+        assert {name: goal.line.model_dump(mode="json")[name] for name in line} == line
+
+
+@given(st.lists(st.binary(max_size=60) | st.text(max_size=60).map(str.encode), max_size=5))
+def test_any_bytes_are_goals_or_problems_with_lines(lines: list[bytes]) -> None:
+    assert all(each.startswith("goals.jsonl:") for each in outcome(b"\n".join(lines)))
+
+
+def outcome(content: bytes) -> list[str]:
+    """What is said about the goals or the problems of this content, each with its place."""
+    try:
+        return [str(goal.problem("fine")) for goal in read(content)]
+    except DefinitionError as error:
+        return [str(each) for each in error.problems]
+    except UsageError as error:
+        return [str(error)]
+
+
+def test_every_problem_is_reported_in_line_order() -> None:
+    found = problems(
+        '{"gaol": "x", "max_turns": "3"}',
+        "not json",
+        "[1]",
+        '{"id": "a", "workspace": "x", "repository": "y"}',
+        '{"goal": "x", "goal": "y"}',
+        '{"config": ["model"], "priority": true}',
+        '{"repository": "https://me:word@example.org/shop.git"}',
+    )
+    assert [each.split(":")[1] for each in found] == ["1", "1", "2", "3", "4", "5", "6", "6", "7"]
+    assert 'goals.jsonl:1: unknown key "gaol"; did you mean "goal"?' in found
+    assert 'goals.jsonl:1: max_turns: must be a whole number, not "3"' in found
+    assert "goals.jsonl:4: workspace and repository exclude each other" in found
+    assert 'goals.jsonl:5: not valid JSON: the key "goal" is given twice' in found
+
+
+def test_id_is_unique_also_as_line_number() -> None:
+    assert problems('{"id": "2", "goal": "x"}', '{"goal": "y"}') == [
+        'goals.jsonl:2: the id "2" is already that of line 1'
+    ]
+
+
+def test_more_problems_than_shown_are_counted() -> None:
+    with pytest.raises(DefinitionError) as caught:
+        read(b"[]\n" * (goal_file.MAX_PROBLEMS + 5))
+    assert len(caught.value.problems) == goal_file.MAX_PROBLEMS
+    assert caught.value.problems[-1].hint.endswith("5 more problems are not shown.")
+
+
+@pytest.mark.parametrize("limit", ["MAX_LINE_BYTES", "MAX_FILE_BYTES", "MAX_GOALS"])
+def test_size_is_bounded(limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    line = b'{"goal": "x"}\n'
+    monkeypatch.setattr(goal_file, limit, 1 if limit == "MAX_GOALS" else 2 * len(line))
+    content = line * 3 if limit != "MAX_LINE_BYTES" else line.replace(b"x", b"x" * 100)
+    with pytest.raises(UsageError, match=r"more than|longer than"):
+        read(content)

@@ -1,0 +1,162 @@
+"""Real workers: whole runs in processes of their own, killed, drained, cut off and continued elsewhere."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from codex_multi_role.run_folder import Answer, RunFolder, list_turns
+from codex_multi_role.run_folder.events import now
+from codex_multi_role.store import restore_run
+from codex_multi_role.workers.messages import send_answer, send_stop
+from codex_multi_role.workers.queued_runs import RunState
+from tests.support.shared_runs import SharedRuns, left_of
+from tests.support.teams import NEVER, WRITER, TeamFolder, say, with_flow
+
+
+@pytest.fixture
+def shared(tmp_path: Path) -> Iterator[SharedRuns]:
+    """In a file, which is enough for workers of one machine."""
+    shared = SharedRuns(tmp_path, f"sqlite:///{tmp_path}/queue.sqlite")
+    yield shared
+    shared.close()
+
+
+@pytest.fixture
+def on_postgres(tmp_path: Path, database_url: str) -> Iterator[SharedRuns]:
+    shared = SharedRuns(tmp_path, database_url)
+    yield shared
+    shared.close()
+    assert left_of(tmp_path) == []
+
+
+def writer(folder: Path, cycles: int = 1, seconds: float = 0) -> TeamFolder:
+    """A team of one role, which writes another file in each cycle, so many seconds after it was asked."""
+    plays = [
+        {**say(f"step {number}", files=[{"path": f"{number}.txt", "content": f"{number}\n"}]), "delay_seconds": seconds}
+        for number in range(1, cycles + 1)
+    ]
+    return TeamFolder(folder / "team", {"one": WRITER}, {"one": plays})
+
+
+def restored(shared: SharedRuns, run_id: str) -> RunFolder:
+    """The run folder as any machine sees it."""
+    folder = shared.folder / "seen" / run_id
+    restore_run(shared.store, shared.run(run_id).manifest or "", folder)
+    return RunFolder(folder)
+
+
+def completed_turns(folder: RunFolder) -> list[int]:
+    """The journal positions of all turns that were completed: one that is there twice was paid for twice."""
+    records = [turn.result() for _, turn in list_turns(folder)]
+    return [record["journal_step"] for record in records if record["status"] == "completed"]
+
+
+def test_worker_executes_a_run(tmp_path: Path, shared: SharedRuns) -> None:
+    shared.submit(writer(tmp_path).options(), "first")
+    assert "run first: cycles_used_up" in shared.work()
+    assert shared.results() == [("first", "ended", 1)]
+    folder = restored(shared, "first")
+    assert folder.record()["status"] == "ended"
+    assert list(folder.path.glob("one/turn_001/changes.patch"))
+    assert not list((shared.folder / "machines/only/workers/only").glob("*/first"))
+
+
+def test_run_that_cannot_start_ends_with_the_reason(tmp_path: Path, shared: SharedRuns) -> None:
+    team = writer(tmp_path)
+    request = shared.request(team.options(run_id="first"))
+    gone = {"repository": str(tmp_path / "gone")}
+    shared.queued.submit([request.of({**request.as_json(), "workspace": gone})])
+    assert "run first: could not start" in shared.work()
+    run = shared.run("first")
+    assert (run.state, run.exit_code) == (RunState.ENDED, 2)
+    assert str(tmp_path / "gone") in run.why
+
+
+@pytest.mark.long
+def test_run_of_a_killed_worker_continues_elsewhere(tmp_path: Path, on_postgres: SharedRuns) -> None:
+    shared = on_postgres
+    shared.submit(writer(tmp_path, cycles=4, seconds=2).options(cycles=4), "first")
+    shared.start("a")
+    shared.wait(lambda: shared.run("first").manifest)
+    shared.kill("a")
+    shared.start("b")
+    shared.wait_for(RunState.ENDED, "first")
+    run = shared.run("first")
+    assert (run.worker, run.attempt, run.exit_code) == ("b", 2, 1)
+    positions = completed_turns(restored(shared, "first"))
+    assert len(positions) == len(set(positions)) == 4
+
+
+@pytest.mark.long
+def test_drained_worker_hands_its_run_back(tmp_path: Path, on_postgres: SharedRuns) -> None:
+    shared = on_postgres
+    shared.submit(writer(tmp_path, cycles=3, seconds=2).options(cycles=3), "first")
+    shared.start("a")
+    shared.wait(lambda: shared.run("first").manifest)
+    assert "run first: given back" in shared.drain("a")
+    assert shared.run("first").state is RunState.WAITING
+    shared.start("b")
+    shared.wait_for(RunState.ENDED, "first")
+    assert sorted(path.name for path in restored(shared, "first").path.glob("one/turn_*/changes.patch"))
+    positions = completed_turns(restored(shared, "first"))
+    assert len(positions) == len(set(positions)) == 3
+
+
+@pytest.mark.long
+def test_parked_run_continues_after_an_answer(tmp_path: Path, on_postgres: SharedRuns) -> None:
+    shared = on_postgres
+    steps = [{"id": "plan", "ask": "one"}, {"id": "gate", "review": "Go on?"}, {"id": "end", "ask": "one"}]
+    team = with_flow(writer(tmp_path, cycles=2), {"steps": steps})
+    shared.submit(team.options(flow="own"), "first")
+    shared.start("a")
+    shared.wait_for(RunState.PARKED, "first")
+    assert shared.run("first").exit_code == 4
+    send_answer(shared.database, "first", "gate.1", Answer(True, "yes", "tester", now()))
+    shared.wait_for(RunState.ENDED, "first")
+    run = shared.run("first")
+    assert (run.exit_code, run.attempt) == (0, 2)
+    assert len(completed_turns(restored(shared, "first"))) == 2
+
+
+@pytest.mark.long
+def test_running_run_is_stopped_from_outside(tmp_path: Path, on_postgres: SharedRuns) -> None:
+    shared = on_postgres
+    team = TeamFolder(tmp_path / "team", {"one": {}}, {"one": [NEVER]})
+    shared.submit(team.options(), "first")
+    shared.start("a")
+    shared.wait(lambda: shared.run("first").manifest or shared.run("first").state is RunState.RUNNING)
+    send_stop(shared.database, "first")
+    shared.wait_for(RunState.ENDED, "first")
+    assert shared.run("first").exit_code == 130
+
+
+@pytest.mark.long
+def test_labels_choose_the_worker(tmp_path: Path, on_postgres: SharedRuns) -> None:
+    shared = on_postgres
+    options = writer(tmp_path).options()
+    shared.submit(options, "plain")
+    shared.submit(options, "special", labels=("gpu",))
+    shared.start("ordinary")
+    shared.wait_for(RunState.ENDED, "plain")
+    assert shared.run("special").state is RunState.WAITING
+    shared.start("equipped", "--labels", "linux,gpu")
+    shared.wait_for(RunState.ENDED, "special")
+    assert shared.run("special").worker == "equipped"
+
+
+@pytest.mark.long
+def test_two_workers_share_the_work(tmp_path: Path, on_postgres: SharedRuns) -> None:
+    shared = on_postgres
+    names = [f"goal-{number}" for number in range(6)]
+    shared.submit(writer(tmp_path, seconds=1).options(), *names)
+    threads = [threading.Thread(target=shared.start, args=(name, "--until-empty")) for name in "ab"]
+    for thread in threads:
+        thread.start()
+        thread.join()
+    shared.wait_for(RunState.ENDED, *names)
+    assert {run.worker for run in shared.queued.list()} == {"a", "b"}
+    assert all(run.attempt == 1 for run in shared.queued.list())
