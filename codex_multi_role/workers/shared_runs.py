@@ -64,16 +64,17 @@ class SharedRuns:
         Raises `RunNotFound` if several have the prefix, `StorageError`.
         """
         if reference == LATEST:
-            chosen = sa.select(runs.c.run_id).order_by(runs.c.submitted_at.desc(), runs.c.line.desc()).limit(1)
+            chosen = sa.select(runs.c.run_id).order_by(runs.c.submitted_at.desc(), runs.c.run_id.desc()).limit(1)
         else:
             begins = sa.func.substr(runs.c.run_id, 1, len(reference)) == reference
-            chosen = sa.select(runs.c.run_id).where(begins).order_by(runs.c.run_id).limit(2)
+            shortest = (sa.func.length(runs.c.run_id), runs.c.run_id)
+            chosen = sa.select(runs.c.run_id).where(begins, sa.literal(bool(reference))).order_by(*shortest).limit(2)
         with self.database.transaction() as connection:
             found = connection.scalars(chosen).all()
         if len(found) > 1 and found[0] != reference:
             message = f"several runs of {self.database} begin with '{reference}': {found[0]}, {found[1]}, …"
             raise RunNotFound(message, "`codex-multi-role runs` lists them.")
-        return self.row(found[0]) if found and reference else None
+        return self.row(found[0]) if found else None
 
     def row(self, run_id: str) -> QueuedRun:
         """What the database knows of the run now. Raises `RunNotFound`, `StorageError`."""
