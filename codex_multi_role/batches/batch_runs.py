@@ -4,28 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Any, Protocol
 
-from codex_multi_role.batches.batch_folder import BatchFolder
 from codex_multi_role.batches.goal_results import (
     NOT_STARTED,
     WAITING,
     GoalResult,
     ResultFile,
-    is_finished,
-    recorded_result,
 )
 from codex_multi_role.batches.local_runs import News
 from codex_multi_role.batches.planned_runs import PlannedRun
 from codex_multi_role.batches.schedule import AMOUNTS, NO_QUOTA, TOTAL_BUDGET, Bounds, Refusal, Schedule
 from codex_multi_role.errors import ExitCode, QuotaUsedUp, RunStatus
-from codex_multi_role.run_folder import RunEvent, RunFolder
+from codex_multi_role.run_folder import RunEvent
 
 LOOK_SECONDS = 0.25
 
 
 class Runs(Protocol):
     """Who runs the goals: processes of this machine, or workers anywhere."""
+
+    def takers(self, planned: Sequence[PlannedRun]) -> str:
+        """Which workers can take these runs now, in words; empty if this process runs them."""
+
+    def record(self, run: PlannedRun) -> Mapping[str, Any]:
+        """The ``run.json`` of an earlier process; empty if the run does not exist."""
+
+    def recorded(self, run: PlannedRun) -> GoalResult | None:
+        """What is known of a run from before; None if it does not exist."""
+
+    def is_finished(self, run: PlannedRun) -> bool:
+        """Whether the run reached an end that `resume` does not continue."""
 
     def start(self, run: PlannedRun) -> None:
         """Start or resume a run; its end is news."""
@@ -34,7 +43,10 @@ class Runs(Protocol):
         """What happened since the last call, by goal ID; waits at most ``seconds`` for something."""
 
     def stop(self) -> None:
-        """Ask all runs to stop, so that they can be resumed."""
+        """Ask all runs to stop, so that they can be resumed, or leave them to others."""
+
+    def hurry(self) -> None:
+        """Stop sooner."""
 
 
 class Watcher(Protocol):
@@ -65,13 +77,13 @@ class BatchRuns:
     results: dict[str, GoalResult] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, planned: Sequence[PlannedRun], folder: BatchFolder) -> BatchRuns:
-        """With what the folders of the runs say. Only runs of an earlier process have one."""
-        return cls(planned, {run.id: _known(run, folder) for run in planned})
+    def of(cls, planned: Sequence[PlannedRun], runs: Runs) -> BatchRuns:
+        """With what is known of the runs of an earlier process."""
+        return cls(planned, {run.id: runs.recorded(run) or _unknown(run) for run in planned})
 
-    def unfinished(self, folder: BatchFolder) -> list[PlannedRun]:
+    def unfinished(self, runs: Runs) -> list[PlannedRun]:
         """The runs that were not started, or that `resume` continues."""
-        return [run for run in self.planned if not is_finished(RunFolder(folder.runs_dir / run.run_id))]
+        return [run for run in self.planned if not runs.is_finished(run)]
 
     def schedule(self, todo: Iterable[PlannedRun], bounds: Bounds) -> Schedule:
         """When ``todo`` may start, with what all runs have used so far."""
@@ -80,10 +92,9 @@ class BatchRuns:
         return Schedule(entries, bounds, {name: sum(each[name] for each in used) for name in AMOUNTS})
 
 
-def _known(run: PlannedRun, folder: BatchFolder) -> GoalResult:
-    recorded = recorded_result(run.id, run.goal.number, RunFolder(folder.runs_dir / run.run_id))
-    place, workspace = str(folder.runs_dir / run.run_id), str(run.options.workspace)
-    return recorded or GoalResult(run.id, run.goal.number, run.run_id, place, WAITING, workspace=workspace)
+def _unknown(run: PlannedRun) -> GoalResult:
+    place, workspace = str(run.options.runs_dir / run.run_id), str(run.options.workspace)
+    return GoalResult(run.id, run.goal.number, run.run_id, place, WAITING, workspace=workspace)
 
 
 class BatchWork:

@@ -8,14 +8,15 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryFile
+from typing import Any
 
 from codex_multi_role.batches.batch_folder import BatchFolder
-from codex_multi_role.batches.goal_results import GoalResult, recorded_result
+from codex_multi_role.batches.goal_results import GoalResult, is_finished, recorded_result
 from codex_multi_role.batches.planned_runs import PlannedRun
 from codex_multi_role.batches.run_process import Order
 from codex_multi_role.errors import ExitCode, RunStatus
@@ -58,6 +59,22 @@ class LocalRuns:
         self._selector = selectors.DefaultSelector()
         self._unstarted: list[GoalResult] = []
         self._kill_at: float | None = None
+
+    def takers(self, _planned: Sequence[PlannedRun]) -> str:
+        return ""
+
+    def record(self, run: PlannedRun) -> Mapping[str, Any]:
+        """Its ``run.json``; empty if it has none."""
+        return read_object(self._folder_of(run).record_path)
+
+    def recorded(self, run: PlannedRun) -> GoalResult | None:
+        return recorded_result(run.id, run.goal.number, self._folder_of(run))
+
+    def is_finished(self, run: PlannedRun) -> bool:
+        return is_finished(self._folder_of(run))
+
+    def _folder_of(self, run: PlannedRun) -> RunFolder:
+        return RunFolder(self._folder.runs_dir / run.run_id)
 
     def start(self, run: PlannedRun) -> None:
         """Start the run, or resume it if it has a ``run.json``. What prevents that is its result."""
@@ -117,7 +134,7 @@ class LocalRuns:
 
     def _order(self, run: PlannedRun) -> Order:
         options = run.options.as_record()
-        recorded = read_object(self._folder.runs_dir / run.run_id / "run.json").get("options", {})
+        recorded = self.record(run).get("options", {})
         changed = (name for name in sorted(run.given - NOT_CHANGED) if recorded.get(name) != options[name])
         return Order(
             options=options,
@@ -161,7 +178,7 @@ class LocalRuns:
     def _result(self, child: RunningChild) -> GoalResult:
         run, code = child.run, child.process.returncode
         printed = _printed(child.output)
-        recorded = recorded_result(run.id, run.goal.number, RunFolder(self._folder.runs_dir / run.run_id))
+        recorded = self.recorded(run)
         if recorded is not None and (recorded.exit_code == code or recorded.status == RunStatus.KILLED):
             return recorded
         if recorded is not None and code == ExitCode.WRONG_USAGE:  # it was not resumed

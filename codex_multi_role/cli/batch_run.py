@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
 from codex_multi_role.batches.batch_folder import BatchFolder
 from codex_multi_role.batches.batch_progress import BatchProgress
-from codex_multi_role.batches.batch_runs import BatchRuns, BatchWork
+from codex_multi_role.batches.batch_runs import BatchRuns, BatchWork, Runs
 from codex_multi_role.batches.goal_file import Goal, GoalProblems, read_goals
 from codex_multi_role.batches.goal_line import playbook_at
 from codex_multi_role.batches.goal_results import ResultFile, exit_code_of
@@ -29,9 +30,11 @@ from codex_multi_role.cli.run import parse_inputs
 from codex_multi_role.errors import ExitCode, UsageError
 from codex_multi_role.lifecycle.stopping import stop_signals
 from codex_multi_role.presentation.wording import plural
-from codex_multi_role.reading.json_files import read_object
 from codex_multi_role.run_folder.events import now
 from codex_multi_role.run_options import RunOptions
+
+if TYPE_CHECKING:
+    from codex_multi_role.batches.submitted_runs import SubmittedRuns
 
 GIVEN_NOW = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
 TOTALS = {"turns": "total_max_turns", "tokens": "total_max_tokens", "seconds": "total_max_seconds"}
@@ -44,16 +47,20 @@ def run_batch(ctx: click.Context, file: Path, name: str) -> ExitCode:
     """
     shard = Shard.parse(ctx.params["shard"]) if ctx.params["shard"] else None
     folder = BatchFolder.of(ctx.params["runs_dir"], name, f"{shard.index}-of-{shard.count}" if shard else "")
-    _require_right_start(folder, resumes=ctx.params["resumes"])
-    remembered = folder.remembered() if ctx.params["resumes"] else {}
+    shared = bool(ctx.params["database_url"])
+    if not shared:
+        _require_right_start(folder, resumes=ctx.params["resumes"])
+    remembered = folder.remembered() if ctx.params["resumes"] and folder.exists else {}
     defaults, totals = _defaults(ctx, file, remembered), _totals(ctx, remembered)
     runs = plan_runs(_read(file), defaults, name, folder.workspaces_path)
     runs = [run for run in runs if shard is None or shard.has(run.id)]
-    planned = _checked(runs, folder, resumes=ctx.params["resumes"])
-    require_limits(planned, totals)
-    with folder.owned():
+    with ExitStack() as stack:
+        executor = _submitted(ctx, folder, totals, stack) if shared else LocalRuns(folder)
+        planned = _checked(runs, executor, resumes=ctx.params["resumes"])
+        require_limits(planned, totals)
+        stack.enter_context(folder.owned())
         folder.remember(defaults, totals)
-        return _work(ctx, folder, planned, totals)
+        return _work(ctx, folder, planned, executor, {} if shared else totals)
 
 
 def _read(file: Path) -> list[Goal]:
@@ -105,9 +112,25 @@ def _totals(ctx: click.Context, remembered: Mapping[str, Any]) -> dict[str, floa
     return {**remembered.get("totals", {}), **given}
 
 
-def _checked(runs: Sequence[PlannedRun], folder: BatchFolder, *, resumes: bool) -> list[PlannedRun]:
+def _submitted(ctx: click.Context, folder: BatchFolder, totals: Mapping[str, float], stack: ExitStack) -> SubmittedRuns:
+    """Workers execute the runs. ``--concurrency`` is then a limit on the runs of this batch, if it was given."""
+    from codex_multi_role.batches.submitted_runs import Place, SubmittedRuns  # here: most batches need no database
+    from codex_multi_role.workers.database import Database
+    from codex_multi_role.workers.submission import Submitter, open_store
+
+    database = Database.open(ctx.params["database_url"])
+    stack.callback(database.close)
+    store = open_store(database, ctx.params["store"], str(folder.runs_dir / "store"))
+    is_given = ctx.get_parameter_source("concurrency") is not ParameterSource.DEFAULT
+    limits = {**totals, **({"concurrency": ctx.params["concurrency"]} if is_given else {})}
+    runs = SubmittedRuns(database, Submitter(store), Place(folder.name, ctx.params["queue"], limits))
+    stack.callback(runs.close)
+    return runs
+
+
+def _checked(runs: Sequence[PlannedRun], executor: Runs, *, resumes: bool) -> list[PlannedRun]:
     """The runs, after checking all that are new. Raises `DefinitionError` for all problems of the goal file."""
-    records = {run.id: read_object(folder.runs_dir / run.run_id / "run.json") for run in runs}
+    records = {run.id: executor.record(run) for run in runs}
     problems = GoalProblems()
     for run in runs:
         if records[run.id] and not resumes:
@@ -132,18 +155,21 @@ def _is_other_goal(run: PlannedRun, recorded: Mapping[str, Any]) -> bool:
 
 
 def _work(
-    ctx: click.Context, folder: BatchFolder, planned: Sequence[PlannedRun], totals: Mapping[str, float]
+    ctx: click.Context, folder: BatchFolder, planned: Sequence[PlannedRun], runs: Runs, totals: Mapping[str, float]
 ) -> ExitCode:
     params = ctx.params
-    batch = BatchRuns.of(planned, folder)
-    todo = batch.unfinished(folder)
+    batch = BatchRuns.of(planned, runs)
+    todo = batch.unfinished(runs)
     file = ResultFile(params["output"] or folder.results_path, batch.results.values())
     progress = BatchProgress(batch.results.values(), todo)
-    runs = LocalRuns(folder)
     people = not (params["json"] or params["quiet"])
-    if people:
-        _say_start(planned, todo, params["concurrency"])
-    bounds = Bounds(params["concurrency"], totals, params["max_failures"])
+    takers = runs.takers(todo)
+    at_once = max(1, len(todo)) if takers else params["concurrency"]  # all goals for workers are submitted
+    if people and takers:
+        say(f"{plural(len(todo), 'goal')} for workers: {takers}")
+    elif people:
+        _say_start(planned, todo, at_once)
+    bounds = Bounds(at_once, totals, params["max_failures"])
     with (
         batch_view(progress, as_json=params["json"], quiet=params["quiet"], plain=params["plain"]) as view,
         stop_signals(runs.hurry) as stop,

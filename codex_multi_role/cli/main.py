@@ -61,6 +61,7 @@ COMMANDS = {
 """The module of each command; there, its attribute has the name of the command."""
 SECTIONS = {
     "run": "Run",
+    "batch": "Many goals, many machines",
     "approve": "Decide",
     "runs": "Look",
     "diff": "Use the result",

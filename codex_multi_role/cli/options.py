@@ -354,12 +354,33 @@ MAX_FAILURES = Setting(
     help="Start no more goals once N have failed (exit code 2 or 3).",
     show_default="unlimited",
 )
-BATCH = [CONCURRENCY, SHARD, TOTAL_MAX_TURNS, TOTAL_MAX_TOKENS, TOTAL_MAX_SECONDS, MAX_FAILURES]
+QUEUE = Setting(
+    ["--queue"], metavar="NAME", default="goals", callback=not_empty, help="With --database-url: the queue of the runs."
+)
+STORE = Setting(
+    ["--store"],
+    metavar="ADDRESS",
+    callback=not_empty,
+    help="Where run folders are saved for all machines: a shared folder, or an address such as s3://bucket/runs.",
+    show_default="the one the database knows; at first, store/ in --runs-dir",
+)
+BATCH = [CONCURRENCY, SHARD, TOTAL_MAX_TURNS, TOTAL_MAX_TOKENS, TOTAL_MAX_SECONDS, MAX_FAILURES, QUEUE, STORE]
 """The settings of a whole batch."""
 RUN = [setting for settings in RUN_SECTIONS.values() for setting in settings]
 RUN_OF_BATCH = [
     *(FLOW, INPUT, CYCLES, ROLES, WORKSPACE, WORKTREE, WORKSPACE_COPY, WORKSPACE_SETUP, RUNS_DIR),
-    *(MODEL, CONFIG, CODEX_BIN, REPAIR_ATTEMPTS, PLAYBOOK, MAX_TURNS, MAX_TOKENS, MAX_SECONDS, MAX_PROCESSES),
+    *(
+        MODEL,
+        CONFIG,
+        CODEX_BIN,
+        DATABASE_URL,
+        REPAIR_ATTEMPTS,
+        PLAYBOOK,
+        MAX_TURNS,
+        MAX_TOKENS,
+        MAX_SECONDS,
+        MAX_PROCESSES,
+    ),
     *(RUN_TESTS, PYTEST_CMD, PYTHON, TEST_SANDBOX, TEST_SECONDS, YES, JSON, PLAIN, QUIET),
 ]
 """The settings of a run that a batch takes for its goals."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from codex_multi_role.cli.options import DATABASE_URL, JSON, QUIET, RUNS_DIR, command
+from codex_multi_role.cli.options import DATABASE_URL, JSON, QUIET, RUNS_DIR, STORE, command
 from codex_multi_role.cli.output import put_json, put_table, say
 from codex_multi_role.cli.settings import Setting, not_empty
 from codex_multi_role.cli.tables import Column
@@ -36,13 +36,6 @@ CONCURRENCY = Setting(
 )
 NAME = Setting(
     ["--name"], metavar="NAME", callback=not_empty, help="Unique name of the worker.", show_default="the host name"
-)
-STORE = Setting(
-    ["--store"],
-    metavar="ADDRESS",
-    callback=not_empty,
-    help="Where run folders are saved for all machines: a shared folder, or an address such as s3://bucket/runs.",
-    show_default="the one the database knows; at first, store/ in --runs-dir",
 )
 WORK_DIR = Setting(
     ["--work-dir"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import sqlalchemy as sa
@@ -10,6 +11,8 @@ from codex_multi_role.workers.tables import batches, runs, server_seconds
 
 TOTALS = {"turns": ("turns",), "tokens": ("input_tokens", "output_tokens"), "seconds": ("seconds",)}
 """What can be limited, and the figures in ``run.json`` that count towards it."""
+CONCURRENCY = "concurrency"
+"""The limit on runs at the same time, beside the totals."""
 
 
 def record_batch(connection: sa.Connection, name: str, limits: Mapping[str, float]) -> None:
@@ -28,7 +31,10 @@ def what_exceeds(connection: sa.Connection, batch: str | None, limits: Mapping[s
         return ""
     locked = sa.select(batches.c.limits).where(batches.c.name == batch).with_for_update()
     totals: Mapping[str, float] = connection.scalar(locked) or {}
-    for name, most in totals.items():
+    running = sa.select(sa.func.count()).where(runs.c.batch == batch, runs.c.state == "running")
+    if int(connection.scalar(running) or 0) >= (at_once := totals.get(CONCURRENCY, math.inf)):
+        return f"{at_once:g} runs of the batch are running"
+    for name, most in totals.items() - {(CONCURRENCY, at_once)}:
         used = float(connection.scalar(_used(batch, name)) or 0)
         if used + limits.get(name, most) > most:
             return f"the batch has used or reserved {used:g} of {most:g} {name}"

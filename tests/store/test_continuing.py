@@ -11,6 +11,7 @@ from codex_multi_role.api import running
 from codex_multi_role.errors import StorageError
 from codex_multi_role.history import history_of
 from codex_multi_role.history.exporting import export, start_of
+from codex_multi_role.lifecycle.session import Placement
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.store import Store, bundle_workspace, make_workspace
 from codex_multi_role.workspace.manifest import Manifest
@@ -133,10 +134,10 @@ def test_failing_save_halts_the_run_before_the_step_is_recorded(tmp_path: Path) 
         if len(calls) == 2:
             raise StorageError("the store is full", "Free some space.")
 
-    report = running.run(both.team.options(cycles=2), save=save)
+    report = running.run(both.team.options(cycles=2), placement=Placement(save=save))
     assert (report.outcome, report.reason, report.hint) == ("storage_failed", "the store is full", "Free some space.")
     assert len(calls) == 2
     calls += [0] * 10
-    report = running.resume(report.run_id, runs_dir=both.team.runs, save=save)
+    report = running.resume(report.run_id, runs_dir=both.team.runs, placement=Placement(save=save))
     assert report.totals["turns"] == 4
     assert len(calls) == 12 + 7, "replayed steps are not saved again"

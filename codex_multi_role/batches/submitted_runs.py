@@ -1,0 +1,196 @@
+"""The runs of a batch in a database: submitted at once, executed by workers anywhere, watched from here."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from codex_multi_role.batches.goal_results import NOT_STARTED, WAITING, GoalResult
+from codex_multi_role.batches.local_runs import News
+from codex_multi_role.batches.planned_runs import LIMITS, PlannedRun
+from codex_multi_role.batches.schedule import TOTAL_BUDGET
+from codex_multi_role.errors import ExitCode, RunStatus
+from codex_multi_role.presentation.wording import plural
+from codex_multi_role.run_folder import event_of
+from codex_multi_role.store import WorkspaceSource
+from codex_multi_role.workers.batch_totals import record_batch
+from codex_multi_role.workers.database import Database
+from codex_multi_role.workers.membership import list_workers
+from codex_multi_role.workers.queued_runs import QueuedRun, QueuedRuns, RunState
+from codex_multi_role.workers.run_requests import RunRequest, can_take, queue_with_labels
+from codex_multi_role.workers.submission import Submitter
+from codex_multi_role.workers.tables import runs
+
+OVERLAP_SECONDS = 1.0
+"""Rows that were committed late are seen again."""
+BEFORE_EXECUTION = (RunState.WAITING, RunState.HELD)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the runs of a batch wait: its name, the queue, and the totals they share."""
+
+    batch: str
+    queue: str
+    totals: Mapping[str, float]
+
+
+class SubmittedRuns:
+    """Who runs the goals of a batch if not processes of this machine. Only one thread uses it."""
+
+    def __init__(self, database: Database, submitter: Submitter, place: Place) -> None:
+        self._database = database
+        self._queued = QueuedRuns(database)
+        self._submitter = submitter
+        self._place = place
+        self._rows = {row.run_id: row for row in self._queued.list(runs.c.batch == place.batch)}
+        self._watched: dict[str, PlannedRun] = {}
+        self._executing: set[str] = set()
+        self._to_submit: list[RunRequest] = []
+        self._since = 0.0
+        self._is_left = False
+
+    def close(self) -> None:
+        self._queued.close()
+
+    def takers(self, planned: Sequence[PlannedRun]) -> str:
+        """Who can take these runs now, in words."""
+        alive = [each for each in list_workers(self._database) if not each.is_dead]
+        wanted = {queue_with_labels(self._place.queue, run.goal.line.labels) for run in planned}
+        for name in sorted(wanted):
+            if not any(can_take(name, each.queues, each.labels) for each in alive):
+                return f"no worker takes runs of the queue {name} now; start one with `codex-multi-role worker`"
+        return f"{plural(len(alive), 'worker')} with {plural(sum(each.concurrency for each in alive), 'place')}"
+
+    def record(self, run: PlannedRun) -> Mapping[str, Any]:
+        """The latest ``run.json``, or as much of it as is known before the run starts; empty if it is unknown."""
+        row = self._rows.get(run.run_id)
+        if row is None:
+            return {}
+        return row.record or {"options": row.request.options, "goal": row.goal, "flow": row.request.options["flow"]}
+
+    def recorded(self, run: PlannedRun) -> GoalResult | None:
+        row = self._rows.get(run.run_id)
+        return _result(run, row) if row else None
+
+    def is_finished(self, run: PlannedRun) -> bool:
+        row = self._rows.get(run.run_id)
+        return row is not None and row.state is RunState.ENDED and not _is_resumable(row)
+
+    def start(self, run: PlannedRun) -> None:
+        """Submit the run with the next `news`, or enqueue it again if it can be resumed; then watch it."""
+        self._watched[run.run_id] = run
+        row = self._rows.get(run.run_id)
+        if row is None:
+            self._to_submit.append(self._request(run))
+        elif row.state is RunState.PARKED or (row.state is RunState.ENDED and _is_resumable(row)):
+            self._queued.enqueue_again(row, "its batch is resumed")
+
+    def news(self, seconds: float) -> Iterator[tuple[str, News]]:
+        """What happened since the last call, by goal ID; looks after ``seconds``."""
+        self._submit()
+        time.sleep(seconds)
+        changed = self._queued.list(runs.c.batch == self._place.batch, runs.c.changed_at > self._since)
+        self._since = max([self._since, *(row.changed_at - OVERLAP_SECONDS for row in changed)])
+        for row in changed:
+            self._rows[row.run_id] = row
+            yield from self._news_of(row)
+        if self._is_left or self._all_are_held():
+            for run_id, run in list(self._watched.items()):
+                yield run.id, self._end(run, self._rows[run_id])
+
+    def stop(self) -> None:
+        """Watch no longer. The workers go on with the runs."""
+        self._is_left = True
+
+    def hurry(self) -> None:
+        """Nothing in this process can be hurried."""
+
+    def _news_of(self, row: QueuedRun) -> Iterator[tuple[str, News]]:
+        run = self._watched.get(row.run_id)
+        if run is None:
+            return
+        if row.state is RunState.RUNNING and row.record and row.run_id not in self._executing:
+            self._executing.add(row.run_id)
+            yield run.id, event_of(_as_started(row))
+        if row.state in (RunState.ENDED, RunState.PARKED):
+            yield run.id, self._end(run, row)
+
+    def _all_are_held(self) -> bool:
+        """Whether nothing runs any more that could leave a part of the totals to what waits for it."""
+        watched = [self._rows[run_id] for run_id in self._watched if run_id in self._rows]
+        return bool(watched) and all(row.state is RunState.HELD for row in watched)
+
+    def _end(self, run: PlannedRun, row: QueuedRun) -> GoalResult:
+        del self._watched[run.run_id]
+        result = _result(run, row)
+        if row.state is RunState.HELD:
+            return replace(result, status=NOT_STARTED, outcome=TOTAL_BUDGET, exit_code=ExitCode.BUDGET_USED_UP)
+        return result
+
+    def _submit(self) -> None:
+        if not self._to_submit:
+            return
+        with self._database.transaction() as connection:
+            record_batch(connection, self._place.batch, self._place.totals)
+        self._queued.submit(self._to_submit)
+        self._to_submit.clear()
+
+    def _request(self, run: PlannedRun) -> RunRequest:
+        """Raises what loading the definitions of the run raises."""
+        limits = {name: getattr(run.options, option) for name, option in LIMITS.items()}
+        place: dict[str, Any] = {
+            "batch": self._place.batch,
+            "line": run.goal.number,
+            "queue": self._place.queue,
+            "labels": tuple(run.goal.line.labels),
+            "priority": run.goal.line.priority,
+            "limits": {name: limit for name, limit in limits.items() if limit is not None},
+        }
+        options = replace(run.options, worktree=False, branch=None)
+        if not run.repository:
+            return self._submitter.request(options, **place)
+        source = WorkspaceSource(repository=run.repository, ref=run.goal.line.ref or "")
+        with tempfile.TemporaryDirectory(prefix="codex-multi-role-") as empty:
+            return self._submitter.request(replace(options, workspace=Path(empty)), repository=source, **place)
+
+
+def _is_resumable(row: QueuedRun) -> bool:
+    code = ExitCode.find(row.exit_code)
+    return code is not None and code.is_resumable and code is not ExitCode.WRONG_USAGE
+
+
+def _as_started(row: QueuedRun) -> dict[str, Any]:
+    """The event that its process wrote when it started the run, as far as the views need it."""
+    record = row.record or {}
+    known = {"run_id": row.run_id, "goal": row.goal, "flow": record.get("flow", ""), "at": record.get("started_at", "")}
+    return {"type": "run_started", **known, "cycles": 0, "roles": [], "workspace": "", "folder": "", "playbook": None,
+            "resumed": row.attempt > 1}  # fmt: skip
+
+
+def _result(run: PlannedRun, row: QueuedRun) -> GoalResult:
+    record = row.record or {}
+    files = record.get("files")
+    status = {
+        **dict.fromkeys(BEFORE_EXECUTION, WAITING),
+        RunState.RUNNING: RunStatus.RUNNING,
+        RunState.PARKED: RunStatus.PARKED,
+    }.get(row.state, str(record.get("status") or RunStatus.FAILED))
+    is_over = row.state in (RunState.ENDED, RunState.PARKED)
+    return GoalResult(
+        id=run.id,
+        line=run.goal.number,
+        run_id=row.run_id,
+        folder="",
+        status=RunStatus.FAILED if is_over and status == RunStatus.RUNNING else status,
+        outcome=str(record.get("outcome") or "") if is_over else "",
+        exit_code=row.exit_code if is_over else None,
+        reason=row.why,
+        totals=record.get("totals") or {},
+        files_changed=len(files) if isinstance(files, list) else None,
+        workspace=run.repository or str(run.options.workspace),
+    )
