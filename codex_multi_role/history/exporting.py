@@ -219,5 +219,8 @@ def _clone_here(recorded: Mapping[str, str]) -> tuple[Repository, str, str]:
 def _with_commit(found: Repository, recorded: Mapping[str, str]) -> tuple[Repository, str, str]:
     base = str(recorded.get("commit", ""))
     if base and found.git.run("cat-file", "-e", f"{base}^{{commit}}", allowed=(0, 1, 128)).returncode:
-        raise UsageError(f"{found.top} lacks the commit {base[:12]}, from which the run started", "Fetch it first.")
+        raise UsageError(
+            f"{found.top} lacks the commit {base[:12]}, from which the run started",
+            "Fetch it first; `apply` needs no commit.",
+        )
     return found, str(recorded.get("below", "")), base
