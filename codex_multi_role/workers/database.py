@@ -10,7 +10,6 @@ from typing import TypeVar
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from codex_multi_role.engine.journal import create_journal
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.workers import tables
 
@@ -135,6 +134,8 @@ class Database:
         return insert(table).values([dict(row) for row in rows]).on_conflict_do_nothing()
 
     def _create(self) -> None:
+        from codex_multi_role.engine.journal import create_journal  # here: slow to import, and not needed to look
+
         create_journal(self.url)
         with self.transaction() as connection:
             if self.is_postgres:

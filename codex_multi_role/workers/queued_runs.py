@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from codex_multi_role.engine.run_queue import RunQueues
 from codex_multi_role.errors import ExitCode, RunBusy
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.workers.batch_totals import what_exceeds
 from codex_multi_role.workers.database import Database
 from codex_multi_role.workers.run_requests import RunRequest, dequeue_order, row_values
 from codex_multi_role.workers.tables import runs, server_seconds
+
+if TYPE_CHECKING:
+    from codex_multi_role.engine.run_queue import RunQueues
 
 ROWS_AT_ONCE = 200
 MAX_CRASHES = 3
@@ -66,10 +69,16 @@ class QueuedRuns:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._queues = RunQueues(database.engine)
 
     def close(self) -> None:
-        self._queues.close()
+        if "_queues" in vars(self):
+            self._queues.close()
+
+    @cached_property
+    def _queues(self) -> RunQueues:
+        from codex_multi_role.engine.run_queue import RunQueues  # here: slow to import, and not needed to look
+
+        return RunQueues(self._database.engine)
 
     def submit(self, requests: Sequence[RunRequest]) -> None:
         """Enqueue new runs; one that is already known stays as it is. Raises `StorageError`.

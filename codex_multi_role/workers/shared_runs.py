@@ -22,7 +22,6 @@ from codex_multi_role.workers.messages import answered_runs, carry_out_early
 from codex_multi_role.workers.mirrors import Mirrors, mirrors_folder
 from codex_multi_role.workers.queued_runs import QueuedRun, QueuedRuns
 from codex_multi_role.workers.shared_record import shared_record
-from codex_multi_role.workers.submission import open_store
 from codex_multi_role.workers.tables import runs
 
 LOOK_SECONDS = 1.0
@@ -56,6 +55,8 @@ class SharedRuns:
 
     @cached_property
     def _store(self) -> Store:
+        from codex_multi_role.workers.submission import open_store  # here: slow to import, and not needed to list
+
         return open_store(self.database, None, "")
 
     def find(self, reference: str) -> QueuedRun | None:

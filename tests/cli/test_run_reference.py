@@ -127,7 +127,7 @@ def test_export_works_in_any_clone(on_workers: RunsWithoutWorkers, tmp_path: Pat
     log = subprocess.check_output(["git", "log", "--format=%an", "agents/x"], cwd=tmp_path / "clone", text=True)
     assert log.split() == ["writer", "somebody"]
     described = on_workers.command("pr", folder=tmp_path / "clone").stdout
-    assert described.startswith("two\n")
+    assert described.startswith("Run first of the flow own\n")
 
 
 def test_commit_that_a_clone_lacks_is_named(on_workers: RunsWithoutWorkers, tmp_path: Path) -> None:

@@ -163,9 +163,7 @@ def project(folder: Path) -> TeamFolder:
     return team
 
 
-def client(
-    runs: Path, access: Access | None = None, host: str = HOST, shared: SharedRuns | None = None
-) -> TestClient:
+def client(runs: Path, access: Access | None = None, host: str = HOST, shared: SharedRuns | None = None) -> TestClient:
     """A client of the pages of ``runs`` without a server process: errors become answers, redirects are not followed."""
     application = create_application(runs, None, access or Access("127.0.0.1"), shared=shared)
     return TestClient(application, f"http://{host}", raise_server_exceptions=False, follow_redirects=False)
