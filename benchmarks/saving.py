@@ -19,6 +19,7 @@ import yaml
 
 from codex_multi_role import RunOptions
 from codex_multi_role.api import running
+from codex_multi_role.lifecycle.session import Placement
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.store import RunSaver, Store, fill_workspace, restore_run
 from codex_multi_role.workspace import Snapshots, Workspace
@@ -81,7 +82,7 @@ def measure_run(place: Path) -> None:
 
         spent.append(seconds(lambda: saver.save(timed)))
 
-    whole = seconds(lambda: running.run(options, save=save))
+    whole = seconds(lambda: running.run(options, placement=Placement(save=save)))
     last = saver.save()
     objects, size = stored(place / "store")
     print(f"run of {TURNS} turns: {whole:.1f} s, {len(spent)} saves, {objects} objects, {size:,} bytes")

@@ -46,6 +46,10 @@ class RunQueues:
         """
         self._client.resume_workflow(run_id, queue_name=queue_name)
 
+    def cancel(self, run_id: str) -> None:
+        """Take a waiting run out of its queue; `enqueue_again` puts it back."""
+        self._client.cancel_workflow(run_id)
+
     def taken_before(self, seconds: float) -> set[str]:
         """The runs that processes took from queues before that time, whether or not they still work on them.
 

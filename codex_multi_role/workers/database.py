@@ -13,8 +13,6 @@ from typing import TypeVar
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from codex_multi_role.engine.journal import create_journal
-from codex_multi_role.engine.journal_errors import TRY_AGAIN, journal_error
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.host.atomic import storage_errors
 from codex_multi_role.host.database_url import check_database_url, with_timeouts
@@ -129,6 +127,8 @@ class Database:
         return insert(table).values([dict(row) for row in rows]).on_conflict_do_nothing()
 
     def _create(self) -> None:
+        from codex_multi_role.engine.journal import create_journal  # here: slow to import, and not needed to look
+
         with self._alone():
             if self.setting("schema_version") is not None:
                 return  # another process was faster
@@ -160,6 +160,8 @@ class Database:
 
     def failure(self, error: SQLAlchemyError) -> StorageError:
         """What the error means, as `transaction` raises it."""
+        from codex_multi_role.engine.journal_errors import TRY_AGAIN, journal_error  # here: as above
+
         is_lost = isinstance(error, sa.exc.TimeoutError) or (isinstance(error, DBAPIError) and _is_unreachable(error))
         known = journal_error(f"{self} cannot be {'reached' if is_lost else 'used'}", error, TRY_AGAIN)
         return DatabaseUnreachable(str(known), known.hint) if is_lost else known

@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from codex_multi_role.engine.journal import JOURNAL_VERSION
-from codex_multi_role.engine.run_queue import RunQueues
-from codex_multi_role.errors import RunBusy
+from codex_multi_role.errors import ExitCode, RunBusy
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.workers.batch_totals import what_exceeds
 from codex_multi_role.workers.database import Database
 from codex_multi_role.workers.run_requests import RunRequest, dequeue_order, row_values
 from codex_multi_role.workers.tables import runs, server_seconds
+
+if TYPE_CHECKING:
+    from codex_multi_role.engine.run_queue import RunQueues
 
 ROWS_AT_ONCE = 200
 MAX_CRASHES = 3
@@ -67,10 +69,16 @@ class QueuedRuns:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._queues = RunQueues(database.engine)
 
     def close(self) -> None:
-        self._queues.close()
+        if "_queues" in vars(self):
+            self._queues.close()
+
+    @cached_property
+    def _queues(self) -> RunQueues:
+        from codex_multi_role.engine.run_queue import RunQueues  # here: slow to import, and not needed to look
+
+        return RunQueues(self._database.engine)
 
     def submit(self, requests: Sequence[RunRequest]) -> None:
         """Enqueue new runs; one that is already known stays as it is. Raises `StorageError`.
@@ -114,6 +122,8 @@ class QueuedRuns:
     def waiting_by_queue(self) -> dict[str, int]:
         """How many runs that this program can read wait in each queue; the queue with the most urgent one first."""
         order = sa.func.min((50 - runs.c.priority) * 20_000_000 + runs.c.rank)
+        from codex_multi_role.engine.journal import JOURNAL_VERSION  # here: slow to import, and not needed to look
+
         can_read = sa.or_(runs.c.journal_version.is_(None), runs.c.journal_version == JOURNAL_VERSION)
         conditions = (runs.c.state == RunState.WAITING, runs.c.enqueued, can_read)
         counted = sa.select(runs.c.queue, sa.func.count()).where(*conditions)
@@ -122,6 +132,7 @@ class QueuedRuns:
 
     def claim(self, run_id: str, worker: str, identity: str) -> QueuedRun | None:
         """Start the next attempt of a waiting run; None if it does not wait, or the totals of its batch hold it."""
+        from codex_multi_role.engine.journal import JOURNAL_VERSION  # here: as above
 
         def work(connection: sa.Connection) -> None:
             waiting = sa.select(runs.c.batch, runs.c.request).where(runs.c.run_id == run_id)
@@ -178,6 +189,17 @@ class QueuedRuns:
             changed = connection.execute(sa.update(runs).where(*same).values(values)).rowcount == 1
         if changed and not given_up:
             self.tell_engine(run)
+        return changed
+
+    def withdraw(self, run: QueuedRun, why: str) -> bool:
+        """End a run on which no process works; False if its row has changed since. It can be enqueued again."""
+        values = {"state": RunState.ENDED, "why": why, "resumes_at": None, "exit_code": int(ExitCode.INTERRUPTED)}
+        same = (runs.c.run_id == run.run_id, runs.c.attempt == run.attempt, runs.c.state == run.state)
+        with self._database.transaction() as connection:
+            ended = sa.update(runs).where(*same).values(**values, changed_at=server_seconds())
+            changed = connection.execute(ended).rowcount == 1
+        if changed and run.state is RunState.WAITING:
+            self._queues.cancel(run.run_id)
         return changed
 
     def _crashes(self, run: QueuedRun) -> int:

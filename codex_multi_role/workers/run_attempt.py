@@ -14,7 +14,7 @@ from typing import Any
 
 import codex_multi_role.api.running as running
 from codex_multi_role.engine.run_queue import QueuedJournal
-from codex_multi_role.errors import CodexMultiRoleError, ExitCode, RunNotFound, StorageError
+from codex_multi_role.errors import CodexMultiRoleError, ExitCode, RunInterrupted, RunNotFound, StorageError
 from codex_multi_role.lifecycle.session import Placement
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_options import RunOptions, RunReport
@@ -86,8 +86,9 @@ class RunAttempt:
         shutil.rmtree(self._workspace, ignore_errors=True)
         workspace = self._make_workspace()
         fill_workspace(saved, self._folder, workspace)
-        receive(self._database, self._folder)
-        changes = {**self._run.request.changes, "workspace": workspace}
+        if receive(self._database, self._folder):  # it was told to stop while its previous worker was dead
+            raise RunInterrupted
+        changes = {**self._run.request.changed_options, "workspace": workspace}
         return running.resume(self._run.run_id, runs_dir=self._runs_dir, changes=changes, placement=placement)
 
     def _make_workspace(self) -> Path:
