@@ -48,8 +48,7 @@ class RunAttempt:
         self._workspace = folder / "workspaces" / run.run_id
         self._definitions = folder / "definitions" / run.run_id
         self._folder = RunFolder(self._runs_dir / run.run_id)
-        self._saver = RunSaver(store, self._folder, run.attempt, run.manifest or "")
-        self._saving = threading.Lock()
+        self._saver = RunSaver(store, self._folder, run.attempt, run.manifest or "", self._publish)
         self._has_saved = bool(run.manifest)
         self._saved_events = 0
         self._is_cancelled = False
@@ -98,12 +97,12 @@ class RunAttempt:
 
     def _save(self, take_trees: Callable[[], Trees] | None = None) -> None:
         """Save the run as it is; from then on, this state is the one that others see and continue from."""
-        with self._saving:
-            self._saved_events = self._event_bytes
-            record = self._folder.record()
-            manifest = self._saver.save(take_trees)
-            self._queued.save(self._run, manifest=manifest, record=record)
-            self._has_saved = True
+        self._saved_events = self._event_bytes
+        self._saver.save(take_trees)
+
+    def _publish(self, manifest: str) -> None:
+        self._queued.save(self._run, manifest=manifest, record=self._folder.record())
+        self._has_saved = True
 
     @property
     def _event_bytes(self) -> int:
