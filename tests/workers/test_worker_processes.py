@@ -129,6 +129,7 @@ def test_run_of_another_journal_version_is_left_alone(tmp_path: Path, on_postgre
     shared.submit(writer(tmp_path).options(), "old", "new")
     with shared.database.transaction() as connection:
         connection.execute(sa.update(runs).where(runs.c.run_id == "old").values(journal_version="0"))
+        connection.execute(sa.text("UPDATE dbos.workflow_status SET application_version='0' WHERE workflow_uuid='old'"))
     shared.start("a", "--concurrency", "2")
     shared.wait_for(RunState.ENDED, "new")
     assert shared.run("old").state is RunState.WAITING
