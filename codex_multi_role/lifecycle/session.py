@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import AbstractContextManager, ExitStack, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from threading import Event
 from typing import TYPE_CHECKING, Any
@@ -75,12 +75,14 @@ class Placement:
 
     ``journal`` opens another journal than the options name. ``save(take_trees)`` saves the run outside of this machine
     before a step is recorded; ``take_trees`` snapshots the workspace. ``permit(names, stopping)`` waits until a turn of
-    that provider and model (``provider:…``, ``model:…``) may start.
+    that provider and model (``provider:…``, ``model:…``) may start. Once ``draining`` is set, the work in progress is
+    finished and recorded, and the run ends as interrupted.
     """
 
     journal: Callable[[], AbstractContextManager[Begin]] | None = None
     save: Callable[[Callable[[], Trees]], object] = lambda _: None
     permit: Callable[[Sequence[str], Event], AbstractContextManager[None]] = lambda *_: nullcontext()
+    draining: Event = field(default_factory=Event)
 
 
 class Session:
@@ -263,6 +265,8 @@ class Session:
                 services = replace(parts.services, ask_person=self._ask_person, states=states)
                 services = self._placed(services, parts)
                 progress = replace(parts.progress, killed_turns=self._killed_turns)
+                if self._placement is not None:
+                    progress = replace(progress, draining=self._placement.draining)
                 with roles.following():
                     ending = self._drive(replace(parts, services=services, progress=progress), stop)
                 if not stop.in_a_hurry:
@@ -312,7 +316,7 @@ class Session:
         from codex_multi_role.engine import CallableFlows, DurableRun
 
         flows = CallableFlows(self._definitions.flows, cache(self._definitions.bound))
-        with self._journal() as begin:
+        with self._journal(parts) as begin:
             stop.interrupts = False
             while True:
                 durable = DurableRun(flows, self._state, parts)
@@ -328,13 +332,18 @@ class Session:
             parts.services.fleet.stop_soon()  # the processes end while the journal closes
             return ending
 
-    def _journal(self) -> AbstractContextManager[Begin]:
+    def _journal(self, parts: RunResources) -> AbstractContextManager[Begin]:
         from codex_multi_role.engine import open_journal, sqlite_url  # lazy, as above
 
         if self._placement is not None and self._placement.journal is not None:
             return self._placement.journal()
         url = self._definitions.options.database_url or sqlite_url(self._folder.journal_path)
-        return open_journal(url, self._folder.run_id)
+        return open_journal(
+            url,
+            self._folder.run_id,
+            warn=lambda message: parts.services.events.publish(Warning(message)),
+            is_stopping=parts.progress.stopping.is_set,
+        )
 
     def _wait(self, ending: Future[Ending], parts: RunResources, stop: Stop) -> Ending:
         cancellations = Cancellations(self._folder.path)

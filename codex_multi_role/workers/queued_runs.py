@@ -116,18 +116,23 @@ class QueuedRuns:
     def list(self, *conditions: sa.ColumnElement[bool], limit: int = 100_000) -> list[QueuedRun]:
         """Those that meet the conditions, in the order of submission."""
         rows = sa.select(runs).where(*conditions).order_by(runs.c.submitted_at, runs.c.line, runs.c.run_id).limit(limit)
-        with self._database.transaction() as connection:
-            return [_of_row(row) for row in connection.execute(rows).mappings()]
+        found = self._database.insist(lambda connection: connection.execute(rows).mappings().all())
+        return [_of_row(row) for row in found]
 
     def waiting_by_queue(self) -> dict[str, int]:
-        """How many runs wait in each queue; the queue with the most urgent run first."""
+        """How many runs that this program can read wait in each queue; the queue with the most urgent one first."""
+        from codex_multi_role.engine.journal import JOURNAL_VERSION  # here: slow to import, and not needed to look
+
         order = sa.func.min((50 - runs.c.priority) * 20_000_000 + runs.c.rank)
-        counted = sa.select(runs.c.queue, sa.func.count()).where(runs.c.state == RunState.WAITING, runs.c.enqueued)
+        can_read = sa.or_(runs.c.journal_version.is_(None), runs.c.journal_version == JOURNAL_VERSION)
+        conditions = (runs.c.state == RunState.WAITING, runs.c.enqueued, can_read)
+        counted = sa.select(runs.c.queue, sa.func.count()).where(*conditions)
         with self._database.transaction() as connection:
             return dict(connection.execute(counted.group_by(runs.c.queue).order_by(order)).all())
 
     def claim(self, run_id: str, worker: str, identity: str) -> QueuedRun | None:
         """Start the next attempt of a waiting run; None if it does not wait, or the totals of its batch hold it."""
+        from codex_multi_role.engine.journal import JOURNAL_VERSION  # as above
 
         def work(connection: sa.Connection) -> None:
             waiting = sa.select(runs.c.batch, runs.c.request).where(runs.c.run_id == run_id)
@@ -135,7 +140,8 @@ class QueuedRuns:
             if row is None:
                 return
             held = what_exceeds(connection, row.batch, row.request["limits"])
-            started = {"attempt": runs.c.attempt + 1, "worker": worker, "worker_identity": identity}
+            worked_on = {"worker": worker, "worker_identity": identity, "journal_version": JOURNAL_VERSION}
+            started = {"attempt": runs.c.attempt + 1, **worked_on}
             values = {"state": RunState.HELD} if held else {"state": RunState.RUNNING, **started}
             own = sa.update(runs).where(runs.c.run_id == run_id)
             connection.execute(own.values(**values, why=held, changed_at=server_seconds()))

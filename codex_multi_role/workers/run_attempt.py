@@ -31,9 +31,18 @@ LOOK_SECONDS = 1.0
 
 
 class RunAttempt:
-    """The work of this process on ``run``, in folders of its own below ``folder``."""
+    """The work of this process on ``run``, in folders of its own below ``folder``, until it ends or is ``draining``."""
 
-    def __init__(self, database: Database, queued: QueuedRuns, store: Store, run: QueuedRun, folder: Path) -> None:
+    def __init__(
+        self,
+        database: Database,
+        queued: QueuedRuns,
+        store: Store,
+        run: QueuedRun,
+        folder: Path,
+        draining: threading.Event,
+    ) -> None:
+        self._draining = draining
         self._database, self._queued, self._store, self._run = database, queued, store, run
         self._runs_dir = folder / "runs"
         self._workspace = folder / "workspaces" / run.run_id
@@ -51,7 +60,7 @@ class RunAttempt:
         Raises `AttemptOver` if another worker took the run, `StorageError` if its end cannot be recorded.
         """
         limits = TurnLimits(self._database)
-        placement = Placement(lambda: nullcontext(journal.begin), self._save, limits.permit)
+        placement = Placement(lambda: nullcontext(journal.begin), self._save, limits.permit, self._draining)
         try:
             with self._following():
                 report = self._resumed(placement) if self._run.manifest else self._started(placement)

@@ -191,6 +191,7 @@ class _Services:
     clock: WorkClock
     ask_person: AskPerson
     states: None = None
+    save: Callable[[], None] = lambda: None
 
 
 @dataclass(frozen=True)

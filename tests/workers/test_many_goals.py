@@ -61,7 +61,7 @@ def test_sixty_goals_survive_what_happens_to_machines(tmp_path: Path, cables: Ne
             start(shared, machine, f"worker-{number}")
 
         ended(shared, 6)
-        shared.workers.pop("worker-0").kill()
+        shared.kill("worker-0")
         start(shared, machines[0], "worker-3")
         ended(shared, 20)
         machines[1].cut()
