@@ -121,9 +121,9 @@ class QueuedRuns:
 
     def waiting_by_queue(self) -> dict[str, int]:
         """How many runs that this program can read wait in each queue; the queue with the most urgent one first."""
-        order = sa.func.min((50 - runs.c.priority) * 20_000_000 + runs.c.rank)
         from codex_multi_role.engine.journal import JOURNAL_VERSION  # here: slow to import, and not needed to look
 
+        order = sa.func.min((50 - runs.c.priority) * 20_000_000 + runs.c.rank)
         can_read = sa.or_(runs.c.journal_version.is_(None), runs.c.journal_version == JOURNAL_VERSION)
         conditions = (runs.c.state == RunState.WAITING, runs.c.enqueued, can_read)
         counted = sa.select(runs.c.queue, sa.func.count()).where(*conditions)
@@ -132,7 +132,7 @@ class QueuedRuns:
 
     def claim(self, run_id: str, worker: str, identity: str) -> QueuedRun | None:
         """Start the next attempt of a waiting run; None if it does not wait, or the totals of its batch hold it."""
-        from codex_multi_role.engine.journal import JOURNAL_VERSION  # here: as above
+        from codex_multi_role.engine.journal import JOURNAL_VERSION  # as above
 
         def work(connection: sa.Connection) -> None:
             waiting = sa.select(runs.c.batch, runs.c.request).where(runs.c.run_id == run_id)

@@ -46,8 +46,8 @@ class RunsWithoutWorkers:
         assert found is not None
         return found
 
-    def claim(self, run_id: str, worker: str = "anna") -> QueuedRun:
-        run = self.queued.claim(run_id, worker, f"identity of {worker}")
+    def claim(self, run_id: str, worker: str = "anna", identity: str = "") -> QueuedRun:
+        run = self.queued.claim(run_id, worker, identity or f"identity of {worker}")
         assert run is not None
         return run
 
