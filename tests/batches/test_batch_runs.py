@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 
@@ -16,8 +14,8 @@ import pytest
 import yaml
 
 from codex_multi_role.errors import ExitCode
-from tests.support.batches import OF_TEAM, batch, one_role, results, write_goals
-from tests.support.console import console, environment
+from tests.support.batches import batch, one_role, results, started, write_goals
+from tests.support.console import console
 from tests.support.leftovers import end, wait_until_gone
 from tests.support.processes import wait_for
 from tests.support.teams import Record, TeamFolder, read, say
@@ -25,21 +23,6 @@ from tests.support.workspaces import git
 
 GONE_SECONDS = 60.0
 KILLS = 6
-
-
-@contextmanager
-def started(team: TeamFolder, *arguments: str, **variables: str) -> Iterator[subprocess.Popen[str]]:
-    """The command in a process of its own, which prints events; gone afterwards."""
-    command = [sys.executable, "-m", "codex_multi_role", "batch", "goals.jsonl", *OF_TEAM, "--json", *arguments]
-    pipe = subprocess.PIPE
-    process = subprocess.Popen(
-        command, cwd=team.folder, env=environment(**variables), stdout=pipe, stderr=pipe, text=True
-    )
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.communicate()
 
 
 def write_play(team: TeamFolder, name: str, *plays: Record) -> None:

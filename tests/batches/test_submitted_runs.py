@@ -13,8 +13,7 @@ import pytest
 from codex_multi_role.errors import ExitCode
 from codex_multi_role.workers.database import Database
 from codex_multi_role.workers.queued_runs import QueuedRuns, RunState
-from tests.batches.test_batch_runs import started
-from tests.support.batches import batch, one_role, results, write_goals
+from tests.support.batches import batch, one_role, results, started, write_goals
 from tests.support.shared_runs import SharedRuns
 from tests.support.teams import TeamFolder
 
