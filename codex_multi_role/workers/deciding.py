@@ -73,7 +73,7 @@ def _await_stop(shared: SharedRuns, run: QueuedRun, is_ending: Callable[[], bool
         if time.monotonic() > end or is_ending():
             raise RunBusy(
                 f"the worker {run.worker} has not stopped run {run.run_id} yet",
-                "It is asked to. `codex-multi-role workers` shows whether that worker is alive.",
+                "It has been asked to stop. `codex-multi-role workers` shows whether that worker is alive.",
             )
         time.sleep(LOOK_SECONDS)
 

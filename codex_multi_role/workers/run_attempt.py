@@ -26,6 +26,8 @@ from codex_multi_role.workers.queued_runs import AttemptOver, QueuedRun, QueuedR
 from codex_multi_role.workers.turn_limits import TurnLimits
 from codex_multi_role.workspace.worktrees import Trees
 
+JOIN_SECONDS = 120.0
+"""How long the last look may take; the store and the database have deadlines of their own."""
 LOOK_SECONDS = 1.0
 """How often a run process receives messages, and saves new events for those who watch."""
 
@@ -119,7 +121,7 @@ class RunAttempt:
             yield
         finally:
             over.set()
-            thread.join()
+            thread.join(JOIN_SECONDS)
 
     def _follow(self, over: threading.Event) -> None:
         while not over.wait(LOOK_SECONDS):
