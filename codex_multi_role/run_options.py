@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from codex_multi_role.errors import UsageError
+from codex_multi_role.host.database_url import check_database_url
 
 LOCAL_ROLES = Path("roles")
 """The folder of a project's own roles, below the current folder."""
@@ -80,11 +80,8 @@ class RunOptions:
             raise UsageError(f"the match of a replay must be {' or '.join(REPLAY_MATCHES)}, not {self.replay_match}")
         if self.max_processes is not None and self.max_processes < 1:
             raise UsageError(f"processes at once must be at least 1, not {self.max_processes}")
-        if self.database_url and urlsplit(self.database_url).password:
-            raise UsageError(
-                "the database URL contains a password; it would be visible in run.json and the process list",
-                "Remove it from the URL and set PGPASSWORD, or use ~/.pgpass.",
-            )
+        if self.database_url is not None:
+            check_database_url(self.database_url)
         if not 0 < self.test_seconds < math.inf:
             raise UsageError(f"the seconds for tests must be more than 0, not {self.test_seconds:g}")
 

@@ -109,6 +109,25 @@ PLACES = {
         "web/followers.py",
         "while looks_left and (not is_ending())",
     ): "ends with the server, or a while after the last viewer",
+    (
+        "cli/watch.py",
+        "while (record := found.folder().record())['status'] == RunStatus.QUEUED",
+    ): "ends when a worker takes the run, or a person ends it",
+    ("engine/run_queue.py", "Event().wait()"): "the process ends itself (workers/attempt_process.py)",
+    ("engine/run_queue.py", "self._parts.result()"): "until the parts are assembled; if that fails, the process ends",
+    (
+        "workers/attempt_process.py",
+        "os.read(sys.stdin.fileno(), 1)",
+    ): "the worker writes the line at once, or has ended",
+    ("workers/database.py", "fcntl.flock(file, fcntl.LOCK_EX)"): "while another process creates the tables",
+    ("workers/run_attempt.py", "while not over.wait(LOOK_SECONDS)"): "as long as the run is worked on",
+    ("workers/shared_runs.py", "while True"): "PATIENCE_SECONDS, or as long as the watched run is worked on",
+    (
+        "workers/turn_limits.py",
+        "while True",
+    ): "until a turn has ended, each of which has its deadline, or the run stops",
+    ("workers/worker.py", "self._membership.join()"): "one transaction",
+    ("workers/worker.py", "while not self.draining.is_set()"): "a worker works until it is told to leave",
     ("presentation/event_tail.py", "file.readline(LONGEST_LINE)"): "a file: what is there at once",
     ("workspace/commands.py", "os.read(descriptor, _CHUNK_BYTES)"): "does not block: set so before it is registered",
     **{
@@ -138,6 +157,7 @@ LOCKS = {
     ("codex/transport.py", "self._stop_lock"): "the end of a child: GRACE_SECONDS a step",
     ("codex/transport.py", "self._write_lock"): "WRITE_SECONDS",
     ("codex/wire_log.py", "self._lock"): "one line to a file",
+    ("workers/turn_limits.py", "self._lock"): "a few statements: STATEMENT_SECONDS each",
     ("engine/flow_walk.py", "self._items_lock"): "calls of git, GIT_SECONDS each",
     ("engine/leases.py", "self._lock"): QUICK,
     ("playbook/loopback.py", "self._changed"): "memory only, or a wait for it that has STOP_SECONDS",

@@ -45,7 +45,7 @@ OPTIONS = st.builds(
     max_seconds=st.none() | st.floats(0.001, 1e6),
     max_processes=st.none() | st.integers(1, 64),
     yes=st.booleans(),
-    database_url=st.none() | TEXT,
+    database_url=st.none() | st.just("postgresql://runs@db/runs?sslmode=require"),
 )
 
 

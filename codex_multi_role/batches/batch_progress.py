@@ -33,6 +33,7 @@ class BatchProgress:
         self.codes: Counter[ExitCode | None] = Counter()
         """How many goals ended with each exit code; None: not started."""
         self.waiting = len(to_run)
+        self.stopping = False
         self._tokens = 0.0
         for result in results:
             self._tokens += result.used["tokens"] if result.id not in to_run else 0
@@ -61,9 +62,12 @@ class BatchProgress:
             self.running[goal_id].progress.apply(event)
 
     def finish(self, result: GoalResult) -> None:
-        """Count the end of a goal, also of one that is not started."""
+        """Count the end of a goal, also of one that is not started, or was stopped before it began."""
         if self.running.pop(result.id, None) is None:
             self.waiting -= 1
+        if result.status == WAITING:
+            self.waiting += 1
+            return
         self._tokens += result.used["tokens"]
         self.codes[result.code] += 1
         self.last.append(result)

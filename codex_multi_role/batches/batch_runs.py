@@ -10,9 +10,9 @@ from codex_multi_role.batches.goal_results import (
     NOT_STARTED,
     WAITING,
     GoalResult,
+    News,
     ResultFile,
 )
-from codex_multi_role.batches.local_runs import News
 from codex_multi_role.batches.planned_runs import PlannedRun
 from codex_multi_role.batches.schedule import AMOUNTS, NO_QUOTA, TOTAL_BUDGET, Bounds, Refusal, Schedule
 from codex_multi_role.errors import ExitCode, QuotaUsedUp, RunStatus
@@ -27,6 +27,9 @@ class Runs(Protocol):
     def takers(self, planned: Sequence[PlannedRun]) -> str:
         """Which workers can take these runs now, in words; empty if this process runs them."""
 
+    def exists(self, run: PlannedRun) -> bool:
+        """Whether anything is left of an earlier start."""
+
     def record(self, run: PlannedRun) -> Mapping[str, Any]:
         """The ``run.json`` of an earlier process; empty if the run does not exist."""
 
@@ -36,8 +39,8 @@ class Runs(Protocol):
     def is_finished(self, run: PlannedRun) -> bool:
         """Whether the run reached an end that `resume` does not continue."""
 
-    def start(self, run: PlannedRun) -> None:
-        """Start or resume a run; its end is news."""
+    def start(self, run: PlannedRun) -> bool:
+        """Start or resume a run, whose end is news; False if it waits now, and its first event says that it started."""
 
     def news(self, seconds: float) -> Iterable[tuple[str, News]]:
         """What happened since the last call, by goal ID; waits at most ``seconds`` for something."""
@@ -50,7 +53,7 @@ class Runs(Protocol):
 
 
 class Watcher(Protocol):
-    """Who is told what happens. ``look`` is called again and again."""
+    """Shows what happens. ``look`` is called again and again."""
 
     def started(self, run: PlannedRun) -> None: ...
 
@@ -58,11 +61,13 @@ class Watcher(Protocol):
 
     def ended(self, result: GoalResult) -> None: ...
 
+    def stopping(self) -> None: ...
+
     def look(self) -> None: ...
 
 
 class StopRequest(Protocol):
-    """``asked``: whether a person or the system asked this process to stop; it is told when all runs know of it."""
+    """``asked``: whether a person or the system asked this process to stop. `announce`: all runs know of it."""
 
     asked: bool
 
@@ -113,6 +118,7 @@ class BatchWork:
         self._todo = {run.id: run for run in todo}
         self._schedule = batch.schedule(todo, bounds)
         self._runs = runs
+        self._queued: set[str] = set()
         self._file = file
         self._watcher = watcher
 
@@ -122,11 +128,13 @@ class BatchWork:
         Raises `StorageError`.
         """
         stopping = False
+        self._file.write()
         while True:
             if stop.asked and not stopping:
                 stopping = True
                 self._runs.stop()
                 stop.announce()
+                self._watcher.stopping()
             if not stopping:
                 self._start_goals()
             if not self._schedule.running:
@@ -140,15 +148,25 @@ class BatchWork:
     def _start_goals(self) -> None:
         while (goal_id := self._schedule.start_next()) is not None:
             run, result = self._todo[goal_id], self._results[goal_id]
-            self._runs.start(run)
-            self._update(replace(result, status=RunStatus.RUNNING, outcome="", exit_code=None, reason=""))
-            self._watcher.started(run)
+            if self._runs.start(run):
+                self._start(run)
+            else:
+                self._queued.add(goal_id)
+                self._update(replace(result, status=WAITING, outcome="", exit_code=None, reason=""))
         for refused in _refused(self._schedule.take_dropped(), self._results):
             self._update(refused)
             self._watcher.ended(refused)
 
+    def _start(self, run: PlannedRun) -> None:
+        result = self._results[run.id]
+        self._update(replace(result, status=RunStatus.RUNNING, outcome="", exit_code=None, reason=""))
+        self._watcher.started(run)
+
     def _take(self, goal_id: str, news: News) -> None:
         if not isinstance(news, GoalResult):
+            if goal_id in self._queued:
+                self._queued.remove(goal_id)
+                self._start(self._todo[goal_id])
             self._watcher.heard(goal_id, news)
             return
         self._schedule.end(goal_id, news.used, failed=news.has_failed)

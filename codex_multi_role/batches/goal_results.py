@@ -11,7 +11,7 @@ from pathlib import Path
 from codex_multi_role.errors import ExitCode, RunStatus
 from codex_multi_role.host.atomic import write_pieces
 from codex_multi_role.reading.json_files import read_object
-from codex_multi_role.run_folder import RunFolder, totals_of
+from codex_multi_role.run_folder import RunEvent, RunFolder, totals_of
 from codex_multi_role.run_folder.folder import has_reached_end
 from codex_multi_role.run_folder.owner import read_owner
 
@@ -66,7 +66,7 @@ class GoalResult:
 
 
 def recorded_result(goal_id: str, line: int, folder: RunFolder) -> GoalResult | None:
-    """What ``run.json`` says of a run that no process works on; None if it has none."""
+    """Read ``run.json`` of a run that no process works on; None if it does not exist."""
     record = read_object(folder.record_path)
     if not record:
         return None
@@ -97,6 +97,10 @@ def exit_code_of(results: Iterable[GoalResult], *, interrupted: bool = False) ->
     """0 if every goal was reached, otherwise the first of `WORST_FIRST` that any goal has."""
     codes = {result.code for result in results} | ({ExitCode.INTERRUPTED} if interrupted else set())
     return next((code for code in WORST_FIRST if code in codes), ExitCode.GOAL_REACHED)
+
+
+News = RunEvent | GoalResult
+"""What happens in the run of a goal; its result comes last."""
 
 
 class ResultFile:

@@ -16,7 +16,7 @@ from tempfile import TemporaryFile
 from typing import Any
 
 from codex_multi_role.batches.batch_folder import BatchFolder
-from codex_multi_role.batches.goal_results import GoalResult, is_finished, recorded_result
+from codex_multi_role.batches.goal_results import WAITING, GoalResult, News, is_finished, recorded_result
 from codex_multi_role.batches.planned_runs import PlannedRun
 from codex_multi_role.batches.run_process import Order
 from codex_multi_role.errors import ExitCode, RunStatus
@@ -25,8 +25,6 @@ from codex_multi_role.presentation.wording import one_line
 from codex_multi_role.reading.json_files import read_object, read_records
 from codex_multi_role.run_folder import RunEvent, RunFolder, event_of
 
-News = RunEvent | GoalResult
-"""What happens in a run; its result comes last."""
 CHUNK_BYTES = 1 << 16
 MAX_EVENT_BYTES = 4 << 20
 MAX_CHUNKS = 64
@@ -63,6 +61,10 @@ class LocalRuns:
     def takers(self, _planned: Sequence[PlannedRun]) -> str:
         return ""
 
+    def exists(self, run: PlannedRun) -> bool:
+        """Whether it has a folder; a process that was killed early leaves one without a ``run.json``."""
+        return self._folder_of(run).path.exists()
+
     def record(self, run: PlannedRun) -> Mapping[str, Any]:
         """Its ``run.json``; empty if it has none."""
         return read_object(self._folder_of(run).record_path)
@@ -76,19 +78,20 @@ class LocalRuns:
     def _folder_of(self, run: PlannedRun) -> RunFolder:
         return RunFolder(self._folder.runs_dir / run.run_id)
 
-    def start(self, run: PlannedRun) -> None:
-        """Start the run, or resume it if it has a ``run.json``. What prevents that is its result."""
+    def start(self, run: PlannedRun) -> bool:
+        """Start the run, or resume it if it has a ``run.json``. What prevents that is its result. True."""
         output = self._folder.output_path / f"{run.run_id}.log"
         try:
             process = self._spawn(run, output)
         except OSError as error:
             reason = f"its process cannot be started: {error.strerror or error}"
             self._unstarted.append(self._unrecorded(run, RunStatus.FAILED, ExitCode.FAILED, reason))
-            return
+            return True
         assert process.stdout is not None
         os.set_blocking(process.stdout.fileno(), False)
         self._selector.register(process.stdout, selectors.EVENT_READ, run.id)
         self._children[run.id] = RunningChild(run, process, output)
+        return True
 
     def news(self, seconds: float) -> Iterator[tuple[str, News]]:
         """What happened since the last call, by goal ID; waits at most ``seconds`` for something."""
@@ -179,22 +182,26 @@ class LocalRuns:
         run, code = child.run, child.process.returncode
         printed = _printed(child.output)
         recorded = self.recorded(run)
-        if recorded is not None and (recorded.exit_code == code or recorded.status == RunStatus.KILLED):
-            return recorded
-        if recorded is not None and code == ExitCode.WRONG_USAGE:  # it was not resumed
+        if recorded is not None and code == ExitCode.WRONG_USAGE != recorded.exit_code:  # it was not resumed
             return replace(recorded, status=RunStatus.FAILED, exit_code=code, reason=_error_in(printed))
         if recorded is not None:
             return recorded
         if code == ExitCode.INTERRUPTED or self._kill_at is not None:
-            return self._unrecorded(run, RunStatus.INTERRUPTED, ExitCode.INTERRUPTED, "interrupted before it began")
+            return self._unrecorded(run, WAITING, None, "")  # it was stopped before it began
         known = ExitCode.find(code) or ExitCode.FAILED
-        return self._unrecorded(run, RunStatus.FAILED, known, _error_in(printed) or f"its process ended with {code}")
+        reason = _error_in(printed) or f"its process ended with exit code {code}"
+        return self._unrecorded(run, RunStatus.FAILED, known, reason)
 
-    def _unrecorded(self, run: PlannedRun, status: str, code: ExitCode, reason: str) -> GoalResult:
-        folder = str(self._folder.runs_dir / run.run_id)
-        place = str(run.options.workspace)
+    def _unrecorded(self, run: PlannedRun, status: str, code: ExitCode | None, reason: str) -> GoalResult:
         return GoalResult(
-            run.id, run.goal.number, run.run_id, folder, status, status, int(code), reason, workspace=place
+            id=run.id,
+            line=run.goal.number,
+            run_id=run.run_id,
+            folder=str(self._folder.runs_dir / run.run_id),
+            status=status,
+            exit_code=code,
+            reason=reason,
+            workspace=str(run.options.workspace),
         )
 
 

@@ -17,6 +17,8 @@ from codex_multi_role.run_options import RunOptions
 from codex_multi_role.workspace.repository import Repository
 
 LONGEST_REPOSITORY_NAME = 40
+MAX_WORKSPACES = 20
+"""In how many workspaces uncommitted changes are counted."""
 LIMITS = {"turns": "max_turns", "tokens": "max_tokens", "seconds": "max_seconds"}
 """The option of a run that limits each of `schedule.AMOUNTS`."""
 
@@ -153,6 +155,16 @@ def has_commit(folder: Path) -> bool:
         return repository is not None and bool(repository.checked_out())
     except (UsageError, StorageError):
         return False
+
+
+def uncommitted_changes(runs: Iterable[PlannedRun], runs_dir: Path) -> dict[Path, int]:
+    """The repositories with files that differ from the commit at which worktrees start, and how many; some of them."""
+    found: dict[Path, int] = {}
+    for workspace in list(dict.fromkeys(run.options.workspace.resolve() for run in runs))[:MAX_WORKSPACES]:
+        repository = Repository.around(workspace)
+        if repository is not None and repository.top not in found:
+            found[repository.top] = repository.uncommitted(runs_dir)
+    return {top: number for top, number in found.items() if number}
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from codex_multi_role.batches.goal_results import NOT_STARTED, WAITING, GoalResult
-from codex_multi_role.batches.local_runs import News
+from codex_multi_role.batches.goal_results import NOT_STARTED, WAITING, GoalResult, News
 from codex_multi_role.batches.planned_runs import LIMITS, PlannedRun
 from codex_multi_role.batches.schedule import TOTAL_BUDGET
 from codex_multi_role.errors import ExitCode, RunStatus
@@ -66,12 +65,16 @@ class SubmittedRuns:
                 return f"no worker takes runs of the queue {name} now; start one with `codex-multi-role worker`"
         return f"{plural(len(alive), 'worker')} with {plural(sum(each.concurrency for each in alive), 'place')}"
 
+    def exists(self, run: PlannedRun) -> bool:
+        return run.run_id in self._rows
+
     def record(self, run: PlannedRun) -> Mapping[str, Any]:
         """The latest ``run.json``, or as much of it as is known before the run starts; empty if it is unknown."""
         row = self._rows.get(run.run_id)
         if row is None:
             return {}
-        return row.record or {"options": row.request.options, "goal": row.goal, "flow": row.request.options["flow"]}
+        options = row.request.options
+        return {"options": options, "goal": row.goal, "flow": options["flow"], **(row.record or {})}
 
     def recorded(self, run: PlannedRun) -> GoalResult | None:
         row = self._rows.get(run.run_id)
@@ -81,14 +84,15 @@ class SubmittedRuns:
         row = self._rows.get(run.run_id)
         return row is not None and row.state is RunState.ENDED and not _is_resumable(row)
 
-    def start(self, run: PlannedRun) -> None:
-        """Submit the run with the next `news`, or enqueue it again if it can be resumed; then watch it."""
+    def start(self, run: PlannedRun) -> bool:
+        """Submit the run with the next `news`, or enqueue it again if it can be resumed; then watch it. False."""
         self._watched[run.run_id] = run
         row = self._rows.get(run.run_id)
         if row is None:
             self._to_submit.append(self._request(run))
         elif row.state is RunState.PARKED or (row.state is RunState.ENDED and _is_resumable(row)):
             self._queued.enqueue_again(row, "its batch is resumed")
+        return False
 
     def news(self, seconds: float) -> Iterator[tuple[str, News]]:
         """What happened since the last call, by goal ID; looks after ``seconds``."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from codex_multi_role.batches.goal_file import GoalProblems
@@ -113,11 +115,19 @@ def require_ready_teams(runs: Iterable[PlannedRun]) -> None:
 
     Raises `UsageError` and `CodexUnavailable`.
     """
-    samples: dict[tuple[object, ...], RunOptions] = {}
+    samples: dict[tuple[object, ...], PlannedRun] = {}
     for run in runs:
         options = run.options
-        if not run.repository:
-            key = (options.roles, options.flow, options.playbook, options.model, options.config, options.codex_bin)
-            samples.setdefault(key, options)
-    for options in list(samples.values())[:MAX_TEAMS]:
-        require_ready(load_definitions(options))
+        key = (options.roles, options.flow, options.playbook, options.model, options.config, options.codex_bin)
+        samples.setdefault((*key, bool(run.repository)), run)
+    for run in list(samples.values())[:MAX_TEAMS]:
+        if run.repository:
+            _require_codex(run.options)
+        else:
+            require_ready(load_definitions(run.options))
+
+
+def _require_codex(options: RunOptions) -> None:
+    """Check what does not depend on the content of a repository. Raises `CodexUnavailable`."""
+    with TemporaryDirectory(prefix="codex-multi-role-") as folder, suppress(UsageError):
+        require_ready(load_definitions(replace(options, workspace=Path(folder))))

@@ -77,6 +77,7 @@ def in_copy(context: CheckContext, key: str) -> CheckContext:
         return context
     if context.worktrees is None:
         raise UsageError(f"no copy {key!r} of the workspace")
+    context.worktrees.prepare(key)  # only if the run has moved to another machine since
     return replace(context, workspace=context.worktrees.open(key).workspace)
 
 

@@ -10,6 +10,7 @@ import click
 
 from codex_multi_role.cli.options import BATCH, RUN_OF_BATCH, command
 from codex_multi_role.cli.output import JsonLines
+from codex_multi_role.cli.settings import report_file
 from codex_multi_role.errors import UsageError
 
 STANDARD_INPUT = Path("-")
@@ -25,7 +26,8 @@ MAX_NAME = 40
 @click.option(
     "--output",
     metavar="FILE",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=click.Path(path_type=Path),
+    callback=report_file,
     help="The result file: a JSON line per goal.  [default: results.jsonl in the batch's folder]",
 )
 @click.pass_context

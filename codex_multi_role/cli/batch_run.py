@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import fields, replace
@@ -19,7 +21,7 @@ from codex_multi_role.batches.goal_file import Goal, GoalProblems, read_goals
 from codex_multi_role.batches.goal_line import playbook_at
 from codex_multi_role.batches.goal_results import ResultFile, exit_code_of
 from codex_multi_role.batches.local_runs import LocalRuns
-from codex_multi_role.batches.planned_runs import Defaults, PlannedRun, Shard, plan_runs
+from codex_multi_role.batches.planned_runs import Defaults, PlannedRun, Shard, plan_runs, uncommitted_changes
 from codex_multi_role.batches.schedule import Bounds
 from codex_multi_role.batches.team_readiness import completed, require_limits, require_ready_teams
 from codex_multi_role.cli.batch import STANDARD_INPUT
@@ -27,11 +29,13 @@ from codex_multi_role.cli.batch_summary import resume_batch_command, summary_lin
 from codex_multi_role.cli.batch_views import batch_view
 from codex_multi_role.cli.output import put_json_line, say
 from codex_multi_role.cli.run import parse_inputs
+from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.errors import ExitCode, UsageError
+from codex_multi_role.lifecycle.definitions import roles_folder
 from codex_multi_role.lifecycle.stopping import stop_signals
 from codex_multi_role.presentation.wording import plural
 from codex_multi_role.run_folder.events import now
-from codex_multi_role.run_options import RunOptions
+from codex_multi_role.run_options import LOCAL_ROLES, RunOptions
 
 if TYPE_CHECKING:
     from codex_multi_role.batches.submitted_runs import SubmittedRuns
@@ -91,8 +95,7 @@ def _defaults(ctx: click.Context, file: Path, remembered: Mapping[str, Any]) -> 
     names = {each.name for each in fields(RunOptions)} & ctx.params.keys()
     values = {name: ctx.params[name] for name in names}
     values |= {"runs_dir": ctx.params["runs_dir"].absolute(), "inputs": parse_inputs(ctx.params["input"])}
-    if values["playbook"]:
-        values["playbook"] = playbook_at(Path(), values["playbook"])
+    values |= _located(values)
     if remembered:
         given = _given(ctx, names, GIVEN_NOW)
         before = RunOptions.from_record(remembered["options"])
@@ -100,6 +103,18 @@ def _defaults(ctx: click.Context, file: Path, remembered: Mapping[str, Any]) -> 
         return Defaults({**values, **kept}, frozenset({*remembered["given"], *given}), file.absolute().parent)
     given = _given(ctx, names, (*GIVEN_NOW, ParameterSource.DEFAULT_MAP))
     return Defaults(values, given, file.absolute().parent)
+
+
+def _located(values: Mapping[str, Any]) -> dict[str, Any]:
+    """What names the same from any folder: the current one may be another when the batch is resumed."""
+    roles, playbook, codex = values["roles"], values["playbook"], values["codex_bin"]
+    if roles is None and (folder := roles_folder(None)) == LOCAL_ROLES:
+        roles = folder.absolute()
+    return {
+        "roles": roles,
+        "playbook": playbook_at(Path(), playbook) if playbook else None,
+        "codex_bin": find_codex(codex, os.environ) if codex else None,
+    }
 
 
 def _given(ctx: click.Context, names: set[str], sources: Sequence[ParameterSource]) -> frozenset[str]:
@@ -133,7 +148,7 @@ def _checked(runs: Sequence[PlannedRun], executor: Runs, *, resumes: bool) -> li
     records = {run.id: executor.record(run) for run in runs}
     problems = GoalProblems()
     for run in runs:
-        if records[run.id] and not resumes:
+        if not resumes and executor.exists(run):
             problems.add(run.goal.problem(f"the run {run.run_id} already exists", "Give the batch another --name."))
         elif records[run.id] and _is_other_goal(run, records[run.id].get("options", {})):
             hint = "Give a changed goal another id: its run has worked on the earlier one."
@@ -168,7 +183,7 @@ def _work(
     if people and takers:
         say(f"{plural(len(todo), 'goal')} for workers: {takers}")
     elif people:
-        _say_start(planned, todo, at_once)
+        _say_start(planned, todo, at_once, folder.runs_dir)
     bounds = Bounds(at_once, totals, params["max_failures"])
     with (
         batch_view(progress, as_json=params["json"], quiet=params["quiet"], plain=params["plain"]) as view,
@@ -188,14 +203,15 @@ def _work(
     return code
 
 
-def _say_start(planned: Sequence[PlannedRun], todo: Sequence[PlannedRun], concurrency: int) -> None:
+def _say_start(planned: Sequence[PlannedRun], todo: Sequence[PlannedRun], concurrency: int, runs_dir: Path) -> None:
     done = len(planned) - len(todo)
     finished = f", {done:,} of them finished" if done else ""
     say(f"{plural(len(planned), 'goal')}{finished}; up to {concurrency} at once")
-    worktrees = sum(run.options.worktree and not run.goal.line.worktree for run in todo)
-    if worktrees:
-        say(f"{plural(worktrees, 'goal')} with a shared workspace: each works in its own git worktree")
-    shared = {run.share for run in todo if run.share}
-    for place in sorted(shared):
-        number = sum(run.share == place for run in todo)
-        say(f"{plural(number, 'goal')} in {place}, which is in no git repository: they run one after another")
+    in_worktrees = [run for run in todo if run.options.worktree]
+    if in_worktrees:
+        say(f"{plural(len(in_worktrees), 'goal')} in git worktrees: the files of your workspaces stay as they are")
+    for top, changes in uncommitted_changes(in_worktrees, runs_dir).items():
+        say(f"warning: {top} has {plural(changes, 'uncommitted change')}, which the goals do not see")
+    for place, number in Counter(run.share for run in todo if run.share).items():
+        if number > 1:
+            say(f"{number} goals share the folder {place}: they run one after another")

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from codex_multi_role.batches.goal_results import NOT_STARTED, WAITING, GoalResult
+from codex_multi_role.batches.goal_results import NOT_STARTED, WAITING, WORST_FIRST, GoalResult
 from codex_multi_role.errors import ExitCode
 from codex_multi_role.presentation.outcome import exit_in_words, outcome_in_words, show_command, tokens_in_words
 from codex_multi_role.presentation.wording import PROGRAM, duration, one_line, plural
 from codex_multi_role.run_options import RunOptions
 
-MAX_NAMED = 20
+MAX_NAMED = 10
 
 
 def summary_lines(results: Sequence[GoalResult], code: ExitCode, output: Path, runs_dir: Path) -> Iterator[str]:
@@ -50,10 +50,11 @@ def _attention(results: Sequence[GoalResult], runs_dir: Path) -> Iterator[str]:
     left = [
         each for each in results if each.code != ExitCode.GOAL_REACHED and each.status not in (WAITING, NOT_STARTED)
     ]
+    left.sort(key=lambda result: WORST_FIRST.index(result.code) if result.code in WORST_FIRST else len(WORST_FIRST))
     for result in left[:MAX_NAMED]:
-        exists = Path(result.folder, "run.json").exists()
         yield f"  {result.id}: {one_line(': '.join(filter(None, (_in_words(result), result.reason))), 160)}"
-        yield f"    {show_command(result.run_id, runs_dir) if exists else f'run {result.run_id} has no folder'}"
+        if Path(result.folder, "run.json").exists():
+            yield f"    {show_command(result.run_id, runs_dir)}"
     if len(left) > MAX_NAMED:
         yield f"  and {len(left) - MAX_NAMED:,} more, see the results"
 

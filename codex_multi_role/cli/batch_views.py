@@ -16,7 +16,7 @@ from codex_multi_role.cli.tables import Column, Table
 from codex_multi_role.cli.views import on_terminal
 from codex_multi_role.errors import ExitCode
 from codex_multi_role.presentation.outcome import outcome_in_words
-from codex_multi_role.presentation.wording import compact, duration, one_line
+from codex_multi_role.presentation.wording import compact, duration, one_line, plural
 from codex_multi_role.run_folder import RunEvent
 from codex_multi_role.run_folder.events import now
 
@@ -50,6 +50,9 @@ class QuietBatch:
     def ended(self, result: GoalResult) -> None:
         self._progress.finish(result)
 
+    def stopping(self) -> None:
+        self._progress.stopping = True
+
     def look(self) -> None:
         """Called again and again."""
 
@@ -66,6 +69,11 @@ class BatchLines(QuietBatch):
         progress = self._progress
         counts = f"{progress.ended} ended, {len(progress.running)} running, {progress.waiting} waiting"
         say(f"ended    {result.id}: {_ending(result)} ({counts})")
+
+    def stopping(self) -> None:
+        super().stopping()
+        if running := len(self._progress.running):
+            say(f"stopping {plural(running, 'run')}, which can be resumed; a second Ctrl-C stops them faster")
 
 
 class BatchEvents(QuietBatch):
@@ -149,7 +157,8 @@ def _counts(progress: BatchProgress, hidden: int) -> str:
     failed = progress.ended - progress.reached
     parts = [f"{progress.reached} reached", f"{failed} not reached", f"{len(progress.running)} running"]
     parts += [f"{progress.waiting} waiting", f"{compact(progress.tokens)} tokens"]
-    return ", ".join([*parts, *([f"{hidden} not shown"] if hidden else [])])
+    parts += [f"{hidden} not shown"] if hidden else []
+    return ", ".join([*parts, "stopping (Ctrl-C: faster)"] if progress.stopping and progress.running else parts)
 
 
 def _running_row(goal: RunningGoal, at: str) -> Sequence[object]:

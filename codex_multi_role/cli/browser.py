@@ -6,15 +6,15 @@ from pathlib import Path
 
 import click
 
-from codex_multi_role.cli.options import QUIET, RUNS_DIR, SERVE, command, run_argument
+from codex_multi_role.cli.options import QUIET, RUNS_DIR, SERVE, SHARED_RUNS, command, run_argument
 from codex_multi_role.cli.output import say
+from codex_multi_role.cli.run_reference import find_run, open_shared
 from codex_multi_role.errors import UsageError
-from codex_multi_role.run_folder import RunFolder
 
 NEEDED = ("starlette", "uvicorn", "sse_starlette")
 
 
-@command(RUNS_DIR, QUIET, short_help="Write the report of a run, one HTML page.")
+@command(RUNS_DIR, SHARED_RUNS, QUIET, short_help="Write the report of a run, one HTML page.")
 @run_argument
 @click.option(
     "-o",
@@ -24,7 +24,7 @@ NEEDED = ("starlette", "uvicorn", "sse_starlette")
     help="Write the report to FILE instead of the run's folder.",
 )
 @click.option("--open", "open_it", is_flag=True, help="Open the report in the browser.")
-def report(run: str, output: Path | None, open_it: bool, runs_dir: Path, quiet: bool) -> None:
+def report(run: str, output: Path | None, open_it: bool, runs_dir: Path, database_url: str | None, quiet: bool) -> None:
     """Write everything that happened in RUN (default: the latest run) to one file, report.html.
 
     Every run writes its report when it ends. This command writes it again, also for a run that was killed or is still
@@ -37,7 +37,7 @@ def report(run: str, output: Path | None, open_it: bool, runs_dir: Path, quiet: 
     """
     from codex_multi_role.report import write_report  # here: `--help` should not load it
 
-    path = write_report(RunFolder.find(runs_dir, run), runs_dir, output).resolve()
+    path = write_report(find_run(run, runs_dir, database_url), runs_dir, output).resolve()
     if not quiet:
         say(f"wrote {path}")
     if open_it:
@@ -52,9 +52,19 @@ def open_page(path: Path) -> None:
         say("No browser could be started. Open the file yourself.")
 
 
-@command(*SERVE, short_help="Serve live pages of the runs; decide and start runs there.")
-def serve(host: str, port: int, public_url: str | None, runs_dir: Path, roles: Path | None, token: str | None) -> None:
+@command(*SERVE, SHARED_RUNS, short_help="Serve live pages of the runs; decide and start runs there.")
+def serve(
+    host: str,
+    port: int,
+    public_url: str | None,
+    runs_dir: Path,
+    roles: Path | None,
+    token: str | None,
+    database_url: str | None,
+) -> None:
     """Serve live pages of all runs in --runs-dir: approve, answer, stop, download, start another run.
+
+    With --database-url also those that its workers execute, the workers and the queues; runs are not started there.
 
     By default only this machine can reach them. With --host or --public-url, visitors need a token, which is part of
     the printed address. The server ends with Ctrl-C, SIGTERM or its terminal; runs started from its pages continue.
@@ -76,7 +86,10 @@ def serve(host: str, port: int, public_url: str | None, runs_dir: Path, roles: P
 
     access = Access.to(host, token, public_url)
 
-    def on_ready(address: str) -> None:
-        say(f"Serving the runs in {runs_dir} at {address} (Ctrl-C to stop)")
+    shared = open_shared(database_url)
 
-    serve_pages(runs_dir, roles, access, port, on_ready)
+    def on_ready(address: str) -> None:
+        more = f", and those of {shared.database}," if shared else ""
+        say(f"Serving the runs in {runs_dir}{more} at {address} (Ctrl-C to stop)")
+
+    serve_pages(runs_dir, roles, access, port, on_ready, shared)

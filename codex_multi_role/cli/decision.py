@@ -10,9 +10,11 @@ from typing import Any
 import click
 
 from codex_multi_role.cli.ci_reports import reported, say_unreported
-from codex_multi_role.cli.options import JSON, OF_THIS_PROCESS, QUIET, RUNS_DIR, command, run_argument
+from codex_multi_role.cli.options import JSON, OF_THIS_PROCESS, QUIET, RUNS_DIR, SHARED_RUNS, command, run_argument
 from codex_multi_role.cli.output import put_json, say
+from codex_multi_role.cli.run_reference import RunOnWorkers, find_either, waiting_in_words
 from codex_multi_role.cli.settings import not_empty
+from codex_multi_role.errors import RunStatus
 from codex_multi_role.lifecycle.stopping import outlives, stop_run
 from codex_multi_role.presentation.outcome import outcome_in_words, resume_command
 from codex_multi_role.presentation.wording import one_line
@@ -32,7 +34,7 @@ TASK_SECONDS = 10.0
 """Maximum wait for the end of a task: as long as an interrupted turn gets to end."""
 
 
-@command(RUNS_DIR, *OF_THIS_PROCESS, short_help="Approve what a run asks.")
+@command(RUNS_DIR, SHARED_RUNS, *OF_THIS_PROCESS, short_help="Approve what a run asks.")
 @run_argument
 @click.option("--comment", metavar="TEXT", default="", help="A comment that the roles may read with the answer.")
 @QUESTION
@@ -42,7 +44,8 @@ TASK_SECONDS = 10.0
 def approve(ctx: click.Context, /, run: str, comment: str, question: str | None, and_resume: bool, **_: Any) -> None:  # noqa: ANN401 - the settings above
     """Approve the open question of RUN (default: the latest run), from any terminal.
 
-    A running run continues by itself. A parked run continues with --resume, or with `codex-multi-role resume`.
+    A running run continues by itself. A parked run continues with --resume, or with `codex-multi-role resume`. A run
+    of --database-url is resumed by a worker.
 
     \b
     Examples:
@@ -52,7 +55,7 @@ def approve(ctx: click.Context, /, run: str, comment: str, question: str | None,
     _decide(ctx, run, approved=True, comment=comment.strip(), question=question, and_resume=and_resume)
 
 
-@command(RUNS_DIR, *OF_THIS_PROCESS, short_help="Reject what a run asks, with a reason.")
+@command(RUNS_DIR, SHARED_RUNS, *OF_THIS_PROCESS, short_help="Reject what a run asks, with a reason.")
 @run_argument
 @click.option(
     "--comment",
@@ -69,7 +72,7 @@ def reject(ctx: click.Context, /, run: str, comment: str, question: str | None, 
     """Reject the open question of RUN (default: the latest run), from any terminal.
 
     This does not end the run: the flow defines what follows. A parked run continues with --resume, or with
-    `codex-multi-role resume`.
+    `codex-multi-role resume`. A run of --database-url is resumed by a worker.
 
     \b
     Examples:
@@ -78,25 +81,32 @@ def reject(ctx: click.Context, /, run: str, comment: str, question: str | None, 
     _decide(ctx, run, approved=False, comment=comment.strip(), question=question, and_resume=and_resume)
 
 
-@command(RUNS_DIR, JSON, QUIET, short_help="Stop a running run.")
+@command(RUNS_DIR, SHARED_RUNS, JSON, QUIET, short_help="Stop a running run.")
 @run_argument
 @click.option(
     "--task", metavar="ID", help="Cancel only this task: its turn is interrupted, and the rest of the run continues."
 )
 @click.option("--comment", metavar="TEXT", default="", help="The reason for cancelling the task; later roles see it.")
-def cancel(run: str, task: str | None, comment: str, runs_dir: Path, json: bool, quiet: bool) -> None:
+def cancel(
+    run: str, task: str | None, comment: str, runs_dir: Path, database_url: str | None, json: bool, quiet: bool
+) -> None:
     """Stop RUN (default: the latest run) as Ctrl-C in its terminal does. It can be resumed.
 
     Waits until the run's process has ended, and reports how the run ended. The exit code is 2 if the process is still
     running after a minute. With --task, only that task (an item of a fan-out; `show` lists the ids) is cancelled: it
     is skipped, and so are the tasks that depend on it.
 
+    A run that waits in a queue of --database-url is taken out of it, and a parked one no longer resumes by itself.
+
     \b
     Examples:
       codex-multi-role cancel
       codex-multi-role cancel --task T3 --comment "known already"
     """
-    folder = RunFolder.find(runs_dir, run)
+    folder = find_either(run, runs_dir, database_url)
+    if not isinstance(folder, RunFolder):
+        _cancel_on_workers(folder, task, comment.strip(), json=json, quiet=quiet)
+        return
     if task is not None:
         task_record = _cancel_task(folder, task, comment.strip())
         if json:
@@ -121,7 +131,10 @@ def _decide(
     ctx: click.Context, reference: str, *, approved: bool, comment: str, question: str | None, and_resume: bool
 ) -> None:
     """Answer the run's question; if its process has ended, resume the run or print how to."""
-    folder = RunFolder.find(ctx.params["runs_dir"], reference)
+    folder = find_either(reference, ctx.params["runs_dir"], ctx.params["database_url"])
+    if not isinstance(folder, RunFolder):
+        _answer_on_workers(ctx, folder, approved=approved, comment=comment, question=question)
+        return
     import codex_multi_role.api as api
 
     answered = api.answer(
@@ -173,6 +186,39 @@ def _cancel_task(folder: RunFolder, task: str, comment: str) -> dict[str, Any]:
     ):
         time.sleep(LOOK_SECONDS)
     return task_record
+
+
+def _answer_on_workers(
+    ctx: click.Context, found: RunOnWorkers, *, approved: bool, comment: str, question: str | None
+) -> None:
+    from codex_multi_role.workers.deciding import answer_shared  # here: most runs are not on workers
+
+    answered = answer_shared(found.shared, found.run, approved=approved, comment=comment, question=question)
+    say_unreported(ctx)
+    if ctx.params["json"]:
+        put_json(asdict(answered))
+    elif not ctx.params["quiet"]:
+        say(f"{found.run_id}: {answered.key} is {'approved' if approved else 'rejected'}.")
+        record = found.folder().record()
+        waits = record["status"] == RunStatus.QUEUED
+        say(waiting_in_words(record) if waits else "The run continues by itself.")
+
+
+def _cancel_on_workers(found: RunOnWorkers, task: str | None, comment: str, *, json: bool, quiet: bool) -> None:
+    from codex_multi_role.workers.deciding import cancel_shared, cancel_shared_task  # as above
+
+    if task is not None:
+        unit = cancel_shared_task(found.shared, found.run, task, comment)
+        record = find_task(found.folder(), unit)
+        words = f"task {record['item']} is {record['state']}; it is skipped when the run continues."
+    else:
+        cancel_shared(found.shared, found.run)
+        record = found.folder().record()
+        words = f"{found.run_id}: {outcome_in_words(str(record['outcome']))}: {one_line(record['reason'], 500)}"
+    if json:
+        put_json(record)
+    elif not quiet:
+        say(words)
 
 
 def _in_words(folder: RunFolder, task_record: dict[str, Any]) -> str:

@@ -230,6 +230,13 @@ DATABASE_URL = Setting(
     help="Store the journal in this Postgres database.",
     show_default="a file in the run folder",
 )
+SHARED_RUNS = Setting(
+    ["--database-url"],
+    metavar="URL",
+    callback=not_empty,
+    help="Also the runs that the workers of this database execute.",
+    show_default="only those in --runs-dir",
+)
 DRY_RUN = Setting(
     ["--dry-run"],
     is_flag=True,

@@ -8,14 +8,23 @@ from typing import Any
 
 import click
 
-from codex_multi_role.cli.options import CODEX_BIN, JSON, PYTHON, RUNS_DIR, TEST_SANDBOX, command, run_argument
+from codex_multi_role.cli.options import (
+    CODEX_BIN,
+    JSON,
+    PYTHON,
+    RUNS_DIR,
+    SHARED_RUNS,
+    TEST_SANDBOX,
+    command,
+    run_argument,
+)
 from codex_multi_role.cli.output import put_json, put_line
+from codex_multi_role.cli.run_reference import find_run
 from codex_multi_role.cli.settings import report_file
 from codex_multi_role.presentation.wording import plural, printable
-from codex_multi_role.run_folder import RunFolder
 
 
-@command(RUNS_DIR, JSON, short_help="Write a run to a file that others can verify.")
+@command(RUNS_DIR, SHARED_RUNS, JSON, short_help="Write a run to a file that others can verify.")
 @run_argument
 @click.option(
     "-o",
@@ -26,7 +35,7 @@ from codex_multi_role.run_folder import RunFolder
     metavar="FILE",
     help="The file, a zip archive.",
 )
-def bundle(run: str, output: Path, runs_dir: Path, json: bool) -> None:
+def bundle(run: str, output: Path, runs_dir: Path, database_url: str | None, json: bool) -> None:
     """Write RUN (default: the latest run) to a file that `verify` checks on another machine, without a model.
 
     The run must have ended, and must have been recorded with --record. The file has the recording, the team, every
@@ -40,7 +49,7 @@ def bundle(run: str, output: Path, runs_dir: Path, json: bool) -> None:
     """
     from codex_multi_role.proof import make_verified_bundle  # here: `--help` needs none of it
 
-    made = make_verified_bundle(RunFolder.find(runs_dir, run), output)
+    made = make_verified_bundle(find_run(run, runs_dir, database_url), output)
     observed = made.claims.observed
     if json:
         put_json({"file": str(output), "bytes": made.size, "claims": made.claims.model_dump()})

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import click
 
-from codex_multi_role.cli.options import RUNS_DIR, command, run_argument
+from codex_multi_role.cli.options import RUNS_DIR, SHARED_RUNS, command, run_argument
 from codex_multi_role.cli.output import put_line, put_text, say
 from codex_multi_role.cli.results import repository_option
+from codex_multi_role.cli.run_reference import find_run
 from codex_multi_role.errors import UsageError
-from codex_multi_role.run_folder import RunFolder
 
 
-@command(RUNS_DIR, short_help="Describe a run as a pull request, and create it.")
+@command(RUNS_DIR, SHARED_RUNS, short_help="Describe a run as a pull request, and create it.")
 @run_argument
 @click.option("--create", is_flag=True, help="Export the branch, push it, and create the pull request.")
 @click.option("--draft", is_flag=True, help="With --create: as a draft.")
@@ -34,7 +34,15 @@ from codex_multi_role.run_folder import RunFolder
 @click.option("--remote", metavar="NAME", help="With --create: where to push.", show_default="origin")
 @repository_option
 def pr(
-    run: str, create: bool, draft: bool, branch: str, base: str, remote: str | None, repo: Path | None, runs_dir: Path
+    run: str,
+    create: bool,
+    draft: bool,
+    branch: str,
+    base: str,
+    remote: str | None,
+    repo: Path | None,
+    runs_dir: Path,
+    database_url: str | None,
 ) -> None:
     """Print a pull request for RUN (default: the latest run): the title, then the body in Markdown.
 
@@ -57,7 +65,7 @@ def pr(
 
     if not create and (draft or branch or base or remote or repo):
         raise UsageError("these options need --create", "Without it, the text is printed, and nothing is changed.")
-    history = history_of(RunFolder.find(runs_dir, run))
+    history = history_of(find_run(run, runs_dir, database_url))
     description = describe(history)
     if not create:
         put_line(f"{description.title}\n")

@@ -16,15 +16,16 @@ from codex_multi_role.cli.options import (
     JSON,
     PYTHON,
     RUNS_DIR,
+    SHARED_RUNS,
     TEST_SANDBOX,
     TEST_SECONDS,
     command,
     run_argument,
 )
 from codex_multi_role.cli.output import put_json, put_line, say
+from codex_multi_role.cli.run_reference import find_run
 from codex_multi_role.errors import ExitCode
 from codex_multi_role.presentation.wording import plural, printable
-from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.folder import LATEST
 
 if TYPE_CHECKING:
@@ -43,16 +44,16 @@ repository_option = click.option(
     "--repo",
     type=click.Path(file_okay=False, exists=True, path_type=Path),
     metavar="DIR",
-    help="A git repository; by default that of the run's workspace.",
+    help="A git repository; by default that of the run's workspace, or the current one if workers executed the run.",
 )
 
 
-@command(RUNS_DIR, short_help="Show what a run, a role or a turn changed.")
+@command(RUNS_DIR, SHARED_RUNS, short_help="Show what a run, a role or a turn changed.")
 @run_argument
 @click.option("--role", metavar="ROLE", help="Only the turns of this role, one after the other.")
 @click.option("--turn", type=click.IntRange(min=1), metavar="N", help="Only this turn.")
 @click.option("--stat", is_flag=True, help="Only how many lines changed in each file.")
-def diff(run: str, role: str | None, turn: int | None, stat: bool, runs_dir: Path) -> None:
+def diff(run: str, role: str | None, turn: int | None, stat: bool, runs_dir: Path, database_url: str | None) -> None:
     """Print what RUN (default: the latest run) changed as a patch, from its first state to its latest.
 
     Works for every run: ended, killed, or still running. Paths are relative to the workspace.
@@ -66,7 +67,7 @@ def diff(run: str, role: str | None, turn: int | None, stat: bool, runs_dir: Pat
     from codex_multi_role.history import history_of  # here: `--help` needs none of it
     from codex_multi_role.history.patches import patches_of_turns, whole_patch
 
-    history = history_of(RunFolder.find(runs_dir, run))
+    history = history_of(find_run(run, runs_dir, database_url))
     chosen = history.turns(role, turn) if role or turn else None
     patches = [whole_patch(history, stat=stat)] if chosen is None else patches_of_turns(history, chosen, stat=stat)
     if not _put_patches(patches):
@@ -95,7 +96,7 @@ def _coloured(line: str) -> str:
 
 
 @command(
-    *(RUNS_DIR, TEST_SECONDS, TEST_SANDBOX, PYTHON, CODEX_BIN, JSON),
+    *(RUNS_DIR, SHARED_RUNS, TEST_SECONDS, TEST_SANDBOX, PYTHON, CODEX_BIN, JSON),
     short_help="Show which turn wrote each line of a file.",
 )
 @click.argument("path", type=click.Path(path_type=Path))
@@ -106,6 +107,7 @@ def blame(
     run: str,
     tests: tuple[str, ...],
     runs_dir: Path,
+    database_url: str | None,
     json: bool,
     **of_tests: Any,  # noqa: ANN401 - the settings above
 ) -> None:
@@ -127,11 +129,11 @@ def blame(
     from codex_multi_role.history.lines import line_history, runs_in_the_same_workspace
     from codex_multi_role.presentation.changed_lines import written_by
 
-    folder = RunFolder.find(runs_dir, run)
+    folder = find_run(run, runs_dir, database_url)
     root = Path(str(folder.record().get("workspace", "")))
     below = _below(path, root)
     now = root / below if (root / below).is_file() else None
-    histories = runs_in_the_same_workspace(runs_dir, folder)
+    histories = runs_in_the_same_workspace(folder)
     with line_history(histories) as recorded:
         lines = recorded.origins(below.as_posix(), now)
     mutants = recorded_guards(histories, below.as_posix(), now)
@@ -185,7 +187,7 @@ def _below(path: Path, root: Path) -> Path:
     return path
 
 
-@command(RUNS_DIR, JSON, short_help="Bring the result of a run into a checkout.")
+@command(RUNS_DIR, SHARED_RUNS, JSON, short_help="Bring the result of a run into a checkout.")
 @run_argument
 @click.option(
     "--to",
@@ -198,7 +200,9 @@ def _below(path: Path, root: Path) -> Path:
 )
 @click.option("--copy", "key", metavar="KEY", help="The result of one isolated copy, by its key, such as `write.1.0`.")
 @click.option("--3way", "mark_conflicts", is_flag=True, help="Mark conflicts in the files, as git does.")
-def apply(run: str, target: Path, key: str | None, mark_conflicts: bool, runs_dir: Path, json: bool) -> None:
+def apply(
+    run: str, target: Path, key: str | None, mark_conflicts: bool, runs_dir: Path, database_url: str | None, json: bool
+) -> None:
     """Merge what RUN (default: the latest run) changed into a checkout; nothing that you changed is overwritten.
 
     If a file conflicts, nothing is written, and the exit code is 1. With --3way the other files are written, and texts
@@ -212,7 +216,7 @@ def apply(run: str, target: Path, key: str | None, mark_conflicts: bool, runs_di
     from codex_multi_role.history import apply_result, history_of, result_of  # as above
     from codex_multi_role.workspace import Workspace
 
-    folder = RunFolder.find(runs_dir, run)
+    folder = find_run(run, runs_dir, database_url)
     result = result_of(history_of(folder), key)
     workspace = Workspace.of_run(target.resolve(), folder.path.resolve())
     applied = apply_result(result, workspace, folder.path / "applied", mark_conflicts=mark_conflicts)
@@ -246,11 +250,11 @@ def _lines(applied: Applied, root: Path) -> Iterator[str]:
         yield f"nothing was written: {plural(len(applied.conflicts), 'conflict')}"
 
 
-@command(RUNS_DIR, JSON, short_help="Make a branch with one commit per turn.")
+@command(RUNS_DIR, SHARED_RUNS, JSON, short_help="Make a branch with one commit per turn.")
 @run_argument
 @click.option("--branch", required=True, metavar="NAME", help="The branch: new, or from an earlier export of RUN.")
 @repository_option
-def export(run: str, branch: str, repo: Path | None, runs_dir: Path, json: bool) -> None:
+def export(run: str, branch: str, repo: Path | None, runs_dir: Path, database_url: str | None, json: bool) -> None:
     """Make a branch with one commit per turn of RUN (default: the latest run) that changed files.
 
     It starts at the commit that was checked out when the run started. The author of a commit is the role; what tests,
@@ -266,7 +270,7 @@ def export(run: str, branch: str, repo: Path | None, runs_dir: Path, json: bool)
     from codex_multi_role.history.exporting import export as export_history
     from codex_multi_role.history.exporting import start_of
 
-    history = history_of(RunFolder.find(runs_dir, run))
+    history = history_of(find_run(run, runs_dir, database_url))
     result_of(history)  # raises if the run recorded nothing
     repository, below, base = start_of(history, repo)
     exported = export_history(history, branch, repository, below, base)

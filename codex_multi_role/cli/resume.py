@@ -17,6 +17,7 @@ from codex_multi_role.cli.options import (
     FORKABLE,
     OF_THIS_PROCESS,
     RUNS_DIR,
+    SHARED_RUNS,
     START,
     WAIT,
     command,
@@ -24,7 +25,9 @@ from codex_multi_role.cli.options import (
 )
 from codex_multi_role.cli.output import say
 from codex_multi_role.cli.run import choose_goal, parse_inputs
+from codex_multi_role.cli.run_reference import RunOnWorkers, find_either
 from codex_multi_role.cli.settings import Setting
+from codex_multi_role.cli.watch import recorded_report, view_run
 from codex_multi_role.errors import QuotaUsedUp, UsageError
 from codex_multi_role.presentation.progress import LASTING_EVENTS, Progress
 from codex_multi_role.presentation.wording import duration
@@ -34,7 +37,14 @@ GIVEN_NOW = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
 LONGEST_NAP_SECONDS = 30.0
 
 
-@command(RUNS_DIR, *CHANGEABLE, WAIT, *OF_THIS_PROCESS, short_help="Resume a run; finished turns are not repeated.")
+@command(
+    RUNS_DIR,
+    SHARED_RUNS,
+    *CHANGEABLE,
+    WAIT,
+    *OF_THIS_PROCESS,
+    short_help="Resume a run; finished turns are not repeated.",
+)
 @run_argument
 @click.pass_context
 @reported
@@ -44,16 +54,22 @@ def resume(ctx: click.Context, /, run: str, **values: Any) -> None:  # noqa: ANN
     A run remembers its options. Options given here, as flags or in the environment, replace them from now on; -i and
     -c add to them. codex-multi-role.yaml does not change them.
 
+    A run of --database-url goes back to its queue, and is shown as by `watch`: Ctrl-C stops watching, not the run.
+
     \b
     Examples:
       codex-multi-role resume
       codex-multi-role resume 20260131_101500 --cycles 6 --model gpt-5-codex
       codex-multi-role resume --wait
     """
-    folder = RunFolder.find(values["runs_dir"], run)
+    found = find_either(run, values["runs_dir"], values["database_url"])
+    folder = found if isinstance(found, RunFolder) else found.folder()
     record = folder.record()
     changes = changes_of(ctx, record["options"])
     _say_changes(ctx, changes)
+    if not isinstance(found, RunFolder):
+        _resume_on_workers(ctx, found, changes)
+        return
     if values["wait"]:
         _wait_for_quota(record, quiet=values["quiet"] or values["json"])
     resume_run(ctx, folder, changes)
@@ -128,6 +144,19 @@ def resume_run(ctx: click.Context, folder: RunFolder, changes: Mapping[str, Any]
     with in_foreground(ctx, progress) as callbacks:
         report = api.resume(folder.run_id, runs_dir=folder.path.parent, changes=changes, **callbacks)
     report_and_exit(ctx, report, progress)
+
+
+def _resume_on_workers(ctx: click.Context, found: RunOnWorkers, changes: Mapping[str, Any]) -> None:
+    """Enqueue the run, show it until it ends, and exit with its code."""
+    from codex_multi_role.workers.deciding import resume_shared  # here: most runs are not on workers
+
+    if ctx.params["wait"]:
+        raise UsageError(
+            "--wait cannot be used for a run on workers", "They resume it by themselves when the limit is reset."
+        )
+    resume_shared(found.shared, found.run, changes)
+    folder, progress = view_run(ctx, found)
+    report_and_exit(ctx, recorded_report(folder), progress)
 
 
 def _wait_for_quota(record: Mapping[str, Any], *, quiet: bool) -> None:

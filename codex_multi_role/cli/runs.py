@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import click
 
-from codex_multi_role.cli.options import JSON, RUNS_DIR, command, run_argument
+from codex_multi_role.cli.options import JSON, RUNS_DIR, SHARED_RUNS, command, run_argument
 from codex_multi_role.cli.output import put_json, put_line, put_table, put_text, say
+from codex_multi_role.cli.run_reference import all_records, find_run, open_shared
 from codex_multi_role.cli.tables import Column
-from codex_multi_role.errors import StorageError, UsageError
+from codex_multi_role.errors import RunStatus, StorageError, UsageError
 from codex_multi_role.presentation.outcome import (
     ending_in_words,
     exit_in_words,
@@ -33,11 +35,13 @@ from codex_multi_role.presentation.recorded import (
 from codex_multi_role.presentation.result import result_lines, result_of, whole_text
 from codex_multi_role.presentation.wording import compact, duration, moment, one_line, plural
 from codex_multi_role.run_folder import Question, RunFolder, read_events
+from codex_multi_role.run_folder.folder import SHARED
 
 COLUMNS = (
     *("run", "status", "started", "flow", Column("outcome", text=16)),
     *(Column("turns", number=True), Column("tokens", number=True), Column("goal", text=24)),
 )
+WORKER = Column("worker")
 PLACES = {
     "run.json": "summary of the run",
     "report.html": "everything on one page, for a browser",
@@ -49,22 +53,25 @@ PLACES = {
 }
 
 
-@command(RUNS_DIR, JSON, short_help="List the runs.")
-def runs(runs_dir: Path, json: bool) -> None:
-    """List the runs in --runs-dir, oldest first.
+@command(RUNS_DIR, SHARED_RUNS, JSON, short_help="List the runs.")
+def runs(runs_dir: Path, database_url: str | None, json: bool) -> None:
+    """List the runs in --runs-dir, and those that the workers of --database-url execute, oldest first.
 
     \b
     Examples:
       codex-multi-role runs
       codex-multi-role runs --json | jq -r '.[].run_id'
     """
-    records = [_current(run) for run in Records(runs_dir).look()]
+    shared = open_shared(database_url)
+    records = [_current(run) for run in all_records(Records(runs_dir), shared)]
     if json:
         put_json(records)
+    elif records and shared is not None:
+        put_table((*COLUMNS[:2], WORKER, *COLUMNS[2:]), map(_shared_row, records))
     elif records:
         put_table(COLUMNS, map(_run_row, records))
     else:
-        say(f"There are no runs in {runs_dir}.")
+        say(f"There are no runs in {runs_dir}{f' and in {shared.database}' if shared else ''}.")
 
 
 def _current(run: RecordedRun) -> dict[str, Any]:
@@ -93,10 +100,16 @@ def _run_row(record: dict[str, Any]) -> list[object]:
     ]
 
 
+def _shared_row(record: dict[str, Any]) -> list[object]:
+    run, status, *others = _run_row(record)
+    return [run, status, record.get(SHARED, {}).get("worker") or "-", *others]
+
+
 def _outcome(record: dict[str, Any]) -> str:
     """Return what the run waits for, or how it ended."""
     asked = [f"{question['key']}: {question['question']}" for question in record["questions"]]
-    return "; ".join(asked) or record.get("outcome") or ""
+    waits = record[SHARED]["why"] if record["status"] == RunStatus.QUEUED else ""
+    return "; ".join(asked) or record.get("outcome") or waits
 
 
 def _started(record: dict[str, Any]) -> str:
@@ -104,7 +117,7 @@ def _started(record: dict[str, Any]) -> str:
     return f"{moment(started):%Y-%m-%d %H:%M}" if started else ""
 
 
-@command(RUNS_DIR, JSON, short_help="Show what happened in a run, in order.")
+@command(RUNS_DIR, SHARED_RUNS, JSON, short_help="Show what happened in a run, in order.")
 @run_argument
 @click.option("--result", "only_result", is_flag=True, help="Print only the text of the result, all of it.")
 @click.option(
@@ -114,7 +127,9 @@ def _started(record: dict[str, Any]) -> str:
     metavar="FILE",
     help="Write a picture of the final view of the run to FILE instead.",
 )
-def show(run: str, only_result: bool, picture_path: Path | None, runs_dir: Path, json: bool) -> None:
+def show(
+    run: str, only_result: bool, picture_path: Path | None, runs_dir: Path, database_url: str | None, json: bool
+) -> None:
     """Show the result of RUN (default: the latest run), what happened in order, and where to find the details.
 
     \b
@@ -128,7 +143,7 @@ def show(run: str, only_result: bool, picture_path: Path | None, runs_dir: Path,
     from codex_multi_role.cli.history import rows
     from codex_multi_role.presentation.story import Story
 
-    folder = RunFolder.find(runs_dir, run)
+    folder = find_run(run, runs_dir, database_url)
     if picture_path:
         _draw(folder, picture_path)
         return
@@ -183,8 +198,10 @@ def _heading(folder: RunFolder, record: dict[str, Any], progress: Progress) -> I
     yield f"flow       {record.get('flow')}" + (f", {plural(cycles, 'cycle')}" if cycles else "")
     if origin := record.get("forked_from"):
         yield f"fork       of {origin['run_id']}, before {origin['step']}:{origin['visit']}"
-    yield f"workspace  {record.get('workspace')}"
+    if workspace := record.get("workspace"):
+        yield f"workspace  {workspace}" + (", on the worker" if SHARED in record else "")
     yield f"status     {record['status']}: {ending_in_words(record['status'], record.get('outcome') or '')}"
+    yield from _shared(record)
     if record.get("reason"):
         yield f"reason     {one_line(record['reason'], 500)}"
     if record.get("hint"):
@@ -198,6 +215,16 @@ def _heading(folder: RunFolder, record: dict[str, Any], progress: Progress) -> I
         f"{totals.get('input_tokens', 0):,} tokens in, {totals.get('output_tokens', 0):,} out, "
         f"{duration(totals.get('seconds', 0))}"
     )
+
+
+def _shared(record: dict[str, Any]) -> Iterator[str]:
+    """Yield who works on a run of a database, or why nobody does."""
+    if shared := record.get(SHARED):
+        if shared["worker"]:
+            yield f"worker     {shared['worker']} (attempt {shared['attempt']})"
+        elif record["status"] == RunStatus.QUEUED:
+            waited = (datetime.now(UTC) - datetime.fromisoformat(shared["since"])).total_seconds()
+            yield f"queue      {shared['queue']}, for {duration(max(0.0, waited))}: {one_line(shared['why'], 500)}"
 
 
 def _questions(questions: list[Question]) -> Iterator[str]:

@@ -12,14 +12,16 @@ import click
 
 from codex_multi_role.cli.completion import run_ids
 from codex_multi_role.cli.foreground import say_end
-from codex_multi_role.cli.options import JSON, PLAIN, QUIET, RUNS_DIR, command
+from codex_multi_role.cli.options import JSON, PLAIN, QUIET, RUNS_DIR, SHARED_RUNS, command
 from codex_multi_role.cli.output import put_json_line, put_line, say
+from codex_multi_role.cli.run_reference import RunOnWorkers, all_records, find_either, open_shared, waiting_in_words
 from codex_multi_role.cli.tables import Column, Table
 from codex_multi_role.cli.views import on_terminal, open_view
 from codex_multi_role.errors import ExitCode, RunStatus, UsageError
 from codex_multi_role.presentation.event_tail import RunNow, RunsReader, follow
 from codex_multi_role.presentation.outcome import outcome_in_words, resume_command, run_status
 from codex_multi_role.presentation.progress import Progress
+from codex_multi_role.presentation.recorded import Records
 from codex_multi_role.presentation.wording import compact, one_line
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.folder import LATEST
@@ -39,7 +41,7 @@ LEAST_WIDTHS = (0, 110, 0, 78, 110, 86, 60)
 """Minimum columns of a terminal for each of them."""
 
 
-@command(RUNS_DIR, JSON, PLAIN, QUIET, short_help="Watch a run from another terminal.")
+@command(RUNS_DIR, SHARED_RUNS, JSON, PLAIN, QUIET, short_help="Watch a run from another terminal.")
 @click.argument("run", metavar="[RUN]", required=False, shell_complete=run_ids)
 @click.option("--all", "every", is_flag=True, help="Show all runs until none is running.")
 @click.pass_context
@@ -47,7 +49,7 @@ def watch(ctx: click.Context, /, run: str | None, every: bool, **values: Any) ->
     """Show RUN (default: the latest run) as its own terminal does, from start to end.
 
     Also works for runs that have ended. Exits when the run ends, with the exit code of the run. Ctrl-C stops watching,
-    not the run.
+    not the run. A run in a queue of --database-url is awaited.
 
     \b
     Examples:
@@ -60,15 +62,37 @@ def watch(ctx: click.Context, /, run: str | None, every: bool, **values: Any) ->
             raise UsageError("RUN and --all exclude each other", "Use one of them.")
         if values["json"] or values["quiet"]:
             raise UsageError("--all excludes --json and --quiet", "`codex-multi-role runs --json` lists all runs.")
-        watch_all(values["runs_dir"], plain=values["plain"])
+        watch_all(values["runs_dir"], values["database_url"], plain=values["plain"])
         return
-    folder = RunFolder.find(values["runs_dir"], run or LATEST)
-    progress = Progress()
-    view_options = {"as_json": values["json"], "quiet": values["quiet"], "plain": values["plain"]}
-    with open_view(progress, **view_options, over=lambda: not is_alive(folder), write=put_json_line) as view:
-        for record in follow(folder):
-            view(record)
+    found = find_either(run or LATEST, values["runs_dir"], values["database_url"])
+    folder, progress = view_run(ctx, found)
     _close(ctx, folder, progress)
+
+
+def view_run(ctx: click.Context, found: RunFolder | RunOnWorkers) -> tuple[RunFolder, Progress]:
+    """Show the run until it ends; ``ctx`` has the settings ``json``, ``quiet`` and ``plain``."""
+    if isinstance(found, RunFolder):
+        folder, records = found, follow(found)
+    else:
+        await_worker(found, quiet=ctx.params["json"] or ctx.params["quiet"])
+        folder, records = found.folder(), found.shared.follow(found.run_id)
+    progress = Progress()
+    view_options = {"as_json": ctx.params["json"], "quiet": ctx.params["quiet"], "plain": ctx.params["plain"]}
+    with open_view(progress, **view_options, over=lambda: not is_alive(folder), write=put_json_line) as view:
+        for record in records:
+            view(record)
+    return folder, progress
+
+
+def await_worker(found: RunOnWorkers, *, quiet: bool) -> None:
+    """Wait as long as the run is in a queue, and print why it waits whenever that changes."""
+    printed = ""
+    while (record := found.folder().record())["status"] == RunStatus.QUEUED:
+        words = waiting_in_words(record)
+        if words != printed and not quiet:
+            say(words)
+        printed = words
+        time.sleep(LOOK_SECONDS)
 
 
 def _close(ctx: click.Context, folder: RunFolder, progress: Progress) -> None:
@@ -80,14 +104,22 @@ def _close(ctx: click.Context, folder: RunFolder, progress: Progress) -> None:
             say(f"{run_status(RunStatus.KILLED).news} It is not running, and its end was not recorded.")
             say(f"  next     {again}")
         ctx.exit(ExitCode.FAILED)
-    recorded = {name: record[name] for name in ("status", "outcome", "reason", "exit_code", "totals")}
-    say_end(ctx, RunReport(run_id=folder.run_id, folder=folder.path, hint="", **recorded), progress)
+    say_end(ctx, recorded_report(folder), progress)
     ctx.exit(record["exit_code"])
 
 
-def watch_all(runs_dir: Path, *, plain: bool) -> None:
-    """Show the runs below ``runs_dir`` until no live one is left."""
-    reader = RunsReader(runs_dir)
+def recorded_report(folder: RunFolder) -> RunReport:
+    """How a run ended, as its ``run.json`` says."""
+    record = folder.record()
+    recorded = {name: record[name] for name in ("status", "outcome", "reason", "exit_code", "totals")}
+    return RunReport(run_id=folder.run_id, folder=folder.path, hint="", **recorded)
+
+
+def watch_all(runs_dir: Path, database_url: str | None, *, plain: bool) -> None:
+    """Show the runs below ``runs_dir``, and those that workers execute, until no live one is left."""
+    shared = open_shared(database_url)
+    here = Records(runs_dir)
+    reader = RunsReader(lambda: all_records(here, shared))
     if not reader.look():
         say(f"There are no runs in {runs_dir}.")
     elif not plain and on_terminal():

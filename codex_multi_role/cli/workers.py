@@ -77,8 +77,8 @@ UNTIL_EMPTY = Setting(["--until-empty"], is_flag=True, help="Leave when no run w
 def worker(**values: Any) -> None:  # noqa: ANN401 - the settings above
     """Take runs from queues and execute each in a process of its own, until SIGTERM or Ctrl-C.
 
-    The turns in progress are then interrupted, and their runs go back to the queue. If the worker is killed, other
-    workers take its runs after the last recorded step.
+    The turns in progress are then finished, and their runs go back to the queue; a second signal interrupts them. If
+    the worker is killed, other workers take its runs after the last recorded step.
 
     \b
     Examples:
@@ -123,7 +123,7 @@ def _names(text: str) -> tuple[str, ...]:
 
 def _drain_on_signals(worker: Worker) -> None:
     def drain(_number: int, _frame: FrameType | None) -> None:
-        worker.draining.set()
+        (worker.hurried if worker.draining.is_set() else worker.draining).set()
 
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, drain)

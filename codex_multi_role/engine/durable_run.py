@@ -69,7 +69,7 @@ class DurableRun:
         raise halt
 
     def _refuse_when_stopping(self) -> None:
-        if self._run.progress.stopping.is_set():
+        if self._run.progress.stopping.is_set() or self._run.progress.draining.is_set():
             raise RunInterrupted
 
     def _ending(self, end: End) -> Ending:

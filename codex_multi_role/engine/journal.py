@@ -13,9 +13,11 @@ from uuid import uuid4
 
 from codex_multi_role.engine.dbos_library import DBOS, SetWorkflowID
 from codex_multi_role.engine.durable_run import DurableRun
-from codex_multi_role.engine.journal_slots import journal_error
+from codex_multi_role.engine.journal_errors import journal_error
+from codex_multi_role.engine.outages import Outages
 from codex_multi_role.engine.sqlite_clock import url_with_clock
-from codex_multi_role.errors import StorageError
+from codex_multi_role.errors import CodexMultiRoleError, StorageError
+from codex_multi_role.host.database_url import with_timeouts
 
 APPLICATION = "codex-multi-role"
 FLOW_WORKFLOW = "flow"
@@ -47,8 +49,13 @@ Raises `StorageError` for a journal of another version, and for one that cannot 
 
 
 @contextmanager
-def open_journal(database_url: str, run_id: str) -> Iterator[Begin]:
-    """Open the run's journal for the duration of the block.
+def open_journal(
+    database_url: str,
+    run_id: str,
+    warn: Callable[[str], None] = lambda _: None,
+    is_stopping: Callable[[], bool] = lambda: False,
+) -> Iterator[Begin]:
+    """Open the run's journal for the duration of the block. ``warn`` and ``is_stopping``: as in `Outages`.
 
     Raises `StorageError` if the database cannot be used, `UsageError` if the SQLite library is too old.
     """
@@ -58,12 +65,13 @@ def open_journal(database_url: str, run_id: str) -> Iterator[Begin]:
         live.append(durable)
         _begin(run_id)
 
-    with listening(database_url, resumed_queue(run_id), lambda _: live.pop().work()):
+    outages = Outages(f"the journal {database_url}", warn, is_stopping)
+    with listening(database_url, resumed_queue(run_id), lambda _: live.pop().work(), outages):
         yield begin
 
 
 @contextmanager
-def listening(database_url: str, queue: str, work: Callable[[str], None]) -> Iterator[None]:
+def listening(database_url: str, queue: str, work: Callable[[str], None], outages: Outages) -> Iterator[None]:
     """Be a DBOS executor for the runs of one queue during the block: each gets ``work`` with its ID.
 
     Raises what `open_journal` raises.
@@ -71,28 +79,37 @@ def listening(database_url: str, queue: str, work: Callable[[str], None]) -> Ite
     _work[:] = [work]
     silence_library()
     _use_write_ahead_log(database_url)
-    DBOS(
-        config={
-            "name": APPLICATION,
-            "system_database_url": url_with_clock(database_url),
-            "application_version": JOURNAL_VERSION,
-            # Unique even if a pid is reused: DBOS itself restarts the unfinished work of the same executor, and a
-            # resumed run would start twice.
-            "executor_id": f"{os.uname().nodename}-{os.getpid()}-{uuid4().hex}",
-            "notification_listener_polling_interval_sec": LISTENER_SECONDS,
-            "console_log_level": "CRITICAL",
-            "log_level": "CRITICAL",
-        }
-    )
-    DBOS.listen_queues([queue])
-    try:
+    with outages.waited_for():
         try:
-            DBOS.launch()
-        except Exception as error:
-            raise journal_error(f"the journal {database_url} cannot be opened", error) from error
-        yield
-    finally:
-        DBOS.destroy()
+            _launch(database_url, queue)
+            outages.patient = True
+            yield
+        finally:
+            outages.close()
+            DBOS.destroy()
+
+
+def _launch(database_url: str, queue: str) -> None:
+    try:
+        DBOS(
+            config={
+                "name": APPLICATION,
+                "system_database_url": with_timeouts(url_with_clock(database_url)),
+                "application_version": JOURNAL_VERSION,
+                # Unique even if a pid is reused: DBOS itself restarts the unfinished work of the same executor, and a
+                # resumed run would start twice.
+                "executor_id": f"{os.uname().nodename}-{os.getpid()}-{uuid4().hex}",
+                "notification_listener_polling_interval_sec": LISTENER_SECONDS,
+                "console_log_level": "CRITICAL",
+                "log_level": "CRITICAL",
+            }
+        )
+        DBOS.listen_queues([queue])
+        DBOS.launch()
+    except CodexMultiRoleError:
+        raise
+    except Exception as error:
+        raise journal_error(f"the journal {database_url} cannot be opened", error) from error
 
 
 def silence_library() -> None:
@@ -117,7 +134,7 @@ def create_journal(database_url: str) -> None:
     """Create the engine's own tables, or bring them up to date. Raises `StorageError`."""
     silence_library()
     try:
-        DBOS.migrate(url_with_clock(database_url))
+        DBOS.migrate(with_timeouts(url_with_clock(database_url)))
     except Exception as error:
         raise journal_error(f"the tables of the journal {database_url} cannot be created", error) from error
 
@@ -143,7 +160,7 @@ def _begin(run_id: str) -> None:
             return
         with SetWorkflowID(run_id):
             DBOS.start_workflow(_flow, run_id)
-    except StorageError:
+    except CodexMultiRoleError:
         raise
     except Exception as error:
         raise journal_error("the journal failed when the run started", error) from error

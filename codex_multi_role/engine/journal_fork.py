@@ -19,8 +19,10 @@ from codex_multi_role.engine.journal import (
     resumed_queue,
     sqlite_url,
 )
+from codex_multi_role.engine.journal_errors import TRY_AGAIN, journal_error
 from codex_multi_role.engine.sqlite_clock import url_with_clock
 from codex_multi_role.errors import CodexMultiRoleError, StorageError
+from codex_multi_role.host.database_url import with_timeouts
 from codex_multi_role.reading.json_types import Json
 
 NO_QUEUE = "forked"
@@ -99,7 +101,7 @@ def _client(database_url: str) -> Iterator[DBOSClient]:
     logging.getLogger("dbos").setLevel(logging.CRITICAL)
     try:
         client = DBOSClient(
-            system_database_url=url_with_clock(database_url),
+            system_database_url=with_timeouts(url_with_clock(database_url)),
             application_name=APPLICATION,
             retry_connection_errors=False,
         )
@@ -110,5 +112,4 @@ def _client(database_url: str) -> Iterator[DBOSClient]:
     except CodexMultiRoleError:
         raise
     except Exception as error:
-        problem = str(error).partition("\n")[0]  # SQLAlchemy adds its statement, which is no help here
-        raise StorageError(f"the journal {database_url} cannot be used: {problem}") from error
+        raise journal_error(f"the journal {database_url} cannot be used", error, TRY_AGAIN) from error

@@ -10,8 +10,8 @@ from itertools import islice
 from typing import Protocol
 
 from codex_multi_role.engine.dbos_library import DBOS, DBOSBaseException, StepOptions
-from codex_multi_role.errors import TOO_MANY_FILES, Ending, RunInterrupted, StorageError, ending_for
-from codex_multi_role.host.processes import has_free_descriptor
+from codex_multi_role.engine.journal_errors import journal_error
+from codex_multi_role.errors import CodexMultiRoleError, Ending, RunInterrupted, StorageError, ending_for
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.steps import Work
 
@@ -29,7 +29,6 @@ class RunHalted(BaseException):
         self.ending = ending
 
 
-RESUME = "Free some space or fix the database, then `codex-multi-role resume` the run."
 CANCELLED = "item cancelled"
 """The key of what is recorded instead of the work of a cancelled item."""
 
@@ -41,16 +40,6 @@ class ItemCancelled(Exception):
         super().__init__(reason)
         self.unit = unit
         self.reason = reason
-
-
-def in_words(error: BaseException) -> str:
-    """The database's own error message, without what SQLAlchemy adds around it."""
-    return str(getattr(error, "orig", None) or error)
-
-
-def journal_error(happened: str, error: Exception | DBOSBaseException) -> StorageError:
-    """A failure of the journal itself, with a hint for the user."""
-    return StorageError(f"{happened}: {in_words(error)}", RESUME if has_free_descriptor() else TOO_MANY_FILES)
 
 
 class JournalSlot(Protocol):
@@ -120,7 +109,9 @@ class JournalSlots:
             )
         try:
             recorded = place.run({"name": name}, lambda: self._saved(self._do(work, place.step_id)))
-        except (Exception, DBOSBaseException) as error:  # the work raises neither, so this is from the journal
+        except CodexMultiRoleError as error:  # the work raises none, so this is from the connection to the journal
+            raise RunHalted(ending_for(error)) from error
+        except (Exception, DBOSBaseException) as error:
             raise RunHalted(ending_for(journal_error(f"the journal failed at {name}", error))) from error
         if CANCELLED in recorded:
             raise ItemCancelled(**recorded[CANCELLED])

@@ -102,6 +102,7 @@ class PlacedUnit:
                     stopped = self._stopping.wait(LOOK_SECONDS)
                 if stopped:
                     self._wait_for_cancelled(run_id)
+                if stopped or self._run.progress.draining.is_set():
                     raise RunInterrupted
 
     @property
@@ -144,7 +145,7 @@ class PlacedUnit:
             except BudgetUsedUp:
                 if not self._budget.is_shared:
                     raise
-            if self._stopping.wait(LOOK_SECONDS):
+            if self._stopping.wait(LOOK_SECONDS) or self._run.progress.draining.is_set():
                 raise RunInterrupted
 
     def _wait_for_cancelled(self, run_id: str) -> None:

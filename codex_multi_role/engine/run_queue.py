@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from codex_multi_role.engine.dbos_library import DBOS, DBOSClient
 from codex_multi_role.engine.durable_run import DurableRun
 from codex_multi_role.engine.journal import APPLICATION, FLOW_WORKFLOW, listening, silence_library
+from codex_multi_role.engine.outages import Outages
 from codex_multi_role.errors import StorageError
 
 POLL_SECONDS = 0.5
@@ -75,7 +76,8 @@ class QueuedJournal:
     @contextmanager
     def open(self) -> Iterator[None]:
         """Listen to the queue during the block. Raises `StorageError` if the database cannot be used."""
-        with listening(self._url, self._queue_name, self._work):
+        outages = Outages(f"the journal {self._url}", lambda _: None, lambda: False)
+        with listening(self._url, self._queue_name, self._work, outages):
             DBOS.register_queue(self._queue_name, worker_concurrency=1, polling_interval_sec=POLL_SECONDS)
             yield
 

@@ -18,6 +18,7 @@ from codex_multi_role.history.commit_texts import EVENTS, NOBODY, CommitFacts
 from codex_multi_role.history.run_history import RunHistory
 from codex_multi_role.history.workspace_states import Change
 from codex_multi_role.run_folder import skim_with_inherited
+from codex_multi_role.run_folder.folder import SHARED
 from codex_multi_role.workspace.git import Git
 from codex_multi_role.workspace.removal import delete_folder
 from codex_multi_role.workspace.repository import ConfiguredGit, Repository
@@ -187,9 +188,13 @@ def _seconds(at: str) -> int:
 def start_of(history: RunHistory, place: Path | None) -> tuple[Repository, str, str]:
     """The repository to export to, the workspace's folder in it and the commit that the run started from.
 
-    ``place``: a folder in it; None for that of the run. Raises `UsageError` if it or the commit is missing.
+    ``place``: a folder in it; None for that of the run or, if it was shared, the one around the current folder: that of
+    the run was on a worker. Raises `UsageError` if it or the commit is missing.
     """
-    recorded = history.folder.record().get("repository") or {}
+    record = history.folder.record()
+    recorded = record.get("repository") or {}
+    if place is None and SHARED in record:
+        return _clone_here(recorded)
     if not recorded and place is None:
         message = f"run {history.folder.run_id} did not work in a git repository"
         raise UsageError(message, "Name one with --repo; the branch starts without a parent there.")
@@ -198,7 +203,24 @@ def start_of(history: RunHistory, place: Path | None) -> tuple[Repository, str, 
         raise UsageError(f"--repo: {place} is not in a git repository", "`git init` makes one.")
     if found is None:
         raise UsageError(f"{recorded['top']} is not a git repository any more", "Name its new place with --repo.")
+    return _with_commit(found, recorded)
+
+
+def _clone_here(recorded: Mapping[str, str]) -> tuple[Repository, str, str]:
+    found = Repository.around(Path.cwd())
+    if found is None:
+        raise UsageError(
+            f"{Path.cwd()} is not in a git repository, and that of the run was on another machine",
+            "Change into a clone of it, or name one with --repo.",
+        )
+    return _with_commit(found, recorded)
+
+
+def _with_commit(found: Repository, recorded: Mapping[str, str]) -> tuple[Repository, str, str]:
     base = str(recorded.get("commit", ""))
     if base and found.git.run("cat-file", "-e", f"{base}^{{commit}}", allowed=(0, 1, 128)).returncode:
-        raise UsageError(f"{found.top} lacks the commit {base[:12]}, from which the run started", "Fetch it first.")
+        raise UsageError(
+            f"{found.top} lacks the commit {base[:12]}, from which the run started",
+            "Fetch it first; `apply` needs no commit.",
+        )
     return found, str(recorded.get("below", "")), base

@@ -42,9 +42,9 @@ class LineOrigin:
     prompt: str = ""
 
 
-def runs_in_the_same_workspace(runs_dir: Path, last: RunFolder) -> list[RunHistory]:
+def runs_in_the_same_workspace(last: RunFolder) -> list[RunHistory]:
     """The histories of the runs in the workspace of ``last``, oldest first and up to it, as far as they have states."""
-    runs = list_runs(runs_dir)
+    runs = list_runs(last.path.parent)
     earlier = runs[: [run.run_id for run in runs].index(last.run_id) + 1]
     workspace = last.record().get("workspace")
     histories = [history_of(run) for run in earlier if run.record().get("workspace") == workspace]

@@ -207,7 +207,13 @@ class RunRecord:
         if self._forked_from and not earlier:
             origin = RunFolder(self._folder.path.parent / self._forked_from["run_id"])
             copies, known = origin.catalog_path, origin.record()
-        return Path(known.get("roles_source", source)) if source.is_relative_to(copies.resolve()) else source
+        if not source.is_relative_to(copies.resolve()):
+            return source
+        recorded, place = Path(known.get("roles_source", source)), known.get("source_workspace", known["workspace"])
+        if earlier and recorded.is_relative_to(place):  # in the workspace, which may be at another place now
+            moved = self._definitions.source_workspace / recorded.relative_to(place)
+            return moved if moved.exists() else recorded
+        return recorded
 
     def started(self) -> RunStarted:
         definitions, options = self._definitions, self._definitions.options

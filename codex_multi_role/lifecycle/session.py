@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import AbstractContextManager, ExitStack, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from threading import Event
 from typing import TYPE_CHECKING, Any
@@ -77,9 +77,10 @@ class Placement:
 
     ``journal`` opens another journal than the options name. ``save(take_trees)`` saves the run outside of this machine
     before a step is recorded; ``take_trees`` snapshots the workspace. ``permit(names, stopping)`` waits until a turn of
-    that provider and model (``provider:…``, ``model:…``) may start. ``begin`` gets the folder of a new run before
-    anything is done. ``placer`` submits called flows to workers. ``is_tolerant_call``: not None if another run called
-    this one's flow; its outcome is then left in `CALL_FILE`.
+    that provider and model (``provider:…``, ``model:…``) may start. Once ``draining`` is set, the work in progress is
+    finished and recorded, and the run ends as interrupted. ``begin`` gets the folder of a new run before anything is
+    done. ``placer`` submits called flows to workers. ``is_tolerant_call``: not None if another run called this one's
+    flow; its outcome is then left in `CALL_FILE`.
     """
 
     journal: Callable[[], AbstractContextManager[Begin]] | None = None
@@ -88,6 +89,7 @@ class Placement:
     begin: Callable[[RunFolder], None] = lambda _: None
     placer: CallPlacer | None = None
     is_tolerant_call: bool | None = None
+    draining: Event = field(default_factory=Event)
 
 
 class Session:
@@ -272,6 +274,8 @@ class Session:
                 services = replace(parts.services, ask_person=self._ask_person, states=states)
                 services = self._placed(services, parts)
                 progress = replace(parts.progress, killed_turns=self._killed_turns)
+                if self._placement is not None:
+                    progress = replace(progress, draining=self._placement.draining)
                 with roles.following():
                     ending = self._drive(replace(parts, services=services, progress=progress), stop)
                 if not stop.in_a_hurry:
@@ -323,7 +327,7 @@ class Session:
 
         flows = CallableFlows(self._definitions.flows, cache(self._definitions.bound))
         called = self._placement.is_tolerant_call if self._placement is not None else None
-        with self._journal() as begin:
+        with self._journal(parts) as begin:
             stop.interrupts = False
             while True:
                 durable = DurableRun(flows, self._state, parts, tolerant=bool(called))
@@ -341,13 +345,18 @@ class Session:
             parts.services.fleet.stop_soon()  # the processes end while the journal closes
             return ending
 
-    def _journal(self) -> AbstractContextManager[Begin]:
+    def _journal(self, parts: RunResources) -> AbstractContextManager[Begin]:
         from codex_multi_role.engine import open_journal, sqlite_url  # lazy, as above
 
         if self._placement is not None and self._placement.journal is not None:
             return self._placement.journal()
         url = self._definitions.options.database_url or sqlite_url(self._folder.journal_path)
-        return open_journal(url, self._folder.run_id)
+        return open_journal(
+            url,
+            self._folder.run_id,
+            warn=lambda message: parts.services.events.publish(Warning(message)),
+            is_stopping=parts.progress.stopping.is_set,
+        )
 
     def _wait(self, ending: Future[Ending], parts: RunResources, stop: Stop) -> Ending:
         cancellations = Cancellations(self._folder.path)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
@@ -12,9 +12,10 @@ from typing import Any
 
 from codex_multi_role.errors import RunStatus
 from codex_multi_role.presentation.progress import Progress
-from codex_multi_role.presentation.recorded import Records, status_now
+from codex_multi_role.presentation.recorded import RecordedRun, status_now
 from codex_multi_role.reading.json_files import read_records
 from codex_multi_role.run_folder import Record, RunEvent, RunFolder, event_of
+from codex_multi_role.run_folder.folder import SHARED
 from codex_multi_role.run_folder.owner import is_alive
 
 LOOK_SECONDS = 0.1
@@ -74,7 +75,7 @@ def follow(folder: RunFolder) -> Iterator[Record]:
 
 @dataclass(frozen=True)
 class RunNow:
-    """The state of a run at one moment: its ``run.json``, its status, and its progress if a process works on it."""
+    """The state of a run at one moment: its ``run.json``, its status, and its progress if it runs here."""
 
     run_id: str
     record: dict[str, Any]
@@ -83,23 +84,23 @@ class RunNow:
 
     @property
     def alive(self) -> bool:
-        return self.progress is not None
+        return self.status in (RunStatus.RUNNING, RunStatus.QUEUED)
 
 
 class RunsReader:
-    """Looks at all runs below ``runs_dir`` again and again, reading only what is new."""
+    """Looks at all runs that ``list_runs`` returns again and again, reading only what is new."""
 
-    def __init__(self, runs_dir: Path) -> None:
-        self._records = Records(runs_dir)
+    def __init__(self, list_runs: Callable[[], list[RecordedRun]]) -> None:
+        self._list_runs = list_runs
         self._live: dict[str, tuple[EventReader, Progress]] = {}
 
     def look(self) -> list[RunNow]:
         """Return the current state of the runs, oldest first."""
-        return [self._at(run.folder, run.record) for run in self._records.look()]
+        return [self._at(run.folder, run.record) for run in self._list_runs()]
 
     def _at(self, folder: RunFolder, record: dict[str, Any]) -> RunNow:
         status = status_now(folder, record)
-        if status != RunStatus.RUNNING:
+        if status != RunStatus.RUNNING or SHARED in record:
             self._live.pop(folder.run_id, None)
             return RunNow(folder.run_id, record, status, None)
         reader, progress = self._live.setdefault(folder.run_id, (EventReader(folder.events_path), Progress()))

@@ -12,6 +12,7 @@ from codex_multi_role.errors import LOOK, MORE_CYCLES, ExitCode, RunStatus
 from codex_multi_role.presentation.wording import PROGRAM, duration, one_line, plural
 from codex_multi_role.reading.json_files import read_object
 from codex_multi_role.run_folder import Questions, RunFolder, events
+from codex_multi_role.run_folder.folder import SHARED
 from codex_multi_role.run_options import RunOptions
 
 OUTCOMES = {
@@ -56,6 +57,7 @@ _STATUSES: dict[str, StatusWords] = {
     for each in (
         StatusWords("waiting for you", WARN, "?", "The run waits for your answer."),
         StatusWords(RunStatus.RUNNING, BUSY, "▶", "The run is running.", "Still running"),
+        StatusWords(RunStatus.QUEUED, IDLE, "…", "The run waits for a worker.", "Waiting for a worker"),
         StatusWords(RunStatus.SUCCEEDED, GOOD, "✓", "The run succeeded."),
         StatusWords(RunStatus.ENDED, BAD, "■", "The run ended without reaching its goal."),
         StatusWords(RunStatus.FAILED, BAD, "✗", "The run failed."),
@@ -165,12 +167,15 @@ def _suggestion(record: Mapping[str, Any]) -> str:
     return f"resume RUN --cycles {cycles + MORE_CYCLES}"
 
 
-def answer_commands(run_id: str, runs_dir: Path, open_keys: Sequence[str]) -> str:
-    """Return the two commands that answer a run's open question, the oldest of several, and resume the run."""
+def answer_commands(run_id: str, runs_dir: Path, open_keys: Sequence[str], then: str = " --resume") -> str:
+    """Return the two commands that answer a run's open question, the oldest of several, and resume the run.
+
+    ``then``: what they need for that; workers resume their runs by themselves.
+    """
     which = f"{run_id}{_where(runs_dir)}"
     if len(open_keys) > 1:
         which += f" --question {shlex.quote(open_keys[0])}"
-    return f"{PROGRAM} approve {which} --resume, or {PROGRAM} reject {which} --comment WHY --resume"
+    return f"{PROGRAM} approve {which}{then}, or {PROGRAM} reject {which} --comment WHY{then}"
 
 
 def next_command(folder: RunFolder, runs_dir: Path, exit_code: int | None) -> str:
@@ -178,24 +183,28 @@ def next_command(folder: RunFolder, runs_dir: Path, exit_code: int | None) -> st
 
     That is an answer if it waits for one, what its end suggests if it has ended, and a resume in all other cases.
     """
+    record = read_object(folder.record_path)
+    is_shared = SHARED in record
+    runs_dir = RunOptions.runs_dir if is_shared else runs_dir  # it is in no folder of runs
     if exit_code == ExitCode.GOAL_REACHED:
         return show_command(folder.run_id, runs_dir)
-    record = read_object(folder.record_path)
     if exit_code == ExitCode.GOAL_NOT_REACHED:
         which = f"{folder.run_id}{_where(runs_dir)}"
         return f"{PROGRAM} {re.sub(r'(?<= )RUN', lambda _: which, _suggestion(record), count=1)}"
     pending = Questions(folder.path).pending() if exit_code == ExitCode.WAITING else []
     if pending:
-        return answer_commands(folder.run_id, runs_dir, [question.key for question in pending])
+        keys = [question.key for question in pending]
+        return answer_commands(folder.run_id, runs_dir, keys, *([""] if is_shared else []))
     again = resume_command(folder.run_id, runs_dir)
-    return f"{again} --wait" if exit_code == ExitCode.BUDGET_USED_UP and record.get("resets_at") else again
+    waits = exit_code == ExitCode.BUDGET_USED_UP and record.get("resets_at") and not is_shared
+    return f"{again} --wait" if waits else again
 
 
 def next_from_record(folder: RunFolder, runs_dir: Path, record: Mapping[str, Any], status: str) -> str:
     """Return `next_command` for a run whose current status is ``status``; empty if nothing is left to do."""
     if (
         record.get("exit_code") == ExitCode.GOAL_REACHED
-        or status == RunStatus.RUNNING
+        or status in (RunStatus.RUNNING, RunStatus.QUEUED)
         or not isinstance(record.get("options"), Mapping)
     ):
         return ""

@@ -20,7 +20,7 @@ from codex_multi_role.run_folder import (
     totals_of,
 )
 from codex_multi_role.run_folder.events import TurnStarted
-from codex_multi_role.run_folder.folder import RUN_ID, has_reached_end, number_of
+from codex_multi_role.run_folder.folder import RUN_ID, SHARED, has_reached_end, number_of
 from codex_multi_role.run_folder.owner import is_alive
 from codex_multi_role.run_folder.turn_folder import INHERITED
 
@@ -89,9 +89,14 @@ def read_record(folder: RunFolder) -> dict[str, Any]:
 
 
 def status_now(folder: RunFolder, record: dict[str, Any]) -> str:
-    """Return the recorded status, or ``killed`` if a run recorded as running has no live process."""
+    """Return the recorded status, or ``killed`` if a run recorded as running has no live process.
+
+    The database of a shared run knows its status.
+    """
     status = str(record.get("status", ""))
-    return RunStatus.KILLED if status == RunStatus.RUNNING and not is_alive(folder) else status
+    if SHARED in record or status != RunStatus.RUNNING or is_alive(folder):
+        return status
+    return RunStatus.KILLED
 
 
 def totals_now(folder: RunFolder, record: dict[str, Any]) -> dict[str, float]:
@@ -100,7 +105,8 @@ def totals_now(folder: RunFolder, record: dict[str, Any]) -> dict[str, float]:
     Empty for a run that ended before it had any.
     """
     totals = record.get("totals") or {}
-    return totals if record.get("exit_code") is not None else totals_of(folder, totals.get("seconds", 0.0))
+    is_counted = record.get("exit_code") is not None or SHARED in record
+    return totals if is_counted else totals_of(folder, totals.get("seconds", 0.0))
 
 
 def open_questions(folder: RunFolder, record: dict[str, Any]) -> list[Question]:

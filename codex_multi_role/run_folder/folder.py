@@ -36,6 +36,8 @@ RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 LATEST = "latest"
 MOST_AT_ONCE = 1000
 JOURNAL = "journal.sqlite"
+SHARED = "shared"
+"""The key of ``run.json`` in a copy of the folder of a run that workers execute: what only their database knows."""
 FOR_READING = ("goal", "inputs", "reason", "suggestion")
 
 

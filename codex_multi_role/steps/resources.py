@@ -101,7 +101,8 @@ class RunProgress:
     """How far the run is; its sets and tokens change while it works, from several threads.
 
     ``earlier_turns``: those of earlier sessions, by journal position. ``killed_turns``: how many the previous session
-    left unfinished. ``stopping`` is set once, when the run must stop. ``running_instances``: those that take a turn
+    left unfinished. ``stopping`` is set once, when the run must stop; ``draining``, when it
+    must stop as soon as the work in progress is done. ``running_instances``: those that take a turn
     now. ``running_items``: the running items of fan-outs, by unit, each with its cancellation token. ``waits_for``: the
     keys of the questions for which the run must park. ``workspace_lock`` is held while the workspace is changed.
     """
@@ -109,6 +110,7 @@ class RunProgress:
     earlier_turns: Mapping[int, TurnFolder] = field(default_factory=dict)
     killed_turns: int = 0
     stopping: CancellationToken = field(default_factory=CancellationToken)
+    draining: Event = field(default_factory=Event)
     running_instances: set[str] = field(default_factory=set)
     running_items: dict[str, CancellationToken] = field(default_factory=dict)
     waits_for: set[str] = field(default_factory=set)
@@ -163,6 +165,6 @@ class RunResources:
         if fresh and self.settings.protect:  # a copy lacks what git ignores
             protected = ProtectedFiles(copy.snapshots, copy.workspace, self.settings.protect)
             protected.put_back(self.settings.first_protected)
-        for warning in self.services.worktrees.prepare(key):  # at once, or after the run moved to another machine
+        for warning in self.services.worktrees.prepare(key):  # a new copy, or the run has moved to another machine
             self.services.events.publish(Warning(warning))
         return replace(self, workspace=copy.workspace, snapshots=copy.snapshots, copy=key)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterator
+from itertools import takewhile
 from pathlib import Path
 from typing import BinaryIO
 
@@ -31,26 +31,25 @@ def capture(store: Store, path: Path, earlier: tuple[Signature, SavedFile] | Non
         now = Signature.of(os.fstat(descriptor))
         if now.size <= MAX_SMALL_BYTES:
             return now, SavedFile.small(now.mode, file.read(now.size))
-        kept = list(_unchanged(file, now, earlier)) if earlier else []
-        file.seek(sum(piece.bytes for piece in kept))
+        kept = _unchanged(file, now, earlier) if earlier else []
+        file.seek(sum(piece.size for piece in kept))
         return now, SavedFile(mode=now.mode, pieces=(*kept, *_sent(store, file, now.size)))
 
 
-def _unchanged(file: BinaryIO, now: Signature, earlier: tuple[Signature, SavedFile]) -> Iterator[Piece]:
+def _unchanged(file: BinaryIO, now: Signature, earlier: tuple[Signature, SavedFile]) -> list[Piece]:
     """The earlier pieces that the file still begins with."""
     then, pieces = earlier[0], list(earlier[1].pieces)
-    if pieces and pieces[-1].bytes < MIN_PIECE_BYTES and now.size > then.size:
+    if pieces and pieces[-1].size < MIN_PIECE_BYTES and now.size > then.size:
         pieces.pop()
-    only_grew = now.inode == then.inode and now.size >= then.size > MAX_VERIFIED_BYTES
-    for number, piece in enumerate(pieces, 1):
-        if only_grew and number < len(pieces):
-            file.seek(piece.bytes, os.SEEK_CUR)
-        elif hashlib.sha256(file.read(piece.bytes)).hexdigest() != piece.digest:
-            return
-        yield piece
+    if pieces and now.inode == then.inode and now.size >= then.size > MAX_VERIFIED_BYTES:
+        file.seek(sum(piece.size for piece in pieces[:-1]))
+        if pieces[-1].is_content(file.read(pieces[-1].size)):
+            return pieces
+        file.seek(0)
+    return list(takewhile(lambda piece: piece.is_content(file.read(piece.size)), pieces))
 
 
 def _sent(store: Store, file: BinaryIO, size: int) -> Iterator[Piece]:
     """Send the file from its current position up to ``size``."""
     while content := file.read(min(MAX_PIECE_BYTES, size - file.tell())):
-        yield Piece(bytes=len(content), digest=store.put(content))
+        yield Piece(size=len(content), digest=store.put(content))

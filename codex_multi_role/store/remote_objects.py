@@ -78,6 +78,6 @@ def _open(address: str, protocol: str) -> tuple[Any, str]:
 def _options(protocol: str) -> dict[str, Any]:
     if protocol not in EXTRAS:
         return {}
-    # Without instance caching and listings: another machine may have written the object that was missing before.
+    # No cached listings: another machine may have written the object that was missing before.
     waits = {"connect_timeout": CONNECT_SECONDS, "read_timeout": REQUEST_SECONDS / 2}
     return {"config_kwargs": waits, "use_listings_cache": False}

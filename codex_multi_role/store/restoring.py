@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from typing import IO
 
 from codex_multi_role.host.atomic import replacing, storage_errors
 from codex_multi_role.store.selection import OWN_OF_A_MACHINE
-from codex_multi_role.store.state_manifest import Piece, SavedFile, read_states
+from codex_multi_role.store.state_manifest import SavedFile, read_states
 from codex_multi_role.store.store import Store, in_parallel
 from codex_multi_role.workspace.removal import delete_folder
 
@@ -95,16 +94,12 @@ def _is_as_saved(existing: IO[bytes], file: SavedFile) -> bool:
         return False
     if file.content is not None:
         return existing.read(file.size + 1) == file.content
-    return all(_has(existing.read(piece.bytes), piece) for piece in file.pieces) and not existing.read(1)
+    return all(piece.is_content(existing.read(piece.size)) for piece in file.pieces) and not existing.read(1)
 
 
 def _contents(store: Store, existing: IO[bytes], file: SavedFile) -> Iterator[bytes]:
     if file.content is not None:
         yield file.content
     for piece in file.pieces:
-        found = existing.read(piece.bytes)
-        yield found if _has(found, piece) else store.get(piece.digest)
-
-
-def _has(content: bytes, piece: Piece) -> bool:
-    return len(content) == piece.bytes and hashlib.sha256(content).hexdigest() == piece.digest
+        found = existing.read(piece.size)
+        yield found if piece.is_content(found) else store.get(piece.digest)

@@ -25,13 +25,22 @@ NEVER_READ = Signature(-1, -1, -1, -1)
 class RunSaver:
     """Saves the run in ``folder`` for one ``attempt``. ``earlier``: the manifest it continues from, or empty.
 
-    Threads may share it: while one saves, others wait, and one further save then serves all of them.
+    Threads may share it: while one saves, others wait, and one further save then serves all of them. ``publish`` gets
+    the name of each manifest, in order, before any `save` that it serves returns; what it raises, `save` raises.
     """
 
-    def __init__(self, store: Store, folder: RunFolder, attempt: int, earlier: str = "") -> None:
+    def __init__(
+        self,
+        store: Store,
+        folder: RunFolder,
+        attempt: int,
+        earlier: str = "",
+        publish: Callable[[str], object] = lambda _: None,
+    ) -> None:
         self._store = store
         self._folder = folder
         self._attempt = attempt
+        self._publish = publish
         self._known: dict[str, tuple[Signature, SavedFile]] = {}
         self._saved: dict[str, SavedFile] = {}
         self._chain: tuple[str, ...] = ()
@@ -87,6 +96,7 @@ class RunSaver:
         self._number += 1
         self._chain = (*self._chain, write_manifest(self._store, self._number, manifest))
         self._saved = files
+        self._publish(self._chain[-1])
 
     def _capture_all(self, take_trees: Callable[[], Trees] | None) -> Selection:
         """Read the folder, then snapshot the workspace: again if that created a repository, which is to be read too."""

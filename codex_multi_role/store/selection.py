@@ -10,9 +10,10 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from codex_multi_role.codex.home import THREADS
 from codex_multi_role.host.atomic import storage_errors
@@ -23,7 +24,8 @@ OWN_OF_A_MACHINE = ("owner.json", JOURNAL, f"{JOURNAL}-shm", f"{JOURNAL}-wal")
 _LEFT_OUT = frozenset({*OWN_OF_A_MACHINE, "report.html", "exported"})
 _HOMES, _COPIES, SNAPSHOTS = ".codex", "worktrees", ".snapshots"
 _OF_A_COPY = frozenset({"copy", "scratch", ".setup"})
-_OF_A_REPOSITORY = frozenset({"HEAD", "config", "info", "refs", "objects"})
+_OF_A_REPOSITORY = frozenset({"HEAD", "info", "refs", "objects"})
+"""Not its ``config``, which can name programs: each machine writes its own."""
 _PREPARED = "prepared"
 """The mark, in ``info``, that this machine's copy of the workspace is prepared."""
 _LOOSE = re.compile("[0-9a-f]{2}")
@@ -31,8 +33,7 @@ _UNFINISHED = re.compile(r"\..+\.[a-z0-9_]{8}|tmp_.*|.*\.lock")
 """What atomic writes and git have not finished yet."""
 
 
-@dataclass(frozen=True)
-class Signature:
+class Signature(NamedTuple):
     """What changes if a file changes."""
 
     size: int
@@ -81,9 +82,10 @@ def is_repository(path: str) -> bool:
 
 def _walk(folder: Path, path: str) -> Iterator[tuple[str, list[os.DirEntry[str]]]]:
     """The saved folders with their saved entries."""
+    is_saved = _rule_for(path)
     try:
         with os.scandir(folder / path) as found:
-            entries = [each for each in found if _is_saved(path, each.name) and not each.is_symlink()]
+            entries = [each for each in found if is_saved(each.name) and _is_finished(each)]
     except FileNotFoundError:  # deleted meanwhile
         return
     yield path, entries
@@ -92,17 +94,22 @@ def _walk(folder: Path, path: str) -> Iterator[tuple[str, list[os.DirEntry[str]]
             yield from _walk(folder, _join(path, entry.name))
 
 
-def _is_saved(path: str, name: str) -> bool:
-    if _UNFINISHED.fullmatch(name):
-        return False
+def _is_finished(entry: os.DirEntry[str]) -> bool:
+    return not entry.is_symlink() and not _UNFINISHED.fullmatch(entry.name)
+
+
+def _rule_for(path: str) -> Callable[[str], bool]:
+    """Which names in the folder ``path`` are saved; made once per folder, because there may be many files."""
     top = path.partition("/")[0]
     if not path:
-        return name not in _LEFT_OUT
-    if top == _HOMES:
-        return path.count("/") != 1 or name == THREADS
+        return lambda name: name not in _LEFT_OUT
+    if top == _HOMES and path.count("/") == 1:
+        return lambda name: name == THREADS
     if (inside := _inside_repository(path)) is not None:
-        return _is_saved_of_repository(inside, name)
-    return top != _COPIES or name not in _OF_A_COPY
+        return _rule_of_repository(inside)
+    if top == _COPIES:
+        return lambda name: name not in _OF_A_COPY
+    return lambda _: True
 
 
 def _inside_repository(path: str) -> str | None:
@@ -115,12 +122,12 @@ def _inside_repository(path: str) -> str | None:
     return None
 
 
-def _is_saved_of_repository(inside: str, name: str) -> bool:
+def _rule_of_repository(inside: str) -> Callable[[str], bool]:
     if not inside:
-        return name in _OF_A_REPOSITORY
+        return lambda name: name in _OF_A_REPOSITORY
     if inside == "objects":
-        return not _LOOSE.fullmatch(name)
-    return not (inside == "info" and name == _PREPARED)
+        return lambda name: not _LOOSE.fullmatch(name)
+    return lambda name: not (inside == "info" and name == _PREPARED)
 
 
 def _join(path: str, name: str) -> str:

@@ -7,6 +7,7 @@ complete. Their number is bounded, so a save sends little and a restore reads fe
 from __future__ import annotations
 
 import base64
+import hashlib
 import re
 from pathlib import PurePosixPath
 from typing import Annotated
@@ -32,8 +33,11 @@ class Piece(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    bytes: int = Field(ge=0)
+    size: int = Field(ge=0)
     digest: Digest
+
+    def is_content(self, content: bytes) -> bool:
+        return len(content) == self.size and hashlib.sha256(content).hexdigest() == self.digest
 
 
 class SavedFile(BaseModel):
@@ -63,7 +67,7 @@ class SavedFile(BaseModel):
     @property
     def size(self) -> int:
         content = self.content
-        return sum(piece.bytes for piece in self.pieces) if content is None else len(content)
+        return sum(piece.size for piece in self.pieces) if content is None else len(content)
 
 
 class StateManifest(BaseModel):

@@ -171,8 +171,12 @@ def _words(address: str, done: str) -> Iterator[None]:
     except Exception as error:  # each library has classes of its own, without a common one
         if isinstance(error, FileNotFoundError) and done == READ:
             raise
-        reason = (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
-        number = error.errno if isinstance(error, OSError) else None
-        number = errno.EACCES if isinstance(error, PermissionError) else number
-        text = Redactor(os.environ)(f"the store {address} cannot be {done}: {reason}")
+        text = Redactor(os.environ)(f"the store {address} cannot be {done}: {_reason(error)}")
+        number = errno.EACCES if isinstance(error, PermissionError) else getattr(error, "errno", None)
         raise StorageError(text, HINTS.get(number or 0, REACH_HINT)) from error
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, TimeoutError):
+        return "no answer in time"
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__

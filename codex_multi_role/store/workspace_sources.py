@@ -73,6 +73,7 @@ def bundle_workspace(store: Store, workspace: Path) -> BundledWorkspace:
         if repository is None or not repository.checked_out():
             _bundle_files(root, scratch / "snapshot.git", file)
             return BundledWorkspace(WorkspaceSource(bundle=_send(store, file), ref=BRANCH), 0)
+        _require_history(repository)
         branch = repository.branch()
         named = [f"refs/heads/{branch}"] if branch else []
         repository.git.run("bundle", "create", "--quiet", str(file), "HEAD", *named)
@@ -113,6 +114,15 @@ def _clone(source: WorkspaceSource, address: str, target: Path) -> None:
     below = (target / source.below).resolve()
     if not (below.is_dir() and below.is_relative_to(target.resolve())):
         raise UsageError(f"{name} has no folder {source.below}", "Correct the name of the folder, or its ref.")
+
+
+def _require_history(repository: Repository) -> None:
+    """Raise `UsageError` for a shallow clone: a bundle of it cannot be cloned."""
+    if repository.git.run("rev-parse", "--is-shallow-repository").stdout.strip() == b"true":
+        raise UsageError(
+            f"the repository {repository.top} is a shallow clone, which cannot be bundled",
+            "Run `git fetch --unshallow` there, or give the address of the repository.",
+        )
 
 
 def _bundle_files(root: Path, git_dir: Path, file: Path) -> None:

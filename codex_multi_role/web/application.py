@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from starlette.applications import Starlette
@@ -17,7 +18,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from codex_multi_role.errors import CodexMultiRoleError
+from codex_multi_role.errors import CodexMultiRoleError, StorageError
 from codex_multi_role.presentation.rendering import ASSETS
 from codex_multi_role.web.access import Access
 from codex_multi_role.web.field_errors import LABELS, in_form_words
@@ -27,18 +28,34 @@ from codex_multi_role.web.forms import MOST_BYTES, Form, problem, with_form
 from codex_multi_role.web.guard import RequestGuard
 from codex_multi_role.web.listing import EVERY, RunList
 from codex_multi_role.web.run_pages import RunPages
+from codex_multi_role.web.served_runs import ServedRuns
 from codex_multi_role.web.starting import RunStarter
 from codex_multi_role.web.templating import page
 
+if TYPE_CHECKING:
+    from codex_multi_role.workers.shared_runs import SharedRuns
+
+NOT_STARTED_HERE = (
+    "Runs are not started from these pages",
+    "Workers execute the runs of this server. Submit goals with `codex-multi-role batch`.",
+)
+
 
 def create_application(
-    runs_dir: Path, roles: Path | None, access: Access, is_ending: Callable[[], bool] = lambda: False
+    runs_dir: Path,
+    roles: Path | None,
+    access: Access,
+    is_ending: Callable[[], bool] = lambda: False,
+    shared: SharedRuns | None = None,
 ) -> RequestGuard:
-    """Build the application. ``roles``: as in `run`, for the forms. Streams and waits end once ``is_ending``."""
+    """Build the application. ``roles``: as in `run`, for the forms. Streams and waits end once ``is_ending``.
+
+    ``shared``: the runs that workers execute, which are shown as well.
+    """
     starter = RunStarter(runs_dir, roles, is_ending)
-    followers = Followers(access.form_secret, is_ending)
-    run_pages = RunPages(runs_dir, followers, starter, is_ending)
-    first_pages = _FirstPages(runs_dir, roles, access, starter)
+    runs, worker_routes = _runs_of(runs_dir, starter, is_ending, shared)
+    run_pages = RunPages(runs, Followers(access.form_secret, is_ending, runs.refresh))
+    first_pages = _FirstPages(runs, roles, access, starter)
     forms = {
         "/start": first_pages.start,
         "/runs/{run}/answer": run_pages.answer,
@@ -50,6 +67,7 @@ def create_application(
         routes=[
             Route("/", first_pages.runs),
             Route("/start", first_pages.start_form),
+            *worker_routes,
             Route("/runs/{run}", run_pages.show),
             Route("/runs/{run}/events", run_pages.events),
             Route("/runs/{run}/report", run_pages.report),
@@ -58,17 +76,31 @@ def create_application(
             Mount("/static", StaticFiles(directory=ASSETS)),
         ],
         middleware=[Middleware(RequestBodyLimitMiddleware, max_body_size=MOST_BYTES)],
-        exception_handlers={HTTPException: _http_error, 500: _internal_error},
+        exception_handlers={HTTPException: _http_error, StorageError: _storage_error, 500: _internal_error},
     )
     return RequestGuard(application, access)  # outermost, so that it also guards error responses
+
+
+def _runs_of(
+    runs_dir: Path, starter: RunStarter, is_ending: Callable[[], bool], shared: SharedRuns | None
+) -> tuple[ServedRuns, list[Route]]:
+    """The runs to show, and the pages about workers."""
+    if shared is None:
+        return ServedRuns(runs_dir, starter, is_ending), []
+    from codex_multi_role.web.runs_with_workers import RunsWithWorkers  # here: slow to import
+    from codex_multi_role.web.worker_pages import WorkerPages
+
+    pages = WorkerPages(shared.database)
+    routes = [Route("/workers", pages.workers), Route("/queues", pages.queues)]
+    return RunsWithWorkers(runs_dir, starter, is_ending, shared), routes
 
 
 class _FirstPages:
     """The pages that are not about one run: the list, and the form that starts a run."""
 
-    def __init__(self, runs_dir: Path, roles: Path | None, access: Access, starter: RunStarter) -> None:
-        self._list = RunList(runs_dir)
-        self._runs_dir = runs_dir
+    def __init__(self, runs: ServedRuns, roles: Path | None, access: Access, starter: RunStarter) -> None:
+        self._list = RunList(runs.look)
+        self._runs = runs
         self._roles = roles
         self._access = access
         self._starter = starter
@@ -84,10 +116,14 @@ class _FirstPages:
         def link(**changes: object) -> str:
             return f"/?{urlencode({'q': search, 'show': show, **changes})}"
 
-        return page("runs.html", runs=listed, search=search, show=show, link=link, runs_dir=str(self._runs_dir))
+        runs_dir, has_workers = str(self._runs.runs_dir), self._runs.has_workers
+        values: dict[str, Any] = {"search": search, "show": show, "link": link, "runs_dir": runs_dir}
+        return page("runs.html", runs=listed, has_workers=has_workers, **values)
 
     def start_form(self, request: Request) -> Response:
         """Show the flows or, once one is chosen, its form."""
+        if self._runs.has_workers:
+            return problem(404, *NOT_STARTED_HERE)
         return self._form_page(request.query_params.get("flow", ""), {})
 
     async def start(self, request: Request, form: Form) -> Response:
@@ -95,6 +131,8 @@ class _FirstPages:
         return await run_in_threadpool(self._start, form)
 
     def _start(self, sent: Form) -> Response:
+        if self._runs.has_workers:
+            return problem(404, *NOT_STARTED_HERE)
         flow = read_flows(self._roles).find(sent.get("flow", ""))
         if flow is None:
             return problem(404, "Flow not found", "Start a run lists all flows.")
@@ -119,6 +157,10 @@ class _FirstPages:
 async def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     return problem(error.status_code, error.detail)
+
+
+async def _storage_error(request: Request, error: Exception) -> Response:
+    return problem(503, "Not available now", f"{error}. {getattr(error, 'hint', '')}".strip())
 
 
 async def _internal_error(request: Request, error: Exception) -> Response:

@@ -74,9 +74,15 @@ class Follower:
 
 
 class Followers:
-    """The followers of one server; ``is_ending`` says when the server ends."""
+    """The followers of one server; ``is_ending`` says when the server ends.
 
-    def __init__(self, form_secret: str, is_ending: Callable[[], bool]) -> None:
+    ``refresh`` brings a copy of a folder up to date; see `RunState`.
+    """
+
+    def __init__(
+        self, form_secret: str, is_ending: Callable[[], bool], refresh: Callable[[RunFolder], str] | None = None
+    ) -> None:
+        self._refresh = refresh
         self._form_secret = form_secret
         self._is_ending = is_ending
         self._followers: dict[str, tuple[Follower, asyncio.Task[None]]] = {}
@@ -131,7 +137,7 @@ class Followers:
             return known[0]
         if len(self._followers) >= MOST_FOLLOWED:
             raise TooManyViewers
-        follower = Follower(RunState(folder, self._form_secret))
+        follower = Follower(RunState(folder, self._form_secret, *([self._refresh] if self._refresh else [])))
         task = asyncio.create_task(follower.follow(self._is_ending), name=f"follow {folder.run_id}")
         self._followers[folder.run_id] = (follower, task)
         task.add_done_callback(lambda done: self._forget(folder.run_id, done))

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
-from codex_multi_role.errors import RunStatus
+from codex_multi_role.errors import ExitCode, RunStatus
 from codex_multi_role.presentation.outcome import WAITING
-from codex_multi_role.presentation.recorded import Records, open_questions, status_now, totals_now
+from codex_multi_role.presentation.recorded import RecordedRun, open_questions, status_now, totals_now
 from codex_multi_role.run_folder import Question, RunFolder
+from codex_multi_role.run_folder.folder import SHARED
 
 ROWS = 50
 WORKING, EVERY = RunStatus.RUNNING, "all"
@@ -67,10 +67,10 @@ class RunPage:
 
 
 class RunList:
-    """The runs below one folder; threads may share it."""
+    """The runs that ``list_runs`` returns; threads may share it."""
 
-    def __init__(self, runs_dir: Path) -> None:
-        self._records = Records(runs_dir)
+    def __init__(self, list_runs: Callable[[], list[RecordedRun]]) -> None:
+        self._list_runs = list_runs
 
     def page(self, *, search: str = "", show: str = EVERY, number: int = 1) -> RunPage:
         """Return page ``number``, or the nearest existing one."""
@@ -84,17 +84,25 @@ class RunList:
         return RunPage(rows[(number - 1) * ROWS : number * ROWS], number, pages, len(rows), counts)
 
     def _rows(self) -> list[RunRow]:
-        return [self._row(run.folder, run.record) for run in reversed(self._records.look())]
+        return [self._row(run.folder, run.record) for run in reversed(self._list_runs())]
 
     def _row(self, folder: RunFolder, record: dict[str, Any]) -> RunRow:
         status = status_now(folder, record)
-        asked = open_questions(folder, record)
-        return RunRow(folder, record, shown_status(status, asked), asked[0].question if asked else "")
+        question = _first_question(folder, record)
+        return RunRow(folder, record, WAITING if question else status, question)
+
+
+def _first_question(folder: RunFolder, record: dict[str, Any]) -> str:
+    """Return what the run asks. The list has no copies of the folders of shared runs: the reason says what they ask."""
+    if SHARED in record:
+        return str(record["reason"]) if record["exit_code"] == ExitCode.WAITING else ""
+    asked = open_questions(folder, record)
+    return asked[0].question if asked else ""
 
 
 def shown_status(status: str, asked: Sequence[Question]) -> str:
     """Return the current status, or `WAITING` if the run waits for an answer."""
-    return WAITING if asked else status
+    return WAITING if asked and status != RunStatus.QUEUED else status
 
 
 def _with_status(rows: list[RunRow], status: str) -> list[RunRow]:

@@ -15,16 +15,14 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response, S
 from starlette.types import Receive, Scope, Send
 
 from codex_multi_role.errors import CodexMultiRoleError, RunNotFound, UsageError
-from codex_multi_role.lifecycle.stopping import stop_run
 from codex_multi_role.presentation.outcome import report_command
 from codex_multi_role.run_folder import RunFolder
-from codex_multi_role.run_folder.folder import RUN_ID
-from codex_multi_role.run_folder.owner import is_alive
 from codex_multi_role.web.artifacts import chunks, list_folder, open_file, real_path
 from codex_multi_role.web.field_errors import in_form_words
 from codex_multi_role.web.followers import Followers, TooManyViewers
 from codex_multi_role.web.forms import Form, problem
-from codex_multi_role.web.starting import RunNotStarted, RunStarter
+from codex_multi_role.web.served_runs import ServedRuns
+from codex_multi_role.web.starting import RunNotStarted
 from codex_multi_role.web.templating import page
 
 PING_SECONDS = 15
@@ -60,24 +58,20 @@ Act = Callable[[RunFolder, Form], str]
 class RunPages:
     """The pages below ``/runs/<id>``."""
 
-    def __init__(
-        self, runs_dir: Path, followers: Followers, starter: RunStarter, is_ending: Callable[[], bool]
-    ) -> None:
-        self._runs_dir = runs_dir
+    def __init__(self, runs: ServedRuns, followers: Followers) -> None:
+        self._runs = runs
         self._followers = followers
-        self._starter = starter
-        self._is_ending = is_ending
 
     async def show(self, request: Request) -> Response:
         """Show the page of a run. ``latest`` and the beginning of an id redirect to it."""
-        folder = self._folder(request)
+        folder = await run_in_threadpool(self._folder, request)
         if folder is None:
             return await run_in_threadpool(self._redirect_to_run, request.path_params["run"])
         return await self._page(folder, done=DONE.get(request.query_params.get("done", ""), ""))
 
     async def events(self, request: Request) -> Response:
         """Stream what is new after ``Last-Event-ID`` or ``?after=`` as server-sent events."""
-        folder = self._folder(request)
+        folder = await run_in_threadpool(self._folder, request)
         if folder is None:
             return _no_run()
         if self._followers.full:
@@ -96,7 +90,10 @@ class RunPages:
             return problem(404, "File not found")
         if (folder.path / path).is_dir():
             entries = list_folder(folder.path, path)
-            return page("files.html", run_id=folder.run_id, path=path.as_posix(), entries=entries)
+            has_workers = self._runs.has_workers
+            return page(
+                "files.html", run_id=folder.run_id, path=path.as_posix(), entries=entries, has_workers=has_workers
+            )
         name = quote(path.name, safe="")
         kind = {"Content-Disposition": f"attachment; filename*=UTF-8''{name}"}
         return self._send(folder, path, "text/plain; charset=utf-8", kind)
@@ -104,11 +101,12 @@ class RunPages:
     def report(self, request: Request) -> Response:
         """Send the run's report as a page that cannot reach anything of ours."""
         folder = self._folder(request)
-        path = real_path(folder.path, folder.report_path.name) if folder is not None else None
         if folder is None:
             return _no_run()
+        self._runs.complete_report(folder)
+        path = real_path(folder.path, folder.report_path.name)
         if path is None:
-            how = report_command(folder.run_id, self._runs_dir)
+            how = report_command(folder.run_id, self._runs.runs_dir)
             return problem(404, "This run has no report", f"`{how}` writes one.")
         return self._send(folder, path, "text/html; charset=utf-8", {"Content-Security-Policy": REPORT_POLICY})
 
@@ -119,14 +117,14 @@ class RunPages:
         return await self._act(request, form, self._stop)
 
     async def cancel_task(self, request: Request, form: Form) -> Response:
-        return await self._act(request, form, _cancel_task)
+        return await self._act(request, form, self._cancel_task)
 
     async def resume(self, request: Request, form: Form) -> Response:
         return await self._act(request, form, self._resume)
 
     async def _act(self, request: Request, form: Form, act: Act) -> Response:
         """Call ``act``, then redirect to the run's page; on an error, show the page with the reason."""
-        folder = self._folder(request)
+        folder = await run_in_threadpool(self._folder, request)
         if folder is None:
             return _no_run()
         try:
@@ -146,17 +144,15 @@ class RunPages:
         if snapshot.facts is None:
             return _no_run()
         values = {"run_id": folder.run_id, "snapshot": snapshot, "facts": snapshot.facts}
+        values["has_workers"] = self._runs.has_workers
         return page("run.html", status_code, **values, done=done, wrong=wrong, hint=hint)
 
     def _folder(self, request: Request) -> RunFolder | None:
-        run_id = request.path_params["run"]
-        folder = RunFolder(self._runs_dir / run_id)
-        known = RUN_ID.fullmatch(run_id) and folder.record_path.is_file() and not folder.path.is_symlink()
-        return folder if known else None
+        return self._runs.folder(request.path_params["run"])
 
     def _redirect_to_run(self, reference: str) -> Response:
         try:
-            return RedirectResponse(f"/runs/{RunFolder.find(self._runs_dir, reference).run_id}", 303)
+            return RedirectResponse(f"/runs/{self._runs.run_id_of(reference)}", 303)
         except RunNotFound:
             return _no_run()
 
@@ -169,20 +165,16 @@ class RunPages:
         return _FileResponse(file, chunks(file, size), media_type=media_type, headers=headers)
 
     def _answer(self, folder: RunFolder, form: Form) -> str:
-        import codex_multi_role.api as api  # here: it loads everything that runs need
-
         if form.get("verdict") not in VERDICTS:
             raise UsageError("No answer was chosen", "Approve or reject.")
         approved, comment = form["verdict"] == APPROVE, form.get("comment", "").strip()
         question = form.get("question", "")
         if not approved and not comment:
             raise UsageError("A rejection needs a comment", "Give the reason; the roles may read it.")
-        answered = api.answer(
-            folder.run_id, runs_dir=folder.path.parent, approved=approved, comment=comment, question=question
-        )
-        if form.get("go_on") and not is_alive(folder):
+        answered = self._runs.answer(folder, approved=approved, comment=comment, question=question)
+        if form.get("go_on"):
             try:
-                self._starter.resume(folder)
+                self._runs.go_on(folder)
             except CodexMultiRoleError as error:
                 raise RunNotStarted(
                     f"Your answer is recorded, but the run does not resume:\n{error}", error.hint
@@ -190,11 +182,15 @@ class RunPages:
         return "answered" if answered.words and approved else "approved" if approved else "rejected"
 
     def _stop(self, folder: RunFolder, form: Form) -> str:
-        stop_run(folder, self._is_ending)
+        self._runs.stop(folder)
         return "stopped"
 
+    def _cancel_task(self, folder: RunFolder, form: Form) -> str:
+        self._runs.cancel_task(folder, form.get("task", ""), form.get("comment", "").strip())
+        return "cancelled"
+
     def _resume(self, folder: RunFolder, form: Form) -> str:
-        self._starter.resume(folder, form.get("cycles", "").strip())
+        self._runs.resume(folder, form.get("cycles", "").strip())
         return "resumed"
 
 
@@ -208,14 +204,6 @@ class _FileResponse(StreamingResponse):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         with self._file:
             await super().__call__(scope, receive, send)
-
-
-def _cancel_task(folder: RunFolder, form: Form) -> str:
-    import codex_multi_role.api as api  # as above
-
-    comment = form.get("comment", "").strip()
-    api.cancel_task(folder.run_id, form.get("task", ""), runs_dir=folder.path.parent, comment=comment)
-    return "cancelled"
 
 
 def _no_run() -> Response:

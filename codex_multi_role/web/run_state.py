@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from codex_multi_role.errors import RunNotFound
+from codex_multi_role.errors import RunNotFound, RunStatus
 from codex_multi_role.presentation.event_tail import EventReader
 from codex_multi_role.presentation.outcome import more_cycles, next_from_record
 from codex_multi_role.presentation.plain import PlainLines
@@ -18,7 +19,7 @@ from codex_multi_role.presentation.rendering import template
 from codex_multi_role.presentation.result import ShownResult, result_of
 from codex_multi_role.reading.json_files import read_records
 from codex_multi_role.run_folder import Question, RunFolder, event_of
-from codex_multi_role.run_folder.folder import has_reached_end
+from codex_multi_role.run_folder.folder import SHARED, has_reached_end
 from codex_multi_role.run_folder.owner import is_alive
 from codex_multi_role.run_folder.states import OVER, ReportedStates
 from codex_multi_role.web.listing import shown_status
@@ -41,12 +42,23 @@ class Facts:
     report: bool
     result: ShownResult | None
     next_command: str
+    problem: str = ""
+    """What keeps all this from being up to date."""
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether workers execute the run."""
+        return SHARED in self.record
+
+    @property
+    def is_queued(self) -> bool:
+        return self.record.get("status") == RunStatus.QUEUED
 
     @property
     def is_resumable(self) -> bool:
         """Whether resuming would do anything."""
         ended_for_good = has_reached_end(self.record) and self.more_cycles is None
-        return not self.alive and not ended_for_good and "options" in self.record
+        return not self.alive and not self.is_queued and not ended_for_good and "options" in self.record
 
     @property
     def more_cycles(self) -> int | None:
@@ -83,10 +95,16 @@ class Snapshot:
 
 
 class RunState:
-    """Follows one run. Only one thread may `look` at a time; threads may share what it returns."""
+    """Follows one run. Only one thread may `look` at a time; threads may share what it returns.
 
-    def __init__(self, folder: RunFolder, form_secret: str) -> None:
+    ``refresh`` brings ``folder`` up to date if it is a copy, and returns what keeps it from being so.
+    """
+
+    def __init__(self, folder: RunFolder, form_secret: str, refresh: Callable[[RunFolder], str] = lambda _: "") -> None:
         self._folder = folder
+        self._refresh = refresh
+        self._refreshed_at = -FACTS_SECONDS
+        self._problem = ""
         self._form_secret = form_secret
         self._plain = PlainLines(Progress())
         self._states = ReportedStates()
@@ -100,6 +118,9 @@ class RunState:
 
     def look(self) -> bool:
         """Read on; returns whether `snapshot` changed. Raises `RunNotFound` if the run no longer exists."""
+        if time.monotonic() - self._refreshed_at >= FACTS_SECONDS:
+            self._problem = self._refresh(self._folder)
+            self._refreshed_at = time.monotonic()
         before = self._number
         for line in self._reader.lines(EVENTS_A_LOOK):
             self._number += 1
@@ -138,8 +159,9 @@ class RunState:
             status=shown_status(status, questions),
             alive=alive,
             questions=questions,
-            report=self._folder.report_path.is_file(),
+            report=self._folder.report_path.is_file() or (SHARED in record and has_reached_end(record)),
             result=result_of(self._folder, record),
+            problem=self._problem,
             next_command="" if alive else next_from_record(self._folder, self._folder.path.parent, record, status),
         )
 

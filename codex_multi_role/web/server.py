@@ -9,6 +9,7 @@ import signal
 import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import uvicorn
@@ -20,6 +21,9 @@ from codex_multi_role.errors import UsageError
 from codex_multi_role.lifecycle.stopping import stopping_signals
 from codex_multi_role.web.access import Access
 from codex_multi_role.web.application import create_application
+
+if TYPE_CHECKING:
+    from codex_multi_role.workers.shared_runs import SharedRuns
 
 ENDING_SECONDS = 5
 SEND_SECONDS = 30.0
@@ -65,14 +69,21 @@ class _Server(uvicorn.Server):
             yield
 
 
-def serve(runs_dir: Path, roles: Path | None, access: Access, port: int, on_ready: Callable[[str], None]) -> None:
+def serve(
+    runs_dir: Path,
+    roles: Path | None,
+    access: Access,
+    port: int,
+    on_ready: Callable[[str], None],
+    shared: SharedRuns | None = None,
+) -> None:
     """Serve until one of `stopping_signals`; calls ``on_ready`` with the address to open.
 
     Raises `UsageError` if it cannot listen there.
     """
     AppStatus.enable_automatic_graceful_drain = False  # it cuts streams off; ours end by themselves
     listener = _listen(access.host, port)
-    application = create_application(runs_dir, roles, access, lambda: server.should_exit)
+    application = create_application(runs_dir, roles, access, lambda: server.should_exit, shared)
     server = _Server(configuration(application), lambda: on_ready(_address(access, listener)))
     with listener:
         server.run(sockets=[listener])

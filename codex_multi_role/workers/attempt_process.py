@@ -17,6 +17,7 @@ from pathlib import Path
 
 from codex_multi_role.engine.run_queue import QueuedJournal
 from codex_multi_role.errors import CodexMultiRoleError, ExitCode
+from codex_multi_role.lifecycle.stopping import stop_at_end_of
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.store import Store
 from codex_multi_role.workers.database import Database
@@ -25,24 +26,26 @@ from codex_multi_role.workers.run_attempt import RunAttempt
 
 ARRIVAL_SECONDS = 10.0
 """How long a process waits for a run; another worker may have been faster."""
-STOP_SECONDS = 60.0
-"""How long it may take to stop after its worker has gone."""
+DRAIN = signal.SIGUSR1
+"""Asks the process to finish the turns in progress and give its run back."""
 
 
 def main() -> int:
     """Work on at most one run; returns the exit code of the process."""
-    instructions = json.loads(sys.stdin.readline())
-    threading.Thread(target=_stop_with_worker, daemon=True).start()
+    draining = threading.Event()
+    signal.signal(DRAIN, lambda _number, _frame: draining.set())
+    instructions = json.loads(_first_line())
+    stop_at_end_of(sys.stdin.fileno())
     try:
         database = Database(instructions["database_url"])
-        _work(database, QueuedRuns(database), Store.open(instructions["store"]), instructions)
+        _work(database, QueuedRuns(database), Store.open(instructions["store"]), instructions, draining)
     except CodexMultiRoleError as error:
         sys.stderr.write(f"error: {error}\nhint: {error.hint}\n")
         return int(error.exit_code)
     return int(ExitCode.GOAL_REACHED)
 
 
-def _work(database: Database, queued: QueuedRuns, store: Store, instructions: Json) -> None:
+def _work(database: Database, queued: QueuedRuns, store: Store, instructions: Json, draining: threading.Event) -> None:
     journal = QueuedJournal(database.url, instructions["queue"])
     with journal.open():
         run_id = journal.next_run(ARRIVAL_SECONDS)
@@ -51,8 +54,8 @@ def _work(database: Database, queued: QueuedRuns, store: Store, instructions: Js
             return
         _report(run_id=run.run_id)
         try:
-            attempt = RunAttempt(database, queued, store, run, Path(instructions["folder"]), _report)
-            _report(result=attempt.work(journal))
+            folder = Path(instructions["folder"])
+            _report(result=RunAttempt(database, queued, store, run, folder, draining, _report).work(journal))
         except AttemptOver as over:
             _report(result=str(over))
 
@@ -62,10 +65,12 @@ def _report(**news: str) -> None:
         os.write(sys.stdout.fileno(), json.dumps(news).encode() + b"\n")
 
 
-def _stop_with_worker() -> None:
-    sys.stdin.read()
-    threading.Timer(STOP_SECONDS, os._exit, [int(ExitCode.INTERRUPTED)]).start()
-    os.kill(os.getpid(), signal.SIGTERM)
+def _first_line() -> bytes:
+    """Read without a buffer: what follows is for `stop_at_end_of`."""
+    line = b""
+    while not line.endswith(b"\n") and (byte := os.read(sys.stdin.fileno(), 1)):
+        line += byte
+    return line
 
 
 if __name__ == "__main__":

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import fcntl
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from codex_multi_role.engine.journal import create_journal
 from codex_multi_role.errors import StorageError, UsageError
+from codex_multi_role.host.atomic import storage_errors
+from codex_multi_role.host.database_url import check_database_url, with_timeouts
 from codex_multi_role.workers import tables
 
 Result = TypeVar("Result")
-CONNECT_SECONDS = 10
 STATEMENT_SECONDS = 30
 PATIENCE_SECONDS = 60.0
 """How long a run process repeats a statement while the database cannot be reached."""
@@ -26,11 +29,9 @@ KEEPALIVE = {"tcp_keepalives_idle": 20, "tcp_keepalives_interval": 10, "tcp_keep
 That is more than the 45 s after which a worker without the database ends its run processes.
 """
 SESSION = {"statement_timeout": STATEMENT_SECONDS * 1000, **KEEPALIVE}
-POSTGRES = {
-    "connect_timeout": CONNECT_SECONDS,
-    "options": " ".join(f"-c {name}={value}" for name, value in SESSION.items()),
+OPTIONS = {
     "application_name": "codex-multi-role",
-    "tcp_user_timeout": STATEMENT_SECONDS * 1000,
+    "options": " ".join(f"-c {name}={value}" for name, value in SESSION.items()),
 }
 SETUP_LOCK = 7_266_394
 """The advisory lock under which the tables are created, because several workers may start at once."""
@@ -40,28 +41,22 @@ class Database:
     """The tables of `tables` at one address. Threads may share it; it holds at most two connections."""
 
     def __init__(self, url: str) -> None:
+        """Raises `UsageError` for an address that cannot be used."""
+        check_database_url(url)
         self.url = url
         self.is_postgres = not url.startswith("sqlite:")
         self.engine = self._made_engine()
 
     def _made_engine(self) -> sa.Engine:
-        try:
-            address = sa.make_url(self.url)
-        except sa.exc.ArgumentError as error:
-            raise UsageError(
-                f"not a database URL: {self.url}", "Example: postgresql://user@host:5432/database"
-            ) from error
         if not self.is_postgres:
-            engine = sa.create_engine(address, connect_args={"timeout": STATEMENT_SECONDS})
+            engine = sa.create_engine(self.url, connect_args={"timeout": STATEMENT_SECONDS})
             return engine.execution_options(schema_translate_map={tables.SCHEMA: None})
-        return sa.create_engine(
-            address.set(drivername="postgresql+psycopg"),
-            pool_size=1,
-            max_overflow=1,
-            pool_timeout=STATEMENT_SECONDS,
-            pool_pre_ping=True,
-            connect_args=POSTGRES,
-        )
+        pool = {"pool_size": 1, "max_overflow": 1, "pool_timeout": STATEMENT_SECONDS, "pool_pre_ping": True}
+        return sa.create_engine(self._address, connect_args=OPTIONS, **pool)
+
+    @property
+    def _address(self) -> sa.URL:
+        return sa.make_url(with_timeouts(self.url)).set(drivername="postgresql+psycopg")
 
     @classmethod
     def open(cls, url: str) -> Database:
@@ -97,7 +92,7 @@ class Database:
     def lasting_connection(self) -> sa.Connection:
         """A connection of its own, in which each statement is a transaction. Raises `StorageError`."""
         engine = sa.create_engine(
-            self.engine.url, poolclass=sa.NullPool, isolation_level="AUTOCOMMIT", connect_args=POSTGRES
+            self._address, poolclass=sa.NullPool, isolation_level="AUTOCOMMIT", connect_args=OPTIONS
         )
         try:
             return engine.connect()
@@ -149,23 +144,44 @@ class Database:
         return insert(table).values([dict(row) for row in rows]).on_conflict_do_nothing()
 
     def _create(self) -> None:
-        create_journal(self.url)
-        with self.transaction() as connection:
-            if self.is_postgres:
-                connection.execute(sa.select(sa.func.pg_advisory_xact_lock(SETUP_LOCK)))
-                connection.execute(sa.schema.CreateSchema(tables.SCHEMA, if_not_exists=True))
-            tables.metadata.create_all(connection)
-            version = {"name": "schema_version", "value": str(tables.SCHEMA_VERSION)}
-            connection.execute(self.insert_new(tables.settings, version))
+        from codex_multi_role.engine.journal import create_journal  # here: slow to import, and not needed to look
+
+        with self._alone():
+            if self.setting("schema_version") is not None:
+                return  # another process was faster
+            create_journal(self.url)
+            with self.transaction() as connection:
+                if self.is_postgres:
+                    connection.execute(sa.schema.CreateSchema(tables.SCHEMA, if_not_exists=True))
+                tables.metadata.create_all(connection)
+                version = {"name": "schema_version", "value": str(tables.SCHEMA_VERSION)}
+                connection.execute(self.insert_new(tables.settings, version))
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Be the only process in this block, because several may be the first to open a database."""
+        if not self.is_postgres:
+            lock = Path(f"{self.engine.url.database}.lock")
+            with storage_errors(lock), lock.open("a") as file:
+                fcntl.flock(file, fcntl.LOCK_EX)  # creating the tables takes a moment
+                yield
+            return
+        with self.lasting_connection() as connection:
+            end = time.monotonic() + PATIENCE_SECONDS
+            # Not a statement that waits: the engine creates indexes concurrently, and that waits for all statements.
+            while not connection.scalar(sa.select(sa.func.pg_try_advisory_lock(SETUP_LOCK))):
+                if time.monotonic() > end:
+                    raise StorageError(f"the tables of {self} are being created by another process", "Try again later.")
+                time.sleep(PAUSE_SECONDS)
+            yield
 
     def failure(self, error: SQLAlchemyError) -> StorageError:
         """What the error means, as `transaction` raises it."""
-        problem = str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
-        if isinstance(error, sa.exc.TimeoutError) or (isinstance(error, DBAPIError) and _is_unreachable(error)):
-            return DatabaseUnreachable(
-                f"{self} cannot be reached: {problem}", "Check the address, the server and the network."
-            )
-        return StorageError(f"{self} cannot be used: {problem}", "Check the user's rights, and the server's log.")
+        from codex_multi_role.engine.journal_errors import TRY_AGAIN, journal_error  # as above
+
+        is_lost = isinstance(error, sa.exc.TimeoutError) or (isinstance(error, DBAPIError) and _is_unreachable(error))
+        known = journal_error(f"{self} cannot be {'reached' if is_lost else 'used'}", error, TRY_AGAIN)
+        return DatabaseUnreachable(str(known), known.hint) if is_lost else known
 
 
 class DatabaseUnreachable(StorageError):
@@ -175,7 +191,6 @@ class DatabaseUnreachable(StorageError):
 def _is_unreachable(error: DBAPIError) -> bool:
     """Whether the connection failed or broke, or the server is starting or stopping."""
     state = str(getattr(error.orig, "sqlstate", None) or "")
-    words = str(error.orig)
-    refused = "password authentication failed" in words or "does not exist" in words or "no pg_hba.conf" in words
     broken = error.connection_invalidated or state.startswith(("08", "57P", "53300"))
+    refused = re.search("password|does not exist|no pg_hba.conf|certificate|SSL", str(error.orig))
     return broken or (isinstance(error, sa.exc.OperationalError) and not state and not refused)

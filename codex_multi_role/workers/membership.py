@@ -9,7 +9,6 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from codex_multi_role.engine.journal import JOURNAL_VERSION
 from codex_multi_role.errors import UsageError
 from codex_multi_role.version import __version__
 from codex_multi_role.workers.database import Database
@@ -88,6 +87,8 @@ class Membership:
             connection.execute(sa.delete(workers).where(workers.c.identity == self.identity))
 
     def _row(self) -> dict[str, Any]:
+        from codex_multi_role.engine.journal import JOURNAL_VERSION  # here: slow to import, and not needed to look
+
         settings = self.settings
         return {
             "name": settings.name,

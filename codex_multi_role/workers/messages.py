@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 
 import sqlalchemy as sa
@@ -46,9 +47,7 @@ def receive(database: Database, folder: RunFolder) -> bool:
 
     A message is deleted once it is carried out; carrying one out twice changes nothing.
     """
-    with database.transaction() as connection:
-        chosen = sa.select(messages).where(messages.c.run_id == folder.run_id).order_by(messages.c.number)
-        found = connection.execute(chosen).mappings().all()
+    found = _sent(database, folder.run_id)
     for message in found:
         _carry_out(folder, message["kind"], message["body"])
     if found:
@@ -56,6 +55,30 @@ def receive(database: Database, folder: RunFolder) -> bool:
         with database.transaction() as connection:
             connection.execute(done)
     return any(message["kind"] == STOP for message in found)
+
+
+def carry_out_early(database: Database, folder: RunFolder) -> None:
+    """Carry out the run's messages in a copy of its folder; the process that works on the run still receives them."""
+    for message in _sent(database, folder.run_id):
+        _carry_out(folder, message["kind"], message["body"])
+
+
+def answered_runs(database: Database) -> set[str]:
+    """The runs with an answer that no process has received yet."""
+    with database.transaction() as connection:
+        return set(connection.scalars(sa.select(messages.c.run_id).where(messages.c.kind == ANSWER)))
+
+
+def forget_stops(database: Database, run_id: str) -> None:
+    """Delete requests to stop the run that no process has received: it is resumed now."""
+    with database.transaction() as connection:
+        connection.execute(sa.delete(messages).where(messages.c.run_id == run_id, messages.c.kind == STOP))
+
+
+def _sent(database: Database, run_id: str) -> Sequence[sa.RowMapping]:
+    chosen = sa.select(messages).where(messages.c.run_id == run_id).order_by(messages.c.number)
+    with database.transaction() as connection:
+        return connection.execute(chosen).mappings().all()
 
 
 def _carry_out(folder: RunFolder, kind: str, body: Json) -> None:

@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from codex_multi_role.engine.run_queue import RunQueues
 from codex_multi_role.errors import ExitCode, RunBusy
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.workers.batch_totals import what_exceeds
 from codex_multi_role.workers.database import Database
 from codex_multi_role.workers.run_requests import RunRequest, dequeue_order, row_values
 from codex_multi_role.workers.tables import runs, server_seconds
+
+if TYPE_CHECKING:
+    from codex_multi_role.engine.run_queue import RunQueues
 
 ROWS_AT_ONCE = 200
 MAX_CRASHES = 3
@@ -66,10 +69,16 @@ class QueuedRuns:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._queues = RunQueues(database.engine)
 
     def close(self) -> None:
-        self._queues.close()
+        if "_queues" in vars(self):
+            self._queues.close()
+
+    @cached_property
+    def _queues(self) -> RunQueues:
+        from codex_multi_role.engine.run_queue import RunQueues  # here: slow to import, and not needed to look
+
+        return RunQueues(self._database.engine)
 
     def submit(self, requests: Sequence[RunRequest]) -> None:
         """Enqueue new runs; one that is already known stays as it is. Raises `StorageError`.
@@ -108,18 +117,23 @@ class QueuedRuns:
     def list(self, *conditions: sa.ColumnElement[bool], limit: int = 100_000) -> list[QueuedRun]:
         """Those that meet the conditions, in the order of submission."""
         rows = sa.select(runs).where(*conditions).order_by(runs.c.submitted_at, runs.c.line, runs.c.run_id).limit(limit)
-        with self._database.transaction() as connection:
-            return [_of_row(row) for row in connection.execute(rows).mappings()]
+        found = self._database.insist(lambda connection: connection.execute(rows).mappings().all())
+        return [_of_row(row) for row in found]
 
     def waiting_by_queue(self) -> dict[str, int]:
-        """How many runs wait in each queue; the queue with the most urgent run first."""
+        """How many runs that this program can read wait in each queue; the queue with the most urgent one first."""
+        from codex_multi_role.engine.journal import JOURNAL_VERSION  # here: slow to import, and not needed to look
+
         order = sa.func.min((50 - runs.c.priority) * 20_000_000 + runs.c.rank)
-        counted = sa.select(runs.c.queue, sa.func.count()).where(runs.c.state == RunState.WAITING, runs.c.enqueued)
+        can_read = sa.or_(runs.c.journal_version.is_(None), runs.c.journal_version == JOURNAL_VERSION)
+        conditions = (runs.c.state == RunState.WAITING, runs.c.enqueued, can_read)
+        counted = sa.select(runs.c.queue, sa.func.count()).where(*conditions)
         with self._database.transaction() as connection:
             return dict(connection.execute(counted.group_by(runs.c.queue).order_by(order)).all())
 
     def claim(self, run_id: str, worker: str, identity: str) -> QueuedRun | None:
         """Start the next attempt of a waiting run; None if it does not wait, or the totals of its batch hold it."""
+        from codex_multi_role.engine.journal import JOURNAL_VERSION  # as above
 
         def work(connection: sa.Connection) -> None:
             waiting = sa.select(runs.c.batch, runs.c.request).where(runs.c.run_id == run_id)
@@ -127,7 +141,8 @@ class QueuedRuns:
             if row is None:
                 return
             held = what_exceeds(connection, row.batch, row.request["limits"])
-            started = {"attempt": runs.c.attempt + 1, "worker": worker, "worker_identity": identity}
+            worked_on = {"worker": worker, "worker_identity": identity, "journal_version": JOURNAL_VERSION}
+            started = {"attempt": runs.c.attempt + 1, **worked_on}
             values = {"state": RunState.HELD} if held else {"state": RunState.RUNNING, **started}
             own = sa.update(runs).where(runs.c.run_id == run_id)
             connection.execute(own.values(**values, why=held, changed_at=server_seconds()))
@@ -190,8 +205,9 @@ class QueuedRuns:
         return changed
 
     def change(self, run: QueuedRun, changes: Mapping[str, object]) -> None:
-        """Add to the changed options of a run on which no process works."""
-        request = replace(run.request, changes={**run.request.changes, **changes})
+        """Change options of a run on which no process works. One that was never saved will start with them."""
+        name = "changes" if run.manifest else "options"
+        request = replace(run.request, **{name: {**getattr(run.request, name), **changes}})
         same = (runs.c.run_id == run.run_id, runs.c.attempt == run.attempt, runs.c.state == run.state)
         with self._database.transaction() as connection:
             connection.execute(sa.update(runs).where(*same).values(request=request.as_json()))

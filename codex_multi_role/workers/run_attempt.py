@@ -37,12 +37,14 @@ from codex_multi_role.workers.turn_limits import TurnLimits
 from codex_multi_role.workspace import Snapshots, Workspace
 from codex_multi_role.workspace.worktrees import Trees
 
+JOIN_SECONDS = 120.0
+"""How long the last look may take; the store and the database have deadlines of their own."""
 LOOK_SECONDS = 1.0
 """How often a run process receives messages, and saves new events for those who watch."""
 
 
 class RunAttempt:
-    """The work of this process on ``run``, in folders of its own below ``folder``."""
+    """The work of this process on ``run``, in folders of its own below ``folder``, until it ends or is ``draining``."""
 
     def __init__(
         self,
@@ -51,8 +53,10 @@ class RunAttempt:
         store: Store,
         run: QueuedRun,
         folder: Path,
+        draining: threading.Event,
         report: Callable[..., None],
     ) -> None:
+        self._draining = draining
         self._database, self._queued, self._store, self._run = database, queued, store, run
         self._runs_dir = folder / "runs"
         self._workspace = folder / "workspaces" / run.run_id
@@ -60,8 +64,7 @@ class RunAttempt:
         self._start = folder / "starts" / run.run_id
         self._folder = RunFolder(self._runs_dir / run.run_id)
         self._called = CalledRuns(database, queued, store, run, self._folder, report)
-        self._saver = RunSaver(store, self._folder, run.attempt, run.manifest or "")
-        self._saving = threading.Lock()
+        self._saver = RunSaver(store, self._folder, run.attempt, run.manifest or "", self._publish)
         self._has_saved = bool(run.manifest)
         self._saved_events = 0
         self._is_cancelled = False
@@ -75,6 +78,7 @@ class RunAttempt:
             journal=lambda: nullcontext(journal.begin),
             save=self._save,
             permit=TurnLimits(self._database).permit,
+            draining=self._draining,
             begin=self._begin,
             placer=self._called,
             is_tolerant_call=self._run.request.is_tolerant if self._run.request.parent else None,
@@ -120,9 +124,9 @@ class RunAttempt:
         shutil.rmtree(self._workspace, ignore_errors=True)
         workspace = self._make_workspace()
         fill_workspace(saved, self._folder, workspace)
-        if receive(self._database, self._folder):
+        if receive(self._database, self._folder):  # it was told to stop while its previous worker was dead
             raise RunInterrupted
-        changes = {**self._run.request.changes, "workspace": workspace}
+        changes = {**self._run.request.changed_options, "workspace": workspace}
         return running.resume(self._run.run_id, runs_dir=self._runs_dir, changes=changes, placement=placement)
 
     def _make_workspace(self) -> Path:
@@ -132,13 +136,13 @@ class RunAttempt:
 
     def _save(self, take_trees: Callable[[], Trees] | None = None) -> None:
         """Save the run as it is; from then on, this state is the one that others see and continue from."""
-        with self._saving:
-            self._saved_events = self._event_bytes
-            record = self._folder.record()
-            manifest = self._saver.save(take_trees)
-            self._queued.save(self._run, manifest=manifest, record=record)
-            self._called.manifest = manifest
-            self._has_saved = True
+        self._saved_events = self._event_bytes
+        self._saver.save(take_trees)
+
+    def _publish(self, manifest: str) -> None:
+        self._queued.save(self._run, manifest=manifest, record=self._folder.record())
+        self._called.manifest = manifest
+        self._has_saved = True
 
     @property
     def _event_bytes(self) -> int:
@@ -155,7 +159,7 @@ class RunAttempt:
             yield
         finally:
             over.set()
-            thread.join()
+            thread.join(JOIN_SECONDS)
 
     def _follow(self, over: threading.Event) -> None:
         while not over.wait(LOOK_SECONDS):

@@ -59,6 +59,11 @@ class RunChild:
         """None while it runs."""
         return self._process.poll()
 
+    def drain(self) -> None:
+        """Ask it to finish the turns in progress and give its run back; without a run, to end."""
+        if self.exit_code is None:
+            self._process.send_signal(signal.SIGUSR1 if self.run_id else signal.SIGTERM)
+
     def stop(self) -> None:
         """Ask it to interrupt its turns and give its run back."""
         if self.exit_code is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,22 @@ def open_store(database: Database, address: str | None, default: str) -> Store:
     return store
 
 
+def require_portable(options: Mapping[str, Any], set_by_worker: Collection[str] = ()) -> None:
+    """Raise `UsageError` for `RunOptions` fields that mean nothing on another machine, or that contain a secret.
+
+    Those ``set_by_worker`` are allowed: they are left out of the queue.
+    """
+    for name in options:
+        if name in {*NOT_ON_WORKERS, *OF_THIS_MACHINE} - {*set_by_worker}:
+            raise UsageError(f"--{name.replace('_', '-')} cannot be used for a run on workers")
+    text = json.dumps({**options}, ensure_ascii=False, default=str)
+    if Redactor(os.environ)(text) != text:
+        raise UsageError(
+            "the goal or its options contain the value of a secret environment variable",
+            "Queues keep them as they are. Let the workers' environment provide the secret instead.",
+        )
+
+
 @dataclass
 class Submitter:
     """Prepares runs for the queue. Runs with the same definitions or workspace share them in the store."""
@@ -66,7 +83,8 @@ class Submitter:
 
         ``repository``: where its workspace is cloned from, instead of the folder in the options.
         """
-        self._require_portable(options)
+        usual, given = RunOptions().as_record(), options.as_record()
+        require_portable({name: given[name] for name in given if given[name] != usual[name]}, OF_THIS_MACHINE)
         return RunRequest(
             run_id=options.run_id or "",
             options={name: value for name, value in options.as_record().items() if name not in OF_THIS_MACHINE},
@@ -75,19 +93,6 @@ class Submitter:
             queue=queue,
             **place,
         )
-
-    @staticmethod
-    def _require_portable(options: RunOptions) -> None:
-        usual = RunOptions()
-        for name in NOT_ON_WORKERS:
-            if getattr(options, name) != getattr(usual, name):
-                raise UsageError(f"--{name.replace('_', '-')} cannot be used for a run on workers")
-        text = json.dumps(options.as_record(), ensure_ascii=False)
-        if Redactor(os.environ)(text) != text:
-            raise UsageError(
-                "the goal or its options contain the value of a secret environment variable",
-                "Queues keep them as they are. Let the workers' environment provide the secret instead.",
-            )
 
     def _archived(self, options: RunOptions) -> Json:
         key = json.dumps([str(options.roles), options.flow, options.playbook, str(options.workspace)])

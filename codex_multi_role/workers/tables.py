@@ -47,6 +47,7 @@ runs = Table(
     Column("enqueued", Boolean, nullable=False, default=False),
     Column("attempt", Integer, nullable=False, default=0),
     Column("crashes", Integer, nullable=False, default=0),
+    Column("journal_version", String(20)),
     Column("worker", String(200)),
     Column("worker_identity", String(40), index=True),
     Column("manifest", Text),
@@ -61,6 +62,7 @@ runs = Table(
 )
 """``request``: what a run process needs to start it; no secret is ever in it. ``queue`` includes the required labels.
 
+``journal_version``: of the first process that worked on the run; programs of another version cannot continue it.
 ``attempt`` numbers the processes that worked on the run: only the latest one's writes count. ``enqueued``: whether DBOS
 knows that the run waits. ``record``: the latest ``run.json``. ``manifest``: the latest saved state in the store.
 ``parent``: the run that called this one's flow; ``waits_for``: the parked run that this one was parked for.

@@ -17,6 +17,10 @@ from codex_multi_role.workers.queued_runs import QueuedRuns, RunState
 from codex_multi_role.workers.run_children import RunChild
 from codex_multi_role.workers.run_requests import can_take
 
+DRAIN_SECONDS = 1800.0
+"""How long the turns in progress may take after a worker was told to leave; then they are interrupted."""
+EMPTY_PAUSE_SECONDS = 5.0
+"""How long a queue is left alone after a process got no run from it, although some seem to wait."""
 LOOK_SECONDS = 0.5
 """How often a worker with free places looks for waiting runs."""
 
@@ -51,8 +55,11 @@ class Worker:
         self._children: list[RunChild] = []
         self._last_beat = 0.0
         self._is_cut_off = False
+        self._not_before: dict[str, float] = {}
         self.draining = Event()
-        """Set it to start nothing further, interrupt what runs, give it back, and leave."""
+        """Set it to start nothing further, finish the turns in progress, give the runs back, and leave."""
+        self.hurried = Event()
+        """Set it to interrupt the turns as well."""
 
     def work(self, *, until_empty: bool = False) -> None:
         """Work until `draining` is set, or, ``until_empty``, until nothing waits that this worker could take.
@@ -63,20 +70,30 @@ class Worker:
         self._last_beat = time.monotonic()
         try:
             while not self.draining.is_set():
-                self._look()
+                self._look(self._fill)
                 if until_empty and not self._children and not self._waits():
                     return
                 self.draining.wait(LOOK_SECONDS)
+            self._drain()
         finally:
             self._stop_children()
             self._leave()
 
-    def _look(self) -> None:
+    def _drain(self) -> None:
+        """Let the turns in progress finish, at most for `DRAIN_SECONDS` and until `hurried` is set."""
+        self._beat(now=True)
+        for child in self._children:
+            child.drain()
+        end = time.monotonic() + DRAIN_SECONDS
+        while self._children and time.monotonic() < end and not self.hurried.wait(LOOK_SECONDS):
+            self._look(lambda: None)
+
+    def _look(self, fill: Callable[[], None]) -> None:
         """One look. An unreachable database is not the end: the run processes go on for a while."""
         self._children = [child for child in self._children if not self._has_ended(child)]
         try:
             self._beat()
-            self._fill()
+            fill()
             self._is_cut_off = False
         except StorageError as error:
             if not self._is_cut_off:
@@ -85,8 +102,9 @@ class Worker:
             if time.monotonic() - self._last_beat > self._settings.dead_after_seconds:
                 self._give_up_runs("the database has been unreachable for too long, and others may take the runs")
 
-    def _beat(self) -> None:
-        if time.monotonic() - self._last_beat < self._settings.dead_after_seconds / BEATS and not self._is_cut_off:
+    def _beat(self, *, now: bool = False) -> None:
+        pause = self._settings.dead_after_seconds / BEATS
+        if not now and not self._is_cut_off and time.monotonic() - self._last_beat < pause:
             return
         if not self._membership.beat(is_draining=self.draining.is_set()):
             self._give_up_runs("others have declared this worker dead")
@@ -103,6 +121,8 @@ class Worker:
         """
         free = self._settings.concurrency - sum(not child.waits for child in self._children)
         for queue, count in self._takeable().items() if free > 0 else ():
+            if time.monotonic() < self._not_before.get(queue, 0.0):
+                continue
             arriving = sum(child.queue == queue and not child.run_id for child in self._children)
             for _ in range(min(free, count - arriving)):
                 self._children.append(RunChild(self._instructions(queue), self._folders.log))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import ClassVar
 
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.host.programs import program_path
@@ -27,7 +26,9 @@ _NO_REF = re.compile("remote branch .* not found|reference is not a tree|invalid
 class CloningGit(Git):
     """Git with the user's configuration and credentials, but without hooks and without a way to ask anything."""
 
-    seconds: ClassVar[float] = CLONE_SECONDS
+    @property
+    def seconds(self) -> float:
+        return CLONE_SECONDS
 
     def __post_init__(self) -> None:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or _KEPT.match(name)}

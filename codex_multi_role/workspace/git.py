@@ -13,7 +13,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, ClassVar
+from typing import IO
 
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.host.processes import GRACE_SECONDS, RUN, Family, start_hint
@@ -31,10 +31,13 @@ class Git:
     git_dir: Path
     work_tree: Path
     environment: Mapping[str, str] = field(init=False)
-    seconds: ClassVar[float] = GIT_SECONDS
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "environment", _environment(self.git_dir, self.work_tree))
+
+    @property
+    def seconds(self) -> float:
+        return GIT_SECONDS
 
     def run(
         self,

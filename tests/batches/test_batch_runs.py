@@ -5,36 +5,24 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import suppress
 from pathlib import Path
+from random import Random
 
+import psutil
 import pytest
 import yaml
 
 from codex_multi_role.errors import ExitCode
-from tests.support.batches import OF_TEAM, batch, one_role, results, write_goals
-from tests.support.console import environment
+from tests.support.batches import batch, one_role, results, started, write_goals
+from tests.support.console import console
 from tests.support.leftovers import end, wait_until_gone
 from tests.support.processes import wait_for
 from tests.support.teams import Record, TeamFolder, read, say
 from tests.support.workspaces import git
 
 GONE_SECONDS = 60.0
-
-
-@contextmanager
-def started(team: TeamFolder, *arguments: str) -> Iterator[subprocess.Popen[str]]:
-    """The command in a process of its own, which prints events; gone afterwards."""
-    command = [sys.executable, "-m", "codex_multi_role", "batch", "goals.jsonl", *OF_TEAM, "--json", *arguments]
-    pipe = subprocess.PIPE
-    process = subprocess.Popen(command, cwd=team.folder, env=environment(), stdout=pipe, stderr=pipe, text=True)
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.communicate()
+KILLS = 6
 
 
 def write_play(team: TeamFolder, name: str, *plays: Record) -> None:
@@ -84,6 +72,36 @@ def test_killed_batch_leaves_no_process_and_resumes(tmp_path: Path) -> None:
     assert read(team.runs / "goals-b/one/turn_001/turn.json") == turn
     assert [each["exit_code"] for each in results(team).values()] == [0, 0, 0]
     assert [each["totals"]["turns"] for each in results(team).values()] == [1, 3, 1]
+
+
+@pytest.mark.long
+def test_batch_that_is_killed_again_and_again_ends_once(tmp_path: Path) -> None:
+    """At any moment, in worktrees and in clones: each goal ends with its turns and files, each paid for once."""
+    files: list[Record] = [{"files": [{"path": f"{number}.txt", "content": "x"}]} for number in range(2)]
+    team = one_role(tmp_path, *({**say(**more), "delay_seconds": 0.3} for more in files), say(status="DONE"))
+    team.roles["one"]["behaviors"]["apply_files"] = True
+    team.write_catalog()
+    (tmp_path / "repo").mkdir()
+    git(tmp_path / "repo", "init", "-q")
+    git(tmp_path / "repo", "commit", "-q", "--allow-empty", "-m", "Start")
+    places = ("workspace", "repository")
+    write_goals(team, *({"goal": "g", "cycles": 3, places[number % 2]: "repo"} for number in range(6)))
+    random, finished = Random(1), dict[Path, str]()
+    for _ in range(KILLS):
+        resumes = ["--resume"] if (team.runs / "batches/goals/batch.json").exists() else []
+        with started(team, "--concurrency=3", *resumes) as process, suppress(subprocess.TimeoutExpired):
+            process.wait(random.uniform(0.5, 5.0))
+        turns = {path: path.read_text() for path in team.runs.glob("goals-*/one/turn_*/turn.json")}
+        finished = {**{path: text for path, text in turns.items() if '"completed"' in text}, **finished}
+    done = batch(team, "--concurrency=3", "--resume")
+    assert done.returncode == 0, done.stderr
+    assert [path for path, text in finished.items() if path.read_text() != text] == []
+    for result in results(team).values():
+        assert result["totals"]["turns"] >= 3
+        turns_of_run = Path(result["folder"]).glob("one/turn_*/turn.json")
+        assert sum(read(path)["status"] == "completed" for path in turns_of_run) == 3
+        assert {"0.txt", "1.txt"} <= {path.name for path in Path(result["workspace"]).iterdir()}
+    assert end(wait_until_gone(tmp_path, GONE_SECONDS)) == []
 
 
 @pytest.mark.long
@@ -173,6 +191,45 @@ def test_no_more_goals_start_after_failures(tmp_path: Path) -> None:
     done = batch(team, "--max-failures=1", "--concurrency=1")
     assert done.returncode == ExitCode.FAILED
     assert [each["status"] for each in results(team).values()] == ["failed", "not_started", "not_started"]
+
+
+@pytest.mark.long
+def test_killed_run_is_a_failure_and_is_resumed(tmp_path: Path) -> None:
+    """Also one that was killed before it had a `run.json`."""
+    team = one_role(tmp_path, {**say(status="DONE"), "delay_seconds": 4})
+    write_goals(team, {"id": "a", "goal": "killed"})
+    with started(team) as process:
+        wait_for(team.runs / "goals-a/one/turn_001/prompt.txt")
+        psutil.Process(read(team.runs / "goals-a/owner.json")["pid"]).kill()
+        assert process.wait(GONE_SECONDS) == ExitCode.FAILED
+    assert results(team)["a"]["status"] == "killed"
+    (team.runs / "goals-a/run.json").unlink()
+    resumed = batch(team, "--resume")
+    assert resumed.returncode == 0, resumed.stderr
+
+
+@pytest.mark.long
+def test_parked_goal_is_resumed_with_a_raised_limit(tmp_path: Path) -> None:
+    """What is not given again is remembered: the cycles, and the playbook."""
+    team = one_role(tmp_path, say(), say(status="DONE"))
+    write_goals(team, {"goal": "g"})
+    parked = batch(team, "--cycles=3", "--max-turns=1")
+    assert parked.returncode == ExitCode.BUDGET_USED_UP, parked.stderr
+    assert results(team)["1"]["outcome"] == "budget_used_up"
+    again = console("batch", "goals.jsonl", "--resume", "--max-turns=9", folder=tmp_path)
+    assert again.returncode == 0, again.stderr
+    assert results(team)["1"]["totals"]["turns"] == 2
+
+
+@pytest.mark.long
+def test_clone_ends_with_a_killed_batch(tmp_path: Path) -> None:
+    """Git waits for a server that does not answer."""
+    team = one_role(tmp_path)
+    write_goals(team, {"goal": "g", "repository": "ext::sleep 600"})
+    with started(team, GIT_ALLOW_PROTOCOL="ext") as process:
+        wait_for(team.runs / "batches/goals/repositories", "*.part")
+        process.kill()
+        assert end(wait_until_gone(tmp_path, GONE_SECONDS)) == []
 
 
 @pytest.mark.long

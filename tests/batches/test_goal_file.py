@@ -39,7 +39,7 @@ def problems(*lines: str) -> list[str]:
     return [str(problem) for problem in caught.value.problems]
 
 
-@given(st.lists(st.tuples(BETWEEN, LINES), min_size=1, unique_by=lambda each: each[1]["id"]))
+@given(st.lists(st.tuples(BETWEEN, LINES), min_size=1, max_size=5, unique_by=lambda each: each[1]["id"]))
 def test_valid_lines_are_read_as_written(lines: list[tuple[bytes, dict[str, Any]]]) -> None:
     content = b"".join(between + json.dumps(line).encode() + b"\n" for between, line in lines)
     found = read(content)
@@ -55,7 +55,7 @@ def test_any_bytes_are_goals_or_problems_with_lines(lines: list[bytes]) -> None:
 
 
 def outcome(content: bytes) -> list[str]:
-    """What is said about the goals or the problems of this content, each with its place."""
+    """The places of the goals, or the messages about the problems, of this content."""
     try:
         return [str(goal.problem("fine")) for goal in read(content)]
     except DefinitionError as error:

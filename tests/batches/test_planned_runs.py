@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codex_multi_role.batches.planned_runs import Defaults, PlannedRun, Shard, plan_runs, repository_names
+from codex_multi_role.batches.planned_runs import (
+    Defaults,
+    PlannedRun,
+    Shard,
+    plan_runs,
+    repository_names,
+    uncommitted_changes,
+)
 from codex_multi_role.errors import DefinitionError, UsageError
 from tests.support.batches import defaults, goals
 from tests.support.teams import Record
@@ -65,6 +72,17 @@ def test_shared_folder_of_a_repository_means_worktrees(tmp_path: Path) -> None:
     assert [run.options.worktree for run in runs.values()] == [True, True, False]
     assert [bool(run.share) for run in runs.values()] == [False, False, True]
     assert not planned(defaults(tmp_path), lines[0])["1"].options.worktree
+
+
+def test_uncommitted_changes_of_worktrees_are_counted(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "commit", "-q", "--allow-empty", "-m", "Start")
+    runs = planned(defaults(tmp_path), {}, {}).values()
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs/ours").touch()
+    assert uncommitted_changes(runs, tmp_path / "runs") == {}
+    (tmp_path / "new").touch()
+    assert uncommitted_changes(runs, tmp_path / "runs") == {tmp_path: 1}
 
 
 def test_other_shared_folders_mean_one_after_another(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel, ValidationError
 
+from codex_multi_role.batches.goal_line import GoalLine
 from codex_multi_role.catalog import load_yaml, packaged_roles
 from codex_multi_role.catalog.catalog import CatalogFile
 from codex_multi_role.catalog.flow_spec import FlowFile
@@ -32,7 +33,13 @@ from tests.support.event_samples import EVENT_FIELDS
 from tests.support.long_run import by_default
 
 COMMITTED = Path(__file__).parents[2] / "schemas"
-MODELS: dict[str, type[BaseModel]] = {"catalog": CatalogFile, "role": RoleFile, "flow": FlowFile, "playbook": Playbook}
+MODELS: dict[str, type[BaseModel]] = {
+    "catalog": CatalogFile,
+    "role": RoleFile,
+    "flow": FlowFile,
+    "playbook": Playbook,
+    "batch-goal": GoalLine,
+}
 SHIPPED = {
     "catalog": [
         "catalog.yaml",
@@ -101,6 +108,24 @@ ROLES: list[Any] = [
     {"name": "two", "model_env": "MODEL", "prompt_file": "two.md", "schema_hint_template": "default"},
 ]
 EVERY_KEY: dict[str, list[Any]] = {
+    "batch-goal": [
+        {
+            **{
+                "id": "a",
+                "goal": "g",
+                "priority": 1,
+                "labels": ["gpu"],
+                "flow": "f",
+                "inputs": {"a": [1]},
+                "cycles": 2,
+            },
+            **{"roles": "r", "workspace": "w", "worktree": True, "branch": "b", "model": "m", "config": ["a=1"]},
+            **{"playbook": "p", "repair_attempts": 1, "run_tests": False, "pytest_cmd": "pytest", "test_seconds": 5},
+            **{"max_turns": 3, "max_tokens": 5, "max_seconds": 1.5, "max_processes": 2, "yes": True},
+        },
+        {"repository": "x", "ref": "main"},
+        {"repositories": ["x", "y"]},
+    ],
     "role": ROLES,
     "flow": [
         {
@@ -194,6 +219,7 @@ WRONG = ["text", "", 7, 0, -1, 1.5, True, [], ["x"], [7], {}, {"unknown_key": 1}
 MEANING = (
     *("must be relative to", "names nothing", "must be a program", "must be an absolute", "must start with"),
     *("must hold", "cannot be a role's name", "minimum and maximum", "the default", "required input", "must_exist"),
+    *("exclude each other", "ref needs", "worktree and branch belong", "branch needs", "the same one twice"),
     *("needs states", "goes with", "needs max_items", "merge belongs", "with a time limit"),
 )
 

@@ -72,7 +72,16 @@ def test_run_is_the_latest_unless_named() -> None:
 
 def test_help_groups_commands_and_options(tmp_path: Path) -> None:
     headings = [line for line in console("--help", folder=tmp_path).stdout.splitlines() if re.match(r"\w.*:$", line)]
-    assert headings == ["Options:", "Run:", "Decide:", "Look:", "Use the result:", "Your team:", "Set up:"]
+    assert headings == [
+        "Options:",
+        "Run:",
+        "Many goals, many machines:",
+        "Decide:",
+        "Look:",
+        "Use the result:",
+        "Your team:",
+        "Set up:",
+    ]
     shown = console("run", "--help", folder=tmp_path).stdout
     headings = [line for line in shown.splitlines() if re.match(r"\w.*:$", line)]
     assert headings == [*(f"{heading}:" for heading in RUN_SECTIONS)]

@@ -163,5 +163,5 @@ def test_empty_run_list_is_reported_on_a_terminal(tmp_path: Path) -> None:
 
 def test_run_that_cannot_be_read_has_no_flow(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     RunFolder.create(tmp_path, "broken").record_path.write_text("{")
-    watch_all(tmp_path, plain=True)
+    watch_all(tmp_path, None, plain=True)
     assert capsys.readouterr().out.split() == ["broken", "unreadable"]

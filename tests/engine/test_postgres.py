@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,19 @@ def test_run_and_its_resumption(tmp_path: Path, database_url: str) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("shift", [-3600.0, 3600.0])
+def test_run_is_resumed_by_a_machine_with_another_clock(
+    tmp_path: Path, database_url: str, shift: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    team = TeamFolder(tmp_path, {"one": {}}, {"one": [say(str(cycle)) for cycle in (1, 2)]})
+    team.run(database_url=database_url)
+    now = time.time
+    monkeypatch.setattr(time, "time", lambda: now() + shift)
+    assert team.resume(cycles=2).outcome == "cycles_used_up"
+    assert [turn[:2] for turn in team.turns()] == [("one", 2)]
+
+
+@pytest.mark.long
 def test_no_process_takes_up_the_run_of_another(tmp_path: Path, database_url: str) -> None:
     """Each resumption is a chance for the other process, which looks at the same database all the time."""
     waits = {"json": {"summary": "late"}, "delay_seconds": 120}
@@ -43,6 +57,7 @@ def test_unreachable_postgres_server_is_reported(tmp_path: Path) -> None:
     report = team.run(database_url="postgresql://tester@127.0.0.1:1/postgres")
     assert (report.outcome, report.exit_code) == ("storage_failed", 3)
     assert "127.0.0.1:1" in report.reason
+    assert "Check that the server runs" in report.hint
 
 
 def test_password_in_the_url_is_refused(tmp_path: Path) -> None:

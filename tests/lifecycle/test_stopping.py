@@ -6,6 +6,7 @@ import os
 import pty
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,10 +15,17 @@ import pytest
 from codex_multi_role.lifecycle.stopping import Stop, stopping_signals
 from tests.support.console import TAKE_TERMINAL
 from tests.support.leftovers import processes_of
+from tests.support.preloaded import started
 from tests.support.processes import wait_for, watched
 from tests.support.teams import NEVER, TeamFolder, read, say
 
 WAIT_SECONDS = 60.0
+UNTIL_ITS_INPUT_ENDS = """
+import time
+from codex_multi_role.lifecycle.stopping import stop_at_end_of
+stop_at_end_of(0)
+time.sleep(60)
+"""
 
 
 @pytest.fixture
@@ -82,3 +90,13 @@ def test_run_under_nohup_outlives_its_terminal(tmp_path: Path) -> None:
         process.stdout.read()
         assert process.wait(WAIT_SECONDS) == 1
     assert read(team.runs / "latest/run.json")["outcome"] == "cycles_used_up"
+
+
+def test_process_stops_at_the_end_of_its_input() -> None:
+    """What comes before the end means nothing."""
+    child = started([sys.executable, "-c", UNTIL_ITS_INPUT_ENDS], stdin=subprocess.PIPE)
+    try:
+        child.communicate("go on", timeout=WAIT_SECONDS / 2)
+    finally:
+        child.kill()
+    assert child.returncode == -signal.SIGTERM

@@ -9,6 +9,7 @@ from pathlib import Path
 import psutil
 
 from codex_multi_role.presentation.event_tail import RunsReader
+from codex_multi_role.presentation.recorded import Records
 from codex_multi_role.run_folder import RunFolder
 from tests.support.recorded_runs import make_run, record
 
@@ -21,7 +22,7 @@ def make_live(folder: RunFolder) -> None:
 
 def test_record_is_read_again_only_where_it_changed(tmp_path: Path) -> None:
     first, second = (make_run(tmp_path, name) for name in ("first", "second"))
-    reader = RunsReader(tmp_path)
+    reader = RunsReader(Records(tmp_path).look)
     before = {run.run_id: run.record for run in reader.look()}
     first.write_record(record("first", status="succeeded"))
     after = {run.run_id: run.record for run in reader.look()}
@@ -37,5 +38,5 @@ def test_event_of_another_version_does_not_end_the_looking(tmp_path: Path) -> No
     make_live(folder)
     with folder.events_path.open("a") as events:
         events.write('{"type": "turn_started", "at": "2026-01-31T10:16:00.000+00:00"}\n')
-    [run] = RunsReader(tmp_path).look()
+    [run] = RunsReader(Records(tmp_path).look).look()
     assert run.alive

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from codex_multi_role.store import Store, bundle_workspace, make_workspace
 from codex_multi_role.workspace.manifest import Manifest
 from codex_multi_role.workspace.worktrees import Trees
 from tests.support.saved_runs import Machines
-from tests.support.teams import WRITER, Record, TeamFolder, say, with_flow
+from tests.support.teams import WRITER, Record, TeamFolder, read, say, with_flow
 from tests.support.workspaces import commit_all, git
 
 Plays = dict[str, list[Record]]
@@ -92,7 +93,8 @@ def test_isolated_items_continue_in_their_copies(last: int, is_repository: bool,
     source = bundle_workspace(store, both.team.workspace).source
     saved = both.start(last, flow="own")
     both.lose()
-    both.restore(saved[-1], lambda target: make_workspace(source, store, target) if is_repository else make(target))
+    for _ in range(2):  # the second time over what the first one left
+        both.restore(saved[-1], lambda target: make_workspace(source, store, target) if is_repository else make(target))
     report = both.resume(saved[-1])
     assert report.outcome == "both"
     assert report.totals["turns"] == 3
@@ -103,6 +105,22 @@ def test_isolated_items_continue_in_their_copies(last: int, is_repository: bool,
     if is_repository:
         listed = git(files, "worktree", "list")
         assert str(tmp_path / "here") not in listed
+
+
+@pytest.mark.long
+def test_copies_are_prepared_again_elsewhere(tmp_path: Path) -> None:
+    """What a setup made is in no snapshot, so it is made again where work continues; it is not merged either."""
+    both = in_copies(tmp_path)
+    saved = both.start(2, flow="own", workspace_setup="echo made > made.txt")
+    both.lose()
+    both.restore(saved[-1])
+    report = both.resume(saved[-1])
+    assert report.outcome == "both"
+    copies = list(Manifest(report.folder / "worktrees"))
+    assert all(
+        (report.folder / "worktrees" / copy.path / "made.txt").exists() for copy in copies if not copy.removed_at
+    )
+    assert not (both.other / "files/made.txt").exists()
 
 
 @pytest.mark.long
@@ -125,6 +143,27 @@ def test_run_in_its_own_worktree_continues_in_a_clone(tmp_path: Path) -> None:
     assert len(made.commits) == 2
 
 
+@pytest.mark.long
+def test_definitions_in_the_workspace_stay_off_limits_elsewhere(tmp_path: Path) -> None:
+    both = machines(tmp_path)
+    both.team.plays["one"][1] = writes("roles/catalog.yaml", "version: 1\n")
+    both.team.plays["one"][1]["json"]["files"].append({"path": "team/catalog.yml", "content": "version: 1\n"})
+    both.team.write_plays()
+    shutil.move(both.team.folder / "roles", both.team.workspace / "team")
+    (both.team.workspace / "team/catalog.yaml").rename(both.team.workspace / "team/catalog.yml")
+    saved = both.start(last=4, cycles=2, roles=both.team.workspace / "team")
+    both.lose()
+    both.restore(saved[-1])
+    before = (both.other / "files/team/catalog.yml").read_text()
+    report = both.resume(saved[-1])
+    assert report.totals["turns"] == 4
+    assert read(report.folder / "run.json")["roles_source"] == str(both.other / "files/team/catalog.yml")
+    applied = read(report.folder / "one/turn_002/applied_files.json")
+    assert [(each["status"], each["reason"]) for each in applied] == [("SKIPPED", "unsafe path")] * 2
+    assert (both.other / "files/team/catalog.yml").read_text() == before
+
+
+@pytest.mark.long
 def test_failing_save_halts_the_run_before_the_step_is_recorded(tmp_path: Path) -> None:
     both = machines(tmp_path)
     calls: list[int] = []

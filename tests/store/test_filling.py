@@ -54,3 +54,7 @@ def test_clone_becomes_what_the_workspace_was(tmp_path: Path) -> None:
     assert files_in(made) == expected | {"local.log": (False, b"ignored here")}
     again = Snapshots(elsewhere.snapshots_path, Workspace.of_run(made, elsewhere.path))
     assert again.take() == snapshots.take()
+    (made / "script.sh").unlink()
+    (made / "left.txt").write_text("by a turn that was cut short")
+    fill_workspace(restore_run(store, saved, elsewhere.path), elsewhere, made)
+    assert files_in(made) == expected | {"local.log": (False, b"ignored here")}

@@ -1,4 +1,4 @@
-"""A store in S3, on a server of its own that is none of Amazon's."""
+"""A store in S3, on a local server that speaks its protocol."""
 
 from __future__ import annotations
 

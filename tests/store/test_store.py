@@ -6,6 +6,7 @@ import os
 import stat
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.store import RunSaver, Store, restore_run
 from codex_multi_role.store.objects import LocalObjects
+from codex_multi_role.store.remote_objects import RemoteObjects
 from codex_multi_role.store.state_manifest import SavedFile, StateManifest, write_manifest
 from tests.support.disks import small_disk
 from tests.support.run_folders import contents
@@ -189,6 +191,42 @@ def test_store_that_is_a_file_is_named(tmp_path: Path) -> None:
         Store.open(str(tmp_path / "file"))
 
 
+@dataclass
+class Broken:
+    """Objects that cannot be used."""
+
+    error: Exception
+
+    def read(self, name: str) -> bytes:
+        raise self.error
+
+    def exists(self, name: str) -> bool:
+        raise self.error
+
+    def write(self, name: str, content: bytes) -> None:
+        raise self.error
+
+    create = write
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "hint"),
+    [
+        (PermissionError("Forbidden"), "cannot be read: Forbidden", "Check the rights"),
+        (TimeoutError(), "cannot be read: no answer in time", "the network"),
+        (RuntimeError("signature of hunter22hunter22"), r"cannot be read: signature of \[redacted\]", "credentials"),
+        (FileNotFoundError("no such bucket"), "cannot be written: no such bucket", "Check the address"),
+    ],
+)
+def test_failures_of_any_library_are_in_words(
+    error: Exception, message: str, hint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hunter22hunter22")
+    with pytest.raises(StorageError, match=f"the store s3://bucket {message}") as caught:
+        Store("s3://bucket", Broken(error))
+    assert hint in caught.value.hint
+
+
 @pytest.mark.long
 def test_full_and_read_only_store_lose_nothing(tmp_path: Path) -> None:
     """What was saved stays, and the first save with space again has everything."""
@@ -216,3 +254,17 @@ def test_full_and_read_only_store_lose_nothing(tmp_path: Path) -> None:
                 saver.save()
     except OSError as error:
         pytest.skip(f"the system gives no disk: {error}")
+
+
+@pytest.mark.parametrize("scheme", ["memory", "file"])
+def test_runs_are_saved_through_fsspec(scheme: str, tmp_path: Path) -> None:
+    """In one step where the protocol does that, otherwise under another name that is then changed."""
+    address = f"{scheme}://{tmp_path}/store"
+    store = Store(address, RemoteObjects(address, scheme))
+    assert Store(address, RemoteObjects(address, scheme)).identity == store.identity
+    run = a_run(tmp_path)
+    state = restore_run(store, RunSaver(store, run, 1).save(), tmp_path / "restored")
+    assert state.files == ("one/events.jsonl", "run.json")
+    assert contents(tmp_path / "restored") == contents(run.path)
+    with pytest.raises(StorageError, match="is missing from the store"):
+        store.get("0" * 64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+import codex_multi_role.workspace.cloning as cloning
 from codex_multi_role.errors import UsageError
 from codex_multi_role.store import Store, WorkspaceSource, bundle_workspace, make_workspace
 from codex_multi_role.workspace.repository import Repository
@@ -144,3 +146,19 @@ def test_server_that_requires_login_is_reported_without_asking(tmp_path: Path, m
         thread.join(10)
     assert "without a password" in caught.value.hint
     assert not asked.exists()
+
+
+def test_shallow_clone_is_not_bundled(store: Store, project: Path, tmp_path: Path) -> None:
+    git(project, "clone", "--quiet", "--depth=1", project.as_uri(), str(tmp_path / "shallow"))
+    with pytest.raises(UsageError, match="is a shallow clone") as caught:
+        bundle_workspace(store, tmp_path / "shallow")
+    assert "--unshallow" in caught.value.hint
+
+
+def test_clone_from_silent_server_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cloning, "CLONE_SECONDS", 0.3)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        source = WorkspaceSource(repository=f"http://127.0.0.1:{server.getsockname()[1]}/x.git")
+        with pytest.raises(UsageError, match="cannot be cloned: git clone took longer than"):
+            make_workspace(source, None, tmp_path / "made")
+    assert not list(tmp_path.glob("**/made*"))

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from codex_multi_role.batches.goal_file import Goal
 from codex_multi_role.batches.goal_line import GoalLine
 from codex_multi_role.batches.planned_runs import Defaults
-from tests.support.console import Completed, console
+from tests.support.console import Completed, console, environment
 from tests.support.teams import Record, TeamFolder, read_lines, say
 
 OF_TEAM = ("--roles=roles", "--playbook=playbook.yaml", "--no-run-tests", "--cycles=1")
@@ -49,3 +52,18 @@ def results(team: TeamFolder, name: str = "goals") -> dict[str, Record]:
     """The lines of the result file, by the goal's ID."""
     lines = read_lines(team.runs / "batches" / name / "results.jsonl")
     return {line["id"]: line for line in lines}
+
+
+@contextmanager
+def started(team: TeamFolder, *arguments: str, **variables: str) -> Iterator[subprocess.Popen[str]]:
+    """The command in a process of its own, which prints events; gone afterwards."""
+    command = [sys.executable, "-m", "codex_multi_role", "batch", "goals.jsonl", *OF_TEAM, "--json", *arguments]
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(
+        command, cwd=team.folder, env=environment(**variables), stdout=pipe, stderr=pipe, text=True
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()

@@ -20,7 +20,6 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, cast
-from urllib.parse import urlsplit
 
 import pytest
 
@@ -102,17 +101,19 @@ def database_url(request: pytest.FixtureRequest) -> Iterator[str]:
 @contextmanager
 def new_database(server_url: str) -> Iterator[str]:
     """The URL of a new database on the server; dropped at the end, with the connections to it."""
+    from sqlalchemy import make_url  # imported here: most tests need no database
+
     name = f"test_{secrets.token_hex(6)}"
     execute(server_url, f"CREATE DATABASE {name}")
     try:
-        yield urlsplit(server_url)._replace(path=f"/{name}").geturl()
+        yield make_url(server_url).set(database=name).render_as_string(hide_password=False)
     finally:
         execute(server_url, f"DROP DATABASE {name} WITH (FORCE)")
 
 
 def execute(url: str, statement: str) -> list[tuple[Any, ...]]:
     """The rows that ``statement`` returns, in a connection and a transaction of its own."""
-    import psycopg  # imported here: most tests need no database
+    import psycopg
 
     with psycopg.connect(url, autocommit=True) as connection:
         cursor = connection.execute(statement.encode())

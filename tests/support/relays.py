@@ -1,4 +1,4 @@
-"""A relay in front of a server: its connections can be cut and go on later, and it speaks TLS for PostgreSQL.
+"""A relay in front of a server: its connections can be cut and reconnected, and it speaks TLS for PostgreSQL.
 
 The packaged PostgreSQL server has no TLS of its own.
 """
@@ -58,13 +58,20 @@ class Relay:
         await asyncio.gather(*others, return_exceptions=True)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
+        writers = [writer]
+        try:
             await self._connected.wait()
             if self._certificate is not None:
                 await self._begin_tls(reader, writer, self._certificate)
-            there = await asyncio.open_connection(*self._target)
-            await asyncio.gather(self._pass_on(reader, there[1]), self._pass_on(there[0], writer))
-        writer.close()
+            answers, requests = await asyncio.open_connection(*self._target)
+            writers.append(requests)
+            await asyncio.gather(self._pass_on(reader, requests), self._pass_on(answers, writer))
+        except (OSError, asyncio.IncompleteReadError):
+            pass  # one of both is gone, or a client does not trust the certificate
+        finally:
+            for each in writers:
+                each.transport.abort()
+            await asyncio.gather(*(each.wait_closed() for each in writers), return_exceptions=True)
 
     @staticmethod
     async def _begin_tls(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, own: ssl.SSLContext) -> None:

@@ -191,7 +191,7 @@ class _Services:
     clock: WorkClock
     ask_person: AskPerson
     states: None = None
-    save: Callable[[], object] = lambda: None
+    save: Callable[[], None] = lambda: None
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from starlette.testclient import TestClient
 
 from codex_multi_role.web.access import Access
 from codex_multi_role.web.application import create_application
+from codex_multi_role.workers.shared_runs import SharedRuns
 from tests.support.console import environment
 from tests.support.preloaded import started
 from tests.support.reviews import ROUTES
@@ -162,7 +163,7 @@ def project(folder: Path) -> TeamFolder:
     return team
 
 
-def client(runs: Path, access: Access | None = None, host: str = HOST) -> TestClient:
+def client(runs: Path, access: Access | None = None, host: str = HOST, shared: SharedRuns | None = None) -> TestClient:
     """A client of the pages of ``runs`` without a server process: errors become answers, redirects are not followed."""
-    application = create_application(runs, None, access or Access("127.0.0.1"))
+    application = create_application(runs, None, access or Access("127.0.0.1"), shared=shared)
     return TestClient(application, f"http://{host}", raise_server_exceptions=False, follow_redirects=False)

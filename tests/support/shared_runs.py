@@ -104,3 +104,8 @@ def left_of(folder: Path) -> Sequence[str]:
 
     lines = [" ".join(process.info["cmdline"] or ()) for process in psutil.process_iter(["cmdline"])]
     return [line for line in lines if str(folder) in line]
+
+
+def request(run_id: str, **more: object) -> RunRequest:
+    """A request of which only the row matters."""
+    return RunRequest(run_id=run_id, options={"goal": f"goal of {run_id}"}, definitions={}, workspace={}, **more)  # type: ignore[arg-type]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from codex_multi_role.presentation.recorded import Records
 from codex_multi_role.run_folder import Question, Questions
 from codex_multi_role.web.listing import ROWS, RunList
 from tests.support.recorded_runs import make_run, record
@@ -18,7 +19,7 @@ def ids(listed: RunList, **wanted: str | int) -> list[str]:
 def test_newest_come_first_a_page_at_a_time(tmp_path: Path) -> None:
     for number in range(ROWS + 5):
         make_run(tmp_path, f"run{number:03d}", started_at=f"2026-01-31T10:15:00.{number:03d}+00:00")
-    listed = RunList(tmp_path)
+    listed = RunList(Records(tmp_path).look)
     assert ids(listed)[0] == f"run{ROWS + 4:03d}"
     assert len(ids(listed)) == ROWS
     assert ids(listed, number=2) == ["run004", "run003", "run002", "run001", "run000"]
@@ -29,7 +30,7 @@ def test_newest_come_first_a_page_at_a_time(tmp_path: Path) -> None:
 def test_search_looks_at_goal_id_flow_status_and_outcome(tmp_path: Path) -> None:
     make_run(tmp_path, "one", goal="Add a flag")
     make_run(tmp_path, "two", flow="testgen", status="succeeded", outcome="success", exit_code=0)
-    listed = RunList(tmp_path)
+    listed = RunList(Records(tmp_path).look)
     assert ids(listed, search="FLAG add") == ["one"]
     assert ids(listed, search="testgen") == ids(listed, search="succ") == ["two"]
     assert ids(listed, search="flag testgen") == []
@@ -37,7 +38,7 @@ def test_search_looks_at_goal_id_flow_status_and_outcome(tmp_path: Path) -> None
 
 def test_run_is_shown_as_it_is_now(tmp_path: Path) -> None:
     folder = make_run(tmp_path, "one", status="running", exit_code=None)
-    listed = RunList(tmp_path)
+    listed = RunList(Records(tmp_path).look)
     assert listed.page().rows[0].status == "killed"
     folder.write_record(record("one", status="succeeded", outcome="done", exit_code=0))
     assert listed.page().rows[0].status == "succeeded"
@@ -46,7 +47,7 @@ def test_run_is_shown_as_it_is_now(tmp_path: Path) -> None:
 def test_run_without_an_end_is_shown_with_what_its_turns_came_to(tmp_path: Path) -> None:
     first = {"turns": 1, "repairs": 0, "input_tokens": 1200, "output_tokens": 34, "seconds": 12.5}
     make_run(tmp_path, "one", status="running", exit_code=None, totals=first)
-    row = RunList(tmp_path).page().rows[0]
+    row = RunList(Records(tmp_path).look).page().rows[0]
     assert (row.turns, row.tokens) == (2, 2468)
 
 
@@ -61,7 +62,7 @@ def test_run_waiting_for_person_is_listed_with_question(tmp_path: Path, state: d
     folder = make_run(tmp_path, "one", **state)
     make_run(tmp_path, "two")
     Questions(folder.path).ask(Question("ok.1", "Ship it?", "", "2026-01-31T10:15:00.000+00:00", None, None))
-    waiting = RunList(tmp_path).page(show="waiting")
+    waiting = RunList(Records(tmp_path).look).page(show="waiting")
     assert [(row.run_id, row.status, row.question) for row in waiting.rows] == [("one", "waiting", "Ship it?")]
     assert waiting.counts == {"all": 2, "running": 0, "waiting": 1}
 
@@ -73,5 +74,8 @@ def test_invalid_or_unreadable_run_hides_no_other_run(tmp_path: Path) -> None:
     (tmp_path / "my run").mkdir()
     (tmp_path / "my run/run.json").write_text("{}")
     (tmp_path / ".starting").mkdir()
-    assert {row.run_id: row.status for row in RunList(tmp_path).page().rows} == {"good": "ended", "bad": "unreadable"}
-    assert RunList(tmp_path / "nowhere").page().rows == []
+    assert {row.run_id: row.status for row in RunList(Records(tmp_path).look).page().rows} == {
+        "good": "ended",
+        "bad": "unreadable",
+    }
+    assert RunList(Records(tmp_path / "nowhere").look).page().rows == []

@@ -19,10 +19,10 @@ from codex_multi_role.workers.housekeeping import keep_house
 from codex_multi_role.workers.messages import send_answer, send_cancellation, send_stop
 from codex_multi_role.workers.queued_runs import QueuedRuns, RunState
 from tests.support.placed_calls import WRITES, calling
-from tests.support.shared_runs import SharedRuns, left_of
+from tests.support.shared_runs import SharedRuns, left_of, request
 from tests.support.teams import NEVER, Record, TeamFolder
 from tests.workers.test_membership import member
-from tests.workers.test_queued_runs import claimed, request
+from tests.workers.test_queued_runs import claimed
 
 ITEMS = ["a", "b", "c", "d"]
 SLOW = [{**WRITES, "delay_seconds": 3}] * 40

@@ -15,6 +15,7 @@ import pytest
 from codex_multi_role.run_folder import RunFolder, list_turns
 from codex_multi_role.store import restore_run
 from codex_multi_role.workers.queued_runs import RunState
+from codex_multi_role.workers.tables import runs
 from tests.support.databases import PASSWORD, DatabaseServer, new_database, running_server
 from tests.support.networks import Machine, Network, network
 from tests.support.shared_runs import SharedRuns, left_of
@@ -48,7 +49,7 @@ def start(shared: SharedRuns, machine: Machine, name: str) -> None:
 @pytest.mark.long
 def test_sixty_goals_survive_what_happens_to_machines(tmp_path: Path, cables: Network, server: DatabaseServer) -> None:
     plays = [
-        {**say(f"step {number}", files=[{"path": f"{number}.txt", "content": f"{number}\n"}]), "delay_seconds": 0.5}
+        {**say(f"step {number}", files=[{"path": f"{number}.txt", "content": f"{number}\n"}]), "delay_seconds": 1.5}
         for number in range(1, TURNS + 1)
     ]
     team = TeamFolder(tmp_path / "team", {"one": WRITER}, {"one": plays})
@@ -61,9 +62,11 @@ def test_sixty_goals_survive_what_happens_to_machines(tmp_path: Path, cables: Ne
             start(shared, machine, f"worker-{number}")
 
         ended(shared, 6)
-        shared.workers.pop("worker-0").kill()
+        busy(shared, "worker-0")
+        shared.kill("worker-0")
         start(shared, machines[0], "worker-3")
         ended(shared, 20)
+        busy(shared, "worker-1")
         machines[1].cut()
         time.sleep(CUT_SECONDS)  # the fault itself, not a wait for something
         machines[1].reconnect()
@@ -75,6 +78,12 @@ def test_sixty_goals_survive_what_happens_to_machines(tmp_path: Path, cables: Ne
     assert left_of(tmp_path) == []
 
 
+def busy(shared: SharedRuns, worker: str) -> None:
+    """Wait until the worker has recorded a part of a run, and works on the rest."""
+    mine = (runs.c.worker == worker, runs.c.state == RunState.RUNNING, runs.c.manifest.is_not(None))
+    shared.wait(lambda: shared.queued.list(*mine))
+
+
 def ended(shared: SharedRuns, count: int) -> None:
     shared.wait(lambda: sum(run.state is RunState.ENDED for run in shared.queued.list()) >= count)
 
@@ -82,7 +91,7 @@ def ended(shared: SharedRuns, count: int) -> None:
 def check(shared: SharedRuns, names: list[str]) -> None:
     """Every goal ended once, no turn was paid twice, and the figures are those of the turns."""
     assert shared.results() == [(name, "ended", 1) for name in names]
-    assert max(run.attempt for run in shared.queued.list()) > 1
+    assert sum(run.attempt > 1 for run in shared.queued.list()) >= 2
     for run in shared.queued.list():
         folder = RunFolder(shared.folder / "seen" / run.run_id)
         restore_run(shared.store, run.manifest or "", folder.path)

@@ -12,7 +12,7 @@ from codex_multi_role.workers.membership import Membership, WorkerSettings, list
 from codex_multi_role.workers.overview import queue_records, why_waiting, worker_records
 from codex_multi_role.workers.queued_runs import QueuedRuns, RunState
 from codex_multi_role.workers.tables import messages, runs, server_seconds, workers
-from tests.workers.test_queued_runs import request
+from tests.support.shared_runs import request
 
 
 def member(database: Database, name: str = "a", **more: object) -> Membership:

@@ -8,11 +8,7 @@ from codex_multi_role.workers.batch_totals import record_batch
 from codex_multi_role.workers.database import Database
 from codex_multi_role.workers.housekeeping import keep_house
 from codex_multi_role.workers.queued_runs import MAX_CRASHES, AttemptOver, QueuedRun, QueuedRuns, RunState
-from codex_multi_role.workers.run_requests import RunRequest
-
-
-def request(run_id: str, **more: object) -> RunRequest:
-    return RunRequest(run_id=run_id, options={"goal": f"goal of {run_id}"}, definitions={}, workspace={}, **more)  # type: ignore[arg-type]
+from tests.support.shared_runs import request
 
 
 def claimed(queued: QueuedRuns, run_id: str = "one", worker: str = "a") -> QueuedRun:

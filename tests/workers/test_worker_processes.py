@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 
 from codex_multi_role.run_folder import Answer, RunFolder, list_turns
 from codex_multi_role.run_folder.events import now
 from codex_multi_role.store import restore_run
+from codex_multi_role.workers.membership import list_workers
 from codex_multi_role.workers.messages import send_answer, send_stop
 from codex_multi_role.workers.queued_runs import RunState
+from codex_multi_role.workers.tables import runs
 from tests.support.shared_runs import SharedRuns, left_of
 from tests.support.teams import NEVER, WRITER, TeamFolder, say, with_flow
 
@@ -101,9 +105,34 @@ def test_drained_worker_hands_its_run_back(tmp_path: Path, on_postgres: SharedRu
     assert shared.run("first").state is RunState.WAITING
     shared.start("b")
     shared.wait_for(RunState.ENDED, "first")
-    assert sorted(path.name for path in restored(shared, "first").path.glob("one/turn_*/changes.patch"))
-    positions = completed_turns(restored(shared, "first"))
-    assert len(positions) == len(set(positions)) == 3
+    statuses = [turn.result()["status"] for _, turn in list_turns(restored(shared, "first"))]
+    assert statuses == ["completed"] * 3, "the turn in progress was finished, not interrupted"
+
+
+@pytest.mark.long
+def test_second_signal_interrupts_the_turns_of_a_worker(tmp_path: Path, on_postgres: SharedRuns) -> None:
+    shared = on_postgres
+    team = TeamFolder(tmp_path / "team", {"one": {}, "two": {}}, {"one": [say()], "two": [NEVER]})
+    shared.submit(team.options(), "first")
+    worker = shared.start("a")
+    shared.wait(lambda: shared.run("first").manifest)
+    worker.send_signal(signal.SIGTERM)
+    shared.wait(lambda: any(each.is_draining for each in list_workers(shared.database)))
+    assert "run first: given back" in shared.drain("a")
+    assert shared.run("first").state is RunState.WAITING
+
+
+@pytest.mark.long
+def test_run_of_another_journal_version_is_left_alone(tmp_path: Path, on_postgres: SharedRuns) -> None:
+    """Such as after an upgrade of some workers: those of the other version go on with it."""
+    shared = on_postgres
+    shared.submit(writer(tmp_path).options(), "old", "new")
+    with shared.database.transaction() as connection:
+        connection.execute(sa.update(runs).where(runs.c.run_id == "old").values(journal_version="0"))
+        connection.execute(sa.text("UPDATE dbos.workflow_status SET application_version='0' WHERE workflow_uuid='old'"))
+    shared.start("a", "--concurrency", "2")
+    shared.wait_for(RunState.ENDED, "new")
+    assert shared.run("old").state is RunState.WAITING
 
 
 @pytest.mark.long

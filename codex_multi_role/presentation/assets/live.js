@@ -3,7 +3,7 @@
 
 const LINES_KEPT = 1000;
 const AT_END_PIXELS = 40;
-const LIVING = ["running", "waiting"];
+const LIVING = ["running", "waiting", "queued"];
 
 function seconds(text) {
   const rounded = Math.round(text * 10) / 10;

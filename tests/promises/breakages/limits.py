@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
+from codex_multi_role.batches.schedule import Schedule
 from codex_multi_role.lifecycle.kept_definitions import remembered_options
 from codex_multi_role.lifecycle.members import Members
 from codex_multi_role.run_folder.turn_folder import list_turns, own_turns
@@ -29,6 +30,11 @@ def _unchecked(limit_of: str) -> ReplacedFunction:
 
 
 LIMITS = (
+    broken(
+        "a goal reserves its limits before it starts",
+        returns(Schedule._lack, ""),
+        ("batches/test_schedule.py::test_goal_waits_for_what_another_may_leave",),
+    ),
     broken(
         "a turn is reserved",
         returns(Budget.reserve_turn, None),

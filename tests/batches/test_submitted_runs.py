@@ -1,0 +1,137 @@
+"""Batches whose goals wait in a database: what the command shows of what workers do."""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codex_multi_role.errors import ExitCode
+from codex_multi_role.workers.database import Database
+from codex_multi_role.workers.queued_runs import QueuedRuns, RunState
+from tests.support.batches import batch, one_role, results, started, write_goals
+from tests.support.shared_runs import SharedRuns
+from tests.support.teams import TeamFolder
+
+WAIT_SECONDS = 60.0
+LOOK_SECONDS = 0.1
+
+
+class PlayedWorker(threading.Thread):
+    """Takes every waiting run as a worker does, and ends it at once with what is to be recorded of it."""
+
+    def __init__(self, url: str, count: int, **ending: Any) -> None:
+        super().__init__(daemon=True)
+        self._url, self._count, self._ending = url, count, ending
+        self._over = threading.Event()
+
+    def run(self) -> None:
+        database = Database.open(self._url)
+        queued = QueuedRuns(database)
+        while self._count and not self._over.wait(LOOK_SECONDS):
+            for waiting in queued.list():
+                if self._count and (run := queued.claim(waiting.run_id, "played", "identity")):
+                    queued.save(run, **self._ending)
+                    self._count -= 1
+        queued.close()
+        database.close()
+
+    def end(self) -> None:
+        self._over.set()
+        self.join(WAIT_SECONDS)
+
+
+def ending(code: int, status: str, **more: Any) -> dict[str, Any]:
+    record = {"status": status, "outcome": status, "exit_code": code, "totals": {"turns": 3, "input_tokens": 7}}
+    return {"state": RunState.ENDED, "exit_code": code, "why": "as played", "record": record, **more}
+
+
+def url_of(team: TeamFolder) -> str:
+    team.runs.mkdir(exist_ok=True)
+    return f"sqlite:///{team.runs}/queue.sqlite"
+
+
+def test_results_come_from_the_database(tmp_path: Path) -> None:
+    team = one_role(tmp_path)
+    write_goals(team, {"id": "a", "goal": "first", "priority": 3, "labels": ["gpu"]}, {"goal": "second"})
+    worker = PlayedWorker(url_of(team), 2, **ending(0, "succeeded"))
+    worker.start()
+    done = batch(team, "--database-url", url_of(team), "--max-turns=4", "--queue=nightly")
+    worker.end()
+    assert done.returncode == 0, done.stderr
+    assert "2 goals for workers: no worker takes runs of the queue nightly" in done.stderr
+    assert {name: (each["run_id"], each["totals"]["turns"]) for name, each in results(team).items()} == {
+        "a": ("goals-a", 3),
+        "2": ("goals-2", 3),
+    }
+    database = Database.open(url_of(team))
+    rows = {run.run_id: run for run in QueuedRuns(database).list()}
+    assert (rows["goals-a"].queue, rows["goals-a"].priority, rows["goals-a"].line) == ("nightly+gpu", 3, 1)
+    assert rows["goals-2"].request.limits == {"turns": 4}
+    again = batch(team, "--database-url", url_of(team), "--resume", "--json")
+    assert [json.loads(line)["type"] for line in again.stdout.splitlines()] == ["batch_ended"]
+
+
+def test_known_batch_needs_resume(tmp_path: Path) -> None:
+    team = one_role(tmp_path)
+    write_goals(team, {"goal": "first"})
+    worker = PlayedWorker(url_of(team), 1, **ending(1, "ended"))
+    worker.start()
+    assert batch(team, "--database-url", url_of(team)).returncode == 1
+    worker.end()
+    refused = batch(team, "--database-url", url_of(team))
+    assert refused.returncode == ExitCode.WRONG_USAGE
+    assert "the run goals-1 already exists" in refused.stderr
+
+
+def test_goals_beyond_the_total_are_not_started(tmp_path: Path) -> None:
+    """A worker leaves the second run to the totals of its batch, and nothing runs that could free a part."""
+    team = one_role(tmp_path)
+    write_goals(team, {"goal": "first"}, {"goal": "second"})
+    worker = PlayedWorker(url_of(team), 2, **ending(0, "succeeded"))
+    worker.start()
+    done = batch(team, "--database-url", url_of(team), "--max-turns=4", "--total-max-turns=6")
+    worker.end()
+    assert done.returncode == ExitCode.BUDGET_USED_UP
+    assert [each["status"] for each in results(team).values()] == ["succeeded", "not_started"]
+    assert results(team)["2"]["reason"] == "the batch has used or reserved 3 of 6 turns"
+
+
+def test_option_that_only_this_machine_has_is_refused(tmp_path: Path) -> None:
+    team = one_role(tmp_path)
+    write_goals(team, {"goal": "first"})
+    refused = batch(team, "--database-url", url_of(team), "--codex-bin", "/usr/bin/true")
+    assert refused.returncode == ExitCode.WRONG_USAGE
+    assert "--codex-bin cannot be used for a run on workers" in refused.stderr
+
+
+def test_secret_of_the_environment_is_never_queued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DEPLOY_TOKEN", "b7f3a9d1c5e8f2a4")
+    team = one_role(tmp_path)
+    write_goals(team, {"goal": "use b7f3a9d1c5e8f2a4"})
+    refused = batch(team, "--database-url", url_of(team))
+    assert refused.returncode == ExitCode.WRONG_USAGE
+    assert "secret environment variable" in refused.stderr
+    assert QueuedRuns(Database.open(url_of(team))).list() == []
+
+
+@pytest.mark.long
+def test_submitting_command_may_be_killed(tmp_path: Path, database_url: str) -> None:
+    """The workers go on, and another call watches the rest."""
+    team = one_role(tmp_path / "team")
+    write_goals(team, *({"goal": f"goal {number}"} for number in range(4)))
+    shared = SharedRuns(tmp_path, database_url)
+    with started(team, "--database-url", database_url, "--store", shared.store.address) as command:
+        shared.wait(lambda: len(shared.queued.list()) == 4)
+        command.send_signal(signal.SIGKILL)
+    shared.start("a", "--concurrency", "2")
+    with started(team, "--database-url", database_url, "--resume") as command:
+        _, errors = command.communicate(timeout=240)
+        assert command.returncode == 0, errors
+    assert {result["exit_code"] for result in results(team).values()} == {0}
+    assert {run.attempt for run in shared.queued.list()} == {1}
+    shared.close()

@@ -1,0 +1,72 @@
+"""A team of machines in small: one has the worker, the other only the address of a real Postgres."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.console import Completed, console_process
+from tests.support.reviews import REVIEW
+from tests.support.shared_runs import SharedRuns
+from tests.support.teams import NEVER, WRITER, TeamFolder, say, with_flow
+
+pytestmark = pytest.mark.long
+FILE = {**say("it"), "json": {"summary": "it", "files": [{"path": "a.txt", "content": "made\n"}]}}
+
+
+@pytest.fixture
+def shared(tmp_path: Path, database_url: str) -> Iterator[SharedRuns]:
+    shared = SharedRuns(tmp_path, database_url)
+    yield shared
+    shared.close()
+
+
+def elsewhere(shared: SharedRuns, *arguments: str) -> Completed:
+    (folder := shared.folder / "elsewhere").mkdir(exist_ok=True)
+    variables = {"CODEX_MULTI_ROLE_DATABASE_URL": shared.url, "XDG_CACHE_HOME": str(folder / "cache")}
+    return console_process(*arguments, folder=folder, variables=variables)
+
+
+def test_run_is_watched_answered_and_taken_home(tmp_path: Path, shared: SharedRuns) -> None:
+    steps = [{"id": "make", "ask": "one"}, {**REVIEW, "show": "it"}]
+    team = with_flow(TeamFolder(tmp_path / "team", {"one": WRITER}, {"one": [FILE]}), {"steps": steps})
+    subprocess.run(["git", "init", "-q"], cwd=team.workspace, check=True)
+    shared.submit(team.options(flow="own"), "first")
+    assert "queue      goals, for " in elsewhere(shared, "show").stdout
+    shared.start("anna")
+    watched = elsewhere(shared, "watch", "--plain")
+    assert (watched.returncode, "review ok.1: Ship it?" in watched.stderr) == (4, True)
+    assert "approve first, or codex-multi-role reject first" in watched.stderr
+    assert elsewhere(shared, "approve", "--comment", "good").returncode == 0
+    again = elsewhere(shared, "watch", "--json")
+    assert (again.returncode, json.loads(again.stdout.splitlines()[-1])["outcome"]) == (0, "shipped")
+    (checkout := tmp_path / "checkout").mkdir()
+    assert elsewhere(shared, "apply", "--to", str(checkout)).stdout == "changed a.txt\n"
+    assert (checkout / "a.txt").read_text() == "made\n"
+    (run,) = json.loads(elsewhere(shared, "runs", "--json").stdout)
+    assert (run["status"], run["totals"]["turns"], run["shared"]["attempt"]) == ("succeeded", 1, 2)
+
+
+def test_run_is_stopped_from_elsewhere(tmp_path: Path, shared: SharedRuns) -> None:
+    team = TeamFolder(tmp_path / "team", {"one": {}}, {"one": [say("first"), NEVER]})
+    shared.submit(team.options(cycles=2), "first")
+    shared.start("anna")
+    shared.wait(lambda: shared.run("first").manifest)
+    stopped = elsewhere(shared, "cancel")
+    assert (stopped.returncode, stopped.stderr) == (0, "first: Cancelled: the run was stopped\n")
+    assert "status     interrupted: Cancelled\n" in elsewhere(shared, "show").stdout
+
+
+def test_run_is_resumed_with_a_larger_budget(tmp_path: Path, shared: SharedRuns) -> None:
+    team = TeamFolder(tmp_path / "team", {"one": {}}, {"one": [say("first"), say("second")]})
+    shared.submit(team.options(cycles=2, max_turns=1), "first")
+    shared.start("anna")
+    assert elsewhere(shared, "watch", "--quiet").returncode == 5
+    resumed = elsewhere(shared, "resume", "--max-turns", "9", "--plain")
+    assert (resumed.returncode, "changed: max_turns=9\n" in resumed.stderr) == (1, True)
+    assert "run first continues" in resumed.stderr
+    assert shared.run("first").attempt == 2

@@ -1,0 +1,95 @@
+"""Workers, queues and their runs as a person sees them: real Chromium, a real server."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from codex_multi_role.run_folder import Question, Questions, RunFolder
+from codex_multi_role.workers.membership import Membership, WorkerSettings
+from tests.support.recorded_runs import make_run
+from tests.support.runs_without_workers import RunsWithoutWorkers, on_workers
+from tests.support.serving import Served, served
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+__all__ = ["on_workers"]
+pytestmark = pytest.mark.long
+SECONDS = 30_000
+
+
+@pytest.fixture
+def server(on_workers: RunsWithoutWorkers, tmp_path: Path) -> Iterator[Served]:
+    (folder := tmp_path / "served").mkdir()
+    with served(folder, "--database-url", on_workers.url, XDG_CACHE_HOME=str(tmp_path / "cache")) as server:
+        yield server
+
+
+@pytest.fixture
+def page(browser: Browser, server: Served) -> Iterator[Page]:
+    with browser.new_context(base_url=str(server.client.base_url)) as visit:
+        visit.set_default_timeout(SECONDS)
+        yield visit.new_page()
+
+
+@pytest.fixture
+def page_without_scripts(browser: Browser, server: Served) -> Iterator[Page]:
+    with browser.new_context(base_url=str(server.client.base_url), java_script_enabled=False) as visit:
+        visit.set_default_timeout(SECONDS)
+        yield visit.new_page()
+
+
+def parked(folder: Path) -> RunFolder:
+    run = make_run(folder, "asking", status="parked", outcome="waiting_for_review", reason="ok.1 waits", exit_code=4)
+    Questions(run.path).ask(Question("ok.1", "Ship it?", "the thing", "2026-01-31T10:15:00.000+00:00", None, None))
+    return run
+
+
+def assert_accessible(page: Page) -> None:
+    """By the rules of axe."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    result = Axe().run(page)
+    assert not result.violations_count, f"{page.url}: {result.generate_report()}"
+
+
+def test_workers_queues_and_runs_are_shown(page: Page, on_workers: RunsWithoutWorkers, tmp_path: Path) -> None:
+    (anna := Membership(on_workers.database, WorkerSettings("anna", ("goals",), ("gpu",), 3, 3600))).join()
+    for run_id in ("working", "waiting"):
+        on_workers.submit(run_id)
+    on_workers.claim("working", identity=anna.identity)
+    on_workers.share(parked(tmp_path / "worker"))
+    page.goto("/")
+    for name in ("Workers", "Queues"):
+        page.get_by_role("navigation", name="Main").get_by_role("link", name=name).click()
+        page.get_by_role("heading", name=name, exact=True).wait_for()
+        assert_accessible(page)
+    page.goto("/workers")
+    page.get_by_role("row", name=re.compile("anna.*alive.*1 of 3")).wait_for()
+    page.goto("/?show=waiting")
+    page.get_by_role("row", name=re.compile("ok.1 waits")).get_by_role("link").click()
+    page.get_by_role("heading", name="Your decision: Ship it?").wait_for()
+    assert_accessible(page)
+    page.get_by_label("Comment").fill("good")
+    page.get_by_role("button", name="Approve").click()
+    page.get_by_text("Approved.").wait_for()
+    page.get_by_role("button", name="Take it out of the queue").wait_for()
+    page.goto("/runs/waiting")
+    page.get_by_text("goals: the workers for it are busy").wait_for()
+    assert_accessible(page)
+
+
+def test_pages_of_workers_need_no_scripts(page_without_scripts: Page, on_workers: RunsWithoutWorkers) -> None:
+    on_workers.submit("waiting")
+    page_without_scripts.goto("/queues")
+    page_without_scripts.get_by_role("row", name=re.compile("goals there are no workers 1")).wait_for()
+    page_without_scripts.goto("/workers")
+    page_without_scripts.get_by_text("There are no workers.").wait_for()
+    page_without_scripts.goto("/runs/waiting")
+    page_without_scripts.get_by_role("button", name="Take it out of the queue").click()
+    page_without_scripts.get_by_text("The run is stopped. It can be resumed.").wait_for()
