@@ -118,14 +118,14 @@ PLACES = {
     (
         "workers/attempt_process.py",
         "os.read(sys.stdin.fileno(), 1)",
-    ): "the worker writes the line at once, or has ended",
+    ): "written at once, or its worker has ended",
     ("workers/database.py", "fcntl.flock(file, fcntl.LOCK_EX)"): "while another process creates the tables",
     ("workers/run_attempt.py", "while not over.wait(LOOK_SECONDS)"): "as long as the run is worked on",
     ("workers/shared_runs.py", "while True"): "PATIENCE_SECONDS, or as long as the watched run is worked on",
     (
         "workers/turn_limits.py",
         "while True",
-    ): "until a turn has ended, each of which has its deadline, or the run stops",
+    ): "until another turn has ended, or the run stops",
     ("workers/worker.py", "self._membership.join()"): "one transaction",
     ("workers/worker.py", "while not self.draining.is_set()"): "a worker works until it is told to leave",
     ("presentation/event_tail.py", "file.readline(LONGEST_LINE)"): "a file: what is there at once",
