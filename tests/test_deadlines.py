@@ -113,6 +113,10 @@ PLACES = {
         "cli/watch.py",
         "while (record := found.folder().record())['status'] == RunStatus.QUEUED",
     ): "ends when a worker takes the run, or a person ends it",
+    (
+        "engine/placed_calls.py",
+        "while True",
+    ): "the called run, on which a worker works, or other reservations of the budget; `stopping` ends both",
     ("engine/run_queue.py", "Event().wait()"): "the process ends itself (workers/attempt_process.py)",
     ("engine/run_queue.py", "self._parts.result()"): "until the parts are assembled; if that fails, the process ends",
     (
@@ -157,6 +161,7 @@ LOCKS = {
     ("codex/transport.py", "self._stop_lock"): "the end of a child: GRACE_SECONDS a step",
     ("codex/transport.py", "self._write_lock"): "WRITE_SECONDS",
     ("codex/wire_log.py", "self._lock"): "one line to a file",
+    ("workers/called_runs.py", "self._lock"): "one query: PATIENCE_SECONDS; a line to the worker",
     ("workers/turn_limits.py", "self._lock"): "a few statements: STATEMENT_SECONDS each",
     ("engine/flow_walk.py", "self._items_lock"): "calls of git, GIT_SECONDS each",
     ("engine/leases.py", "self._lock"): QUICK,

@@ -206,8 +206,11 @@ class QueuedRuns:
 
     def change(self, run: QueuedRun, changes: Mapping[str, object]) -> None:
         """Change options of a run on which no process works. One that was never saved will start with them."""
-        name = "changes" if run.manifest else "options"
-        request = replace(run.request, **{name: {**getattr(run.request, name), **changes}})
+        request = run.request
+        if run.manifest:
+            request = replace(request, changes={**request.changes, **changes})
+        else:
+            request = replace(request, options={**request.options, **changes})
         same = (runs.c.run_id == run.run_id, runs.c.attempt == run.attempt, runs.c.state == run.state)
         with self._database.transaction() as connection:
             connection.execute(sa.update(runs).where(*same).values(request=request.as_json()))

@@ -16,13 +16,12 @@ from codex_multi_role.run_folder.states import read_states
 from codex_multi_role.store import read_saved, restore_run
 from codex_multi_role.workers.database import Database
 from codex_multi_role.workers.housekeeping import keep_house
+from codex_multi_role.workers.membership import Membership, WorkerSettings
 from codex_multi_role.workers.messages import send_answer, send_cancellation, send_stop
 from codex_multi_role.workers.queued_runs import QueuedRuns, RunState
 from tests.support.placed_calls import WRITES, calling
 from tests.support.shared_runs import SharedRuns, left_of, request
 from tests.support.teams import NEVER, Record, TeamFolder
-from tests.workers.test_membership import member
-from tests.workers.test_queued_runs import claimed
 
 ITEMS = ["a", "b", "c", "d"]
 SLOW = [{**WRITES, "delay_seconds": 3}] * 40
@@ -69,6 +68,13 @@ def states_of_items(shared: SharedRuns) -> list[str]:
     return [item["state"] for item in read_states(restored(shared, "first"))["items"]]
 
 
+def living_worker(database: Database, name: str = "a") -> str:
+    """The identity of a worker that has just joined."""
+    membership = Membership(database, WorkerSettings(name, ("goals",), (), 1))
+    membership.join()
+    return membership.identity
+
+
 def is_running(shared: SharedRuns, run_id: str) -> bool:
     found = shared.queued.find(run_id)
     return found is not None and found.state is RunState.RUNNING
@@ -89,7 +95,7 @@ def test_called_run_comes_before_other_runs(queued: QueuedRuns) -> None:
 
 def test_runs_whose_parent_ended_are_stopped(database: Database, queued: QueuedRuns) -> None:
     queued.submit([request("first"), request("waiting", parent="first"), request("running", parent="first")])
-    identity = member(database).identity
+    identity = living_worker(database)
 
     def stopped() -> list[str]:
         return [line.split()[1] for line in keep_house(database, queued) if "is stopped" in line]
@@ -105,8 +111,10 @@ def test_runs_whose_parent_ended_are_stopped(database: Database, queued: QueuedR
 
 def test_run_is_resumed_when_the_one_it_waits_for_is(database: Database, queued: QueuedRuns) -> None:
     queued.submit([request("first"), request("called", parent="first")])
-    queued.save(claimed(queued, "called"), state=RunState.PARKED, exit_code=4)
-    queued.save(claimed(queued, "first"), state=RunState.PARKED, exit_code=4, waits_for="called")
+    for run_id, more in (("called", {}), ("first", {"waits_for": "called"})):
+        claimed = queued.claim(run_id, "a", living_worker(database, run_id))
+        assert claimed is not None
+        queued.save(claimed, state=RunState.PARKED, exit_code=4, **more)
     assert keep_house(database, queued) == []
     called = queued.find("called")
     assert called is not None
