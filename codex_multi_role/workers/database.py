@@ -49,7 +49,10 @@ class Database:
 
     def _made_engine(self) -> sa.Engine:
         if not self.is_postgres:
-            engine = sa.create_engine(self.url, connect_args={"timeout": STATEMENT_SECONDS})
+            from codex_multi_role.engine.sqlite_clock import url_with_clock  # here: as below
+
+            waits = {"timeout": STATEMENT_SECONDS}
+            engine = sa.create_engine(url_with_clock(self.url), poolclass=sa.NullPool, connect_args=waits)
             return engine.execution_options(schema_translate_map={tables.SCHEMA: None})
         pool = {"pool_size": 1, "max_overflow": 1, "pool_timeout": STATEMENT_SECONDS, "pool_pre_ping": True}
         return sa.create_engine(self._address, connect_args=OPTIONS, **pool)
