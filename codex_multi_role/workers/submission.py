@@ -38,10 +38,15 @@ def open_store(database: Database, address: str | None, default: str) -> Store:
                 f"the runs of {database} are saved in {known}, not in {wanted.address}",
                 "Leave --store out; the database knows it.",
             )
-    store = Store.open(known)
+    return open_known_store(database, known)
+
+
+def open_known_store(database: Database, address: str) -> Store:
+    """The store of the database's runs, which is at this address. Raises `StorageError` if it is another one here."""
+    store = Store.open(address)
     if database.set_first("store_identity", store.identity) != store.identity:
         raise StorageError(
-            f"{known} on this machine is not the store of {database}, but another one at the same address",
+            f"{address} on this machine is not the store of {database}, but another one at the same address",
             "Mount the shared folder at that place, or use an address that all machines can reach.",
         )
     return store

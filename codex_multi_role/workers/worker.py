@@ -90,6 +90,9 @@ class Worker:
 
     def _look(self, fill: Callable[[], None]) -> None:
         """One look. An unreachable database is not the end: the run processes go on for a while."""
+        for child in self._children:
+            if problem := child.take_problem():
+                self._report(f"run {child.run_id}: {problem}")
         self._children = [child for child in self._children if not self._has_ended(child)]
         try:
             self._beat()
@@ -159,10 +162,12 @@ class Worker:
                 f"run {child.run_id}: its process ended with exit code {child.exit_code}; see {self._folders.log}"
             )
             self._give_back(child.run_id)
-        elif child.exit_code:
-            self._report(
-                f"a run process ended with exit code {child.exit_code} before it had a run; see {self._folders.log}"
-            )
+        else:
+            self._not_before[child.queue] = time.monotonic() + EMPTY_PAUSE_SECONDS
+            if child.exit_code:
+                self._report(
+                    f"a run process ended with exit code {child.exit_code} before it had a run; see {self._folders.log}"
+                )
         return True
 
     def _give_back(self, run_id: str) -> None:

@@ -23,16 +23,17 @@ LOOK_SECONDS = 0.1
 
 @dataclass
 class SharedRuns:
-    """The database at ``url``, a store below ``folder``, and the workers that this test has started."""
+    """The database at ``url``, a store, by default below ``folder``, and the workers that this test has started."""
 
     folder: Path
     url: str
+    store_at: str = ""
     workers: dict[str, subprocess.Popen[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.database = Database.open(self.url)
         self.queued = QueuedRuns(self.database)
-        self.store = open_store(self.database, None, str(self.folder / "store"))
+        self.store = open_store(self.database, None, self.store_at or str(self.folder / "store"))
         self.submitter = Submitter(self.store)
 
     def submit(self, options: RunOptions, *run_ids: str, **place: Any) -> None:
