@@ -61,10 +61,20 @@ class SharedRuns:
         return process.communicate(timeout=WAIT_SECONDS)[1]
 
     def kill(self, name: str) -> None:
-        """End the worker as a power cut does; its run processes notice by themselves."""
+        """End the worker; its run processes notice by themselves, and give their runs back."""
         process = self.workers.pop(name)
         process.kill()
         process.communicate()
+
+    def kill_all(self, name: str) -> None:
+        """End the worker and its run processes, none of which can give its run back."""
+        import psutil
+
+        worker = psutil.Process(self.workers[name].pid)
+        worker.suspend()
+        for process in worker.children():
+            process.kill()
+        self.kill(name)
 
     def drain(self, name: str) -> str:
         """Tell the worker to leave, and wait until it has; returns what it reported."""
