@@ -18,11 +18,11 @@ from codex_multi_role.run_folder import event_of
 from codex_multi_role.store import WorkspaceSource
 from codex_multi_role.workers.batch_totals import record_batch
 from codex_multi_role.workers.database import Database
+from codex_multi_role.workers.database_tables import runs
 from codex_multi_role.workers.membership import list_workers
 from codex_multi_role.workers.queued_runs import QueuedRun, QueuedRuns, RunState
 from codex_multi_role.workers.run_requests import RunRequest, can_take, queue_with_labels
 from codex_multi_role.workers.submission import Submitter
-from codex_multi_role.workers.tables import runs
 
 OVERLAP_SECONDS = 1.0
 """Rows that were committed late are seen again."""
@@ -30,7 +30,7 @@ BEFORE_EXECUTION = (RunState.WAITING, RunState.HELD)
 
 
 @dataclass(frozen=True)
-class Place:
+class BatchQueue:
     """Where the runs of a batch wait: its name, the queue, and the totals they share."""
 
     batch: str
@@ -41,7 +41,7 @@ class Place:
 class SubmittedRuns:
     """Who runs the goals of a batch if not processes of this machine. Only one thread uses it."""
 
-    def __init__(self, database: Database, submitter: Submitter, place: Place) -> None:
+    def __init__(self, database: Database, submitter: Submitter, place: BatchQueue) -> None:
         self._database = database
         self._queued = QueuedRuns(database)
         self._submitter = submitter

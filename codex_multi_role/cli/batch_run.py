@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -24,7 +25,6 @@ from codex_multi_role.batches.local_runs import LocalRuns
 from codex_multi_role.batches.planned_runs import Defaults, PlannedRun, Shard, plan_runs, uncommitted_changes
 from codex_multi_role.batches.schedule import Bounds
 from codex_multi_role.batches.team_readiness import completed, require_limits, require_ready_teams
-from codex_multi_role.cli.batch import STANDARD_INPUT
 from codex_multi_role.cli.batch_summary import resume_batch_command, summary_lines
 from codex_multi_role.cli.batch_views import batch_view
 from codex_multi_role.cli.output import put_json_line, say
@@ -40,15 +40,18 @@ from codex_multi_role.run_options import LOCAL_ROLES, RunOptions
 if TYPE_CHECKING:
     from codex_multi_role.batches.submitted_runs import SubmittedRuns
 
+STANDARD_INPUT = Path("-")
+MAX_NAME = 40
 GIVEN_NOW = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
 TOTALS = {"turns": "total_max_turns", "tokens": "total_max_tokens", "seconds": "total_max_seconds"}
 
 
-def run_batch(ctx: click.Context, file: Path, name: str) -> ExitCode:
-    """Run the goals in ``file``; ``ctx`` has the settings of `batch`.
+def run_batch(ctx: click.Context, file: Path, given_name: str | None) -> ExitCode:
+    """Run the goals in ``file``; ``ctx`` has the settings of `batch`. Without a name, the file gives it.
 
     Raises `UsageError`, `CodexUnavailable`, `StorageError`.
     """
+    name = given_name or _name_of(file)
     shard = Shard.parse(ctx.params["shard"]) if ctx.params["shard"] else None
     folder = BatchFolder.of(ctx.params["runs_dir"], name, f"{shard.index}-of-{shard.count}" if shard else "")
     shared = bool(ctx.params["database_url"])
@@ -65,6 +68,13 @@ def run_batch(ctx: click.Context, file: Path, name: str) -> ExitCode:
         stack.enter_context(folder.owned())
         folder.remember(defaults, totals)
         return _work(ctx, folder, planned, executor, {} if shared else totals)
+
+
+def _name_of(file: Path) -> str:
+    """The default name of a batch: that of its goal file, without what a name cannot have. Raises `UsageError`."""
+    if file == STANDARD_INPUT:
+        raise UsageError("a batch from standard input needs --name", "Its runs are called NAME-ID.")
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", file.stem)[:MAX_NAME].strip("-_")
 
 
 def _read(file: Path) -> list[Goal]:
@@ -129,7 +139,7 @@ def _totals(ctx: click.Context, remembered: Mapping[str, Any]) -> dict[str, floa
 
 def _submitted(ctx: click.Context, folder: BatchFolder, totals: Mapping[str, float], stack: ExitStack) -> SubmittedRuns:
     """Workers execute the runs. ``--concurrency`` is then a limit on the runs of this batch, if it was given."""
-    from codex_multi_role.batches.submitted_runs import Place, SubmittedRuns  # here: most batches need no database
+    from codex_multi_role.batches.submitted_runs import BatchQueue, SubmittedRuns  # here: most batches need no database
     from codex_multi_role.workers.database import Database
     from codex_multi_role.workers.submission import Submitter, open_store
 
@@ -138,7 +148,7 @@ def _submitted(ctx: click.Context, folder: BatchFolder, totals: Mapping[str, flo
     store = open_store(database, ctx.params["store"], str(folder.runs_dir / "store"))
     is_given = ctx.get_parameter_source("concurrency") is not ParameterSource.DEFAULT
     limits = {**totals, **({"concurrency": ctx.params["concurrency"]} if is_given else {})}
-    runs = SubmittedRuns(database, Submitter(store), Place(folder.name, ctx.params["queue"], limits))
+    runs = SubmittedRuns(database, Submitter(store), BatchQueue(folder.name, ctx.params["queue"], limits))
     stack.callback(runs.close)
     return runs
 

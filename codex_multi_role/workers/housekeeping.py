@@ -6,8 +6,8 @@ import sqlalchemy as sa
 
 from codex_multi_role.workers.called_runs import stop_run
 from codex_multi_role.workers.database import Database
+from codex_multi_role.workers.database_tables import messages, runs, server_seconds, workers
 from codex_multi_role.workers.queued_runs import QueuedRuns, RunState
-from codex_multi_role.workers.tables import messages, runs, server_seconds, workers
 
 SETTLED_SECONDS = 10.0
 """What takes a moment and has not happened for so long will not happen, because its process was killed."""

@@ -14,8 +14,8 @@ from codex_multi_role.errors import ExitCode, RunBusy
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.workers.batch_totals import what_exceeds
 from codex_multi_role.workers.database import Database
+from codex_multi_role.workers.database_tables import runs, server_seconds
 from codex_multi_role.workers.run_requests import RunRequest, dequeue_order, row_values
-from codex_multi_role.workers.tables import runs, server_seconds
 
 if TYPE_CHECKING:
     from codex_multi_role.engine.run_queue import RunQueues

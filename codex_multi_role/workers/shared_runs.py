@@ -17,12 +17,12 @@ from codex_multi_role.run_folder import Record, RunFolder
 from codex_multi_role.run_folder.folder import LATEST
 from codex_multi_role.store import Store
 from codex_multi_role.workers.database import PATIENCE_SECONDS, Database, DatabaseUnreachable
+from codex_multi_role.workers.database_tables import runs
 from codex_multi_role.workers.membership import KnownWorker, list_workers
 from codex_multi_role.workers.messages import answered_runs, carry_out_early
 from codex_multi_role.workers.mirrors import Mirrors, mirrors_folder
 from codex_multi_role.workers.queued_runs import QueuedRun, QueuedRuns
 from codex_multi_role.workers.shared_record import shared_record
-from codex_multi_role.workers.tables import runs
 
 LOOK_SECONDS = 1.0
 """How often a followed run is looked at: run processes save new events as often."""

@@ -26,7 +26,7 @@ from typing import Any
 
 import click
 
-from codex_multi_role.workers.tables import batches
+from codex_multi_role.workers.database_tables import batches
 from tests.support.batches import OF_TEAM, one_role, results, write_goals
 from tests.support.console import console_process, environment
 from tests.support.databases import execute, new_database, running_server

@@ -16,13 +16,13 @@ from codex_multi_role.run_folder.items import Cancellation
 from codex_multi_role.run_folder.states import read_states
 from codex_multi_role.store import read_saved, restore_run
 from codex_multi_role.workers.database import Database
+from codex_multi_role.workers.database_tables import messages
 from codex_multi_role.workers.deciding import resume_shared
 from codex_multi_role.workers.housekeeping import keep_house
 from codex_multi_role.workers.membership import Membership, WorkerSettings
 from codex_multi_role.workers.messages import send_answer, send_cancellation, send_stop
 from codex_multi_role.workers.queued_runs import QueuedRuns, RunState
 from codex_multi_role.workers.shared_runs import SharedRuns as Shared
-from codex_multi_role.workers.tables import messages
 from tests.support.placed_calls import WRITES, calling
 from tests.support.shared_runs import SharedRuns, left_of, request
 from tests.support.teams import NEVER, Record, TeamFolder

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.workers.database import Database
-from codex_multi_role.workers.tables import settings
+from codex_multi_role.workers.database_tables import settings
 from tests.support.journals import MIGRATED_EACH
 
 

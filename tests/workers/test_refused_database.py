@@ -14,9 +14,9 @@ import sqlalchemy as sa
 
 from codex_multi_role.errors import ExitCode
 from codex_multi_role.workers.database import Database
+from codex_multi_role.workers.database_tables import settings
 from codex_multi_role.workers.membership import list_workers
 from codex_multi_role.workers.queued_runs import RunState
-from codex_multi_role.workers.tables import settings
 from tests.support.batches import OF_TEAM, one_role, results, started, write_goals
 from tests.support.console import Completed, console
 from tests.support.databases import PASSWORD, DatabaseServer, execute, new_database, running_server

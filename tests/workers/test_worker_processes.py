@@ -13,10 +13,10 @@ import sqlalchemy as sa
 from codex_multi_role.run_folder import Answer, RunFolder, list_turns
 from codex_multi_role.run_folder.events import now
 from codex_multi_role.store import restore_run
+from codex_multi_role.workers.database_tables import runs
 from codex_multi_role.workers.membership import list_workers
 from codex_multi_role.workers.messages import send_answer, send_stop
 from codex_multi_role.workers.queued_runs import RunState
-from codex_multi_role.workers.tables import runs
 from tests.support.shared_runs import SharedRuns, left_of
 from tests.support.teams import NEVER, WRITER, TeamFolder, say, with_flow
 
