@@ -9,6 +9,7 @@ from pathlib import Path
 from threading import Event
 
 from codex_multi_role.errors import StorageError
+from codex_multi_role.host.atomic import storage_errors
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.workers.database import Database
 from codex_multi_role.workers.housekeeping import keep_house
@@ -33,6 +34,11 @@ class WorkerFolders:
     """``work``: on this machine's disk, for the runs in progress. ``log``: of the run processes."""
 
     work: Path
+
+    def create(self) -> None:
+        """Only this user can look into what is created. Raises `StorageError`."""
+        with storage_errors(self.work):
+            self.work.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     @property
     def log(self) -> Path:
@@ -66,6 +72,7 @@ class Worker:
 
         Raises `UsageError` if a living worker has the name, and `StorageError` if the database cannot be used at first.
         """
+        self._folders.create()
         self._membership.join()
         self._last_beat = time.monotonic()
         try:
