@@ -17,6 +17,7 @@ from codex_multi_role.workers.database import Database
 from codex_multi_role.workers.deciding import resume_shared
 from codex_multi_role.workers.housekeeping import keep_house
 from codex_multi_role.workers.membership import list_workers
+from codex_multi_role.workers.messages import send_stop
 from codex_multi_role.workers.queued_runs import MAX_CRASHES, QueuedRuns, RunState
 from codex_multi_role.workers.shared_runs import SharedRuns as OtherMachine
 from tests.support.batches import batch, one_role, write_goals
@@ -99,6 +100,22 @@ def test_finished_turn_waits_for_the_store(fault: str, shared: SharedRuns, disk:
     assert turns_of(shared, "first") == ["completed"] * TURNS
     assert (run.record or {})["totals"]["turns"] == TURNS
     assert f"run first: the store {shared.store.address} cannot be written: {problem}" in shared.drain("a")
+
+
+@pytest.mark.long
+def test_run_that_waits_for_its_store_can_be_cancelled(shared: SharedRuns, disk: Disk) -> None:
+    submitted(shared, "first")
+    shared.start("a")
+    shared.wait(lambda: shared.run("first").manifest)
+    disk.fill()
+    shared.wait(lambda: "No space left" in shared.run("first").why)
+    send_stop(shared.database, "first")
+    shared.wait_for(RunState.ENDED, "first")
+    assert shared.run("first").exit_code == ExitCode.INTERRUPTED
+    disk.free()
+    assert resume_shared(OtherMachine(shared.database), shared.run("first"), {})
+    shared.wait_for(RunState.ENDED, "first")
+    assert shared.run("first").exit_code == ExitCode.GOAL_NOT_REACHED
 
 
 @pytest.mark.long
