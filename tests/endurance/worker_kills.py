@@ -22,6 +22,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -96,15 +97,13 @@ class Trials:
 
     def undisturbed(self) -> tuple[Outcome, int]:
         """What should be left, and how many places there are to kill at."""
-        with new_database(self.server_url) as url:
-            shared = self._shared("undisturbed", url)
+        with new_database(self.server_url) as url, closing(self._shared("undisturbed", url)) as shared:
             printed = self._process(shared, NEVER).stderr
             return outcome(shared), int(printed.splitlines()[-1])
 
     def killed_at(self, place: int) -> tuple[Outcome, int]:
         """What is left after a kill at that place; and how many processes it took."""
-        with new_database(self.server_url) as url:
-            shared = self._shared(f"place-{place}", url)
+        with new_database(self.server_url) as url, closing(self._shared(f"place-{place}", url)) as shared:
             killed = self._process(shared, place)
             # How often new events are saved depends on the time, so the last places may not be reached.
             assert killed.returncode in (0, -signal.SIGKILL), killed.stderr

@@ -84,8 +84,7 @@ class SharedRuns:
 
     def close(self) -> None:
         for name in list(self.workers):
-            if self.workers[name].poll() is None:
-                self.drain(name)
+            self.drain(name)
         self.queued.close()
         self.database.close()
 

@@ -9,6 +9,7 @@ import pytest
 
 from codex_multi_role.workers.database import Database
 from codex_multi_role.workers.queued_runs import QueuedRuns
+from tests.support.shared_runs import SharedRuns, left_of
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.long)])
@@ -24,3 +25,12 @@ def queued(database: Database) -> Iterator[QueuedRuns]:
     runs = QueuedRuns(database)
     yield runs
     runs.close()
+
+
+@pytest.fixture
+def on_postgres(tmp_path: Path, database_url: str) -> Iterator[SharedRuns]:
+    """Runs for real workers, none of which is left afterwards."""
+    shared = SharedRuns(tmp_path, database_url)
+    yield shared
+    shared.close()
+    assert left_of(tmp_path / "machines") == []

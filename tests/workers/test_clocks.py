@@ -19,14 +19,14 @@ TURNS = 6
 
 
 @pytest.mark.long
-def test_workers_with_wrong_clocks_leave_each_other_alone(tmp_path: Path, database_url: str) -> None:
+def test_workers_with_wrong_clocks_leave_each_other_alone(tmp_path: Path, on_postgres: SharedRuns) -> None:
     """Until one is killed: then the other takes its run, and no finished turn is repeated."""
     try:
         variables = {name: wrong_clock(tmp_path, seconds) for name, seconds in (("a", AHEAD), ("b", BEHIND))}
     except FileNotFoundError:
         pytest.skip("no C compiler")
     assert clock_of(variables["a"]) - clock_of(variables["b"]) > AHEAD - BEHIND - 60
-    shared = SharedRuns(tmp_path, database_url)
+    shared = on_postgres
     plays = [{**say(f"step {number}"), "delay_seconds": 2} for number in range(TURNS)]
     team = TeamFolder(tmp_path / "team", {"one": {}}, {"one": plays})
     shared.submit(team.options(cycles=TURNS), "first", "second", "third", "fourth")
@@ -42,7 +42,6 @@ def test_workers_with_wrong_clocks_leave_each_other_alone(tmp_path: Path, databa
     shared.wait_for(RunState.ENDED, "first", "second", "third", "fourth")
     assert sorted(run.attempt for run in shared.queued.list()) == [1, 1, 1, 2]
     assert {(run.record or {})["totals"]["turns"] for run in shared.queued.list()} <= {TURNS, TURNS + 1}
-    shared.close()
 
 
 def clock_of(environment: dict[str, str]) -> float:

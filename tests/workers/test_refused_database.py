@@ -131,16 +131,15 @@ def test_tables_of_an_old_version_are_refused(name: str, team: TeamFolder, serve
 
 
 @pytest.mark.long
-def test_second_worker_of_a_name_is_refused(tmp_path: Path, team: TeamFolder, database_url: str) -> None:
-    shared = SharedRuns(tmp_path, database_url)
+def test_second_worker_of_a_name_is_refused(tmp_path: Path, team: TeamFolder, on_postgres: SharedRuns) -> None:
+    shared = on_postgres
     first = shared.start("a")
     shared.wait(lambda: list_workers(shared.database))
-    refused = command(team, "worker", database_url)
+    refused = command(team, "worker", shared.url)
     assert refused.returncode == ExitCode.WRONG_USAGE, refused.stderr
     assert f'a worker named "a" is alive (process {first.pid} on ' in refused.stderr
     assert "hint: Choose another --name." in refused.stderr
     assert [each.pid for each in list_workers(shared.database)] == [first.pid]
-    shared.close()
 
 
 @pytest.mark.long

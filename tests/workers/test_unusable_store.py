@@ -126,8 +126,14 @@ def test_run_does_not_start_before_it_can_be_saved(fault: str, shared: SharedRun
     submitted(shared, "first", "second")
     strike(disk)
     shared.start("a", "--concurrency", "2")
-    shared.wait(lambda: all(shared.run(name).state is RunState.HELD for name in ("first", "second")))
-    assert problem in shared.run("first").why
+    seen: set[str] = set()
+
+    def have_been_held() -> bool:
+        held = [run for run in shared.queued.list() if run.state is RunState.HELD]
+        seen.update(run.run_id for run in held if problem in run.why)
+        return len(seen) == 2
+
+    shared.wait(have_been_held)
     assert not list((shared.folder / "machines").rglob("turn_*"))
     repair(disk)
     shared.wait_for(RunState.ENDED, "first", "second")
@@ -153,9 +159,9 @@ def test_batch_for_an_unwritable_store_submits_nothing(
 
 
 @pytest.mark.long
-def test_unmounted_store_is_noticed_by_run_processes(tmp_path: Path, database_url: str) -> None:
+def test_unmounted_store_is_noticed_by_run_processes(tmp_path: Path, on_postgres: SharedRuns) -> None:
     """An empty folder is left at its place then, and what is saved there is found by nobody."""
-    shared = SharedRuns(tmp_path, database_url)
+    shared = on_postgres
     team = one_role(tmp_path / "team")
     request = shared.request(team.options(run_id="first"))
     shared.start("a")
@@ -169,12 +175,11 @@ def test_unmounted_store_is_noticed_by_run_processes(tmp_path: Path, database_ur
     (tmp_path / "elsewhere").rename(tmp_path / "store")
     shared.wait_for(RunState.ENDED, "first")
     assert shared.run("first").exit_code == ExitCode.GOAL_REACHED
-    shared.close()
 
 
 @pytest.mark.long
-def test_damaged_store_is_named_and_a_copy_of_it_works(tmp_path: Path, database_url: str) -> None:
-    shared = SharedRuns(tmp_path, database_url)
+def test_damaged_store_is_named_and_a_copy_of_it_works(tmp_path: Path, on_postgres: SharedRuns) -> None:
+    shared = on_postgres
     team = TeamFolder(
         tmp_path / "team", {"one": {}, "two": {}}, {"one": [say()], "two": [{**say(), "delay_seconds": 5}]}
     )
@@ -192,4 +197,3 @@ def test_damaged_store_is_named_and_a_copy_of_it_works(tmp_path: Path, database_
     assert resume_shared(OtherMachine(shared.database), run, {})
     shared.wait_for(RunState.ENDED, "first")
     assert shared.run("first").exit_code == ExitCode.GOAL_NOT_REACHED
-    shared.close()
