@@ -55,7 +55,9 @@ def run_batch(ctx: click.Context, file: Path, given_name: str | None) -> ExitCod
     shard = Shard.parse(ctx.params["shard"]) if ctx.params["shard"] else None
     folder = BatchFolder.of(ctx.params["runs_dir"], name, f"{shard.index}-of-{shard.count}" if shard else "")
     shared = bool(ctx.params["database_url"])
-    if not shared:
+    if shared:
+        _require_options_for_workers(ctx.params)
+    else:
         _require_right_start(folder, resumes=ctx.params["resumes"])
     remembered = folder.remembered() if ctx.params["resumes"] and folder.exists else {}
     defaults, totals = _defaults(ctx, file, remembered), _totals(ctx, remembered)
@@ -85,6 +87,14 @@ def _read(file: Path) -> list[Goal]:
             return read_goals(stream, str(file))
     except OSError as error:
         raise UsageError(f"{file} cannot be read: {error.strerror}") from error
+
+
+def _require_options_for_workers(params: Mapping[str, Any]) -> None:
+    if params["max_failures"] is not None:
+        raise UsageError(
+            "--max-failures cannot be used with --database-url",
+            "All goals are submitted at once; stop a run with `codex-multi-role cancel RUN`.",
+        )
 
 
 def _require_right_start(folder: BatchFolder, *, resumes: bool) -> None:
@@ -191,7 +201,7 @@ def _work(
     takers = runs.takers(todo)
     at_once = max(1, len(todo)) if takers else params["concurrency"]  # all goals for workers are submitted
     if people and takers:
-        say(f"{plural(len(todo), 'goal')} for workers: {takers}")
+        say(f"{_goals_in_words(planned, todo)} for workers: {takers}")
     elif people:
         _say_start(planned, todo, at_once, folder.runs_dir)
     bounds = Bounds(at_once, totals, params["max_failures"])
@@ -206,7 +216,7 @@ def _work(
     if params["json"]:
         put_json_line({"type": "batch_ended", "at": now(), "exit_code": code, "results": str(file.path)})
     elif not (params["quiet"] and code == ExitCode.GOAL_REACHED):
-        for line in summary_lines(results, code, file.path, folder.runs_dir):
+        for line in summary_lines(results, code, file.path, folder.runs_dir, params["database_url"] or ""):
             say(line)
         if code.is_resumable and code != ExitCode.GOAL_REACHED:
             say(f"  next     {resume_batch_command(ctx.params, folder.name)}")
@@ -214,9 +224,7 @@ def _work(
 
 
 def _say_start(planned: Sequence[PlannedRun], todo: Sequence[PlannedRun], concurrency: int, runs_dir: Path) -> None:
-    done = len(planned) - len(todo)
-    finished = f", {done:,} of them finished" if done else ""
-    say(f"{plural(len(planned), 'goal')}{finished}; up to {concurrency} at once")
+    say(f"{_goals_in_words(planned, todo)}; up to {concurrency} at once")
     in_worktrees = [run for run in todo if run.options.worktree]
     if in_worktrees:
         say(f"{plural(len(in_worktrees), 'goal')} in git worktrees: the files of your workspaces stay as they are")
@@ -225,3 +233,8 @@ def _say_start(planned: Sequence[PlannedRun], todo: Sequence[PlannedRun], concur
     for place, number in Counter(run.share for run in todo if run.share).items():
         if number > 1:
             say(f"{number} goals share the folder {place}: they run one after another")
+
+
+def _goals_in_words(planned: Sequence[PlannedRun], todo: Sequence[PlannedRun]) -> str:
+    done = len(planned) - len(todo)
+    return plural(len(planned), "goal") + (f", {done:,} of them finished" if done else "")

@@ -16,6 +16,7 @@ from codex_multi_role.cli.run_reference import all_records, find_run, open_share
 from codex_multi_role.cli.tables import Column
 from codex_multi_role.errors import RunStatus, StorageError, UsageError
 from codex_multi_role.presentation.outcome import (
+    database_of,
     ending_in_words,
     exit_in_words,
     next_from_record,
@@ -162,7 +163,8 @@ def show(
         shown = {"run": record, "folder": str(folder.path), "questions": asked, "turns": turns, "tests": tests}
         put_json({**shown, "states": states, "next": following})
         return
-    told = [] if result is None else [*result_lines(result, f"{show_command(folder.run_id, runs_dir)} --result"), ""]
+    again = show_command(folder.run_id, runs_dir, database_of(record))
+    told = [] if result is None else [*result_lines(result, f"{again} --result"), ""]
     for line in [*told, *_heading(folder, record, story.progress), *_questions(questions), *_states(states)]:
         put_line(line)
     click.echo()
