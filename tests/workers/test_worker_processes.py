@@ -19,6 +19,7 @@ from codex_multi_role.workers.messages import send_answer, send_stop
 from codex_multi_role.workers.queued_runs import RunState
 from tests.support.shared_runs import SharedRuns, left_of
 from tests.support.teams import NEVER, WRITER, TeamFolder, say, with_flow
+from tests.support.tools import EDITOR, shell
 
 
 @pytest.fixture
@@ -78,6 +79,22 @@ def test_run_that_cannot_start_ends_with_the_reason(tmp_path: Path, shared: Shar
     run = shared.run("first")
     assert (run.state, run.exit_code) == (RunState.ENDED, 2)
     assert str(tmp_path / "gone") in run.why
+
+
+@pytest.mark.long
+def test_role_cannot_change_what_workers_share(tmp_path: Path, shared: SharedRuns) -> None:
+    """All of it is in a temporary folder, where roles may write otherwise."""
+    database, machine = tmp_path / "queue.sqlite", tmp_path / "machines/only/workers/only"
+    tries = [f"echo evil >> {database}{suffix}" for suffix in ("", "-wal", "-shm")]
+    tries += [f"mv {tmp_path}/store {tmp_path}/gone", f"touch {tmp_path}/store/evil", f"touch {machine}/evil"]
+    team = TeamFolder(
+        tmp_path / "team", {"one": EDITOR}, {"one": [shell("; ".join([*tries, f"touch {tmp_path}/may"]))]}
+    )
+    shared.submit(team.options(), "first")
+    assert "run first: cycles_used_up" in shared.work()
+    assert (tmp_path / "may").exists()
+    assert not [path for path in (tmp_path / "gone", tmp_path / "store/evil", machine / "evil") if path.exists()]
+    assert b"evil\n" not in database.read_bytes()
 
 
 @pytest.mark.long
