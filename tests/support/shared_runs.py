@@ -83,15 +83,15 @@ class SharedRuns:
         assert found is not None
         return found
 
-    def wait(self, condition: Callable[[], object]) -> None:
+    def wait(self, condition: Callable[[], object], seconds: float = WAIT_SECONDS) -> None:
         """Wait until the condition holds; fail if it does not in time."""
-        end = time.monotonic() + WAIT_SECONDS
+        end = time.monotonic() + seconds
         while not condition():
             assert time.monotonic() < end, [(run.run_id, run.state, run.why) for run in self.queued.list()]
             time.sleep(LOOK_SECONDS)
 
-    def wait_for(self, state: RunState, *run_ids: str) -> None:
-        self.wait(lambda: all(self.run(run_id).state is state for run_id in run_ids))
+    def wait_for(self, state: RunState, *run_ids: str, seconds: float = WAIT_SECONDS) -> None:
+        self.wait(lambda: all(self.run(run_id).state is state for run_id in run_ids), seconds)
 
     def results(self) -> list[tuple[str, str, int | None]]:
         """ID, state and exit code of every run."""
