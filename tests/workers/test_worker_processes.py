@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 import sqlalchemy as sa
 
@@ -113,6 +114,30 @@ def test_run_of_a_killed_worker_continues_elsewhere(tmp_path: Path, on_postgres:
 
 
 @pytest.mark.long
+def test_process_that_comes_back_late_changes_nothing(tmp_path: Path, on_postgres: SharedRuns) -> None:
+    """It was frozen while another worker took its run and ended it."""
+    shared = on_postgres
+    shared.submit(writer(tmp_path, cycles=4, seconds=2).options(cycles=4), "first")
+    worker = psutil.Process(shared.start("a").pid)
+    shared.wait(lambda: shared.run("first").manifest)
+    [late] = worker.children()
+    frozen = [worker, *worker.children(recursive=True)]
+    for process in frozen:
+        process.suspend()
+    shared.start("b")
+    shared.wait_for(RunState.ENDED, "first")
+    ended = shared.run("first")
+    for process in frozen[1:]:
+        process.resume()
+    shared.wait(lambda: late.status() == psutil.STATUS_ZOMBIE)
+    worker.resume()
+    assert shared.run("first") == ended
+    assert (ended.worker, ended.attempt, ended.exit_code) == ("b", 2, 1)
+    positions = completed_turns(restored(shared, "first"))
+    assert len(positions) == len(set(positions)) == 4
+
+
+@pytest.mark.long
 def test_drained_worker_hands_its_run_back(tmp_path: Path, on_postgres: SharedRuns) -> None:
     shared = on_postgres
     shared.submit(writer(tmp_path, cycles=3, seconds=2).options(cycles=3), "first")
@@ -165,6 +190,25 @@ def test_parked_run_continues_after_an_answer(tmp_path: Path, on_postgres: Share
     shared.wait_for(RunState.ENDED, "first")
     run = shared.run("first")
     assert (run.exit_code, run.attempt) == (0, 2)
+    assert len(completed_turns(restored(shared, "first"))) == 2
+
+
+@pytest.mark.long
+def test_run_whose_saved_state_is_missing_can_be_resumed_later(tmp_path: Path, shared: SharedRuns) -> None:
+    """Such as with a store that is older than the database, until it is restored."""
+    steps = [{"id": "plan", "ask": "one"}, {"id": "gate", "review": "Release it?"}, {"id": "end", "ask": "one"}]
+    shared.submit(with_flow(writer(tmp_path, cycles=2), {"steps": steps}).options(flow="own"), "first")
+    shared.work()
+    (saved := tmp_path / "store/runs/first").rename(tmp_path / "aside")
+    assert shared.queued.enqueue_again(shared.run("first"), "")
+    shared.work()
+    run = shared.run("first")
+    assert (run.state, run.exit_code) == (RunState.ENDED, 3)
+    (tmp_path / "aside").rename(saved)
+    send_answer(shared.database, "first", "gate.1", Answer(True, "yes", "tester", now()))
+    assert shared.queued.enqueue_again(run, "it is resumed")
+    shared.work()
+    assert shared.run("first").exit_code == 0
     assert len(completed_turns(restored(shared, "first"))) == 2
 
 
