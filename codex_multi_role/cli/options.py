@@ -208,13 +208,13 @@ MAX_TOKENS = Setting(
     ["--max-tokens"],
     metavar="N",
     type=click.IntRange(min=1),
-    help="Park the run once N tokens, input and output, are used.",
+    help="Park the run once N tokens, input and output, are exceeded, also within a turn.",
 )
 MAX_SECONDS = Setting(
     ["--max-seconds"],
     metavar="S",
     type=click.FloatRange(min=0, min_open=True),
-    help="Park the run after S seconds of work.",
+    help="Park the run after S seconds of work, also within a turn.",
 )
 MAX_PROCESSES = Setting(
     ["--max-processes"],
