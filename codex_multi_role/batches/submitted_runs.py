@@ -129,7 +129,7 @@ class SubmittedRuns:
     def _all_are_held(self) -> bool:
         """Whether nothing runs any more that could leave a part of the totals to what waits for it."""
         watched = [self._rows[run_id] for run_id in self._watched if run_id in self._rows]
-        return bool(watched) and all(row.state is RunState.HELD for row in watched)
+        return bool(watched) and all(row.state is RunState.HELD and row.resumes_at is None for row in watched)
 
     def _end(self, run: PlannedRun, row: QueuedRun) -> GoalResult:
         del self._watched[run.run_id]

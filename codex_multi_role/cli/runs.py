@@ -223,7 +223,8 @@ def _shared(record: dict[str, Any]) -> Iterator[str]:
     """Yield who works on a run of a database, or why nobody does."""
     if shared := record.get(SHARED):
         if shared["worker"]:
-            yield f"worker     {shared['worker']} (attempt {shared['attempt']})"
+            waits = f": {one_line(shared['why'], 500)}" if shared["why"] else ""
+            yield f"worker     {shared['worker']} (attempt {shared['attempt']}){waits}"
         elif record["status"] == RunStatus.QUEUED:
             waited = (datetime.now(UTC) - datetime.fromisoformat(shared["since"])).total_seconds()
             yield f"queue      {shared['queue']}, for {duration(max(0.0, waited))}: {one_line(shared['why'], 500)}"

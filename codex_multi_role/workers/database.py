@@ -13,7 +13,7 @@ from typing import TypeVar
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from codex_multi_role.errors import StorageError, UsageError
+from codex_multi_role.errors import CodexMultiRoleError, StorageError, UsageError
 from codex_multi_role.host.atomic import storage_errors
 from codex_multi_role.host.database_url import check_database_url, with_timeouts
 from codex_multi_role.workers import database_tables
@@ -70,14 +70,21 @@ class Database:
         Raises `UsageError` if it belongs to another version of this program, `StorageError` if it cannot be used.
         """
         database = cls(url)
-        if database.setting("schema_version") is None:
-            database._create()
-        if (version := database.setting("schema_version")) != str(database_tables.SCHEMA_VERSION):
+        try:
+            database._require_tables()
+        except CodexMultiRoleError:
+            database.close()
+            raise
+        return database
+
+    def _require_tables(self) -> None:
+        if self.setting("schema_version") is None:
+            self._create()
+        if (version := self.setting("schema_version")) != str(database_tables.SCHEMA_VERSION):
             raise UsageError(
-                f"the tables of {database} have version {version}, this program uses {database_tables.SCHEMA_VERSION}",
+                f"the tables of {self} have version {version}, this program uses {database_tables.SCHEMA_VERSION}",
                 "Use the same version of codex-multi-role on all machines, or another database.",
             )
-        return database
 
     def __str__(self) -> str:
         return f"the database {self.url}"

@@ -26,7 +26,7 @@ MAX_CRASHES = 3
 
 
 class RunState(StrEnum):
-    """``held``: not in a queue because the batch's totals do not allow it now."""
+    """``held``: not in a queue because the batch's totals do not allow it now, or its store cannot be written."""
 
     WAITING = "waiting"
     HELD = "held"
@@ -169,6 +169,10 @@ class QueuedRuns:
                 f"run {run.run_id} has been taken over by another worker",
                 "What this process did since then is dropped.",
             )
+
+    def hold(self, run: QueuedRun, why: str, seconds: float) -> None:
+        """Let the run of an attempt wait outside of the queues for so long. Raises `AttemptOver`, `StorageError`."""
+        self.save(run, state=RunState.HELD, why=why, resumes_at=server_seconds() + seconds)
 
     def enqueue_again(self, run: QueuedRun, why: str, *, crashed: bool = False) -> bool:
         """Enqueue a run that ``run`` describes after its last recorded step; False if its row has changed since.
