@@ -25,6 +25,7 @@ from codex_multi_role.catalog import (
 )
 from codex_multi_role.catalog.flow_spec import step_place
 from codex_multi_role.catalog.flow_steps import check_steps
+from codex_multi_role.catalog.prices import PriceList
 from codex_multi_role.checks import Check, find_check
 from codex_multi_role.checks.check_options import require_option_names
 from codex_multi_role.checks.interpreter import Interpreter, find_interpreter, inspect
@@ -59,6 +60,7 @@ class Definitions:
     inputs: Mapping[str, Any]
     playbook: Any
     recording: Any
+    prices: PriceList
     codex: Path
     workspace: Path
     python: Interpreter
@@ -269,6 +271,7 @@ def _load(options: RunOptions, codex: Path, workspace: Path, python: Interpreter
         inputs=flows[options.flow].resolve_inputs(options.inputs),
         playbook=playbook,
         recording=recording,
+        prices=PriceList.load(options.prices, catalog.source.parent),
         codex=codex,
         workspace=workspace,
         python=python,

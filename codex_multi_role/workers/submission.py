@@ -19,7 +19,7 @@ from codex_multi_role.workers.database import Database
 from codex_multi_role.workers.definition_archives import archive_definitions
 from codex_multi_role.workers.run_requests import DEFAULT_QUEUE, RunRequest
 
-OF_THIS_MACHINE = ("workspace", "roles", "runs_dir", "run_id", "playbook", "database_url")
+OF_THIS_MACHINE = ("workspace", "roles", "runs_dir", "run_id", "playbook", "prices", "database_url")
 """Options that the worker sets by itself."""
 NOT_ON_WORKERS = ("python", "codex_bin", "record", "replay", "worktree", "branch")
 
