@@ -12,7 +12,7 @@ from codex_multi_role.codex.approvals import ToolSpec
 from codex_multi_role.codex.incoming import Message
 from codex_multi_role.codex.project_instructions import ProjectInstructions
 from codex_multi_role.codex.transport import AppServerTransport
-from codex_multi_role.codex.turn_outcome import TurnRequest
+from codex_multi_role.codex.turn_outcome import Totals, TurnRequest
 from codex_multi_role.errors import CodexRefused
 
 THREAD_SECONDS = 30.0
@@ -69,9 +69,9 @@ class RoleThread:
         self.resumed = False
         self.forgot = False
         self.used = True
-        self.totals: tuple[int, int] | None = None
+        self.totals: Totals | None = None
         self.own: set[str] = set()
-        self.sub_agents: dict[str, tuple[int, int] | None] = {}
+        self.sub_agents: dict[str, Totals | None] = {}
         self.model = settings.model or ""
         self.effort = settings.effort or ""
 
@@ -97,7 +97,7 @@ class RoleThread:
         self._asked_for, self._folder = thread_id, self.settings.folder
         self.resumed = self.used = recalled is not None
         self.forgot = bool(thread_id) and recalled is None
-        self.totals = None if recalled else (0, 0)
+        self.totals = None if recalled else (0, 0, 0)
         self.model = str(result.get("model", self.model))
         if self.settings.effort is None:  # Codex's own settings may have one; a role's is sent with each turn
             self.effort = str(result.get("reasoningEffort") or "")

@@ -20,7 +20,10 @@ from codex_multi_role.codex.notifications import (
     changes_of,
     describe,
 )
+from codex_multi_role.codex.usage import TokenUsage
 
+Totals = tuple[int, int, int]
+"""Input, cached input and output of a thread."""
 LONGEST_PROMPT = 1_048_576
 ITEM_TEXT_LIMIT = 20_000
 ITEMS_TEXT_LIMIT = 5_000_000
@@ -54,11 +57,10 @@ class TurnRequest:
 class TurnOutcome:
     """How a turn ended. ``status``: completed, failed, timed_out, stalled, crashed or interrupted; ``reason`` why.
 
-    ``text`` is the last completed agent message, ``items_text`` a readable account of every item. Tokens are those of
-    this turn alone. ``odd_usage``: a count of them shrank, was negative or not a number, and counts as zero.
-    ``turn_id`` is Codex's id of the turn, ``web_searches`` counts Codex's own web searches. ``remedy`` and
-    ``pause_seconds`` as in `Failure`. ``resets_at``: when a used-up usage limit resets, in Unix seconds, if the
-    provider reported it.
+    ``text`` is the last completed agent message, ``items_text`` a readable account of every item. ``usage``: of this
+    turn alone. ``odd_usage``: a count shrank, was negative or not a number, and counts as zero. ``turn_id`` is Codex's
+    id of the turn, ``web_searches`` counts Codex's own web searches. ``remedy`` and ``pause_seconds`` as in `Failure`.
+    ``resets_at``: when a used-up usage limit resets, in Unix seconds, if the provider reported it.
     """
 
     status: str
@@ -67,8 +69,7 @@ class TurnOutcome:
     text: str
     delta_text: str
     items_text: str
-    input_tokens: int
-    output_tokens: int
+    usage: TokenUsage
     remedy: Remedy = Remedy.FAIL
     pause_seconds: float | None = None
     resets_at: int | None = None
@@ -79,16 +80,15 @@ class TurnOutcome:
 
     def with_tokens_of(self, other: TurnOutcome) -> TurnOutcome:
         """This outcome plus the tokens of another one."""
-        used = (self.input_tokens + other.input_tokens, self.output_tokens + other.output_tokens)
-        return replace(self, input_tokens=used[0], output_tokens=used[1])
+        return replace(self, usage=self.usage + other.usage)
 
 
 class TurnRecorder:
     """Collects one turn's events into a `TurnOutcome`."""
 
-    def __init__(self, totals: tuple[int, int] | None) -> None:
+    def __init__(self, totals: Totals | None) -> None:
         self.totals = totals
-        self._used = [0, 0]
+        self._used = [0, 0, 0]
         self._odd_usage = False
         self._deltas: list[str] = []
         self._items: list[str] = []
@@ -134,8 +134,7 @@ class TurnRecorder:
                 self._items.append("## Later items are only in events.jsonl\n")
 
     def _count(self, event: TokenUsageUpdated) -> None:
-        totals = (event.input_total, event.output_total)
-        lasts = (event.input_last, event.output_last)
+        totals, lasts = event.totals, event.lasts
         # A resumed thread's first totals include earlier turns: the baseline is the total before its last request.
         before = self.totals or tuple(
             (total or 0) - max(last or 0, 0) for total, last in zip(totals, lasts, strict=True)
@@ -143,7 +142,11 @@ class TurnRecorder:
         for index, (total, last) in enumerate(zip(totals, lasts, strict=True)):
             self._odd_usage |= total is None or total < before[index] or last is None or last < 0
             self._used[index] += max((total or 0) - before[index], 0)
-        self.totals = (before[0] if totals[0] is None else totals[0], before[1] if totals[1] is None else totals[1])
+        self.totals = (
+            before[0] if totals[0] is None else totals[0],
+            before[1] if totals[1] is None else totals[1],
+            before[2] if totals[2] is None else totals[2],
+        )
 
     def outcome(
         self,
@@ -160,8 +163,7 @@ class TurnRecorder:
             text=self._text,
             delta_text="".join(self._deltas),
             items_text="\n".join(self._items),
-            input_tokens=self._used[0],
-            output_tokens=self._used[1],
+            usage=TokenUsage(*self._used),
             odd_usage=self._odd_usage,
             remedy=remedy,
             pause_seconds=pause_seconds,

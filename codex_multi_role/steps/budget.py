@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from codex_multi_role.codex.usage import TokenUsage
 from codex_multi_role.errors import BudgetUsedUp
 
 
@@ -102,7 +103,7 @@ class Budget:
         self._reserved: set[str] = set()
         for role, turn in ledger:
             self._turns[role] += turn.get("turns", 1)
-            self._tokens[role] += sum(max(count, 0) for count in turn.get("tokens", {}).values())
+            self._tokens[role] += TokenUsage.of_record(turn.get("tokens", {})).total
             self._seconds[role] += turn.get("seconds", 0.0)
 
     def reserve_turn(self, role: str) -> None:
@@ -111,10 +112,10 @@ class Budget:
             self._require_rest()
             self._turns[role] += 1
 
-    def spend(self, role: str, tokens: int, seconds: float) -> None:
+    def spend(self, role: str, usage: TokenUsage, seconds: float) -> None:
         """Count what a turn used."""
         with self._lock:
-            self._tokens[role] += tokens
+            self._tokens[role] += usage.total
             self._seconds[role] += seconds
 
     def reserve_share(self, run_id: str, peers: int, worked_seconds: float = 0.0) -> Limits:

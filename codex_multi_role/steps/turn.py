@@ -10,6 +10,7 @@ from codex_multi_role.catalog import fill
 from codex_multi_role.codex.client import RoleClient
 from codex_multi_role.codex.running_turn import TurnDeadlines
 from codex_multi_role.codex.turn_outcome import LONGEST_PROMPT, TurnOutcome, TurnRequest
+from codex_multi_role.codex.usage import TokenUsage
 from codex_multi_role.errors import CodexError, CodexMultiRoleError, CodexStartFailed, StorageError
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.replies import EMPTY, Reply, read_reply, with_error
@@ -145,7 +146,7 @@ class Attempt:
         with stopping.calling(self.client.wake):
             outcome = self.client.run_turn(self._request(prompt), deadlines, self.events.observe, helpers, stopping)
         budget = self.run.services.budget
-        budget.spend(self.role.name, outcome.input_tokens + outcome.output_tokens, self._seconds())
+        budget.spend(self.role.name, outcome.usage, self._seconds())
         if outcome.odd_usage and budget.doubt():
             self._warn(ODD_USAGE)
         return outcome
@@ -221,7 +222,7 @@ class Attempt:
                 "reason": result.reason,
                 **self._details(),
                 "turn_id": outcome.turn_id,
-                "tokens": {"input": outcome.input_tokens, "output": outcome.output_tokens},
+                "tokens": outcome.usage.as_record(),
                 "seconds": self._seconds(),
                 "changed_paths": result.changed_paths,
                 TOLD: result.protected_restored,
@@ -250,7 +251,7 @@ class Attempt:
             "journal_step": self.asked.place,
             "snapshot": self.before,
             "protected": self.guard.tree if self.guard else "",
-            "tokens": {"input": 0, "output": 0},
+            "tokens": TokenUsage().as_record(),
             "seconds": 0.0,
             "worked_seconds": round(self.run.services.clock.seconds, 3),
         }

@@ -76,7 +76,7 @@ def test_answer_deltas_and_tokens_of_each_turn(one_for_all: tuple[Harness, RoleC
         outcome = asked(one_for_all[1], word)
         assert (outcome.status, json.loads(outcome.text)) == ("completed", {"summary": word})
         assert outcome.delta_text == outcome.text
-        assert (outcome.input_tokens, outcome.output_tokens) == (100, 7)
+        assert (outcome.usage.input, outcome.usage.output) == (100, 7)
         assert word in outcome.items_text
 
 
@@ -147,7 +147,7 @@ def test_resumed_thread_remembers_and_counts_only_its_new_tokens(harness: Harnes
     second = harness.client(entries, thread_id=thread)
     assert second.thread.resumed
     assert second.thread.id == thread
-    assert take(second).input_tokens == 100
+    assert take(second).usage.input == 100
 
 
 def test_forked_thread_remembers_and_counts_only_new_tokens(harness: Harness) -> None:
@@ -163,7 +163,7 @@ def test_forked_thread_remembers_and_counts_only_new_tokens(harness: Harness) ->
     forked = second.thread.id
     second.use_thread(thread, str(harness.workspace))
     assert thread != forked == second.thread.id
-    assert take(second, 3).input_tokens == 100
+    assert take(second, 3).usage.input == 100
     rollout = next((harness.folder / "home/sessions").rglob(f"*{forked}.jsonl")).read_text()
     assert "answer 3" in rollout
     assert thread in rollout

@@ -72,9 +72,10 @@ def test_every_kind_of_warning_has_its_text(method: str, params: dict[str, objec
 
 
 def counted(*totals: object, last: object = 0) -> TurnRecorder:
-    recorder = TurnRecorder((100, 10))
+    recorder = TurnRecorder((100, 0, 10))
     for total in totals:
-        usage = {"total": {"inputTokens": total, "outputTokens": 10}, "last": {"inputTokens": last, "outputTokens": 0}}
+        sums = {"inputTokens": total, "cachedInputTokens": 0, "outputTokens": 10}
+        usage = {"total": sums, "last": {"inputTokens": last, "cachedInputTokens": 0, "outputTokens": 0}}
         event = EventParser().parse({"method": "thread/tokenUsage/updated", "params": {"tokenUsage": usage}})
         assert event is not None
         recorder.add(event)
@@ -84,7 +85,7 @@ def counted(*totals: object, last: object = 0) -> TurnRecorder:
 @given(st.lists(st.integers(-1_000, 1_000) | st.sampled_from([None, "7", 1.5, True])))
 def test_token_counts_never_go_down_and_what_is_odd_is_noted(totals: list[object]) -> None:
     outcome = counted(*totals).outcome("completed", "", "")
-    assert outcome.input_tokens >= max([0, *(total - 100 for total in totals if type(total) is int)])
+    assert outcome.usage.input >= max([0, *(total - 100 for total in totals if type(total) is int)])
     rising = all(type(total) is int for total in totals) and [100, *totals] == sorted([100, *totals])  # type: ignore[type-var]
     assert outcome.odd_usage == (not rising)
 
@@ -92,6 +93,6 @@ def test_token_counts_never_go_down_and_what_is_odd_is_noted(totals: list[object
 def test_negative_first_count_of_resumed_thread_costs_nothing() -> None:
     """The count is recorded as odd usage."""
     recorder = TurnRecorder(None)
-    recorder.add(TokenUsageUpdated(-50, 0, -60, 0))
-    assert recorder.outcome("completed", "", "").input_tokens == 0
+    recorder.add(TokenUsageUpdated((-50, 0, 0), (-60, 0, 0)))
+    assert recorder.outcome("completed", "", "").usage.input == 0
     assert recorder.outcome("completed", "", "").odd_usage
