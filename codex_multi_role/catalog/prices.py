@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Protocol
 
 from pydantic import Field, WithJsonSchema
 
@@ -27,6 +27,17 @@ Price = Annotated[
 ]
 
 
+class Tokens(Protocol):
+    """How many tokens; ``cached_input`` is a part of ``input``."""
+
+    @property
+    def input(self) -> int: ...
+    @property
+    def cached_input(self) -> int: ...
+    @property
+    def output(self) -> int: ...
+
+
 class ModelPrice(Definition):
     """What a million tokens of a model cost."""
 
@@ -34,10 +45,10 @@ class ModelPrice(Definition):
     cached_input: Price = Field(description="Input tokens that the provider had in its cache.")
     output: Price = Field(description="Output tokens, reasoning included.")
 
-    def cost(self, input_tokens: int, cached_input_tokens: int, output_tokens: int) -> Decimal:
-        """``cached_input_tokens`` are a part of ``input_tokens``."""
-        cached = min(cached_input_tokens, input_tokens)
-        amount = self.input * (input_tokens - cached) + self.cached_input * cached + self.output * output_tokens
+    def cost(self, tokens: Tokens) -> Decimal:
+        """In US dollars."""
+        cached = min(tokens.cached_input, tokens.input)
+        amount = self.input * (tokens.input - cached) + self.cached_input * cached + self.output * tokens.output
         return (amount / MILLION).quantize(SMALLEST_AMOUNT)
 
     @property
@@ -73,7 +84,7 @@ class PriceList:
         written = validate(PricesFile, load_yaml(file), file)
         return cls(file, written.date.isoformat(), written.models)
 
-    def cost(self, model: str, input_tokens: int, cached_input_tokens: int, output_tokens: int) -> Decimal | None:
+    def cost(self, model: str, tokens: Tokens) -> Decimal | None:
         """What the tokens cost; None if the model has no price."""
         price = self.models.get(model)
-        return None if price is None else price.cost(input_tokens, cached_input_tokens, output_tokens)
+        return None if price is None else price.cost(tokens)

@@ -116,6 +116,7 @@ def _resources(
         tests=TestSettings(options.run_tests, options.pytest_cmd, options.test_seconds, definitions.python),
         repair_attempts=options.repair_attempts,
         run_model=options.model,
+        prices=definitions.prices,
         changes_workspace=definitions.changes_workspace,
         protect=protect,
         first_protected=ProtectedFiles(snapshots, workspace, protect).first() if protect else "",

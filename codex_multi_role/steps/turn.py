@@ -15,6 +15,7 @@ from codex_multi_role.errors import CodexError, CodexMultiRoleError, CodexStartF
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.replies import EMPTY, Reply, read_reply, with_error
 from codex_multi_role.run_folder import TurnFolder
+from codex_multi_role.run_folder.cost import as_number
 from codex_multi_role.run_folder.events import RoleRestarted, Warning
 from codex_multi_role.run_options import PROVIDER_ATTEMPTS
 from codex_multi_role.steps.protection import TOLD, ProtectedState
@@ -110,7 +111,7 @@ class Attempt:
             outcome = self._send(self._begin())
             reply = read_reply(outcome.text, self.role.output_schema) if outcome.status == COMPLETED else None
             result = self._store(outcome, reply)
-            self.events.ended(result, outcome, reply, self._seconds())
+            self.events.ended(result, outcome, reply, self._seconds(), self._cost(outcome.usage))
             return result, outcome
         except CodexMultiRoleError as error:
             self._record_failure(error)
@@ -223,6 +224,7 @@ class Attempt:
                 **self._details(),
                 "turn_id": outcome.turn_id,
                 "tokens": outcome.usage.as_record(),
+                "cost": self._cost(outcome.usage),
                 "seconds": self._seconds(),
                 "changed_paths": result.changed_paths,
                 TOLD: result.protected_restored,
@@ -252,12 +254,18 @@ class Attempt:
             "snapshot": self.before,
             "protected": self.guard.tree if self.guard else "",
             "tokens": TokenUsage().as_record(),
+            "cost": self._cost(TokenUsage()),
+            "prices": self.run.settings.prices.date,
             "seconds": 0.0,
             "worked_seconds": round(self.run.services.clock.seconds, 3),
         }
 
     def _warn(self, problem: str) -> None:
         self.run.services.events.publish(Warning(f"{self.asked.instance}: {problem}"))
+
+    def _cost(self, usage: TokenUsage) -> float | None:
+        """As it is recorded. Tokens of sub-agents count at the model of the role."""
+        return as_number(self.run.settings.prices.cost(self.client.thread.model, usage))
 
     def _seconds(self) -> float:
         return round(time.monotonic() - self.began, 3)
