@@ -6,7 +6,9 @@ import heapq
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-AMOUNTS = ("turns", "tokens", "seconds")
+from codex_multi_role.presentation.wording import dollars
+
+AMOUNTS = ("turns", "tokens", "seconds", "cost")
 """What a total may limit."""
 TOTAL_BUDGET, FAILURES, NO_QUOTA = "total_budget", "too_many_failures", "quota"
 """The outcomes of a goal that is not started."""
@@ -129,6 +131,11 @@ class Schedule:
         for name, total in self._bounds.totals.items():
             left = total - self._used[name] - sum(each.more(name) for each in self._running.values())
             if entry.more(name) > left:
-                may = f"{entry.more(name):,.0f}{' more' if entry.used.get(name) else ''}"
-                return f"total budget: {max(0.0, left):,.0f} of {total:,.0f} {name} are left; the goal may use {may}"
+                more = " more" if entry.used.get(name) else ""
+                rest = f"{_figure(name, max(0.0, left))} of {_figure(name, total)} {name} are left"
+                return f"total budget: {rest}; the goal may use {_figure(name, entry.more(name))}{more}"
         return ""
+
+
+def _figure(name: str, amount: float) -> str:
+    return dollars(amount) if name == "cost" else f"{amount:,.0f}"

@@ -95,7 +95,8 @@ class Submitter:
         )
 
     def _archived(self, options: RunOptions) -> Json:
-        key = json.dumps([str(options.roles), options.flow, options.playbook, str(options.workspace)])
+        places = map(str, (options.roles, options.prices, options.workspace))
+        key = json.dumps([options.flow, options.playbook, *places])
         if key not in self._definitions:
             self._definitions[key] = archive_definitions(load_definitions(options), self.store)
         return self._definitions[key]
