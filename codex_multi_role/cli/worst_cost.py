@@ -23,18 +23,24 @@ def worst_cost_words(
         return "no model is asked"
     if max_tokens is None and max_cost is None:
         return UNBOUNDED
-    if unpriced := [_unpriced(role, model) for role, model in models.items() if model not in prices.models]:
-        refused = ", which --max-cost requires" if max_cost is not None else ""
-        return f"unpriced: {prices.file} has no price for {'; '.join(unpriced)}{refused}"
+    if unpriced := _unpriced(models, prices):
+        refused = "; --max-cost would be refused" if max_cost is not None else ""
+        return f"unpriced: {prices.file} has no price for {unpriced}{refused}"
     bounds = [] if max_cost is None else [(Decimal(str(max_cost)), "")]
     if max_tokens is not None:
         highest = max(prices.models[model].highest for model in models.values() if model)
-        bounds.append(
-            (highest * max_tokens / MILLION, f" if all of {plural(max_tokens, 'token')} are of the most expensive kind")
-        )
+        condition = f" if all of {plural(max_tokens, 'token')} are of the most expensive kind"
+        bounds.append((highest * max_tokens / MILLION, condition))
     amount, condition = min(bounds)
     return f"at most {dollars(amount)}{condition}, {IN_FLIGHT} (prices of {prices.date})"
 
 
-def _unpriced(role: str, model: str | None) -> str:
-    return f"{model} ({role})" if model else f"the model of {role}, which Codex chooses"
+def _unpriced(models: Mapping[str, str | None], prices: PriceList) -> str:
+    """``gpt-x (planner, solver) and the model that Codex chooses (verifier)``; empty if all have a price."""
+    roles: dict[str | None, list[str]] = {}
+    for role, model in models.items():
+        if model not in prices.models:
+            roles.setdefault(model, []).append(role)
+    return " and ".join(
+        f"{model or 'the model that Codex chooses'} ({', '.join(names)})" for model, names in roles.items()
+    )

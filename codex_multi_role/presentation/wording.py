@@ -85,10 +85,12 @@ def amounts(of: Mapping[str, float]) -> list[str]:
 
 
 def dollars(amount: Decimal | float) -> str:
-    """``$1,204.50``, ``$0.0042``, ``<$0.0001``: only nothing is ``$0.00``."""
+    """``$1,204.50``, ``$0.25``, ``$0.0042``, ``<$0.0001``: only nothing is ``$0.00``."""
     if 0 < amount < SMALLEST_DOLLARS:
         return f"<${SMALLEST_DOLLARS}"
-    return f"${amount:,.2f}" if amount >= 1 or not amount else f"${amount:.4f}"
+    if amount >= 1 or not amount:
+        return f"${amount:,.2f}"
+    return f"${amount:.4f}".removesuffix("00")
 
 
 def cost_in_words(cost: Cost) -> str:
