@@ -87,7 +87,8 @@ def summary(report: RunReport, progress: Progress, runs_dir: Path) -> Iterator[s
         yield ""
     yield f"  turns    {turns_in_words(totals)}"
     yield f"  tokens   {tokens_in_words(totals['input_tokens'], totals['output_tokens'])}"
-    yield f"  cost     {cost_of_totals(totals)}"
+    if not (progress.started.playbook and totals.get("cost") is None):
+        yield f"  cost     {cost_of_totals(totals)}"
     if progress.tests is not None:
         yield f"  tests    {verdict(vars(progress.tests))}"
     if progress.files.skipped or (progress.files.written and report.result is None):

@@ -6,7 +6,6 @@ after it. ``as_record`` returns the JSON object of one line, `event_of` reads it
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any, ClassVar
@@ -335,7 +334,7 @@ class RunEnded(RunEvent):
     outcome: str
     reason: str
     exit_code: int
-    totals: Mapping[str, float | None]
+    totals: dict[str, int | float | None]
     folder: str
     result: dict[str, object] = field(default_factory=dict)
     workspace: str = ""
