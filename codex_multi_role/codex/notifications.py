@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from codex_multi_role.reading.json_types import Json
 
 Params = Mapping[str, Any]
-Counts = tuple[int | None, int | None, int | None]
+Counts = tuple[int | None, ...]
 MAX_CHARACTERS = 500
 EXPECTED = re.compile(r"Codex will use the bundled bubblewrap|^Model metadata for `playbook` not found")
 """Warnings of every run with the bundled binary, or with a playbook."""
@@ -80,11 +80,12 @@ class ItemCompleted:
 
 @dataclass(frozen=True)
 class TokenUsageUpdated:
-    """Absolute totals of the thread, and those of its last model request; None for a value that is not a number.
+    """Absolute totals of ``thread``, and those of its last model request; None for a value that is not a number.
 
     Each is input, cached input (a part of the input) and output.
     """
 
+    thread: str
     totals: Counts
     lasts: Counts
 
@@ -134,7 +135,7 @@ def _checked(kind: type[Known], value: object) -> Known:
 
 def _tokens(params: Mapping[str, Any]) -> TokenUsageUpdated:
     usage = params["tokenUsage"]
-    return TokenUsageUpdated(_counts(usage["total"]), _counts(usage["last"]))
+    return TokenUsageUpdated(_checked(str, params["threadId"]), _counts(usage["total"]), _counts(usage["last"]))
 
 
 def _counts(usage: Mapping[str, Any]) -> Counts:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from codex_multi_role.codex.failures import Remedy, classify
@@ -14,16 +14,14 @@ from codex_multi_role.codex.notifications import (
     ItemStarted,
     RateLimitsUpdated,
     TextDelta,
-    TokenUsageUpdated,
     TurnFinished,
     TurnStartConfirmed,
     changes_of,
     describe,
 )
 from codex_multi_role.codex.usage import TokenUsage
+from codex_multi_role.codex.usage_counter import TokensUsed
 
-Totals = tuple[int, int, int]
-"""Input, cached input and output of a thread."""
 LONGEST_PROMPT = 1_048_576
 ITEM_TEXT_LIMIT = 20_000
 ITEMS_TEXT_LIMIT = 5_000_000
@@ -78,17 +76,16 @@ class TurnOutcome:
     web_searches: int = 0
     odd_usage: bool = False
 
-    def with_tokens_of(self, other: TurnOutcome) -> TurnOutcome:
-        """This outcome plus the tokens of another one."""
-        return replace(self, usage=self.usage + other.usage)
-
 
 class TurnRecorder:
-    """Collects one turn's events into a `TurnOutcome`."""
+    """Collects one turn's events into a `TurnOutcome`.
 
-    def __init__(self, totals: Totals | None) -> None:
-        self.totals = totals
-        self._used = [0, 0, 0]
+    ``is_answered``: the latest model request ended with a message and nothing has started since, so that the turn is
+    about to end.
+    """
+
+    def __init__(self) -> None:
+        self._usage = TokenUsage()
         self._odd_usage = False
         self._deltas: list[str] = []
         self._items: list[str] = []
@@ -98,6 +95,8 @@ class TurnRecorder:
         self.started_items: dict[str, Mapping[str, Any]] = {}
         self._ran_commands = False
         self._web_searches = 0
+        self._said = False
+        self.is_answered = False
         self.begun = False
         self.turn_id = ""
 
@@ -109,11 +108,10 @@ class TurnRecorder:
                 self._deltas.append(text)
             case ItemStarted(item):
                 self.started_items[str(item.get("id"))] = item
+                self._said = self.is_answered = False
                 self._ran_commands |= item.get("type") == "commandExecution"
             case ItemCompleted(item):
                 self._complete(item)
-            case TokenUsageUpdated():
-                self._count(event)
             case RateLimitsUpdated(resets_at):
                 self._resets_at = resets_at
             case _:
@@ -127,26 +125,17 @@ class TurnRecorder:
         self._web_searches += kind == "webSearch"
         if kind == "agentMessage":
             self._text = str(item.get("text", ""))
+            self._said = True
         if self._items_room > 0:
             self._items.append(item_text(item))
             self._items_room -= len(self._items[-1])
             if self._items_room <= 0:
                 self._items.append("## Later items are only in events.jsonl\n")
 
-    def _count(self, event: TokenUsageUpdated) -> None:
-        totals, lasts = event.totals, event.lasts
-        # A resumed thread's first totals include earlier turns: the baseline is the total before its last request.
-        before = self.totals or tuple(
-            (total or 0) - max(last or 0, 0) for total, last in zip(totals, lasts, strict=True)
-        )
-        for index, (total, last) in enumerate(zip(totals, lasts, strict=True)):
-            self._odd_usage |= total is None or total < before[index] or last is None or last < 0
-            self._used[index] += max((total or 0) - before[index], 0)
-        self.totals = (
-            before[0] if totals[0] is None else totals[0],
-            before[1] if totals[1] is None else totals[1],
-            before[2] if totals[2] is None else totals[2],
-        )
+    def spend(self, used: TokensUsed) -> None:
+        self.is_answered, self._said = self._said, False
+        self._usage += used.usage
+        self._odd_usage |= used.is_odd
 
     def outcome(
         self,
@@ -163,7 +152,7 @@ class TurnRecorder:
             text=self._text,
             delta_text="".join(self._deltas),
             items_text="\n".join(self._items),
-            usage=TokenUsage(*self._used),
+            usage=self._usage,
             odd_usage=self._odd_usage,
             remedy=remedy,
             pause_seconds=pause_seconds,

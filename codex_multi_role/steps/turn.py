@@ -8,9 +8,11 @@ from contextlib import contextmanager, suppress
 
 from codex_multi_role.catalog import fill
 from codex_multi_role.codex.client import RoleClient
-from codex_multi_role.codex.running_turn import TurnDeadlines
+from codex_multi_role.codex.notifications import ItemCompleted, ItemStarted
+from codex_multi_role.codex.running_turn import Observed, TurnDeadlines
 from codex_multi_role.codex.turn_outcome import LONGEST_PROMPT, TurnOutcome, TurnRequest
 from codex_multi_role.codex.usage import TokenUsage
+from codex_multi_role.codex.usage_counter import TokensUsed
 from codex_multi_role.errors import CodexError, CodexMultiRoleError, CodexStartFailed, StorageError
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.replies import EMPTY, Reply, read_reply, with_error
@@ -19,7 +21,15 @@ from codex_multi_role.run_folder.cost import as_number
 from codex_multi_role.run_folder.events import RoleRestarted, Warning
 from codex_multi_role.run_options import PROVIDER_ATTEMPTS
 from codex_multi_role.steps.protection import TOLD, ProtectedState
-from codex_multi_role.steps.recovery import cut_short, failure, first_state, kept_by_unfinished_attempt, next_try, pause
+from codex_multi_role.steps.recovery import (
+    by_budget,
+    cut_short,
+    failure,
+    first_state,
+    kept_by_unfinished_attempt,
+    next_try,
+    pause,
+)
 from codex_multi_role.steps.resources import RunResources
 from codex_multi_role.steps.turn_events import TurnEvents
 from codex_multi_role.steps.turn_helpers import TurnHelpers
@@ -93,7 +103,7 @@ class Attempt:
         self.run, self.asked, self.number = run, asked, number
         self.role = asked.role
         self.client = _on_thread(run, asked, client)
-        run.services.budget.reserve_turn(asked.role.name)
+        run.services.budget.reserve_turn(asked.role)
         self.cut_short = cut_short(run, asked.instance, asked.place)
         self.folder = TurnFolder.create(run.services.folder, asked.instance)
         self.began = time.monotonic()
@@ -101,6 +111,7 @@ class Attempt:
         self.kept = {**asked.kept, **kept_by_unfinished_attempt(self.cut_short)}
         self.before = ""
         self.guard: ProtectedState | None = None
+        self.used, self.recorded = TokenUsage(), TokenUsage()
 
     def take(self) -> tuple[TurnResult, TurnOutcome]:
         """Send the prompt and store what comes of it.
@@ -111,7 +122,7 @@ class Attempt:
             outcome = self._send(self._begin())
             reply = read_reply(outcome.text, self.role.output_schema) if outcome.status == COMPLETED else None
             result = self._store(outcome, reply)
-            self.events.ended(result, outcome, reply, self._seconds(), self._cost(outcome.usage))
+            self.events.ended(result, outcome, reply, self._seconds(), self._cost())
             return result, outcome
         except CodexMultiRoleError as error:
             self._record_failure(error)
@@ -140,17 +151,28 @@ class Attempt:
         return f"{prompt[:KEPT_CHARACTERS]}\n\n{note}\n\n{prompt[-KEPT_CHARACTERS:]}"
 
     def _send(self, prompt: str) -> TurnOutcome:
-        """Run the turn, whose tokens and seconds are spent from then on."""
-        stopping, limits = self.run.progress.stopping, self.role.limits
+        """Run the turn until it ends, the run stops, or any turn exceeds a limit of the budget."""
+        stopping, limits, budget = self.run.progress.stopping, self.role.limits, self.run.services.budget
         helpers = TurnHelpers(self.run, self.role, self.asked.instance, self.folder, self.kept)
-        deadlines = TurnDeadlines(limits.idle_seconds, limits.turn_seconds)
-        with stopping.calling(self.client.wake):
-            outcome = self.client.run_turn(self._request(prompt), deadlines, self.events.observe, helpers, stopping)
-        budget = self.run.services.budget
-        budget.spend(self.role.name, outcome.usage, self._seconds())
+        deadlines = TurnDeadlines(limits.idle_seconds, min(limits.turn_seconds, budget.seconds_left))
+        ends = (stopping, budget.exceeded)
+        with stopping.calling(self.client.wake), budget.exceeded.calling(self.client.wake):
+            outcome = self.client.run_turn(self._request(prompt), deadlines, self._observe, helpers, ends)
+        budget.spend_seconds(self.role.name, self._seconds())
         if outcome.odd_usage and budget.doubt():
             self._warn(ODD_USAGE)
-        return outcome
+        return outcome if stopping.is_set() else by_budget(budget, outcome)
+
+    def _observe(self, event: Observed) -> None:
+        """Count what the turn uses, and record it when the turn continues, so that it counts even after a kill."""
+        match event:
+            case TokensUsed(usage):
+                self.used += usage
+                self.run.services.budget.spend(self.role, self.client.thread.model, usage)
+            case ItemStarted() | ItemCompleted() if self.used != self.recorded:
+                self.recorded = self.used
+                self.folder.write_running(self._details())
+        self.events.observe(event)
 
     def _request(self, prompt: str) -> TurnRequest:
         metadata = {
@@ -223,8 +245,6 @@ class Attempt:
                 "reason": result.reason,
                 **self._details(),
                 "turn_id": outcome.turn_id,
-                "tokens": outcome.usage.as_record(),
-                "cost": self._cost(outcome.usage),
                 "seconds": self._seconds(),
                 "changed_paths": result.changed_paths,
                 TOLD: result.protected_restored,
@@ -253,8 +273,8 @@ class Attempt:
             "journal_step": self.asked.place,
             "snapshot": self.before,
             "protected": self.guard.tree if self.guard else "",
-            "tokens": TokenUsage().as_record(),
-            "cost": self._cost(TokenUsage()),
+            "tokens": self.used.as_record(),
+            "cost": self._cost(),
             "prices": self.run.settings.prices.date,
             "seconds": 0.0,
             "worked_seconds": round(self.run.services.clock.seconds, 3),
@@ -263,9 +283,9 @@ class Attempt:
     def _warn(self, problem: str) -> None:
         self.run.services.events.publish(Warning(f"{self.asked.instance}: {problem}"))
 
-    def _cost(self, usage: TokenUsage) -> float | None:
+    def _cost(self) -> float | None:
         """As it is recorded. Tokens of sub-agents count at the model of the role."""
-        return as_number(self.run.settings.prices.cost(self.client.thread.model, usage))
+        return as_number(self.run.settings.prices.cost(self.client.thread.model, self.used))
 
     def _seconds(self) -> float:
         return round(time.monotonic() - self.began, 3)

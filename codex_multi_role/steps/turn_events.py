@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from codex_multi_role.catalog import RoleSpec
-from codex_multi_role.codex.notifications import CodexEvent, ItemCompleted, ItemStarted, WarningIssued, describe
-from codex_multi_role.codex.running_turn import ApprovalAnswered
+from codex_multi_role.codex.notifications import ItemCompleted, ItemStarted, WarningIssued, describe
+from codex_multi_role.codex.running_turn import ApprovalAnswered, Observed
 from codex_multi_role.codex.thread import RoleThread
 from codex_multi_role.codex.turn_outcome import TurnOutcome
 from codex_multi_role.reading.json_types import Json
@@ -58,7 +58,7 @@ class TurnEvents:
             )
         )
 
-    def observe(self, event: CodexEvent | ApprovalAnswered) -> None:
+    def observe(self, event: Observed) -> None:
         match event:
             case ApprovalAnswered(method, decision, detail):
                 told = self._run.services.folder.redact(detail)
