@@ -6,7 +6,7 @@ import heapq
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from codex_multi_role.presentation.wording import dollars
+from codex_multi_role.run_folder.cost import dollars
 
 AMOUNTS = ("turns", "tokens", "seconds", "cost")
 """What a total may limit."""

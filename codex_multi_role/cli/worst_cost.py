@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from decimal import Decimal
 
 from codex_multi_role.catalog.prices import MILLION, PriceList
-from codex_multi_role.presentation.wording import dollars, plural
+from codex_multi_role.presentation.wording import plural
+from codex_multi_role.run_folder.cost import dollars
 
 IN_FLIGHT = "plus the model requests that are running then"
 UNBOUNDED = "no bound in money: set --max-tokens or --max-cost"

@@ -105,8 +105,8 @@ class Definitions:
         if self.needs_sandbox:
             require_exact((self.workspace, self.options.runs_dir.resolve()))
         self.bound()  # raises for an unbounded flow before anything starts
-        if self.options.max_cost is not None:
-            require_prices(self.prices, {role.name: self.model_of(role) for role in self.roles})
+        limited = (role for role in self.roles if self.options.max_cost is not None or role.limits.max_cost is not None)
+        require_prices(self.prices, {role.name: self.model_of(role) for role in limited})
         if self.isolates:
             require_merging(self.workspace)
         settings = [(*role_settings(role), *self.options.config) for role in self.roles]

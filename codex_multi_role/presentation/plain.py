@@ -9,7 +9,6 @@ from codex_multi_role.presentation.outcome import Incident, incident_in_words, p
 from codex_multi_role.presentation.progress import ACTIVITIES, Progress
 from codex_multi_role.presentation.wording import (
     clock,
-    dollars,
     duration,
     failed_tests,
     one_line,
@@ -18,6 +17,7 @@ from codex_multi_role.presentation.wording import (
     verdict,
 )
 from codex_multi_role.run_folder import Question, RunEvent, events
+from codex_multi_role.run_folder.cost import dollars
 
 PENDING = "PENDING"
 BEGINNINGS = (events.StepStarted, events.TurnStarted)

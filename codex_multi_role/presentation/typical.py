@@ -10,8 +10,8 @@ from statistics import median
 from typing import Any
 
 from codex_multi_role.presentation.recorded import Records
-from codex_multi_role.presentation.wording import dollars, duration, plural
-from codex_multi_role.run_folder.cost import Cost
+from codex_multi_role.presentation.wording import duration, plural
+from codex_multi_role.run_folder.cost import Cost, dollars
 from codex_multi_role.run_folder.folder import has_reached_end
 
 

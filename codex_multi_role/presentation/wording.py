@@ -5,16 +5,14 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from decimal import Decimal
 from typing import Any
 
-from codex_multi_role.run_folder.cost import Cost
+from codex_multi_role.run_folder.cost import Cost, dollars
 
 PROGRAM = "codex-multi-role"
 ELLIPSIS = "..."
 DAYS_FROM_HOURS = 72
 TESTS_NAMED = 3
-SMALLEST_DOLLARS = 0.0001
 UNPRICED = "unpriced"
 
 
@@ -82,15 +80,6 @@ def amounts(of: Mapping[str, float]) -> list[str]:
     """``["18 turns", "48.8k tokens", "$1.20", "9 min 00 s"]``: turns, tokens, cost and seconds."""
     units = {"seconds": duration, "cost": dollars}
     return [units[name](amount) if name in units else f"{compact(amount)} {name}" for name, amount in of.items()]
-
-
-def dollars(amount: Decimal | float) -> str:
-    """``$1,204.50``, ``$0.25``, ``$0.0042``, ``<$0.0001``: only nothing is ``$0.00``."""
-    if 0 < amount < SMALLEST_DOLLARS:
-        return f"<${SMALLEST_DOLLARS}"
-    if amount >= 1 or not amount:
-        return f"${amount:,.2f}"
-    return f"${amount:.4f}".removesuffix("00")
 
 
 def cost_in_words(cost: Cost) -> str:

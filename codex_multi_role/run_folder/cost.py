@@ -1,4 +1,4 @@
-"""What turns cost, in US dollars: the only place that adds it up, and how it is recorded."""
+"""What turns cost, in US dollars: the only place that adds it up, records it and writes it in words."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from decimal import Decimal
 from typing import Any
 
 from codex_multi_role.reading.json_types import Json
+
+SMALLEST_DOLLARS = 0.0001
+"""Smaller amounts are not shown as a figure."""
 
 
 @dataclass(frozen=True)
@@ -48,3 +51,12 @@ class Cost:
 def as_number(amount: Decimal | None) -> float | None:
     """As it is recorded; None for an unknown amount."""
     return None if amount is None else float(amount)
+
+
+def dollars(amount: Decimal | float) -> str:
+    """``$1,204.50``, ``$0.25``, ``$0.0042``, ``<$0.0001``: only nothing is ``$0.00``."""
+    if 0 < amount < SMALLEST_DOLLARS:
+        return f"<${SMALLEST_DOLLARS}"
+    if amount >= 1 or not amount:
+        return f"${amount:,.2f}"
+    return f"${amount:.4f}".removesuffix("00")

@@ -103,7 +103,7 @@ class Attempt:
         self.run, self.asked, self.number = run, asked, number
         self.role = asked.role
         self.client = _on_thread(run, asked, client)
-        run.services.budget.reserve_turn(asked.role)
+        run.services.budget.reserve_turn(asked.role, self.client.thread.model)
         self.cut_short = cut_short(run, asked.instance, asked.place)
         self.folder = TurnFolder.create(run.services.folder, asked.instance)
         self.began = time.monotonic()

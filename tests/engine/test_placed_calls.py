@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -68,10 +69,10 @@ def budget(turns: int, tokens: int | None = None) -> Budget:
 
 def test_peers_get_equal_shares_of_what_is_left() -> None:
     shared = budget(turns=10, tokens=1000)
-    shared.reserve_turn(PLANNER)
+    shared.reserve_turn(PLANNER, "m")
     assert [shared.reserve_share(run_id, 3) for run_id in "abc"] == [Limits(3, 333), Limits(3, 333), Limits(3, 334)]
     with pytest.raises(BudgetUsedUp, match="10 of 10 turns"):
-        shared.reserve_turn(PLANNER)
+        shared.reserve_turn(PLANNER, "m")
 
 
 def test_ended_run_leaves_what_it_did_not_use() -> None:
@@ -80,7 +81,7 @@ def test_ended_run_leaves_what_it_did_not_use() -> None:
     with pytest.raises(BudgetUsedUp):
         shared.reserve_share("c", 2)
     assert shared.is_shared
-    shared.count_elsewhere("a", 1, 0, is_reserved=False)
+    shared.count_elsewhere("a", 1, 0, Decimal(0), is_reserved=False)
     assert shared.reserve_share("c", 2).turns == 2
 
 
@@ -88,15 +89,15 @@ def test_run_that_needs_more_gets_it_from_the_rest() -> None:
     """Its new limit includes what it has spent, and its old reservation is not counted twice."""
     shared = budget(turns=6)
     assert [shared.reserve_share(run_id, 2).turns for run_id in "ab"] == [3, 3]
-    shared.count_elsewhere("b", 1, 0, is_reserved=False)
-    shared.count_elsewhere("a", 3, 0, is_reserved=False)
+    shared.count_elsewhere("b", 1, 0, Decimal(0), is_reserved=False)
+    shared.count_elsewhere("a", 3, 0, Decimal(0), is_reserved=False)
     assert shared.reserve_share("a", 2).turns == 4
-    shared.count_elsewhere("a", 4, 0, is_reserved=False)
+    shared.count_elsewhere("a", 4, 0, Decimal(0), is_reserved=False)
     assert not shared.is_shared
 
 
 def test_spent_elsewhere_is_counted_once(tmp_path: Path) -> None:
     for turns in (1, 2, 2):
         record_spent(tmp_path, "first.each.1.0", {"turns": turns, "input_tokens": 5, "seconds": 9})
-    spent = {"turns": 2, "repairs": 0, "input_tokens": 5, "output_tokens": 0}
+    spent = {"turns": 2, "repairs": 0, "input_tokens": 5, "output_tokens": 0, "cost": None, "unpriced_turns": 2}
     assert spent_elsewhere(tmp_path) == {"first.each.1.0": spent}

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from codex_multi_role.presentation.wording import (
     compact,
     costs_by_step,
-    dollars,
     duration,
     failed_tests,
     named,
@@ -17,7 +16,7 @@ from codex_multi_role.presentation.wording import (
     plural,
     verdict,
 )
-from codex_multi_role.run_folder.cost import Cost
+from codex_multi_role.run_folder.cost import Cost, dollars
 
 
 @given(st.text(), st.integers(min_value=4, max_value=50))
