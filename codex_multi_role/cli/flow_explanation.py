@@ -129,9 +129,9 @@ def worst_case_words(
         f"of {plural(most.processes, 'process')} in {duration(most.seconds)}, "
         f"with {rounds}{plural(repair_attempts, 'repair attempt')}"
     )
-    asked = [role for role in catalog.roles if role.name not in unused_roles(flows, catalog)]
-    models = {role.name: model_of(role, model, role_settings(role)) for role in asked}
-    money = worst_cost_words(models, PriceList.load(prices, catalog.source.parent), max_tokens, max_cost)
+    unused = unused_roles(flows, catalog)
+    asked = [(role, model_of(role, model, role_settings(role))) for role in catalog.roles if role.name not in unused]
+    money = worst_cost_words(asked, PriceList.load(prices, catalog.source.parent), max_tokens, max_cost)
     return "; ".join([words, money, *_limits(max_tokens, max_seconds), *_not_counted(flows, name)])
 
 
