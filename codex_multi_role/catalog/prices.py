@@ -22,8 +22,8 @@ SMALLEST_AMOUNT = Decimal("1E-9")
 
 Price = Annotated[
     Decimal,
-    Field(ge=0, le=MILLION),
-    WithJsonSchema({"type": "number", "minimum": 0, "maximum": MILLION}),
+    Field(ge=0),
+    WithJsonSchema({"type": "number", "minimum": 0}),
 ]
 
 

@@ -234,7 +234,7 @@ class Budget:
         unknown = {*self._unpriced, *([model] if self._price(model, TokenUsage()) is None else [])}
         if unknown:
             raise BudgetUsedUp(
-                f"a maximum cost needs the price of each model, but there is none for {', '.join(sorted(unknown))}",
+                f"a maximum cost needs the price of each model; it is missing for {', '.join(sorted(unknown))}",
                 "`codex-multi-role resume` the run with a price list that has it (--prices FILE).",
             )
 

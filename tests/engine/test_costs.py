@@ -38,11 +38,11 @@ def test_turn_of_an_earlier_version_counts_at_current_prices() -> None:
 
 
 def test_no_turn_starts_while_its_price_or_an_earlier_one_is_unknown() -> None:
-    with pytest.raises(BudgetUsedUp, match="there is none for other") as caught:
+    with pytest.raises(BudgetUsedUp, match="it is missing for other") as caught:
         budget(9 * DOLLAR).reserve_turn(ONE, "other")
     assert "--prices FILE" in caught.value.hint
     earlier = {"tokens": {"input": 1, "output": 0}, "model": "gone", "cost": None}
-    with pytest.raises(BudgetUsedUp, match="there is none for gone"):
+    with pytest.raises(BudgetUsedUp, match="it is missing for gone"):
         budget(9 * DOLLAR, earlier).reserve_turn(ONE, "m")
     unused = {"tokens": {"input": 0, "output": 0}, "model": "gone", "cost": None}
     budget(9 * DOLLAR, unused).reserve_turn(ONE, "m")
