@@ -50,9 +50,9 @@ A price list says what models cost, in US dollars per million tokens. A run uses
 2. `prices.yaml` beside the catalog, or `roles/prices.yaml` if the shipped roles are used;
 3. the shipped list, which is below.
 
-One list replaces another as a whole. A run keeps a copy of its list in `catalog/prices.yaml` and uses it when it is resumed,
-unless `resume --prices` names another one. `turn.json` records the cost of a turn and, as `prices`, the date of the list.
-[Limit a run](../how-to/limits.md#money) explains what costs are used for.
+One list replaces another as a whole. A run keeps a copy of its list in `catalog/prices.yaml` and uses it when it is
+resumed, unless `resume --prices` names another one. `turn.json` records the cost of a turn and, as `prices`, the date
+of the list. [Limit a run](../how-to/limits.md#money) explains how costs are used.
 """
 MODELS = """
 The name must be exactly the one that Codex reports for the thread (`model` in `turn.json`): a name with a date or a
