@@ -85,6 +85,7 @@ Price = Callable[[str, TokenUsage], Decimal | None]
 """What a model's provider charges, in dollars; None if no price is known."""
 
 
+NO_COST = Decimal()
 SMALLEST_SHARE = Decimal("0.01")
 """Of what is left of a maximum cost, for a run on workers."""
 
@@ -133,10 +134,20 @@ class Budget:
             self._add_recorded(role, turn)
             self._seconds[role] += turn.get("seconds", 0.0)
 
-    def reserve_turn(self, role: RoleSpec, model: str) -> None:
-        """Reserve one turn before it starts. Raises `BudgetUsedUp` if none is left, or if nobody knows what is left."""
+    def require_prices(self, role: RoleSpec, model: str) -> None:
+        """Raise `BudgetUsedUp` if a limit in money applies, and this price or that of an earlier turn is unknown."""
         with self._lock:
-            self._require_prices(role, model)
+            is_limited = any(cap.what == DOLLARS for cap in self._caps(role))
+            is_unknown = self._price(model, TokenUsage()) is None
+            if is_limited and (unknown := {*self._unpriced, *([model] if is_unknown else [])}):
+                raise BudgetUsedUp(
+                    f"a maximum cost needs the price of each model; it is missing for {', '.join(sorted(unknown))}",
+                    "`codex-multi-role resume` the run with a price list that has it (--prices FILE).",
+                )
+
+    def reserve_turn(self, role: RoleSpec) -> None:
+        """Reserve one turn before it starts. Raises `BudgetUsedUp` if none is left."""
+        with self._lock:
             self._require_rest(role)
             self._turns[role.name] += 1
 
@@ -185,7 +196,9 @@ class Budget:
             seconds = None if most is None else worked_seconds + most - self._clock.seconds
             return Limits(turns, tokens, seconds, cost)
 
-    def count_elsewhere(self, run_id: str, turns: int, tokens: int, cost: Decimal, *, is_reserved: bool) -> None:
+    def count_elsewhere(
+        self, run_id: str, turns: int, tokens: int, cost: Decimal = NO_COST, *, is_reserved: bool
+    ) -> None:
         """Count what a run on workers may use, or has used, instead of what was counted for it before."""
         with self._lock:
             self._turns[run_id], self._tokens[run_id], self._cost[run_id] = turns, tokens, cost
@@ -226,17 +239,6 @@ class Budget:
             return None
         self._cost[run_id] += max(SMALLEST_SHARE, (most - sum(self._cost.values())) / others)
         return self._cost[run_id]
-
-    def _require_prices(self, role: RoleSpec, model: str) -> None:
-        """Raise `BudgetUsedUp` if the turn has a limit in money, and its price or that of an earlier one is unknown."""
-        if all(cap.what != DOLLARS for cap in self._caps(role)):
-            return
-        unknown = {*self._unpriced, *([model] if self._price(model, TokenUsage()) is None else [])}
-        if unknown:
-            raise BudgetUsedUp(
-                f"a maximum cost needs the price of each model; it is missing for {', '.join(sorted(unknown))}",
-                "`codex-multi-role resume` the run with a price list that has it (--prices FILE).",
-            )
 
     def _require_rest(self, role: RoleSpec | None = None) -> None:
         used_up = self._exceeded or next((cap for cap in self._caps(role) if cap.is_used_up()), None)

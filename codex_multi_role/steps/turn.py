@@ -103,7 +103,8 @@ class Attempt:
         self.run, self.asked, self.number = run, asked, number
         self.role = asked.role
         self.client = _on_thread(run, asked, client)
-        run.services.budget.reserve_turn(asked.role, self.client.thread.model)
+        run.services.budget.require_prices(asked.role, self.client.thread.model)
+        run.services.budget.reserve_turn(asked.role)
         self.cut_short = cut_short(run, asked.instance, asked.place)
         self.folder = TurnFolder.create(run.services.folder, asked.instance)
         self.began = time.monotonic()

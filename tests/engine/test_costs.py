@@ -28,24 +28,24 @@ def budget(cost: Decimal, *ledger: Record) -> Budget:
 def test_turn_counts_at_what_it_cost_when_it_was_recorded() -> None:
     turn = {"tokens": {"input": 1, "output": 0}, "model": "m", "cost": 5.0}
     with pytest.raises(BudgetUsedUp, match=r"\$5\.00 of \$5\.00 are used: one \$5\.00"):
-        budget(5 * DOLLAR, turn).reserve_turn(ONE, "m")
+        budget(5 * DOLLAR, turn).reserve_turn(ONE)
 
 
 def test_turn_of_an_earlier_version_counts_at_current_prices() -> None:
     turn = {"tokens": {"input": 3, "output": 1}, "model": "m"}
     with pytest.raises(BudgetUsedUp, match=r"\$4\.00 of \$4\.00 are used"):
-        budget(4 * DOLLAR, turn).reserve_turn(ONE, "m")
+        budget(4 * DOLLAR, turn).reserve_turn(ONE)
 
 
 def test_no_turn_starts_while_its_price_or_an_earlier_one_is_unknown() -> None:
     with pytest.raises(BudgetUsedUp, match="it is missing for other") as caught:
-        budget(9 * DOLLAR).reserve_turn(ONE, "other")
+        budget(9 * DOLLAR).require_prices(ONE, "other")
     assert "--prices FILE" in caught.value.hint
     earlier = {"tokens": {"input": 1, "output": 0}, "model": "gone", "cost": None}
     with pytest.raises(BudgetUsedUp, match="it is missing for gone"):
-        budget(9 * DOLLAR, earlier).reserve_turn(ONE, "m")
+        budget(9 * DOLLAR, earlier).require_prices(ONE, "m")
     unused = {"tokens": {"input": 0, "output": 0}, "model": "gone", "cost": None}
-    budget(9 * DOLLAR, unused).reserve_turn(ONE, "m")
+    budget(9 * DOLLAR, unused).require_prices(ONE, "m")
 
 
 def test_runs_on_workers_share_what_is_left() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -69,10 +68,10 @@ def budget(turns: int, tokens: int | None = None) -> Budget:
 
 def test_peers_get_equal_shares_of_what_is_left() -> None:
     shared = budget(turns=10, tokens=1000)
-    shared.reserve_turn(PLANNER, "m")
+    shared.reserve_turn(PLANNER)
     assert [shared.reserve_share(run_id, 3) for run_id in "abc"] == [Limits(3, 333), Limits(3, 333), Limits(3, 334)]
     with pytest.raises(BudgetUsedUp, match="10 of 10 turns"):
-        shared.reserve_turn(PLANNER, "m")
+        shared.reserve_turn(PLANNER)
 
 
 def test_ended_run_leaves_what_it_did_not_use() -> None:
@@ -81,7 +80,7 @@ def test_ended_run_leaves_what_it_did_not_use() -> None:
     with pytest.raises(BudgetUsedUp):
         shared.reserve_share("c", 2)
     assert shared.is_shared
-    shared.count_elsewhere("a", 1, 0, Decimal(0), is_reserved=False)
+    shared.count_elsewhere("a", 1, 0, is_reserved=False)
     assert shared.reserve_share("c", 2).turns == 2
 
 
@@ -89,10 +88,10 @@ def test_run_that_needs_more_gets_it_from_the_rest() -> None:
     """Its new limit includes what it has spent, and its old reservation is not counted twice."""
     shared = budget(turns=6)
     assert [shared.reserve_share(run_id, 2).turns for run_id in "ab"] == [3, 3]
-    shared.count_elsewhere("b", 1, 0, Decimal(0), is_reserved=False)
-    shared.count_elsewhere("a", 3, 0, Decimal(0), is_reserved=False)
+    shared.count_elsewhere("b", 1, 0, is_reserved=False)
+    shared.count_elsewhere("a", 3, 0, is_reserved=False)
     assert shared.reserve_share("a", 2).turns == 4
-    shared.count_elsewhere("a", 4, 0, Decimal(0), is_reserved=False)
+    shared.count_elsewhere("a", 4, 0, is_reserved=False)
     assert not shared.is_shared
 
 

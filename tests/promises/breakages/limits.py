@@ -20,8 +20,8 @@ broken = partial(Breakage, 4)
 USED_UP = "engine/test_budget.py::test_used_up_limit_parks_the_run_and_says_where_it_went"
 
 
-def _uncounted(reserve: Callable[..., None], self: Budget, role: RoleSpec, model: str) -> None:
-    reserve(self, role, model)
+def _uncounted(reserve: Callable[..., None], self: Budget, role: RoleSpec) -> None:
+    reserve(self, role)
     self._turns[role.name] -= 1
 
 
