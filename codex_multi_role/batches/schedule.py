@@ -10,6 +10,8 @@ from codex_multi_role.run_folder.cost import dollars
 
 AMOUNTS = ("turns", "tokens", "seconds", "cost")
 """What a total may limit."""
+DECIMALS = 9
+"""Dollars and seconds are compared with so many: sums of floats are off by less."""
 TOTAL_BUDGET, FAILURES, NO_QUOTA = "total_budget", "too_many_failures", "quota"
 """The outcomes of a goal that is not started."""
 
@@ -130,9 +132,10 @@ class Schedule:
         """Why what the goal may use does not fit into what is left of a total; empty if it does."""
         for name, total in self._bounds.totals.items():
             left = total - self._used[name] - sum(each.more(name) for each in self._running.values())
-            if entry.more(name) > left:
+            if round(entry.more(name) - left, DECIMALS) > 0:
                 more = " more" if entry.used.get(name) else ""
-                rest = f"{_figure(name, max(0.0, left))} of {_figure(name, total)} {name} are left"
+                what = "" if name == "cost" else f" {name}"
+                rest = f"{_figure(name, max(0.0, left))} of {_figure(name, total)}{what} are left"
                 return f"total budget: {rest}; the goal may use {_figure(name, entry.more(name))}{more}"
         return ""
 
