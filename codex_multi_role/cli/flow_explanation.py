@@ -132,14 +132,22 @@ def worst_case_words(
     unused = unused_roles(flows, catalog)
     asked = [(role, model_of(role, model, role_settings(role))) for role in catalog.roles if role.name not in unused]
     money = worst_cost_words(asked, PriceList.load(prices, catalog.source.parent), max_tokens, max_cost)
-    return "; ".join([words, money, *_limits(max_tokens, max_seconds), *_not_counted(flows, name)])
+    limits = [*_limits(max_tokens, max_seconds), *_role_limits(catalog)]
+    return "; ".join([words, money, *limits, *_not_counted(flows, name)])
 
 
 def _limits(max_tokens: int | None, max_seconds: float | None) -> Iterator[str]:
     if max_tokens is not None:
-        yield f"no turn starts once {plural(max_tokens, 'token')} are used, but running turns still finish"
+        yield f"at most {plural(max_tokens, 'token')}, and the model calls in progress when they are exceeded"
     if max_seconds is not None:
-        yield f"no turn starts after {duration(max_seconds)}"
+        yield f"turns end after {duration(max_seconds)}"
+
+
+def _role_limits(catalog: RoleSpecCatalog) -> Iterator[str]:
+    for role in catalog.roles:
+        own = (role.limits.max_turns, "turn"), (role.limits.max_tokens, "token")
+        if most := [plural(number, what) for number, what in own if number is not None]:
+            yield f"of role {role.name} at most {' and '.join(most)}"
 
 
 def _not_counted(flows: Mapping[str, FlowSpec], name: str) -> Iterator[str]:

@@ -208,20 +208,20 @@ MAX_TOKENS = Setting(
     ["--max-tokens"],
     metavar="N",
     type=click.IntRange(min=1),
-    help="Park the run once N tokens, input and output, are used.",
+    help="Park the run once N tokens, input and output, are exceeded, also within a turn.",
 )
 MAX_SECONDS = Setting(
     ["--max-seconds"],
     metavar="S",
     type=click.FloatRange(min=0, min_open=True),
-    help="Park the run after S seconds of work.",
+    help="Park the run after S seconds of work, also within a turn.",
 )
 MAX_COST = Setting(
     ["--max-cost"],
     metavar="X",
     type=click.FloatRange(min=0, min_open=True),
     callback=finite,
-    help="Park the run once its turns have cost X US dollars, by the price list. Every model needs a price.",
+    help="Park the run once X US dollars, by the price list, are exceeded, also within a turn. Each model needs a price.",
 )
 PRICES = Setting(
     ["--prices"],

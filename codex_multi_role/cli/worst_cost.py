@@ -10,7 +10,7 @@ from codex_multi_role.catalog.prices import MILLION, PriceList
 from codex_multi_role.presentation.wording import plural
 from codex_multi_role.run_folder.cost import dollars
 
-IN_FLIGHT = "plus the model requests that are running then"
+IN_FLIGHT = "and the model calls in progress then"
 UNBOUNDED = "no bound in money: set --max-tokens or --max-cost"
 CHOSEN = "the model that Codex chooses"
 Asked = Sequence[tuple[RoleSpec, str | None]]

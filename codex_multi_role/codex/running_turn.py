@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -157,6 +158,8 @@ class RunningTurn:
                 return
             if received is None:
                 self.broken = "its sub-agents were still working at the end of the turn"
+                with suppress(CodexError):
+                    self._ask_to_end(self._running_sub_agents)
                 return
             self._take(received)
 
@@ -203,8 +206,7 @@ class RunningTurn:
         while (waited := time.monotonic() - began) < INTERRUPT_SECONDS:
             is_ending = self.recorder.is_answered and waited < ANSWERED_SECONDS
             if self.recorder.begun and not asked and not is_ending:
-                for thread, turn in {**self._running_sub_agents, self._thread.id: self.recorder.turn_id}.items():
-                    self._transport.ask("turn/interrupt", {"threadId": thread, "turnId": turn})
+                self._ask_to_end({**self._running_sub_agents, self._thread.id: self.recorder.turn_id})
                 asked = True
             patience = ANSWERED_SECONDS if is_ending else INTERRUPT_SECONDS
             finished = self._take(self._transport.next_message(patience - waited))
@@ -212,6 +214,11 @@ class RunningTurn:
                 return finished
         self.broken = f"Codex did not end the turn within {INTERRUPT_SECONDS:g} s of the request to stop"
         return None
+
+    def _ask_to_end(self, turns: Mapping[str, str]) -> None:
+        """Interrupt these turns, by thread."""
+        for thread, turn in turns.items():
+            self._transport.ask("turn/interrupt", {"threadId": thread, "turnId": turn})
 
 
 def _detail(params: Mapping[str, Any], started: Mapping[str, Mapping[str, Any]]) -> str:

@@ -169,10 +169,10 @@ def test_validate_shows_what_limits_leave_of_the_worst_case(project: Path) -> No
     assert words[0].startswith("at most 2 turns and 2 repair turns, 5 prompts including retries after ")
     assert " of 1 process in " in words[0]
     assert words[1:] == [
-        "at most $0.0450 if all of 9,000 tokens are of the most expensive kind, plus the model requests that are "
-        "running then (prices of 2026-01-31)",
-        "no turn starts once 9,000 tokens are used, but running turns still finish",
-        "no turn starts after 1 min 30 s",
+        "at most $0.0450 if all of 9,000 tokens are of the most expensive kind, and the model calls in progress then "
+        "(prices of 2026-01-31)",
+        "at most 9,000 tokens, and the model calls in progress when they are exceeded",
+        "turns end after 1 min 30 s",
     ]
 
 

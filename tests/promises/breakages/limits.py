@@ -83,7 +83,9 @@ LIMITS = (
     ),
     broken(
         "what earlier sessions used counts",
-        replaced(Budget.__init__, lambda init, self, limits, _ledger, *rest: init(self, limits, (), *rest)),
+        replaced(
+            Budget.__init__, lambda init, self, limits, ledger, clock, price: init(self, limits, (), clock, price)
+        ),
         ("engine/test_budget.py::test_what_was_used_counts_once_across_sessions",),
     ),
     broken(
