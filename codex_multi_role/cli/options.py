@@ -221,7 +221,7 @@ MAX_COST = Setting(
     metavar="X",
     type=click.FloatRange(min=0, min_open=True),
     callback=finite,
-    help="Park the run once X US dollars, by the price list, are exceeded, also within a turn. Each model needs a price.",
+    help="Park the run once X US dollars are exceeded, also within a turn. Every model needs a price (--prices).",
 )
 PRICES = Setting(
     ["--prices"],
