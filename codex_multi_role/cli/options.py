@@ -372,7 +372,7 @@ MAX_FAILURES = Setting(
     ["--max-failures"],
     metavar="N",
     type=click.IntRange(min=1),
-    help="Start no more goals once N have failed (exit code 2 or 3).",
+    help="Start no more goals once N have failed (exit code 2 or 3). Not with --database-url.",
     show_default="unlimited",
 )
 QUEUE = Setting(
