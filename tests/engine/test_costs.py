@@ -37,7 +37,7 @@ def test_turn_of_an_earlier_version_counts_at_current_prices() -> None:
         budget(4 * DOLLAR, turn).reserve_turn(ONE)
 
 
-def test_no_turn_starts_while_its_price_or_an_earlier_one_is_unknown() -> None:
+def test_no_turn_starts_while_a_price_is_unknown() -> None:
     with pytest.raises(BudgetUsedUp, match="it is missing for other") as caught:
         budget(9 * DOLLAR).require_prices(ONE, "other")
     assert "--prices FILE" in caught.value.hint
@@ -85,7 +85,7 @@ def test_cost_is_recorded_and_limited(tmp_path: Path) -> None:
     assert 0 < again.totals["cost"] < 1
 
 
-def test_maximum_cost_without_a_price_is_refused_before_the_start(tmp_path: Path) -> None:
+def test_maximum_cost_without_a_price_is_refused_at_once(tmp_path: Path) -> None:
     team = two(tmp_path)
     own = write_prices(tmp_path / "own.yaml", other=(1.0, 1.0, 1.0))
     with pytest.raises(DefinitionError) as caught:
