@@ -167,7 +167,7 @@ class SubmittedRuns:
 
 def _is_resumable(row: QueuedRun) -> bool:
     code = ExitCode.find(row.exit_code)
-    return code is not None and code.is_resumable and code is not ExitCode.WRONG_USAGE
+    return code is not None and code.is_resumable
 
 
 def _as_started(row: QueuedRun) -> dict[str, Any]:

@@ -73,7 +73,7 @@ class RunAttempt:
         self._start = folder / "starts" / run.run_id
         self._folder = RunFolder(self._runs_dir / run.run_id)
         self._called = CalledRuns(database, queued, store, run, self._folder, report)
-        self._saver = RunSaver(store, self._folder, run.attempt, run.manifest or "", self._publish)
+        self._saver: RunSaver
         self._has_saved = bool(run.manifest)
         self._saved_events = 0
         self._is_cancelled = False
@@ -97,16 +97,22 @@ class RunAttempt:
         )
         try:
             self._store.require_room()
+            self._saver = self._continued_saver()
             with self._following():
                 report = self._resumed(placement) if self._run.manifest else self._started(placement)
             self._save_end(report)
         except StoreUnwritable as error:
             return self._held(error)
-        except (AttemptOver, StorageError):
+        except AttemptOver:
             raise
+        except StorageError as error:
+            return self._given_back(error)
         except CodexMultiRoleError as error:
             return self._refused(error)
         return self._record(report)
+
+    def _continued_saver(self) -> RunSaver:
+        return RunSaver(self._store, self._folder, self._run.attempt, self._run.manifest or "", self._publish)
 
     def _started(self, placement: Placement) -> RunReport:
         self._remove_folders()  # of an attempt that ended before it saved anything
@@ -229,9 +235,8 @@ class RunAttempt:
         if code is ExitCode.INTERRUPTED and not self._is_cancelled:
             self._queued.enqueue_again(self._run, "its worker was drained")
             return "given back"
-        if report.outcome == StorageError.reason:  # such as a full disk here: another process may have more luck
-            self._queued.enqueue_again(self._run, report.reason, crashed=True)
-            return f"given back: {report.reason}"
+        if report.outcome == StorageError.reason:
+            return self._given_back(StorageError(report.reason, report.hint))
         state = RunState.PARKED if code.is_parked else RunState.ENDED
         resets_at = self._folder.record().get("resets_at")
         resumes_at = datetime.fromisoformat(resets_at).timestamp() if resets_at else None
@@ -245,6 +250,11 @@ class RunAttempt:
         problem = _as_text(error)
         self._end(state=RunState.ENDED, why=problem, exit_code=int(error.exit_code))
         return f"could not start: {problem}"
+
+    def _given_back(self, error: StorageError) -> str:
+        """Let another process try, a few times: it may have more luck, such as on a disk that is not full."""
+        self._queued.enqueue_again(self._run, _as_text(error), crashed=True)
+        return f"given back: {error}"
 
     def _held(self, error: StorageError) -> str:
         """Let the run wait until its store may be writable again."""

@@ -87,6 +87,19 @@ def test_known_batch_needs_resume(tmp_path: Path) -> None:
     assert "the run goals-1 already exists" in refused.stderr
 
 
+def test_goal_that_could_not_start_is_resumed(tmp_path: Path) -> None:
+    """Such as one whose repository was missing."""
+    team = one_role(tmp_path)
+    write_goals(team, {"goal": "first", "repository": str(tmp_path / "gone")})
+    for code, status, options in ((2, "failed", ()), (0, "succeeded", ("--resume",))):
+        worker = PlayedWorker(url_of(team), 1, **ending(code, status))
+        worker.start()
+        done = batch(team, "--database-url", url_of(team), *options)
+        worker.end()
+        assert (done.returncode, results(team)["1"]["status"]) == (code, status), done.stderr
+        assert results(team)["1"]["reason"] == "as played"
+
+
 def test_goals_beyond_the_total_are_not_started(tmp_path: Path) -> None:
     """A worker leaves the second run to the totals of its batch, and nothing runs that could free a part."""
     team = one_role(tmp_path)

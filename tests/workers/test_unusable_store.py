@@ -1,4 +1,4 @@
-"""A store that is full or read-only for a while: nothing is lost or paid twice, and all who look are told why."""
+"""A store that is full, read-only, unmounted or damaged: nothing is lost or paid twice, and who looks sees why."""
 
 from __future__ import annotations
 
@@ -14,9 +14,12 @@ from codex_multi_role.errors import ExitCode
 from codex_multi_role.run_folder import RunFolder, list_turns
 from codex_multi_role.store import restore_run
 from codex_multi_role.workers.database import Database
+from codex_multi_role.workers.deciding import resume_shared
 from codex_multi_role.workers.housekeeping import keep_house
 from codex_multi_role.workers.membership import list_workers
-from codex_multi_role.workers.queued_runs import QueuedRuns, RunState
+from codex_multi_role.workers.messages import send_stop
+from codex_multi_role.workers.queued_runs import MAX_CRASHES, QueuedRuns, RunState
+from codex_multi_role.workers.shared_runs import SharedRuns as OtherMachine
 from tests.support.batches import batch, one_role, write_goals
 from tests.support.disks import Disk, small_disk
 from tests.support.shared_runs import SharedRuns, left_of, request
@@ -100,6 +103,22 @@ def test_finished_turn_waits_for_the_store(fault: str, shared: SharedRuns, disk:
 
 
 @pytest.mark.long
+def test_run_that_waits_for_its_store_can_be_cancelled(shared: SharedRuns, disk: Disk) -> None:
+    submitted(shared, "first")
+    shared.start("a")
+    shared.wait(lambda: shared.run("first").manifest)
+    disk.fill()
+    shared.wait(lambda: "No space left" in shared.run("first").why)
+    send_stop(shared.database, "first")
+    shared.wait_for(RunState.ENDED, "first")
+    assert shared.run("first").exit_code == ExitCode.INTERRUPTED
+    disk.free()
+    assert resume_shared(OtherMachine(shared.database), shared.run("first"), {})
+    shared.wait_for(RunState.ENDED, "first")
+    assert shared.run("first").exit_code == ExitCode.GOAL_NOT_REACHED
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("fault", FAULTS)
 def test_run_does_not_start_before_it_can_be_saved(fault: str, shared: SharedRuns, disk: Disk) -> None:
     """Not even its first turn is paid for."""
@@ -150,4 +169,27 @@ def test_unmounted_store_is_noticed_by_run_processes(tmp_path: Path, database_ur
     (tmp_path / "elsewhere").rename(tmp_path / "store")
     shared.wait_for(RunState.ENDED, "first")
     assert shared.run("first").exit_code == ExitCode.GOAL_REACHED
+    shared.close()
+
+
+@pytest.mark.long
+def test_damaged_store_is_named_and_a_copy_of_it_works(tmp_path: Path, database_url: str) -> None:
+    shared = SharedRuns(tmp_path, database_url)
+    team = TeamFolder(
+        tmp_path / "team", {"one": {}, "two": {}}, {"one": [say()], "two": [{**say(), "delay_seconds": 5}]}
+    )
+    shared.submit(team.options(), "first")
+    shared.start("a")
+    shared.wait(lambda: shared.run("first").manifest)
+    shared.kill_all("a")
+    (tmp_path / "store/runs").rename(tmp_path / "copy")
+    shared.start("b")
+    shared.wait_for(RunState.ENDED, "first")
+    run = shared.run("first")
+    assert (run.exit_code, run.attempt) == (ExitCode.FAILED, 1 + MAX_CRASHES)
+    assert f"is missing from the store {shared.store.address}. Restore the store from a copy." in run.why
+    (tmp_path / "copy").rename(tmp_path / "store/runs")
+    assert resume_shared(OtherMachine(shared.database), run, {})
+    shared.wait_for(RunState.ENDED, "first")
+    assert shared.run("first").exit_code == ExitCode.GOAL_NOT_REACHED
     shared.close()
