@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from codex_multi_role.catalog import RoleSpec
-from codex_multi_role.catalog.prices import PriceList
+from codex_multi_role.catalog.prices import PRICES_FILE, PriceList
 from codex_multi_role.codex.codex_settings import known_settings, needs_user_home, user_home
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.reading.places import Place
@@ -30,22 +30,23 @@ def recorded_model(recording: Any, role: str) -> str:  # noqa: ANN401 - loaded l
 
 
 def require_prices(prices: PriceList, models: Mapping[str, str | None]) -> None:
-    """Raise one `DefinitionError` for all roles, given with their models, whose turns have no price."""
-    problems = [
-        _problem(prices, role, model) for role, model in models.items() if model is None or model not in prices.models
-    ]
-    if problems:
-        raise DefinitionError.together(problems)
+    """Raise one `DefinitionError` for all models, given by role, that have no price."""
+    roles: dict[str | None, list[str]] = {}
+    for role, model in models.items():
+        if model is None or model not in prices.models:
+            roles.setdefault(model, []).append(role)
+    if roles:
+        raise DefinitionError.together(_problem(prices, model, names) for model, names in roles.items())
 
 
-def _problem(prices: PriceList, role: str, model: str | None) -> DefinitionError:
-    place = Place(prices.file, ("models",))
+def _problem(prices: PriceList, model: str | None, roles: Sequence[str]) -> DefinitionError:
+    place, who = Place(prices.file, ("models",)), f"{'role' if len(roles) == 1 else 'roles'} {', '.join(roles)}"
     if model is None:
         return place.error(
-            f"a maximum cost needs the price of each model, but Codex chooses that of the role {role}",
+            f"a maximum cost needs the price of each model, but Codex chooses that of the {who}",
             "Name the model: `model:` in the role's file, or --model NAME.",
         )
     return place.error(
-        f"a maximum cost needs the price of each model, but {model}, the model of the role {role}, has none",
-        "Add it there, or to a price list of your own (--prices FILE).",
+        f"a maximum cost needs the price of each model, but {model} has none ({who})",
+        f"Add it to this list; if it is the shipped one, to a copy of it: {PRICES_FILE} beside your catalog, or --prices.",
     )
