@@ -48,5 +48,5 @@ def _problem(prices: PriceList, model: str | None, roles: Sequence[str]) -> Defi
         )
     return place.error(
         f"a maximum cost needs the price of each model, but {model} has none ({who})",
-        f"Add it to this list; if it is the shipped one, to a copy of it: {PRICES_FILE} beside your catalog, or --prices.",
+        f"Add it to this list, or to a copy of the shipped one: {PRICES_FILE} beside your catalog, or --prices FILE.",
     )
