@@ -24,7 +24,12 @@ from codex_multi_role.batches.goal_results import ResultFile, exit_code_of
 from codex_multi_role.batches.local_runs import LocalRuns
 from codex_multi_role.batches.planned_runs import Defaults, PlannedRun, Shard, plan_runs, uncommitted_changes
 from codex_multi_role.batches.schedule import Bounds
-from codex_multi_role.batches.team_readiness import completed, require_limits, require_ready_teams
+from codex_multi_role.batches.team_readiness import (
+    completed,
+    require_known_costs,
+    require_limits,
+    require_ready_teams,
+)
 from codex_multi_role.cli.batch_summary import resume_batch_command, summary_lines
 from codex_multi_role.cli.batch_views import batch_view
 from codex_multi_role.cli.output import put_json_line, say
@@ -43,7 +48,12 @@ if TYPE_CHECKING:
 STANDARD_INPUT = Path("-")
 MAX_NAME = 40
 GIVEN_NOW = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
-TOTALS = {"turns": "total_max_turns", "tokens": "total_max_tokens", "seconds": "total_max_seconds"}
+TOTALS = {
+    "turns": "total_max_turns",
+    "tokens": "total_max_tokens",
+    "seconds": "total_max_seconds",
+    "cost": "total_max_cost",
+}
 
 
 def run_batch(ctx: click.Context, file: Path, given_name: str | None) -> ExitCode:
@@ -133,6 +143,7 @@ def _located(values: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "roles": roles,
         "playbook": playbook_at(Path(), playbook) if playbook else None,
+        "prices": values["prices"] and values["prices"].absolute(),
         "codex_bin": find_codex(codex, os.environ) if codex else None,
     }
 
@@ -194,6 +205,8 @@ def _work(
 ) -> ExitCode:
     params = ctx.params
     batch = BatchRuns.of(planned, runs)
+    if "cost" in totals:
+        require_known_costs(batch.results.values())
     todo = batch.unfinished(runs)
     file = ResultFile(params["output"] or folder.results_path, batch.results.values())
     progress = BatchProgress(batch.results.values(), todo)

@@ -10,8 +10,15 @@ from typing import Any
 
 from codex_multi_role.batches.goal_results import NOT_STARTED, WAITING, WORST_FIRST, GoalResult
 from codex_multi_role.errors import ExitCode
-from codex_multi_role.presentation.outcome import exit_in_words, outcome_in_words, show_command, tokens_in_words
+from codex_multi_role.presentation.outcome import (
+    cost_of_totals,
+    exit_in_words,
+    outcome_in_words,
+    show_command,
+    tokens_in_words,
+)
 from codex_multi_role.presentation.wording import PROGRAM, duration, one_line, plural
+from codex_multi_role.run_folder.cost import Cost
 from codex_multi_role.run_options import RunOptions
 
 MAX_NAMED = 10
@@ -28,6 +35,7 @@ def summary_lines(
     totals = {name: _sum(results, name) for name in ("turns", "input_tokens", "output_tokens", "seconds")}
     yield f"  turns    {totals['turns']:,.0f}"
     yield f"  tokens   {tokens_in_words(totals['input_tokens'], totals['output_tokens'])}"
+    yield f"  cost     {cost_of_totals(sum((result.cost for result in results), Cost()).as_json())}"
     yield f"  work     {duration(totals['seconds'])}"
     yield from _attention(results, runs_dir, database_url)
     yield f"  results  {output}"
@@ -35,7 +43,7 @@ def summary_lines(
 
 
 def _sum(results: Iterable[GoalResult], name: str) -> float:
-    return sum(result.totals.get(name, 0) for result in results)
+    return sum(float(result.totals.get(name, 0)) for result in results)
 
 
 def _in_words(result: GoalResult) -> str:

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from codex_multi_role.errors import LOOK, MORE_CYCLES, ExitCode, RunStatus
-from codex_multi_role.presentation.wording import PROGRAM, duration, one_line, plural
+from codex_multi_role.presentation.wording import PROGRAM, cost_in_words, duration, one_line, plural
 from codex_multi_role.reading.json_files import read_object
 from codex_multi_role.run_folder import Questions, RunFolder, events
+from codex_multi_role.run_folder.cost import Cost
 from codex_multi_role.run_folder.folder import SHARED
 from codex_multi_role.run_options import RunOptions
 
@@ -123,6 +124,13 @@ def turns_in_words(totals: Mapping[str, float]) -> str:
 def tokens_in_words(tokens_in: float, tokens_out: float) -> str:
     """``75,878 in, 1,419 out``."""
     return f"{tokens_in:,.0f} in, {tokens_out:,.0f} out"
+
+
+def cost_of_totals(totals: Mapping[str, Any]) -> str:
+    """``$1.20``, or ``unpriced: 2 turns have no recorded price``."""
+    cost = Cost.of_totals(totals)
+    which = f": {plural(cost.unpriced_turns, 'turn')} without a price" if cost.unpriced_turns else ""
+    return cost_in_words(cost) + which
 
 
 def incident_in_words(event: Incident) -> str:

@@ -21,6 +21,7 @@ from typing import Any
 from codex_multi_role.catalog import RoleSpec
 from codex_multi_role.codex.usage import TokenUsage
 from codex_multi_role.errors import BudgetUsedUp
+from codex_multi_role.run_folder.cost import Cost
 from codex_multi_role.steps.cancellation_token import CancellationToken
 from codex_multi_role.steps.cap import DOLLARS, ROLE_KEYS, SECONDS, TOKENS, TURNS, Amount, Cap
 
@@ -84,6 +85,11 @@ Price = Callable[[str, TokenUsage], Decimal | None]
 """What a model's provider charges, in dollars; None if no price is known."""
 
 
+NO_COST = Decimal()
+SMALLEST_SHARE = Decimal("0.01")
+"""Of what is left of a maximum cost, for a run on workers."""
+
+
 @dataclass(frozen=True)
 class Limits:
     """``--max-turns``, ``--max-tokens``, ``--max-seconds``, and dollars; None means unlimited."""
@@ -118,14 +124,26 @@ class Budget:
         self._seconds: dict[str, float] = defaultdict(float)
         self._clock = clock
         self._price = price
+        self._unpriced: set[str] = set()
         self._doubted = False
         self._reserved: set[str] = set()
         self.exceeded = CancellationToken()
         self._exceeded: Cap | None = None
         for role, turn in ledger:
             self._turns[role] += turn.get("turns", 1)
-            self._add(role, str(turn.get("model", "")), TokenUsage.of_record(turn.get("tokens", {})))
+            self._add_recorded(role, turn)
             self._seconds[role] += turn.get("seconds", 0.0)
+
+    def require_prices(self, role: RoleSpec, model: str) -> None:
+        """Raise `BudgetUsedUp` if a limit in money applies, and this price or that of an earlier turn is unknown."""
+        with self._lock:
+            is_limited = any(cap.what == DOLLARS for cap in self._caps(role))
+            is_unknown = self._price(model, TokenUsage()) is None
+            if is_limited and (unknown := {*self._unpriced, *([model] if is_unknown else [])}):
+                raise BudgetUsedUp(
+                    f"a maximum cost needs the price of each model; it is missing for {', '.join(sorted(unknown))}",
+                    "`codex-multi-role resume` the run with a price list that has it (--prices FILE).",
+                )
 
     def reserve_turn(self, role: RoleSpec) -> None:
         """Reserve one turn before it starts. Raises `BudgetUsedUp` if none is left."""
@@ -160,7 +178,9 @@ class Budget:
             return self._exceeded.error() if self._exceeded else None
 
     def reserve_share(self, run_id: str, peers: int, worked_seconds: float = 0.0) -> Limits:
-        """Reserve turns and tokens for a run on workers: its share of what is left, with ``peers`` of them at once.
+        """Reserve turns, tokens and money for a run on workers: its share of what is left of each.
+
+        ``peers``: how many of them there are at once.
 
         Returns the limits of that run, which include what it has spent and ``worked_seconds``. All of them have the
         time that is left. Raises `BudgetUsedUp` if nothing is left.
@@ -170,14 +190,18 @@ class Budget:
             others = max(1, peers - len(self._reserved - {run_id}))
             turns = _extended(self._turns, run_id, self._limits.turns, others)
             tokens = _extended(self._tokens, run_id, self._limits.tokens, others)
+            cost = self._extended_cost(run_id, others)
             self._reserved.add(run_id)
-            seconds = self._limits.seconds
-            return Limits(turns, tokens, None if seconds is None else worked_seconds + seconds - self._clock.seconds)
+            most = self._limits.seconds
+            seconds = None if most is None else worked_seconds + most - self._clock.seconds
+            return Limits(turns, tokens, seconds, cost)
 
-    def count_elsewhere(self, run_id: str, turns: int, tokens: int, *, is_reserved: bool) -> None:
+    def count_elsewhere(
+        self, run_id: str, turns: int, tokens: int, cost: Decimal = NO_COST, *, is_reserved: bool
+    ) -> None:
         """Count what a run on workers may use, or has used, instead of what was counted for it before."""
         with self._lock:
-            self._turns[run_id], self._tokens[run_id] = turns, tokens
+            self._turns[run_id], self._tokens[run_id], self._cost[run_id] = turns, tokens, cost
             (self._reserved.add if is_reserved else self._reserved.discard)(run_id)
 
     @property
@@ -193,7 +217,28 @@ class Budget:
 
     def _add(self, role: str, model: str, usage: TokenUsage) -> None:
         self._tokens[role] += usage.total
-        self._cost[role] += self._price(model, usage) or 0
+        self._add_cost(role, model, self._price(model, usage))
+
+    def _add_recorded(self, role: str, turn: Mapping[str, Any]) -> None:
+        """Count a turn of an earlier session at what it cost then; without a recorded cost, at the current prices."""
+        model, usage = str(turn.get("model", "")), TokenUsage.of_record(turn.get("tokens", {}))
+        self._tokens[role] += usage.total
+        known = Cost.of_turn(turn).known
+        if known is not None or usage.total:
+            self._add_cost(role, model or role, self._price(model, usage) if known is None else known)
+
+    def _add_cost(self, role: str, model: str, cost: Decimal | None) -> None:
+        if cost is None:
+            self._unpriced.add(model)
+        else:
+            self._cost[role] += cost
+
+    def _extended_cost(self, run_id: str, others: int) -> Decimal | None:
+        """As `_extended`."""
+        if (most := self._limits.cost) is None:
+            return None
+        self._cost[run_id] += max(SMALLEST_SHARE, (most - sum(self._cost.values())) / others)
+        return self._cost[run_id]
 
     def _require_rest(self, role: RoleSpec | None = None) -> None:
         used_up = self._exceeded or next((cap for cap in self._caps(role) if cap.is_used_up()), None)

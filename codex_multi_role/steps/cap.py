@@ -8,6 +8,7 @@ from decimal import Decimal
 
 from codex_multi_role.catalog import RoleSpec
 from codex_multi_role.errors import BudgetUsedUp
+from codex_multi_role.run_folder.cost import dollars
 
 TURNS, TOKENS, DOLLARS, SECONDS = "turns", "tokens", "dollars", "seconds"
 ROLE_KEYS = {TURNS: "max_turns", TOKENS: "max_tokens", DOLLARS: "max_cost"}
@@ -38,7 +39,8 @@ class Cap:
 
     def error(self) -> BudgetUsedUp:
         """Which limit, how much of it is used, by whom, and where to raise it."""
-        used = f"{self._words(self.used())} of {self._words(self.most)} {self.what} are used"
+        what = "" if self.what == DOLLARS else f" {self.what}"
+        used = f"{self._words(self.used())} of {self._words(self.most)}{what} are used"
         if self.role is not None:
             return BudgetUsedUp(f"{used}, the limit of role {self.role.name}", self._hint(self.role))
         shares = sorted(self.ledger.items(), key=lambda each: -each[1])
@@ -52,4 +54,4 @@ class Cap:
         )
 
     def _words(self, amount: Amount) -> str:
-        return f"{amount:,.{2 if self.what == DOLLARS else 0}f}"
+        return dollars(amount) if self.what == DOLLARS else f"{amount:,.0f}"

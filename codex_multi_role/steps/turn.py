@@ -17,6 +17,7 @@ from codex_multi_role.errors import CodexError, CodexMultiRoleError, CodexStartF
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.replies import EMPTY, Reply, read_reply, with_error
 from codex_multi_role.run_folder import TurnFolder
+from codex_multi_role.run_folder.cost import as_number
 from codex_multi_role.run_folder.events import RoleRestarted, Warning
 from codex_multi_role.run_options import PROVIDER_ATTEMPTS
 from codex_multi_role.steps.protection import TOLD, ProtectedState
@@ -102,6 +103,7 @@ class Attempt:
         self.run, self.asked, self.number = run, asked, number
         self.role = asked.role
         self.client = _on_thread(run, asked, client)
+        run.services.budget.require_prices(asked.role, self.client.thread.model)
         run.services.budget.reserve_turn(asked.role)
         self.cut_short = cut_short(run, asked.instance, asked.place)
         self.folder = TurnFolder.create(run.services.folder, asked.instance)
@@ -121,7 +123,7 @@ class Attempt:
             outcome = self._send(self._begin())
             reply = read_reply(outcome.text, self.role.output_schema) if outcome.status == COMPLETED else None
             result = self._store(outcome, reply)
-            self.events.ended(result, outcome, reply, self._seconds())
+            self.events.ended(result, outcome, reply, self._seconds(), self._cost())
             return result, outcome
         except CodexMultiRoleError as error:
             self._record_failure(error)
@@ -273,12 +275,18 @@ class Attempt:
             "snapshot": self.before,
             "protected": self.guard.tree if self.guard else "",
             "tokens": self.used.as_record(),
+            "cost": self._cost(),
+            "prices": self.run.settings.prices.date,
             "seconds": 0.0,
             "worked_seconds": round(self.run.services.clock.seconds, 3),
         }
 
     def _warn(self, problem: str) -> None:
         self.run.services.events.publish(Warning(f"{self.asked.instance}: {problem}"))
+
+    def _cost(self) -> float | None:
+        """As it is recorded. Tokens of sub-agents count at the model of the role."""
+        return as_number(self.run.settings.prices.cost(self.client.thread.model, self.used))
 
     def _seconds(self) -> float:
         return round(time.monotonic() - self.began, 3)

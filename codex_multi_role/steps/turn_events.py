@@ -75,8 +75,10 @@ class TurnEvents:
             case _:
                 pass
 
-    def ended(self, result: TurnResult, outcome: TurnOutcome, reply: Reply | None, seconds: float) -> None:
-        """``reply`` is None if Codex did not answer."""
+    def ended(
+        self, result: TurnResult, outcome: TurnOutcome, reply: Reply | None, seconds: float, cost: float | None
+    ) -> None:
+        """``reply`` is None if Codex did not answer; ``cost`` as in `TurnEnded`."""
         if reply is not None and reply.repaired_locally:
             self._publish(ReplyRepaired(self._instance, self._number))
         handoff = (reply and reply.handoff) or {}
@@ -92,6 +94,7 @@ class TurnEvents:
                 seconds=seconds,
                 summary=self._short(handoff.get("summary", "")),
                 worked_seconds=round(self._run.services.clock.seconds, 3),
+                cost=cost,
             )
         )
         if says_done(handoff) and not self._role.behaviors.can_finish:

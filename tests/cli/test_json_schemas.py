@@ -121,7 +121,7 @@ EVERY_KEY: dict[str, list[Any]] = {
             },
             **{"roles": "r", "workspace": "w", "worktree": True, "branch": "b", "model": "m", "config": ["a=1"]},
             **{"playbook": "p", "repair_attempts": 1, "run_tests": False, "pytest_cmd": "pytest", "test_seconds": 5},
-            **{"max_turns": 3, "max_tokens": 5, "max_seconds": 1.5, "max_processes": 2, "yes": True},
+            **{"max_turns": 3, "max_tokens": 5, "max_cost": 2.5, "max_seconds": 1.5, "max_processes": 2, "yes": True},
         },
         {"repository": "x", "ref": "main"},
         {"repositories": ["x", "y"]},

@@ -98,5 +98,5 @@ def test_run_that_needs_more_gets_it_from_the_rest() -> None:
 def test_spent_elsewhere_is_counted_once(tmp_path: Path) -> None:
     for turns in (1, 2, 2):
         record_spent(tmp_path, "first.each.1.0", {"turns": turns, "input_tokens": 5, "seconds": 9})
-    spent = {"turns": 2, "repairs": 0, "input_tokens": 5, "output_tokens": 0}
+    spent = {"turns": 2, "repairs": 0, "input_tokens": 5, "output_tokens": 0, "cost": None, "unpriced_turns": 2}
     assert spent_elsewhere(tmp_path) == {"first.each.1.0": spent}

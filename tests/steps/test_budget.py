@@ -122,7 +122,7 @@ def test_cost_is_limited_by_the_price_of_each_model() -> None:
     used.spend(limited("two", max_cost=0.9), "priced", TokenUsage(output=80))
     assert not used.exceeded.is_set()
     used.spend(limited("two", max_cost=0.9), "priced", TokenUsage(output=15))
-    assert str(used.interruption()) == "0.95 of 0.90 dollars are used, the limit of role two"
+    assert str(used.interruption()) == "$0.95 of $0.90 are used, the limit of role two"
 
 
 def test_cached_input_counts_once_in_the_ledger() -> None:
