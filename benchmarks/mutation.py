@@ -24,7 +24,9 @@ import time
 import venv
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from raw import medians, read_options
 
@@ -36,6 +38,7 @@ SETTINGS = '[tool.mutmut]\nsource_paths = ["{source}"]\npytest_add_cli_args_test
 TEXTS = """
 import json, sys
 from pathlib import Path
+from typing import Any
 import libcst
 from mutmut.mutation.diff_apply import find_top_level_function_or_method, read_mutant_function, read_orig_module
 from mutmut.mutation.diff_apply import read_mutants_module
@@ -99,7 +102,7 @@ def judge(given: Path) -> None:
     options = {"target": target, "mutants": ids, "concurrency": AT_ONCE}
     artifacts = given.parent / "artifacts"
     context = CheckContext(Workspace(Path(folder)), artifacts, variables, deadline_seconds=1_000, options=options)
-    result = judge_mutants(context)
+    result: dict[str, Any] = judge_mutants(context)
     if result["status"] != "ok":
         raise SystemExit(result["reason"])
     killed = {each for ids in result["matrix"].values() for each in ids} | {*result["unattributed"]}
@@ -108,14 +111,14 @@ def judge(given: Path) -> None:
 
 def write_subjects(folder: Path) -> dict[str, Subject]:
     sys.path.insert(0, str(PROGRAMS))
-    from candidates import STRICT  # type: ignore[import-not-found]
+    strict: str = import_module("candidates").STRICT
 
     whole = (ROOT / "tests" / "replies" / "test_repair.py").read_text()
     repair = "".join(
         part for part in whole.partition("@given")[0].splitlines(keepends=True) if "hypothesis" not in part
     )
-    files = {
-        "ledger": ("ledger.py", PROGRAMS / "ledger.py", STRICT),
+    files: dict[str, tuple[str, Path, str]] = {
+        "ledger": ("ledger.py", PROGRAMS / "ledger.py", strict),
         "repair": (
             "repair.py",
             ROOT / "codex_multi_role" / "replies" / "repair.py",

@@ -27,7 +27,6 @@ from codex_multi_role.workspace import CommandResult, PathRefused, Workspace, ru
 MOST_OVERDUE = 3
 """After this many tests exceed their time limit, the rest is not run (exit code INTERRUPTED)."""
 INTERRUPTED = 2
-REPORT = "junit.xml"
 LIMIT_VARIABLE, OVERDUE_VARIABLE = "CODEX_MULTI_ROLE_TEST_SECONDS", "CODEX_MULTI_ROLE_TESTS_OVERDUE"
 """Environment variables that ``codex_multi_role_limits`` reads."""
 
@@ -70,10 +69,6 @@ class SuiteCopy:
     argv: Sequence[str]
     environment: Mapping[str, str]
 
-    @property
-    def report(self) -> Path:
-        return self.folder / REPORT
-
 
 class Suite:
     """``tests``, files or folders, are for ``target``, or for nothing in particular if that is empty.
@@ -100,13 +95,12 @@ class Suite:
         Threads may share a suite. Raises UsageError if Python cannot be started, StorageError, RunInterrupted.
         """
         with self.prepared(test_seconds, files) as copy:
-            ran = self.run_copy(copy, copy.folder, seconds)
-            return outcome_of(ran, copy.report, copy.process.import_problem())
+            report = copy.folder / "junit.xml"
+            ran = self.run_copy(copy, [f"--junitxml={report}"], seconds)
+            return _outcome(ran, report, copy.process.import_problem())
 
     @contextmanager
-    def prepared(
-        self, test_seconds: float, files: Mapping[str, str] | None = None, plugins: Sequence[str] = ()
-    ) -> Iterator[SuiteCopy]:
+    def prepared(self, test_seconds: float, files: Mapping[str, str] | None = None) -> Iterator[SuiteCopy]:
         """A copy of the workspace with ``files``, in a folder that is removed afterwards. Raises StorageError."""
         folder = self.scratch / f"run{next(self._numbers)}"
         folder.mkdir()
@@ -115,18 +109,26 @@ class Suite:
             write_files(root, {**self._files, **(files or {})})
             process = MeasuredProcess(folder, self._context.workspace.root, root, self.target, self._python)
             process.prepare()
-            named = [part for each in ("codex_multi_role_limits", *plugins) for part in ("-p", each)]
-            flags = [*cache_in(folder), *PLUGIN, *named, "--continue-on-collection-errors"]
-            argv = [str(self._python.path), "-m", "pytest", *flags, f"--junitxml={folder / REPORT}", *self._tests]
+            plugins = [*PLUGIN, "-p", "codex_multi_role_limits"]
+            flags = [*cache_in(folder), *plugins, "--continue-on-collection-errors"]
+            argv = [str(self._python.path), "-m", "pytest", *flags, *self._tests]
             yield SuiteCopy(folder, root, process, argv, process.environment(self._environment(folder, test_seconds)))
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
     def run_copy(
-        self, copy: SuiteCopy, writable: Path, seconds: float, variables: Mapping[str, str] | None = None
+        self,
+        copy: SuiteCopy,
+        arguments: Sequence[str],
+        seconds: float,
+        variables: Mapping[str, str] | None = None,
+        writable: Path | None = None,
     ) -> CommandResult:
-        """Run pytest in ``copy``. Raises UsageError if Python cannot be started, RunInterrupted."""
-        argv = self._context.sandbox(copy.argv, writable)
+        """Run pytest with ``arguments`` in ``copy``. Raises UsageError if Python cannot be started, RunInterrupted.
+
+        It may write to ``writable``, by default the folder of ``copy``.
+        """
+        argv = self._context.sandbox([*copy.argv, *arguments], writable or copy.folder)
         environment = {**copy.environment, **(variables or {})}
         return run_command(argv, copy.root, environment, seconds, stopping=self._context.stopping)
 
@@ -147,8 +149,7 @@ def write_files(root: Path, files: Mapping[str, str]) -> None:
             raise StorageError(f"{name} cannot be written into {root}: {error}") from error
 
 
-def outcome_of(ran: CommandResult, report: Path, problem: str = "") -> SuiteOutcome:
-    """Judge by pytest's report at ``report``."""
+def _outcome(ran: CommandResult, report: Path, problem: str) -> SuiteOutcome:
     if ran.timed_out:
         return SuiteOutcome(ran, None, f"no result after {ran.seconds:.0f} s")
     try:

@@ -10,15 +10,15 @@ import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from codex_multi_role.checks.coverage_run import junit_name
-from codex_multi_role.checks.junit_report import read_report
-from codex_multi_role.checks.suite import INTERRUPTED, Suite, SuiteOutcome, outcome_of
+from codex_multi_role.checks.junit_report import TestCase, read_report
+from codex_multi_role.checks.suite import INTERRUPTED, Suite, SuiteOutcome
 from codex_multi_role.workspace import CommandResult
 
-PLUGINS = ("codex_multi_role_lines", "codex_multi_role_warm")
+PLUGINS = ("-p", "codex_multi_role_lines", "-p", "codex_multi_role_warm")
 FOLDER_VARIABLE, SLOT_VARIABLE = "CODEX_MULTI_ROLE_WARM", "CODEX_MULTI_ROLE_WARM_SLOT"
 TARGET_VARIABLE, SECONDS_VARIABLE = "CODEX_MULTI_ROLE_WARM_TARGET", "CODEX_MULTI_ROLE_WARM_SECONDS"
 MIN_CHANGES = 4
@@ -67,7 +67,7 @@ def run_warm(suite: Suite, changes: Sequence[ChangedText], limits: TimeLimits, s
         list(pool.map(lambda _: _serve(suite, shared, limits), range(slots)))
     finally:
         pool.shutdown(cancel_futures=True)
-    outcomes = {change.id: _outcome(shared / "outcomes" / change.id) for change in changes}
+    outcomes = {change.id: _outcome(shared / "outcomes" / f"{change.id}.json") for change in changes}
     return {name: outcome for name, outcome in outcomes.items() if outcome}
 
 
@@ -76,7 +76,7 @@ def _serve(suite: Suite, shared: Path, limits: TimeLimits) -> None:
         waiting, left = _waiting(shared), limits.until - time.monotonic()
         if not waiting or left <= 0:
             return
-        with suite.prepared(limits.test_seconds, plugins=PLUGINS) as copy:
+        with suite.prepared(limits.test_seconds) as copy:
             variables = {
                 FOLDER_VARIABLE: str(shared),
                 SLOT_VARIABLE: str(copy.folder),
@@ -84,7 +84,7 @@ def _serve(suite: Suite, shared: Path, limits: TimeLimits) -> None:
                 SECONDS_VARIABLE: str(limits.seconds),
                 "COVERAGE_CORE": "ctrace",  # others record a line only once, even if more tests reach it
             }
-            suite.run_copy(copy, suite.scratch, left, variables)
+            suite.run_copy(copy, PLUGINS, left, variables, suite.scratch)
         if _waiting(shared) == waiting:
             return
 
@@ -93,16 +93,16 @@ def _waiting(shared: Path) -> int:
     return len(list((shared / "jobs").iterdir()))
 
 
-def _outcome(stem: Path) -> SuiteOutcome | None:
+def _outcome(answer: Path) -> SuiteOutcome | None:
     """The outcome that tests left, who may have written anything there; None if it is inconclusive."""
     try:
-        answer = json.loads(read_report(stem.with_name(f"{stem.name}.json")))
-        tests = frozenset(junit_name(str(each)) for each in answer["tests"])
-        ran = CommandResult(int(answer["code"]), "", timed_out=False, seconds=0.0, truncated=False)
-    except (ValueError, KeyError, TypeError):
+        told = json.loads(read_report(answer))
+        selected = frozenset(junit_name(str(each)) for each in told["tests"])
+        passed = {junit_name(test): is_passed is True for test, is_passed in told["passed"].items()}
+        ran = CommandResult(int(told["code"]), "", timed_out=False, seconds=0.0, truncated=False)
+    except (ValueError, LookupError, TypeError, AttributeError):
         return None
-    if not tests:
-        return SuiteOutcome(ran, {}, selected=tests)
-    outcome = outcome_of(ran, stem.with_name(f"{stem.name}.xml"))
-    is_conclusive = outcome.cases is not None and outcome.cases.keys() <= tests and ran.returncode in CONCLUSIVE
-    return replace(outcome, selected=tests) if is_conclusive else None
+    if ran.returncode not in CONCLUSIVE or not passed.keys() <= selected:
+        return None
+    cases = {test: TestCase("passed" if is_passed else "failed", 0.0) for test, is_passed in passed.items()}
+    return SuiteOutcome(ran, cases, selected=selected)

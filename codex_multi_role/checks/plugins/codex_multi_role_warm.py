@@ -1,10 +1,10 @@
 """Run the tests on many mutants of one file from one process that has collected them once.
 
 The process waits where pytest would start the tests. For each mutant it forks: the child gives the loaded functions
-their mutated code and lets pytest continue with the tests that the mutated statement can affect, so that its report is
-like any other. There is no outcome for a mutant whose tests could behave differently in a new process: its statement is
-executed on import, its code cannot replace that of the loaded functions, or its child leaves no report. Where forks are
-no substitute at all, the process ends early, and ``problem.txt`` says why.
+their mutated code and lets pytest continue with the tests that the mutated statement can affect. There is no outcome
+for a mutant whose tests could behave differently in a new process: its statement is executed on import, its code cannot
+replace that of the loaded functions, or its child crashes. If forks are no substitute at all, the process ends early
+and says why in ``problem.txt``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 
@@ -38,7 +38,7 @@ else:
 SHARED = Path(os.environ["CODEX_MULTI_ROLE_WARM"])
 """``jobs``, ``claimed`` and ``outcomes``: a file per mutant, for all processes that judge mutants of the same file."""
 SLOT = Path(os.environ["CODEX_MULTI_ROLE_WARM_SLOT"])
-"""The folder of this process: the copy of the workspace, temporary files, ``junit.xml``."""
+"""The folder of this process: the copy of the workspace, temporary files, ``problem.txt``."""
 UNMUTATED_SECONDS = float(os.environ["CODEX_MULTI_ROLE_WARM_SECONDS"])
 LEAST_VERSION = (3, 10)
 """Since this version, each line of code that is executed is traced."""
@@ -53,7 +53,10 @@ class Child:
 
     session: pytest.Session | None = None
     notes: Path | None = None
+    mutant = ""
     loaded: frozenset[str] = frozenset()
+    passed: ClassVar[dict[str, bool]] = {}
+    """Of each test that has run: whether it passed, its fixtures included."""
 
 
 class Server:
@@ -130,29 +133,38 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
         tests, changes = server.selected(job["lines"]), functions.changes(job["text"])
         if tests is None or changes is None:
             continue
-        code: int | None = 0
-        if tests:
-            Path(TARGET).write_text(job["text"], encoding="utf-8")
-            if (pid := _fork(session, tests)) == 0:
-                apply(changes)
-                return None
-            code = _exit_code(pid, job["seconds"])
-        _answer(job["id"], code, tests)
-        if tests and not server.is_restored():
+        if not tests:
+            _answer(job["id"], 0)
+            continue
+        Path(TARGET).write_text(job["text"], encoding="utf-8")
+        Child.mutant = job["id"]
+        if (pid := _fork(session, tests)) == 0:
+            apply(changes)
+            return None
+        _exit_code(pid, job["seconds"])
+        if not server.is_restored():
             return _give_up(f"the tests of {job['id']} change files")
     return True
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    before = Child.passed.get(report.nodeid, True)
+    Child.passed[report.nodeid] = before and report.passed
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_unconfigure() -> None:
     """End a child at once, unless a thread would keep a process from ending: Python's own end takes longer."""
-    if Child.session is None:
+    session = Child.session
+    if session is None:
         return
     if Child.notes:
-        told = {"reach": recorder.reach(Child.session.items).as_json(), "modules": _new_modules()}
+        told = {"reach": recorder.reach(session.items).as_json(), "modules": _new_modules()}
         Child.notes.write_text(json.dumps(told))
     if all(each.daemon or each is threading.main_thread() for each in threading.enumerate()):
-        os._exit(int(Child.session.exitstatus))
+        if not Child.notes:
+            _answer(Child.mutant, int(session.exitstatus), session.items)
+        os._exit(int(session.exitstatus))
 
 
 def _give_up(problem: str) -> bool:
@@ -168,16 +180,9 @@ def _claim() -> Any:  # noqa: ANN401 - JSON
     return None
 
 
-def _answer(mutant: str, code: int | None, tests: Sequence[pytest.Item]) -> None:
-    """Write the outcome, unless the tests ran without leaving a report."""
-    if tests:
-        try:
-            (SLOT / "junit.xml").rename(SHARED / "outcomes" / f"{mutant}.xml")
-        except FileNotFoundError:
-            return
-    if code is not None:
-        outcome = {"code": code, "tests": [item.nodeid for item in tests]}
-        (SHARED / "outcomes" / f"{mutant}.json").write_text(json.dumps(outcome))
+def _answer(mutant: str, code: int, tests: Sequence[pytest.Item] = ()) -> None:
+    outcome = {"code": code, "tests": [item.nodeid for item in tests], "passed": Child.passed}
+    (SHARED / "outcomes" / f"{mutant}.json").write_text(json.dumps(outcome))
 
 
 def _new_modules() -> list[str]:
@@ -187,8 +192,6 @@ def _new_modules() -> list[str]:
 
 
 def _fork(session: pytest.Session, items: list[pytest.Item]) -> int:
-    (SLOT / "junit.xml").unlink(missing_ok=True)
-    (SLOT / "tmp").mkdir(exist_ok=True)
     sys.stdout.flush()
     sys.stderr.flush()
     recorder.is_noting = False
@@ -196,7 +199,8 @@ def _fork(session: pytest.Session, items: list[pytest.Item]) -> int:
     recorder.is_noting = True
     if pid == 0:
         os.setsid()
-        session.config.pluginmanager.unregister(name="codex_multi_role_measuring")
+        for plugin in ("codex_multi_role_measuring", "terminalreporter"):
+            session.config.pluginmanager.unregister(name=plugin)
         session.config.option.tbstyle = "no"  # nobody reads why a test fails
         Child.loaded = frozenset(sys.modules)
         Child.session, session.items, session.testscollected = session, items, len(items)

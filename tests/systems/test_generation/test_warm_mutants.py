@@ -347,7 +347,7 @@ def _counted(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     run_copy = suite.Suite.run_copy
 
     def counting(*args: Any) -> Any:
-        started.append(len(args) > 4)
+        started.append("codex_multi_role_warm" in args[2])
         return run_copy(*args)
 
     monkeypatch.setattr(suite.Suite, "run_copy", counting)
