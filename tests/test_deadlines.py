@@ -28,6 +28,10 @@ PLACES = {
         "systems/test_generation/kill_matrix.py",
         "pool.shutdown(cancel_futures=True)",
     ): "tests on mutants, each run with its deadline",
+    ("checks/warm_suite.py", "pool.shutdown(cancel_futures=True)"): "processes, each with the deadline of all",
+    ("checks/plugins/codex_multi_role_warm.py", "select.poll()"): "asked with the seconds of a job",
+    ("checks/plugins/codex_multi_role_warm.py", "os.waitpid(child, 0)"): "of a child that was killed",
+    ("checks/plugins/codex_multi_role_warm.py", "os.waitpid(-1, os.WNOHANG)"): "asked without waiting",
     (
         "systems/research/search_providers.py",
         "with ThreadPoolExecutor(max(1, len(providers)), thread_name_prefix='search')",
