@@ -38,7 +38,7 @@ class Postponed:
         return self._found(*arguments, **options)
 
     def __instancecheck__(self, instance: object) -> bool:
-        return isinstance(instance, self._found)
+        return self._module in sys.modules and isinstance(instance, self._found)  # else nobody has made one
 
     def __getitem__(self, _: object) -> Postponed:
         return self  # in annotations only

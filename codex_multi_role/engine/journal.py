@@ -135,8 +135,8 @@ def _begin(run_id: str) -> None:
         known = DBOS.get_workflow_status(run_id)
         if known is not None:
             require_version(run_id, known.app_version)
-        DBOS.register_queue(resumed_queue(run_id), polling_interval_sec=QUEUE_SECONDS)
         if known is not None:
+            DBOS.register_queue(resumed_queue(run_id), polling_interval_sec=QUEUE_SECONDS)
             DBOS.resume_workflow(run_id, queue_name=resumed_queue(run_id))
             return
         with SetWorkflowID(run_id):
