@@ -27,7 +27,7 @@ from codex_multi_role.errors import (
 )
 from codex_multi_role.flow import FlowState, new_state
 from codex_multi_role.host.atomic import write_json
-from codex_multi_role.host.garbage import uncollected
+from codex_multi_role.host.importing import many_imports
 from codex_multi_role.host.processes import Family, processes_below
 from codex_multi_role.lifecycle.assembly import live_parts
 from codex_multi_role.lifecycle.definitions import Definitions, role_settings
@@ -362,7 +362,7 @@ class Session:
     def _journal(self, parts: RunResources) -> AbstractContextManager[Begin]:
         from codex_multi_role.engine import sqlite_url
 
-        with uncollected():
+        with many_imports():
             from codex_multi_role.engine.journal import open_journal  # lazy: this takes longest of all
 
         if self._placement is not None and self._placement.journal is not None:
