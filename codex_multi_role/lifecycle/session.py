@@ -28,6 +28,7 @@ from codex_multi_role.errors import (
 )
 from codex_multi_role.flow import FlowState, new_state
 from codex_multi_role.host.atomic import write_json
+from codex_multi_role.host.importing import many_imports
 from codex_multi_role.host.processes import Family, processes_below
 from codex_multi_role.lifecycle.assembly import live_parts
 from codex_multi_role.lifecycle.definitions import Definitions, role_settings
@@ -65,7 +66,8 @@ from codex_multi_role.workspace import occupied
 from codex_multi_role.workspace.worktrees import Trees
 
 if TYPE_CHECKING:
-    from codex_multi_role.engine import Begin
+    from codex_multi_role.engine import CallableFlows, HeadStart
+    from codex_multi_role.engine.journal import Begin
 
 STOP_SECONDS = 20.0
 LOOK_SECONDS = 0.2
@@ -333,15 +335,15 @@ class Session:
         self._result = run_result(self._definitions.flow, self._state, self._folder, parts.workspace, self._files)
 
     def _drive(self, parts: RunResources, stop: Stop) -> Ending:
-        # Lazy: this import is slow, and the processes start meanwhile.
-        from codex_multi_role.engine import CallableFlows, DurableRun
+        from codex_multi_role.engine import CallableFlows, DurableRun, HeadStart  # lazy: the processes start meanwhile
 
         flows = CallableFlows(self._definitions.flows, cache(self._definitions.bound))
         called = self._placement.is_tolerant_call if self._placement is not None else None
-        with self._journal(parts) as begin:
+        head_start = HeadStart()
+        with self._begun(head_start, flows, parts), self._journal(parts) as begin:
             stop.interrupts = False
             while True:
-                durable = DurableRun(flows, self._state, parts, tolerant=bool(called))
+                durable = DurableRun(flows, self._state, parts, tolerant=bool(called), head_start=head_start)
                 begin(durable)
                 self._ending = durable.ending  # not earlier: a run that could not start keeps no lock
                 ending = self._wait(durable.ending, parts, stop)
@@ -350,14 +352,29 @@ class Session:
                 # An answer came while other work was finishing. It is recorded now, so this loop repeats at most once
                 # per question. The journal is replayed, and the processes stay alive.
                 parts.progress.waits_for.clear()
-                self._state = self._first_state()
+                self._state, head_start = self._first_state(), HeadStart()
             if called is not None and durable.outcome is not None:
                 write_json(self._folder.path / CALL_FILE, durable.outcome.as_json())
             parts.services.fleet.stop_soon()  # the processes end while the journal closes
             return ending
 
+    def _begun(self, head_start: HeadStart, flows: CallableFlows, parts: RunResources) -> AbstractContextManager[None]:
+        """Start what needs no journal yet: the first asks of a run whose journal is a file that does not exist."""
+        from codex_multi_role.engine import create_journal_file, sqlite_url  # lazy, as above
+
+        step = self._definitions.flow.steps[0]
+        path = self._folder.journal_path
+        elsewhere = self._placement is not None or self._definitions.options.database_url
+        if elsewhere or path.exists() or step.ask is None or step.for_each is not None:
+            return nullcontext()
+        create_journal_file(sqlite_url(path))  # first: whether it can be written must be known before anything is paid
+        return head_start.meanwhile(flows, self._first_state(), parts)
+
     def _journal(self, parts: RunResources) -> AbstractContextManager[Begin]:
-        from codex_multi_role.engine import open_journal, sqlite_url  # lazy, as above
+        from codex_multi_role.engine import sqlite_url
+
+        with many_imports():
+            from codex_multi_role.engine.journal import open_journal  # lazy: this takes longest of all
 
         if self._placement is not None and self._placement.journal is not None:
             return self._placement.journal()

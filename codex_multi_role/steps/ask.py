@@ -133,7 +133,7 @@ def _recorded(run: RunResources, asked: TurnPrompt, question: Ask, record: Recor
     which = f"repair turn {asked.repair}" if asked.repair else f"continued turn {asked.step}" if asked.step else "turn"
 
     def work(place: int) -> Json:
-        finished = finished_before(run, place, may_decline=question.tolerate or question.may_decline)
+        finished = finished_before(run, place, asked.role.name, may_decline=question.tolerate or question.may_decline)
         if finished is not None:
             return finished.as_json()
         in_copy = run.in_copy(question.copy, fresh=asked.repair + asked.step == 0)

@@ -25,11 +25,11 @@ ENDED_BY_BUDGET = (INTERRUPTED, "timed_out")
 """The status of a turn that `Budget.exceeded` ended, and of one that had the rest of the run's time."""
 
 
-def finished_before(run: RunResources, place: int, *, may_decline: bool) -> TurnResult | None:
+def finished_before(run: RunResources, place: int, role: str, *, may_decline: bool) -> TurnResult | None:
     """The turn finished at this journal position, if a kill came before the journal recorded it.
 
-    Any instance may have taken it, not only the one that is asked now. A turn that ended its role does not count,
-    because the role must be asked again. ``may_decline``: a refusal is also an answer.
+    Any instance of the ``role`` may have taken it, not only the one that is asked now. A turn that ended its role does
+    not count, because the role must be asked again. ``may_decline``: a refusal is also an answer.
     """
     left = run.progress.earlier_turns.get(place)
     recorded = left.result().get("recorded") if left else None
@@ -37,7 +37,7 @@ def finished_before(run: RunResources, place: int, *, may_decline: bool) -> Turn
         return None
     turn = TurnResult(**recorded)
     is_answer = not turn.problem or (turn.declined and may_decline)
-    return turn if turn.ask_again or is_answer else None
+    return turn if turn.role == role and (turn.ask_again or is_answer) else None
 
 
 def cut_short(run: RunResources, instance: str, place: int) -> TurnFolder | None:
