@@ -15,13 +15,13 @@ from raw import provider
 HERE = Path(__file__).parent
 RAW, OURS, SDK = "raw driver", "codex-multi-role", "Codex SDK"
 PEERS: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    SDK: ("with_codex_sdk.py", ("openai-codex",)),
-    "langgraph": ("with_langgraph.py", ("langgraph", "langchain-openai")),
-    "autogen": ("with_autogen.py", ("autogen-agentchat", "autogen-ext[openai]")),
-    "ag2": ("with_ag2.py", ("ag2[openai]",)),
-    "pydantic-ai": ("with_pydantic_ai.py", ("pydantic-ai-slim[openai]",)),
-    "openai-agents": ("with_openai_agents.py", ("openai-agents",)),
-    "crewai": ("with_crewai.py", ("crewai",)),
+    SDK: ("with_codex_sdk.py", ("openai-codex==0.163.0",)),
+    "langgraph": ("with_langgraph.py", ("langgraph==1.2.22", "langchain-openai==1.7.3")),
+    "autogen": ("with_autogen.py", ("autogen-agentchat==0.7.5", "autogen-ext[openai]==0.7.5")),
+    "ag2": ("with_ag2.py", ("ag2[openai]==1.2.1",)),
+    "pydantic-ai": ("with_pydantic_ai.py", ("pydantic-ai-slim[openai]==2.68.0",)),
+    "openai-agents": ("with_openai_agents.py", ("openai-agents==0.24.0",)),
+    "crewai": ("with_crewai.py", ("crewai==1.15.30",)),
 }
 """The script and the pinned requirements of each: the smallest set that each documents for one OpenAI-like model."""
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from job import CYCLES, ITEMS, MODEL, ROLES, Answers, instructions, prompt, run_job
-from openai_codex import AppServerConfig, Codex
+from openai_codex import Codex, CodexConfig
 
 RETRIES = "{{request_max_retries=0, stream_max_retries=0, name='bench', wire_api='responses', base_url='{}'}}"
 
@@ -20,7 +20,7 @@ def open_codex(stack: ExitStack, folder: str, name: str, base_url: str) -> Any:
     home = Path(folder) / name
     home.mkdir()
     overrides = (f"model_providers.bench={RETRIES.format(base_url)}", "model_provider='bench'", f"model='{MODEL}'")
-    config = AppServerConfig(config_overrides=overrides, cwd=folder, env={**os.environ, "CODEX_HOME": str(home)})
+    config = CodexConfig(config_overrides=overrides, cwd=folder, env={**os.environ, "CODEX_HOME": str(home)})
     return stack.enter_context(Codex(config))
 
 
