@@ -58,7 +58,7 @@ class TurnOutcome:
     this turn alone. ``odd_usage``: a count of them shrank, was negative or not a number, and counts as zero.
     ``turn_id`` is Codex's id of the turn, ``web_searches`` counts Codex's own web searches. ``remedy`` and
     ``pause_seconds`` as in `Failure`. ``resets_at``: when a used-up usage limit resets, in Unix seconds, if the
-    provider reported it.
+    provider reported it. ``compacted``: Codex replaced earlier parts of the thread by a summary.
     """
 
     status: str
@@ -76,6 +76,7 @@ class TurnOutcome:
     turn_id: str = ""
     web_searches: int = 0
     odd_usage: bool = False
+    compacted: bool = False
 
     def with_tokens_of(self, other: TurnOutcome) -> TurnOutcome:
         """This outcome plus the tokens of another one."""
@@ -90,6 +91,7 @@ class TurnRecorder:
         self.totals = totals
         self._used = [0, 0]
         self._odd_usage = False
+        self._compacted = False
         self._deltas: list[str] = []
         self._items: list[str] = []
         self._items_room = ITEMS_TEXT_LIMIT
@@ -110,6 +112,7 @@ class TurnRecorder:
             case ItemStarted(item):
                 self.started_items[str(item.get("id"))] = item
                 self._ran_commands |= item.get("type") == "commandExecution"
+                self._compacted |= item.get("type") == "contextCompaction"
             case ItemCompleted(item):
                 self._complete(item)
             case TokenUsageUpdated():
@@ -163,6 +166,7 @@ class TurnRecorder:
             input_tokens=self._used[0],
             output_tokens=self._used[1],
             odd_usage=self._odd_usage,
+            compacted=self._compacted,
             remedy=remedy,
             pause_seconds=pause_seconds,
             resets_at=self._resets_at,

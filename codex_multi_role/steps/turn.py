@@ -16,6 +16,7 @@ from codex_multi_role.replies import EMPTY, Reply, read_reply, with_error
 from codex_multi_role.run_folder import TurnFolder
 from codex_multi_role.run_folder.events import RoleRestarted, Warning
 from codex_multi_role.run_options import PROVIDER_ATTEMPTS
+from codex_multi_role.steps.known_instructions import INSTRUCTIONS, KnownInstructions
 from codex_multi_role.steps.protection import TOLD, ProtectedState
 from codex_multi_role.steps.recovery import cut_short, failure, first_state, kept_by_unfinished_attempt, next_try, pause
 from codex_multi_role.steps.resources import RunResources
@@ -93,12 +94,15 @@ class Attempt:
         self.client = _on_thread(run, asked, client)
         run.services.budget.reserve_turn(asked.role.name)
         self.cut_short = cut_short(run, asked.instance, asked.place)
+        latest = TurnFolder.latest(run.services.folder, asked.instance)
+        self.known = KnownInstructions.of(latest, self.client.thread.id)
         self.folder = TurnFolder.create(run.services.folder, asked.instance)
         self.began = time.monotonic()
         self.events = TurnEvents(run, asked.role, asked.instance, self.folder.number)
         self.kept = {**asked.kept, **kept_by_unfinished_attempt(self.cut_short)}
         self.before = ""
         self.guard: ProtectedState | None = None
+        self.sent = ""
 
     def take(self) -> tuple[TurnResult, TurnOutcome]:
         """Send the prompt and store what comes of it.
@@ -106,7 +110,8 @@ class Attempt:
         Errors, above all `StorageError`, are also recorded in ``turn.json``.
         """
         try:
-            outcome = self._send(self._begin())
+            self.sent = self._begin()
+            outcome = self._send(self.sent)
             reply = read_reply(outcome.text, self.role.output_schema) if outcome.status == COMPLETED else None
             result = self._store(outcome, reply)
             self.events.ended(result, outcome, reply, self._seconds())
@@ -121,7 +126,9 @@ class Attempt:
             self.guard = ProtectedState.of(self.run, self.role, self.cut_short)
             self.before = first_state(self.run, self.asked.instance, self.cut_short)
         forgot = self.client.thread.forgot and self.asked.thread != NEW_THREAD
-        prompt = self._sendable(self.asked.when_forgotten if forgot else self.asked.prompt)
+        known = not forgot and self.known.suffice_for(self.asked)
+        asked = self.asked.when_known if known else self.asked.when_forgotten if forgot else self.asked.prompt
+        prompt = self._sendable(asked)
         self.folder.begin(prompt, self._details())
         self.events.started(self.asked, self.number, self.client.thread)
         return prompt
@@ -214,6 +221,7 @@ class Attempt:
         return COMPLETED, COMPLETED, ""
 
     def _write(self, result: TurnResult, outcome: TurnOutcome, reply: Reply | None) -> None:
+        has_instructions = result.answered and not outcome.compacted
         self.folder.write_result(
             {
                 "status": result.status,
@@ -228,6 +236,7 @@ class Attempt:
                 "approvals": self.events.approvals,
                 "repaired_locally": bool(reply and reply.repaired_locally),
                 "recorded": result.as_json() if result.answered else None,
+                **({INSTRUCTIONS: self.known.after(self.asked, self.sent, result.number)} if has_instructions else {}),
             }
         )
 
