@@ -56,10 +56,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as project, ComparisonModel() as model:
         rows = {name: Row(None) for name in names}
         drivers = list(prepare_all(rows, options.environments, Path(project)))
+        load = os.getloadavg()[0]
         os.environ.update(QUIET)  # after the installations, which may need a proxy
         os.environ["HOME"] = str(options.environments / "home")
         measure(rows, drivers, jobs(options.runs), model)
     print_table(rows, options.markdown)
+    print(conditions(rows, load))
 
 
 def read_options() -> argparse.Namespace:
@@ -141,14 +143,13 @@ def print_table(rows: Mapping[str, Row], markdown: bool) -> None:
     for name, row in rows.items():
         for failure in dict.fromkeys(row.failures):
             print(f"{name}: not measured: {failure}" if not row.cells else f"{name}: {failure}")
-    print(conditions(rows))
 
 
-def conditions(rows: Mapping[str, Row]) -> str:
-    """Machine, date and versions, in one sentence each."""
+def conditions(rows: Mapping[str, Row], load: float) -> str:
+    """Date, machine, its ``load`` before the measurement, and versions."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
     machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, {memory:.0f} GB"
-    machine += f", Python {platform.python_version()}"
+    machine += f", Python {platform.python_version()}, load average {load:.1f} before"
     return f"Measured on {datetime.date.today()}; {machine}. Versions: {'; '.join(versions(rows))}."
 
 
