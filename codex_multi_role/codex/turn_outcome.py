@@ -58,7 +58,8 @@ class TurnOutcome:
     ``text`` is the last completed agent message, ``items_text`` a readable account of every item. ``usage``: of this
     turn alone. ``odd_usage``: a count shrank, was negative or not a number, and counts as zero. ``turn_id`` is Codex's
     id of the turn, ``web_searches`` counts Codex's own web searches. ``remedy`` and ``pause_seconds`` as in `Failure`.
-    ``resets_at``: when a used-up usage limit resets, in Unix seconds, if the provider reported it.
+    ``resets_at``: when a used-up usage limit resets, in Unix seconds, if the provider reported it. ``compacted``: Codex
+    replaced earlier parts of the thread by a summary.
     """
 
     status: str
@@ -75,6 +76,7 @@ class TurnOutcome:
     turn_id: str = ""
     web_searches: int = 0
     odd_usage: bool = False
+    compacted: bool = False
 
 
 class TurnRecorder:
@@ -87,6 +89,7 @@ class TurnRecorder:
     def __init__(self) -> None:
         self._usage = TokenUsage()
         self._odd_usage = False
+        self._compacted = False
         self._deltas: list[str] = []
         self._items: list[str] = []
         self._items_room = ITEMS_TEXT_LIMIT
@@ -110,6 +113,7 @@ class TurnRecorder:
                 self.started_items[str(item.get("id"))] = item
                 self._said = self.is_answered = False
                 self._ran_commands |= item.get("type") == "commandExecution"
+                self._compacted |= item.get("type") == "contextCompaction"
             case ItemCompleted(item):
                 self._complete(item)
             case RateLimitsUpdated(resets_at):
@@ -154,6 +158,7 @@ class TurnRecorder:
             items_text="\n".join(self._items),
             usage=self._usage,
             odd_usage=self._odd_usage,
+            compacted=self._compacted,
             remedy=remedy,
             pause_seconds=pause_seconds,
             resets_at=self._resets_at,

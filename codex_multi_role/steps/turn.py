@@ -20,6 +20,7 @@ from codex_multi_role.run_folder import TurnFolder
 from codex_multi_role.run_folder.cost import as_number
 from codex_multi_role.run_folder.events import RoleRestarted, Warning
 from codex_multi_role.run_options import PROVIDER_ATTEMPTS
+from codex_multi_role.steps.known_instructions import INSTRUCTIONS, KnownInstructions
 from codex_multi_role.steps.protection import TOLD, ProtectedState
 from codex_multi_role.steps.recovery import (
     by_budget,
@@ -106,6 +107,8 @@ class Attempt:
         run.services.budget.require_prices(asked.role, self.client.thread.model)
         run.services.budget.reserve_turn(asked.role)
         self.cut_short = cut_short(run, asked.instance, asked.place)
+        latest = TurnFolder.latest(run.services.folder, asked.instance)
+        self.known = KnownInstructions.of(latest, self.client.thread.id)
         self.folder = TurnFolder.create(run.services.folder, asked.instance)
         self.began = time.monotonic()
         self.events = TurnEvents(run, asked.role, asked.instance, self.folder.number)
@@ -113,6 +116,7 @@ class Attempt:
         self.before = ""
         self.guard: ProtectedState | None = None
         self.used, self.recorded = TokenUsage(), TokenUsage()
+        self.sent = ""
 
     def take(self) -> tuple[TurnResult, TurnOutcome]:
         """Send the prompt and store what comes of it.
@@ -120,7 +124,8 @@ class Attempt:
         Errors, above all `StorageError`, are also recorded in ``turn.json``.
         """
         try:
-            outcome = self._send(self._begin())
+            self.sent = self._begin()
+            outcome = self._send(self.sent)
             reply = read_reply(outcome.text, self.role.output_schema) if outcome.status == COMPLETED else None
             result = self._store(outcome, reply)
             self.events.ended(result, outcome, reply, self._seconds(), self._cost())
@@ -135,7 +140,9 @@ class Attempt:
             self.guard = ProtectedState.of(self.run, self.role, self.cut_short)
             self.before = first_state(self.run, self.asked.instance, self.cut_short)
         forgot = self.client.thread.forgot and self.asked.thread != NEW_THREAD
-        prompt = self._sendable(self.asked.when_forgotten if forgot else self.asked.prompt)
+        known = not forgot and self.known.suffice_for(self.asked)
+        asked = self.asked.when_known if known else self.asked.when_forgotten if forgot else self.asked.prompt
+        prompt = self._sendable(asked)
         self.folder.begin(prompt, self._details())
         self.events.started(self.asked, self.number, self.client.thread)
         return prompt
@@ -239,6 +246,7 @@ class Attempt:
         return COMPLETED, COMPLETED, ""
 
     def _write(self, result: TurnResult, outcome: TurnOutcome, reply: Reply | None) -> None:
+        has_instructions = result.answered and not outcome.compacted
         self.folder.write_result(
             {
                 "status": result.status,
@@ -252,6 +260,7 @@ class Attempt:
                 "approvals": self.events.approvals,
                 "repaired_locally": bool(reply and reply.repaired_locally),
                 "recorded": result.as_json() if result.answered else None,
+                **({INSTRUCTIONS: self.known.after(self.asked, self.sent, result.number)} if has_instructions else {}),
             }
         )
 
