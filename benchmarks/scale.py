@@ -4,6 +4,7 @@
     python benchmarks/scale.py throughput
     python benchmarks/scale.py fanout
     python benchmarks/scale.py turns
+    python benchmarks/scale.py idle
     python benchmarks/scale.py waiting --goals 10000
     python benchmarks/scale.py memory --goals 1000
 
@@ -11,7 +12,8 @@ Everything runs on this machine, in a Postgres server of its own.
 
 throughput  goals per minute with 1, 2 and 4 workers, one run each at a time; the model takes 2 s per answer
 fanout      one run whose 32 called flows, of two turns each, are executed by 1 and by 4 workers, one at a time each
-turns       statements, bytes and connections that one run needs, and what each further turn adds
+turns       statements, bytes and connections that one run needs, and what each further turn adds; what both keep
+idle        statements per second, and connections: of a worker without runs, and of a run whose model is thinking
 waiting     how long an urgent run waits until a worker has it, while thousands of others wait
 memory      of a worker that starts a thousand run processes one after another; their runs cannot start
 """
@@ -50,6 +52,7 @@ TURNS = 4
 GOALS = 8
 CALLS = 32
 SAMPLES = 5
+IDLE_SECONDS = 30
 LOOK_SECONDS = 0.02
 
 
@@ -131,14 +134,59 @@ def turns(server: DatabaseServer) -> None:
             command = shared.worker_command("only", "--until-empty", url=url)
             subprocess.run(command, env=environment, stderr=subprocess.DEVNULL, check=True, timeout=300)
             assert shared.run("one").state is RunState.ENDED
-            with log.open("rb") as file:
-                file.seek(before)
-                statements = sum(b"LOG:  execute" in line or b"LOG:  statement" in line for line in file)
-            figures[count] = (statements, counted.bytes, counted.connections)
+            statements = statements_since(log, before)
+            figures[count] = (statements, counted.bytes, *kept(shared))
             sent = f"{counted.bytes:8} bytes  {counted.connections} connections"
-            print(f"{count:3} turns  {statements:5} statements  {sent}")
+            print(f"{count:3} turns  {statements:5} statements  {sent}  {kept_in_words(*figures[count][2:])}")
     per_turn = [(more - fewer) / 10 for fewer, more in zip(figures[2], figures[12], strict=True)]
-    print(f"each turn  {per_turn[0]:5.1f} statements  {per_turn[1]:8.0f} bytes")
+    print(f"each turn  {per_turn[0]:5.1f} statements  {per_turn[1]:8.0f} bytes  {kept_in_words(*per_turn[2:])}")
+
+
+def statements_since(log: Path, position: int) -> int:
+    with log.open("rb") as file:
+        file.seek(position)
+        return sum(b"LOG:  execute" in line or b"LOG:  statement" in line for line in file)
+
+
+def kept(shared: SharedRuns) -> tuple[float, float, float]:
+    """Bytes of rows, without indexes; objects in the store, and their bytes."""
+    tables = ("dbos.operation_outputs", "dbos.workflow_status", "codex_multi_role.runs")
+    sums = [execute(shared.url, f"SELECT sum(pg_column_size(each.*)) FROM {table} AS each")[0][0] for table in tables]
+    sizes = [path.stat().st_size for path in (shared.folder / "store").rglob("*") if path.is_file()]
+    return sum(sums), len(sizes), sum(sizes)
+
+
+def kept_in_words(rows: float, objects: float, size: float) -> str:
+    return f"keeps {rows:7.0f} bytes of rows, {objects:6.1f} objects of {size:8.0f} bytes"
+
+
+def idle(server: DatabaseServer) -> None:
+    """With the usual heartbeat of 5 s. The connections of this process do not count."""
+    with shared_runs(server) as shared:
+        own = connections(shared)
+        shared.start("only", "--dead-after", "45")
+        shared.wait(lambda: connections(shared) > own)
+        alone = report_idle(server, shared, "a worker without runs", own)
+        patient = {"limits": {"idle_seconds": 600, "turn_seconds": 600}}
+        plays = [{**say("late"), "delay_seconds": 300}]
+        shared.submit(TeamFolder(shared.folder / "team", {"one": patient}, {"one": plays}).options(), "goal-0")
+        shared.wait_for(RunState.RUNNING, "goal-0")
+        report_idle(server, shared, "a worker with a run", own)
+        print(f"(without the worker's {alone:.1f} statements per second, the rest is the run's)")
+        shared.kill("only")
+
+
+def connections(shared: SharedRuns) -> int:
+    return int(execute(shared.url, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()")[0][0])
+
+
+def report_idle(server: DatabaseServer, shared: SharedRuns, name: str, own: int) -> float:
+    time.sleep(5)  # until it has started
+    before = (log := server.folder / "log").stat().st_size
+    time.sleep(IDLE_SECONDS)
+    rate = statements_since(log, before) / IDLE_SECONDS
+    print(f"{name:22}  {rate:5.1f} statements per second  {connections(shared) - own} connections", flush=True)
+    return rate
 
 
 class Counted:
@@ -228,12 +276,13 @@ def main(part: str | None, goals: int | None) -> None:
         "throughput": throughput,
         "fanout": fanout,
         "turns": turns,
+        "idle": idle,
         "waiting": lambda server: waiting(server, goals or 10_000),
         "memory": lambda server: memory(server, goals or 1000),
     }
     for name in [part] if part else parts:
         print(f"-- {name}", flush=True)
-        with running_server(log_statement="all" if name == "turns" else "none") as server:
+        with running_server(log_statement="all" if name in ("turns", "idle") else "none") as server:
             parts[name](server)
 
 

@@ -29,7 +29,7 @@ LONGEST_PAUSE_SECONDS = 60.0
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """The options of ``run``. Paths may be relative to the current folder; times are in seconds.
+    """The options of ``run``. Paths may be relative to the current folder; times are in seconds, costs in US dollars.
 
     An empty ``goal`` means the flow's own.
     """
@@ -62,6 +62,8 @@ class RunOptions:
     max_turns: int | None = None
     max_tokens: int | None = None
     max_seconds: float | None = None
+    max_cost: float | None = None
+    prices: Path | None = None
     max_processes: int | None = None
     yes: bool = False
     database_url: str | None = None
@@ -78,6 +80,8 @@ class RunOptions:
             raise UsageError(f"replay and {other} exclude each other", "A replay takes its answers from the recording.")
         if self.replay_match not in REPLAY_MATCHES:
             raise UsageError(f"the match of a replay must be {' or '.join(REPLAY_MATCHES)}, not {self.replay_match}")
+        if self.max_cost is not None and not 0 < self.max_cost < math.inf:
+            raise UsageError(f"the maximum cost must be more than 0, not {self.max_cost:g}")
         if self.max_processes is not None and self.max_processes < 1:
             raise UsageError(f"processes at once must be at least 1, not {self.max_processes}")
         if self.database_url is not None:
@@ -95,7 +99,7 @@ class RunOptions:
     def from_record(cls, record: Mapping[str, Any]) -> RunOptions:
         """The inverse of `as_record`."""
         known = {each.name: record[each.name] for each in fields(cls) if each.name in record}
-        for name in ("workspace", "roles", "runs_dir", "python", "codex_bin", "record", "replay"):
+        for name in ("workspace", "roles", "runs_dir", "python", "codex_bin", "record", "replay", "prices"):
             known[name] = Path(known[name]) if known.get(name) else None
         lists = {name: tuple(known.get(name, ())) for name in ("config", "workspace_copy")}
         return cls(**{**known, **lists})
@@ -131,7 +135,7 @@ class RunReport:
     reason: str
     exit_code: int
     hint: str
-    totals: Mapping[str, float]
+    totals: Mapping[str, Any]
     result: Mapping[str, Any] | None = None
     page: Path | None = None
     page_problem: str = ""

@@ -43,6 +43,8 @@ OPTIONS = st.builds(
     max_turns=st.none() | st.integers(1, 1000),
     max_tokens=st.none() | st.integers(1, 10**9),
     max_seconds=st.none() | st.floats(0.001, 1e6),
+    max_cost=st.none() | st.floats(0.001, 1e6),
+    prices=st.none() | ABSOLUTE,
     max_processes=st.none() | st.integers(1, 64),
     yes=st.booleans(),
     database_url=st.none() | st.just("postgresql://runs@db/runs?sslmode=require"),

@@ -15,6 +15,7 @@ OURS = {
     r"codex-start_\d+": "a start: every request of it has a deadline (codex/client.py)",
     r"codex-(stdout|stderr)-\d+": "reads a pipe: ends with it, and so with the child (codex/transport.py)",
     r"codex-stop": "the end of a child: GRACE_SECONDS a step, and awaited for STOP_SECONDS (codex/fleet.py)",
+    r"head-start": "a walk to the first turns, each with its deadlines (engine/head_start.py)",
     r"codex-databases": "MAKING_SECONDS, and killed with the run (codex/warm_home.py)",
     r"playbook": "waits for connections; woken by the server's end (playbook/loopback.py)",
     r"playbook-connection": "QUIET_CONNECTION_SECONDS; closed by the server's end (playbook/loopback.py)",

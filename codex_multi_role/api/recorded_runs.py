@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import codex_multi_role.api.running as running
 from codex_multi_role.lifecycle.stopping import stop_run
@@ -188,7 +189,7 @@ class Run(RunContents):
         return self.record["exit_code"]  # type: ignore[no-any-return]
 
     @property
-    def totals(self) -> Mapping[str, float]:
+    def totals(self) -> Mapping[str, Any]:
         return totals_now(RunFolder(self.folder), self.record)
 
 

@@ -11,6 +11,7 @@ from codex_multi_role.batches.planned_runs import PlannedRun
 from codex_multi_role.errors import ExitCode
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.run_folder import RunEvent
+from codex_multi_role.run_folder.cost import Cost
 
 LAST_ENDED = 5
 
@@ -35,8 +36,10 @@ class BatchProgress:
         self.waiting = len(to_run)
         self.stopping = False
         self._tokens = 0.0
+        self._cost = Cost()
         for result in results:
-            self._tokens += result.used["tokens"] if result.id not in to_run else 0
+            if result.id not in to_run:
+                self._add(result)
             if result.id not in to_run and result.status != WAITING:
                 self.codes[result.code] += 1
 
@@ -53,6 +56,15 @@ class BatchProgress:
         """Of all goals, those that run included."""
         return self._tokens + sum(each.progress.tokens for each in self.running.values())
 
+    @property
+    def cost(self) -> Cost:
+        """As `tokens`."""
+        return sum((each.progress.cost for each in self.running.values()), self._cost)
+
+    def _add(self, result: GoalResult) -> None:
+        self._tokens += result.used["tokens"]
+        self._cost += result.cost
+
     def started(self, run: PlannedRun) -> None:
         self.waiting -= 1
         self.running[run.id] = RunningGoal(run)
@@ -68,6 +80,6 @@ class BatchProgress:
         if result.status == WAITING:
             self.waiting += 1
             return
-        self._tokens += result.used["tokens"]
+        self._add(result)
         self.codes[result.code] += 1
         self.last.append(result)

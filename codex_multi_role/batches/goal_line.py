@@ -44,7 +44,7 @@ Assignment = Annotated[
     str, Field(strict=True), AfterValidator(_check_assignment), pattern_in_schema(ASSIGNMENT[1:] + "[^\\x00]*")
 ]
 Count = Annotated[int, Field(strict=True, ge=1)]
-Seconds = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
+Positive = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
 MAX_REPOSITORIES = 1000
 NOT_OPTIONS = frozenset({"id", "priority", "labels", "repository", "repositories", "ref"})
 """The keys that are not options of a run."""
@@ -99,10 +99,15 @@ class GoalLine(Definition):
         default=None, description="Whether to run pytest after each turn that changed files."
     )
     pytest_cmd: Text | None = Field(default=None, description="The command that starts pytest.")
-    test_seconds: Seconds | None = Field(default=None, description="Time limit for each test run and each other check.")
+    test_seconds: Positive | None = Field(
+        default=None, description="Time limit for each test run and each other check."
+    )
     max_turns: Count | None = Field(default=None, description="Park the run after this many turns.")
     max_tokens: Count | None = Field(default=None, description="Park the run once this many tokens are used.")
-    max_seconds: Seconds | None = Field(default=None, description="Park the run after this many seconds of work.")
+    max_cost: Positive | None = Field(
+        default=None, description="Park the run once its turns have cost this many US dollars, by the price list."
+    )
+    max_seconds: Positive | None = Field(default=None, description="Park the run after this many seconds of work.")
     max_processes: Count | None = Field(default=None, description="Maximum number of Codex processes of the run.")
     yes: StrictBool | None = Field(default=None, description="Whether to approve every review without asking.")
 

@@ -7,11 +7,13 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from codex_multi_role.errors import ExitCode, RunStatus
 from codex_multi_role.host.atomic import write_pieces
 from codex_multi_role.reading.json_files import read_object
 from codex_multi_role.run_folder import RunEvent, RunFolder, totals_of
+from codex_multi_role.run_folder.cost import Cost
 from codex_multi_role.run_folder.folder import has_reached_end
 from codex_multi_role.run_folder.owner import read_owner
 
@@ -40,7 +42,7 @@ class GoalResult:
     outcome: str = ""
     exit_code: int | None = None
     reason: str = ""
-    totals: Mapping[str, float] = field(default_factory=dict)
+    totals: Mapping[str, Any] = field(default_factory=dict)
     files_changed: int | None = None
     workspace: str = ""
 
@@ -48,7 +50,12 @@ class GoalResult:
     def used(self) -> dict[str, float]:
         """What it has used, by `schedule.AMOUNTS`."""
         tokens = self.totals.get("input_tokens", 0) + self.totals.get("output_tokens", 0)
-        return {"turns": self.totals.get("turns", 0), "tokens": tokens, "seconds": self.totals.get("seconds", 0)}
+        used = {"turns": self.totals.get("turns", 0), "tokens": tokens, "seconds": self.totals.get("seconds", 0)}
+        return {**used, "cost": float(self.cost.amount)}
+
+    @property
+    def cost(self) -> Cost:
+        return Cost.of_totals(self.totals)
 
     @property
     def has_failed(self) -> bool:

@@ -19,7 +19,7 @@ from codex_multi_role.workspace.repository import Repository
 LONGEST_REPOSITORY_NAME = 40
 MAX_WORKSPACES = 20
 """In how many workspaces uncommitted changes are counted."""
-LIMITS = {"turns": "max_turns", "tokens": "max_tokens", "seconds": "max_seconds"}
+LIMITS = {"turns": "max_turns", "tokens": "max_tokens", "seconds": "max_seconds", "cost": "max_cost"}
 """The option of a run that limits each of `schedule.AMOUNTS`."""
 
 

@@ -6,8 +6,12 @@ import heapq
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-AMOUNTS = ("turns", "tokens", "seconds")
+from codex_multi_role.run_folder.cost import dollars
+
+AMOUNTS = ("turns", "tokens", "seconds", "cost")
 """What a total may limit."""
+DECIMALS = 9
+"""Dollars and seconds are compared with so many: sums of floats are off by less."""
 TOTAL_BUDGET, FAILURES, NO_QUOTA = "total_budget", "too_many_failures", "quota"
 """The outcomes of a goal that is not started."""
 
@@ -128,7 +132,13 @@ class Schedule:
         """Why what the goal may use does not fit into what is left of a total; empty if it does."""
         for name, total in self._bounds.totals.items():
             left = total - self._used[name] - sum(each.more(name) for each in self._running.values())
-            if entry.more(name) > left:
-                may = f"{entry.more(name):,.0f}{' more' if entry.used.get(name) else ''}"
-                return f"total budget: {max(0.0, left):,.0f} of {total:,.0f} {name} are left; the goal may use {may}"
+            if round(entry.more(name) - left, DECIMALS) > 0:
+                more = " more" if entry.used.get(name) else ""
+                what = "" if name == "cost" else f" {name}"
+                rest = f"{_figure(name, max(0.0, left))} of {_figure(name, total)}{what} are left"
+                return f"total budget: {rest}; the goal may use {_figure(name, entry.more(name))}{more}"
         return ""
+
+
+def _figure(name: str, amount: float) -> str:
+    return dollars(amount) if name == "cost" else f"{amount:,.0f}"

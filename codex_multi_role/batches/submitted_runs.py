@@ -59,7 +59,9 @@ class SubmittedRuns:
     def takers(self, planned: Sequence[PlannedRun]) -> str:
         """Who can take these runs now, in words."""
         alive = [each for each in list_workers(self._database) if not each.is_dead]
-        wanted = {queue_with_labels(self._place.queue, run.goal.line.labels) for run in planned}
+        known = {run.run_id: self._rows[run.run_id].queue for run in planned if run.run_id in self._rows}
+        new = [run.goal.line.labels for run in planned if run.run_id not in known]
+        wanted = {*known.values(), *(queue_with_labels(self._place.queue, labels) for labels in new)}
         for name in sorted(wanted):
             if not any(can_take(name, each.queues, each.labels) for each in alive):
                 return f"no worker takes runs of the queue {name} now; start one with `codex-multi-role worker`"

@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from codex_multi_role.batches.goal_file import GoalProblems
+from codex_multi_role.batches.goal_results import GoalResult
 from codex_multi_role.batches.planned_runs import LIMITS, PlannedRun
 from codex_multi_role.catalog import FlowSpec
 from codex_multi_role.errors import CodexMultiRoleError, DefinitionError, UsageError
@@ -17,6 +18,7 @@ from codex_multi_role.lifecycle.definitions import load_catalog, load_definition
 from codex_multi_role.lifecycle.readiness import require_ready
 from codex_multi_role.playbook import is_automatic, load_playbook
 from codex_multi_role.playbook.automatic import GOAL
+from codex_multi_role.presentation.wording import plural
 from codex_multi_role.run_options import RunOptions
 
 Team = tuple[Path | None, str, str | None]
@@ -110,6 +112,16 @@ def require_limits(runs: Iterable[PlannedRun], totals: Mapping[str, float]) -> N
     problems.raise_found()
 
 
+def require_known_costs(results: Iterable[GoalResult]) -> None:
+    """Raise `UsageError` if a run of the batch has turns without a price: nobody knows what is left of a total."""
+    for result in results:
+        if unpriced := result.cost.unpriced_turns:
+            raise UsageError(
+                f"--total-max-cost cannot be kept: {plural(unpriced, 'turn')} of run {result.run_id} have no price",
+                "Use --total-max-tokens, or start another batch.",
+            )
+
+
 def require_ready_teams(runs: Iterable[PlannedRun]) -> None:
     """Load one run of each team as it will be loaded itself: a missing login is found before anything starts.
 
@@ -119,7 +131,7 @@ def require_ready_teams(runs: Iterable[PlannedRun]) -> None:
     for run in runs:
         options = run.options
         key = (options.roles, options.flow, options.playbook, options.model, options.config, options.codex_bin)
-        samples.setdefault((*key, bool(run.repository)), run)
+        samples.setdefault((*key, options.max_cost is None, bool(run.repository)), run)
     for run in list(samples.values())[:MAX_TEAMS]:
         if run.repository:
             _require_codex(run.options)

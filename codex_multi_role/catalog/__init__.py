@@ -27,6 +27,7 @@ from codex_multi_role.catalog.prompts import (
     build_prompt,
     build_repair_prompt,
     fill,
+    instructions_digest,
 )
 from codex_multi_role.catalog.role_spec import (
     ApprovalPolicy,
@@ -77,6 +78,7 @@ __all__ = [
     "did_you_mean",
     "evaluate",
     "fill",
+    "instructions_digest",
     "list_flows",
     "load_flow",
     "load_flows",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
+from decimal import Decimal
 from functools import cache
 from typing import Annotated, Any, ClassVar, get_args
 
@@ -86,7 +87,7 @@ def _one_of(alternatives: Alternatives) -> Iterator[dict[str, Any]]:
 @cache
 def _is_number(model: type[Definition], field: str) -> bool:
     kinds = _types_in(model.model_fields[field].annotation)
-    return bool(kinds & {int, float}) and bool not in kinds
+    return bool(kinds & {int, float, Decimal}) and bool not in kinds
 
 
 def _types_in(annotation: object) -> set[object]:

@@ -6,6 +6,7 @@ literal braces stay.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,6 +18,8 @@ from codex_multi_role.catalog.definition import Definition
 from codex_multi_role.catalog.role_spec import RoleSpec
 from codex_multi_role.catalog.source_files import packaged_roles
 from codex_multi_role.reading.yaml_source import load_yaml, validate
+
+KNOWN_SECTION = "known_section"
 
 
 def fill(text: str, values: Mapping[str, str]) -> str:
@@ -95,7 +98,9 @@ class CapabilityRules(Definition):
 class GeneralPrompts(Definition):
     """``general_prompts``: the original's six keys, and the parts this project added. Blank parts are left out.
 
-    ``{role_name}`` is available in all of them; a section also has the placeholder that it is named after. The text for
+    ``{role_name}`` is available in all of them; a section also has the placeholder that it is named after. If
+    ``known_section`` is blank, every prompt repeats the role's instructions and rules; it is never added to a catalog
+    with parts of its own, which may be in another language. The text for
     ``{problem}`` is English, so a catalog in another language may leave it out.
     """
 
@@ -108,6 +113,7 @@ class GeneralPrompts(Definition):
     rules_header: str = ""
     capability_rules: CapabilityRules = CapabilityRules()
     analysis_rules: str = ""
+    known_section: str = ""
     continue_section: str = ""
     repair_section: str = ""
     long_prompt_section: Annotated[str, AfterValidator(_Holding("{file}"))] = ""
@@ -123,7 +129,7 @@ def missing_parts(given: GeneralPrompts) -> list[str]:
     """The keys of the parts that `completed` adds."""
     rules = [f"capability_rules.{key}" for key in CapabilityRules.model_fields]
     missing_rules = [key for key in rules if key.partition(".")[2] not in given.capability_rules.model_fields_set]
-    parts = [key for key in GeneralPrompts.model_fields if key not in given.model_fields_set]
+    parts = [key for key in GeneralPrompts.model_fields if key not in given.model_fields_set | {KNOWN_SECTION}]
     return [*(key for key in parts if key != "capability_rules"), *missing_rules]
 
 
@@ -134,6 +140,8 @@ def completed(given: GeneralPrompts) -> GeneralPrompts:
     path = packaged_roles() / "catalog.yaml"
     shipped = validate(_ShippedCatalog, load_yaml(path), path).general_prompts.model_dump(exclude_unset=True)
     written = given.model_dump(exclude_unset=True)
+    if written:
+        shipped.pop(KNOWN_SECTION)
     rules = shipped["capability_rules"] | written.get("capability_rules", {})
     return GeneralPrompts.model_validate(shipped | written | {"capability_rules": rules})
 
@@ -146,25 +154,34 @@ def build_prompt(
     tests: Mapping[str, object] | None = None,
     *,
     earlier: Sequence[Mapping[str, object]] = (),
+    known: bool = False,
 ) -> str:
     """The prompt of a turn.
 
     ``payload``: the incoming handoff; ``tests``: the latest test result; ``earlier``: the role's own last handoffs, for
-    a thread that does not remember them. Order: role header (the first line), role instructions, goal, earlier
+    a thread that does not remember them; ``known``: the thread still has the role's instructions and rules, so that
+    ``known_section`` takes their place. Order: role header (the first line), role instructions, goal, earlier
     handoffs, payload, tests, JSON contract, schema hint, rules. Empty parts are left out.
     """
     named = {"role_name": role.name}
+    reminder = fill(texts.known_section, named) if known else ""
     sections = [
         fill(texts.role_header, named),
-        role.prompt_text,
+        reminder or role.prompt_text,
         fill(texts.goal_section, named | {"goal": goal}),
         fill(texts.earlier_section, named | {"earlier": _pretty(earlier)}) if earlier else "",
         fill(texts.input_section, named | {"input": _pretty(payload)}) if payload else "",
         fill(texts.tests_section, named | {"tests": _pretty(tests)}) if tests else "",
         *_contract(texts, role),
-        _rules(texts, role),
+        "" if reminder else _rules(texts, role),
     ]
     return _joined(sections)
+
+
+def instructions_digest(texts: GeneralPrompts, role: RoleSpec) -> str:
+    """Identifies what a prompt leaves out for a thread that knows it; empty if every prompt repeats it."""
+    standing = _joined([role.prompt_text, _rules(texts, role)])
+    return hashlib.sha256(standing.encode()).hexdigest()[:16] if texts.known_section.strip() else ""
 
 
 def build_repair_prompt(texts: GeneralPrompts, role: RoleSpec, problem: str) -> str:

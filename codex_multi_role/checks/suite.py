@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -35,12 +36,13 @@ class SuiteOutcome:
     """The outcome of one run. ``cases`` are the tests by name, None without a report.
 
     ``problem`` says why there is no report, or why it says nothing about the target. ``complete``: a test missing among
-    the cases has failed, because its file could not be collected.
+    the cases has failed, because its file could not be collected. ``selected``: the tests to run, None if all.
     """
 
     ran: CommandResult
     cases: Mapping[str, TestCase] | None
     problem: str = ""
+    selected: frozenset[str] | None = None
 
     @property
     def complete(self) -> bool:
@@ -57,6 +59,17 @@ class SuiteOutcome:
         return max((case.seconds for case in (self.cases or {}).values()), default=0.0)
 
 
+@dataclass(frozen=True)
+class SuiteCopy:
+    """A copy of the workspace below ``folder``, and the pytest process that runs in its ``root``."""
+
+    folder: Path
+    root: Path
+    process: MeasuredProcess
+    argv: Sequence[str]
+    environment: Mapping[str, str]
+
+
 class Suite:
     """``tests``, files or folders, are for ``target``, or for nothing in particular if that is empty.
 
@@ -71,8 +84,8 @@ class Suite:
         target: str = "",
         files: Mapping[str, str] | None = None,
     ) -> None:
-        self._context, self._tests, self._scratch, self._files = context, list(tests), scratch, files or {}
-        self._target, self._python = target, interpreter_of(context)
+        self._context, self._tests, self._files = context, list(tests), files or {}
+        self.target, self.scratch, self._python = target, scratch, interpreter_of(context)
         self._left_out = excluded_from_copies(context.workspace, [*tests, *filter(None, [target])])
         self._numbers = count(1)
 
@@ -81,24 +94,43 @@ class Suite:
 
         Threads may share a suite. Raises UsageError if Python cannot be started, StorageError, RunInterrupted.
         """
-        folder = self._scratch / f"run{next(self._numbers)}"
+        with self.prepared(test_seconds, files) as copy:
+            report = copy.folder / "junit.xml"
+            ran = self.run_copy(copy, [f"--junitxml={report}"], seconds)
+            return _outcome(ran, report, copy.process.import_problem())
+
+    @contextmanager
+    def prepared(self, test_seconds: float, files: Mapping[str, str] | None = None) -> Iterator[SuiteCopy]:
+        """A copy of the workspace with ``files``, in a folder that is removed afterwards. Raises StorageError."""
+        folder = self.scratch / f"run{next(self._numbers)}"
         folder.mkdir()
         try:
             root = copy_workspace(self._context.workspace, folder, self._left_out)
             write_files(root, {**self._files, **(files or {})})
-            report = folder / "junit.xml"
-            process = MeasuredProcess(folder, self._context.workspace.root, root, self._target, self._python)
+            process = MeasuredProcess(folder, self._context.workspace.root, root, self.target, self._python)
             process.prepare()
             plugins = [*PLUGIN, "-p", "codex_multi_role_limits"]
             flags = [*cache_in(folder), *plugins, "--continue-on-collection-errors"]
-            argv = [str(self._python.path), "-m", "pytest", *flags, f"--junitxml={report}", *self._tests]
-            environment = process.environment(self._environment(folder, test_seconds))
-            ran = run_command(
-                self._context.sandbox(argv, folder), root, environment, seconds, stopping=self._context.stopping
-            )
-            return _outcome(ran, report, process.import_problem())
+            argv = [str(self._python.path), "-m", "pytest", *flags, *self._tests]
+            yield SuiteCopy(folder, root, process, argv, process.environment(self._environment(folder, test_seconds)))
         finally:
             shutil.rmtree(folder, ignore_errors=True)
+
+    def run_copy(
+        self,
+        copy: SuiteCopy,
+        arguments: Sequence[str],
+        seconds: float,
+        variables: Mapping[str, str] | None = None,
+        writable: Path | None = None,
+    ) -> CommandResult:
+        """Run pytest with ``arguments`` in ``copy``. Raises UsageError if Python cannot be started, RunInterrupted.
+
+        It may write to ``writable``, by default the folder of ``copy``.
+        """
+        argv = self._context.sandbox([*copy.argv, *arguments], writable or copy.folder)
+        environment = {**copy.environment, **(variables or {})}
+        return run_command(argv, copy.root, environment, seconds, stopping=self._context.stopping)
 
     def _environment(self, folder: Path, test_seconds: float) -> dict[str, str]:
         limits = {

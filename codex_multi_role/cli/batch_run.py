@@ -24,7 +24,12 @@ from codex_multi_role.batches.goal_results import ResultFile, exit_code_of
 from codex_multi_role.batches.local_runs import LocalRuns
 from codex_multi_role.batches.planned_runs import Defaults, PlannedRun, Shard, plan_runs, uncommitted_changes
 from codex_multi_role.batches.schedule import Bounds
-from codex_multi_role.batches.team_readiness import completed, require_limits, require_ready_teams
+from codex_multi_role.batches.team_readiness import (
+    completed,
+    require_known_costs,
+    require_limits,
+    require_ready_teams,
+)
 from codex_multi_role.cli.batch_summary import resume_batch_command, summary_lines
 from codex_multi_role.cli.batch_views import batch_view
 from codex_multi_role.cli.output import put_json_line, say
@@ -43,7 +48,12 @@ if TYPE_CHECKING:
 STANDARD_INPUT = Path("-")
 MAX_NAME = 40
 GIVEN_NOW = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
-TOTALS = {"turns": "total_max_turns", "tokens": "total_max_tokens", "seconds": "total_max_seconds"}
+TOTALS = {
+    "turns": "total_max_turns",
+    "tokens": "total_max_tokens",
+    "seconds": "total_max_seconds",
+    "cost": "total_max_cost",
+}
 
 
 def run_batch(ctx: click.Context, file: Path, given_name: str | None) -> ExitCode:
@@ -55,7 +65,9 @@ def run_batch(ctx: click.Context, file: Path, given_name: str | None) -> ExitCod
     shard = Shard.parse(ctx.params["shard"]) if ctx.params["shard"] else None
     folder = BatchFolder.of(ctx.params["runs_dir"], name, f"{shard.index}-of-{shard.count}" if shard else "")
     shared = bool(ctx.params["database_url"])
-    if not shared:
+    if shared:
+        _require_options_for_workers(ctx.params)
+    else:
         _require_right_start(folder, resumes=ctx.params["resumes"])
     remembered = folder.remembered() if ctx.params["resumes"] and folder.exists else {}
     defaults, totals = _defaults(ctx, file, remembered), _totals(ctx, remembered)
@@ -85,6 +97,14 @@ def _read(file: Path) -> list[Goal]:
             return read_goals(stream, str(file))
     except OSError as error:
         raise UsageError(f"{file} cannot be read: {error.strerror}") from error
+
+
+def _require_options_for_workers(params: Mapping[str, Any]) -> None:
+    if params["max_failures"] is not None:
+        raise UsageError(
+            "--max-failures cannot be used with --database-url",
+            "All goals are submitted at once; stop a run with `codex-multi-role cancel RUN`.",
+        )
 
 
 def _require_right_start(folder: BatchFolder, *, resumes: bool) -> None:
@@ -123,6 +143,7 @@ def _located(values: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "roles": roles,
         "playbook": playbook_at(Path(), playbook) if playbook else None,
+        "prices": values["prices"] and values["prices"].absolute(),
         "codex_bin": find_codex(codex, os.environ) if codex else None,
     }
 
@@ -184,6 +205,8 @@ def _work(
 ) -> ExitCode:
     params = ctx.params
     batch = BatchRuns.of(planned, runs)
+    if "cost" in totals:
+        require_known_costs(batch.results.values())
     todo = batch.unfinished(runs)
     file = ResultFile(params["output"] or folder.results_path, batch.results.values())
     progress = BatchProgress(batch.results.values(), todo)
@@ -191,7 +214,7 @@ def _work(
     takers = runs.takers(todo)
     at_once = max(1, len(todo)) if takers else params["concurrency"]  # all goals for workers are submitted
     if people and takers:
-        say(f"{plural(len(todo), 'goal')} for workers: {takers}")
+        say(f"{_goals_in_words(planned, todo)} for workers: {takers}")
     elif people:
         _say_start(planned, todo, at_once, folder.runs_dir)
     bounds = Bounds(at_once, totals, params["max_failures"])
@@ -206,7 +229,7 @@ def _work(
     if params["json"]:
         put_json_line({"type": "batch_ended", "at": now(), "exit_code": code, "results": str(file.path)})
     elif not (params["quiet"] and code == ExitCode.GOAL_REACHED):
-        for line in summary_lines(results, code, file.path, folder.runs_dir):
+        for line in summary_lines(results, code, file.path, folder.runs_dir, params["database_url"] or ""):
             say(line)
         if code.is_resumable and code != ExitCode.GOAL_REACHED:
             say(f"  next     {resume_batch_command(ctx.params, folder.name)}")
@@ -214,9 +237,7 @@ def _work(
 
 
 def _say_start(planned: Sequence[PlannedRun], todo: Sequence[PlannedRun], concurrency: int, runs_dir: Path) -> None:
-    done = len(planned) - len(todo)
-    finished = f", {done:,} of them finished" if done else ""
-    say(f"{plural(len(planned), 'goal')}{finished}; up to {concurrency} at once")
+    say(f"{_goals_in_words(planned, todo)}; up to {concurrency} at once")
     in_worktrees = [run for run in todo if run.options.worktree]
     if in_worktrees:
         say(f"{plural(len(in_worktrees), 'goal')} in git worktrees: the files of your workspaces stay as they are")
@@ -225,3 +246,8 @@ def _say_start(planned: Sequence[PlannedRun], todo: Sequence[PlannedRun], concur
     for place, number in Counter(run.share for run in todo if run.share).items():
         if number > 1:
             say(f"{number} goals share the folder {place}: they run one after another")
+
+
+def _goals_in_words(planned: Sequence[PlannedRun], todo: Sequence[PlannedRun]) -> str:
+    done = len(planned) - len(todo)
+    return plural(len(planned), "goal") + (f", {done:,} of them finished" if done else "")

@@ -16,7 +16,7 @@ from codex_multi_role.cli.tables import Column, Table
 from codex_multi_role.cli.views import on_terminal
 from codex_multi_role.errors import ExitCode
 from codex_multi_role.presentation.outcome import outcome_in_words
-from codex_multi_role.presentation.wording import compact, duration, one_line, plural
+from codex_multi_role.presentation.wording import compact, cost_in_words, duration, one_line, plural
 from codex_multi_role.run_folder import RunEvent
 from codex_multi_role.run_folder.events import now
 
@@ -29,9 +29,10 @@ SHARE_OF_A_CORE = 0.0125
 LINES_AROUND = 4
 COLUMNS = (
     *(Column("goal", text=8), Column("", text=16), Column("state", text=12), Column("now", text=20)),
-    *(Column("turns", number=True), Column("tokens", number=True), Column("time", number=True)),
+    *(Column("turns", number=True), Column("tokens", number=True), Column("cost", number=True)),
+    Column("time", number=True),
 )
-LEAST_WIDTHS = (0, 110, 0, 60, 90, 78, 0)
+LEAST_WIDTHS = (0, 120, 0, 60, 90, 78, 100, 0)
 """Minimum columns of a terminal for each of them."""
 
 
@@ -157,6 +158,7 @@ def _counts(progress: BatchProgress, hidden: int) -> str:
     failed = progress.ended - progress.reached
     parts = [f"{progress.reached} reached", f"{failed} not reached", f"{len(progress.running)} running"]
     parts += [f"{progress.waiting} waiting", f"{compact(progress.tokens)} tokens"]
+    parts += [cost_in_words(progress.cost)]
     parts += [f"{hidden} not shown"] if hidden else []
     return ", ".join([*parts, "stopping (Ctrl-C: faster)"] if progress.stopping and progress.running else parts)
 
@@ -170,13 +172,15 @@ def _running_row(goal: RunningGoal, at: str) -> Sequence[object]:
     seconds = duration(progress.worked_until(at)) if progress.started.at else ""
     doing = step + "; ".join([*asked, *working])
     text = goal.run.options.goal or goal.run.options.flow
-    return (goal.run.id, text, state, doing, progress.work.turns, compact(progress.tokens), seconds)
+    used = (progress.work.turns, compact(progress.tokens), cost_in_words(progress.cost))
+    return (goal.run.id, text, state, doing, *used, seconds)
 
 
 def _ended_row(result: GoalResult) -> Sequence[object]:
     used = result.used
     seconds = duration(used["seconds"]) if result.totals else ""
-    return (result.id, "", _outcome(result), result.reason, f"{used['turns']:.0f}", compact(used["tokens"]), seconds)
+    figures = (f"{used['turns']:.0f}", compact(used["tokens"]), cost_in_words(result.cost))
+    return (result.id, "", _outcome(result), result.reason, *figures, seconds)
 
 
 def _outcome(result: GoalResult) -> str:

@@ -73,7 +73,7 @@ def diagnose(
 
 
 def _sqlite() -> Finding:
-    from codex_multi_role.engine.sqlite_clock import UPGRADE, sqlite_problem  # here: the engine loads slowly
+    from codex_multi_role.engine.journal_file import UPGRADE, sqlite_problem  # here: the engine loads slowly
 
     problem = sqlite_problem()
     return Finding("sqlite", not problem, problem or sqlite3.sqlite_version, UPGRADE if problem else "")

@@ -30,6 +30,7 @@ from codex_multi_role.presentation.progress import AT_WORK, Progress, RoleProgre
 from codex_multi_role.presentation.wording import (
     amounts,
     compact,
+    cost_in_words,
     duration,
     failed_tests,
     one_line,
@@ -38,7 +39,7 @@ from codex_multi_role.presentation.wording import (
     verdict,
 )
 
-WIDE, MIDDLE, NARROW = 92, 64, 36
+WIDEST, WIDE, MIDDLE, NARROW = 104, 92, 64, 36
 LATEST_WARNINGS = 3
 HEADING_LINES = 2
 UNLIMITED = 1_000_000
@@ -221,6 +222,10 @@ def _state(role: RoleProgress) -> Text:
     return Text(status_in_words(role.state), style=STYLES[tone_of(role.state, BAD)])
 
 
+def _cost(role: RoleProgress) -> Text:
+    return Text(cost_in_words(role.cost) if role.turns else "")
+
+
 COLUMNS = (
     RoleColumn("role", lambda role, now: Text(one_line(role.name, LONGEST_NAME), style="bold")),
     RoleColumn("state", lambda role, now: _state(role)),
@@ -228,6 +233,7 @@ COLUMNS = (
     RoleColumn("tokens", lambda role, now: Text(compact(role.tokens)), number=True, least=MIDDLE, most=WIDE - 1),
     RoleColumn("tokens in", lambda role, now: Text(compact(role.input_tokens)), number=True, least=WIDE),
     RoleColumn("out", lambda role, now: Text(compact(role.output_tokens)), number=True, least=WIDE),
+    RoleColumn("cost", lambda role, now: _cost(role), number=True, least=WIDEST),
     RoleColumn("time", lambda role, now: Text(duration(role.seconds_at(now))), number=True, least=NARROW),
     RoleColumn(LAST, lambda role, now: Text(one_line(role.doing), style="dim"), least=MIDDLE),
 )

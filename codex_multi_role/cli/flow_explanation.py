@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from textwrap import wrap
 
 from codex_multi_role.catalog import FlowSpec, GoalSpec, InputSpec, RoleSpecCatalog
 from codex_multi_role.catalog.flow_references import unused_roles
+from codex_multi_role.catalog.prices import PriceList
+from codex_multi_role.cli.worst_cost import worst_cost_words
 from codex_multi_role.flow import End, worst_case
 from codex_multi_role.flow.chart import Chart, Node, chart_of, end_words
 from codex_multi_role.flow.conditions import with_called
 from codex_multi_role.flow.ends import ends
+from codex_multi_role.lifecycle.definitions import role_settings
+from codex_multi_role.lifecycle.model_prices import model_of
 from codex_multi_role.presentation.wording import duration, one_line, plural
 from codex_multi_role.steps.check import terms
 
@@ -107,8 +112,11 @@ def worst_case_words(
     test_seconds: float,
     max_turns: int | None,
     max_tokens: int | None,
+    max_cost: float | None,
     max_seconds: float | None,
     max_processes: int | None,
+    model: str | None,
+    prices: Path | None,
 ) -> str:
     """Return ``at most 12 turns and …`` for these options. Raises `DefinitionError` for a flow without a bound."""
     given = terms(cycles=cycles, repair_attempts=repair_attempts, run_tests=run_tests, test_seconds=test_seconds)
@@ -121,14 +129,25 @@ def worst_case_words(
         f"of {plural(most.processes, 'process')} in {duration(most.seconds)}, "
         f"with {rounds}{plural(repair_attempts, 'repair attempt')}"
     )
-    return "; ".join([words, *_limits(max_tokens, max_seconds), *_not_counted(flows, name)])
+    unused = unused_roles(flows, catalog)
+    asked = [(role, model_of(role, model, role_settings(role))) for role in catalog.roles if role.name not in unused]
+    money = worst_cost_words(asked, PriceList.load(prices, catalog.source.parent), max_tokens, max_cost)
+    limits = [*_limits(max_tokens, max_seconds), *_role_limits(catalog)]
+    return "; ".join([words, money, *limits, *_not_counted(flows, name)])
 
 
 def _limits(max_tokens: int | None, max_seconds: float | None) -> Iterator[str]:
     if max_tokens is not None:
-        yield f"no turn starts once {plural(max_tokens, 'token')} are used, but running turns still finish"
+        yield f"at most {plural(max_tokens, 'token')}, and the model calls in progress when they are exceeded"
     if max_seconds is not None:
-        yield f"no turn starts after {duration(max_seconds)}"
+        yield f"turns end after {duration(max_seconds)}"
+
+
+def _role_limits(catalog: RoleSpecCatalog) -> Iterator[str]:
+    for role in catalog.roles:
+        own = (role.limits.max_turns, "turn"), (role.limits.max_tokens, "token")
+        if most := [plural(number, what) for number, what in own if number is not None]:
+            yield f"of role {role.name} at most {' and '.join(most)}"
 
 
 def _not_counted(flows: Mapping[str, FlowSpec], name: str) -> Iterator[str]:

@@ -15,6 +15,8 @@ from codex_multi_role.cli.terminal_questions import is_at_terminal, person_at
 from codex_multi_role.cli.views import View, open_view
 from codex_multi_role.errors import ExitCode
 from codex_multi_role.presentation.outcome import (
+    cost_of_totals,
+    database_of,
     exit_in_words,
     next_command,
     outcome_in_words,
@@ -82,10 +84,12 @@ def summary(report: RunReport, progress: Progress, runs_dir: Path) -> Iterator[s
     record = read_record(folder)
     if (result := result_of(folder, record)) is not None:
         yield ""
-        yield from result_lines(result, f"{show_command(report.run_id, runs_dir)} --result")
+        yield from result_lines(result, f"{show_command(report.run_id, runs_dir, database_of(record))} --result")
         yield ""
     yield f"  turns    {turns_in_words(totals)}"
     yield f"  tokens   {tokens_in_words(totals['input_tokens'], totals['output_tokens'])}"
+    if not (progress.started.playbook and totals.get("cost") is None):
+        yield f"  cost     {cost_of_totals(totals)}"
     if progress.tests is not None:
         yield f"  tests    {verdict(vars(progress.tests))}"
     if progress.files.skipped or (progress.files.written and report.result is None):

@@ -10,13 +10,15 @@ from codex_multi_role.cli.tables import Column
 from codex_multi_role.presentation.entries import TimedPart, in_order
 from codex_multi_role.presentation.outcome import status_in_words
 from codex_multi_role.presentation.story import ReportedTurn, Story, TestRun
-from codex_multi_role.presentation.wording import clock, failed_tests, verdict
+from codex_multi_role.presentation.wording import clock, cost_in_words, failed_tests, verdict
 from codex_multi_role.reading.json_files import read_object
 from codex_multi_role.run_folder import Question, Questions, RunFolder
+from codex_multi_role.run_folder.cost import Cost
 
 COLUMNS = (
     *(Column("at"), Column("who"), Column("turn", number=True), Column("status")),
-    *(Column("tokens in", number=True), Column("out", number=True), Column("seconds", number=True)),
+    *(Column("tokens in", number=True), Column("out", number=True), Column("cost", number=True)),
+    Column("seconds", number=True),
     Column("about", text=24),
 )
 
@@ -58,6 +60,7 @@ def _turn(turn: ReportedTurn, result: Record) -> Row:
         status_in_words(result.get("status", turn.status)),
         f"{tokens.get('input', 0):,}",
         f"{tokens.get('output', 0):,}",
+        cost_in_words(Cost.of_turn(result)),
         f"{result.get('seconds', 0):.1f}",
         f"{inherited}{repair}{said}",
     ]
@@ -67,20 +70,20 @@ def _tests(run: TestRun, result: Record) -> Row:
     told = {**vars(run), **result}
     counts = verdict(told).removeprefix(f"{told['status']}: ").removeprefix(told["status"])
     about = ": ".join(filter(None, (counts, failed_tests(told))))
-    return [f"tests {run.number:03d}", "", told["status"], "", "", _seconds(told), about]
+    return [f"tests {run.number:03d}", "", told["status"], "", "", "", _seconds(told), about]
 
 
 def _question(question: Question) -> Row:
     answer = question.answer
     status = "open" if answer is None else "approved" if answer.approved else "rejected"
     comment = f" {answer.by}: {answer.comment}" if answer is not None and answer.comment else ""
-    return [f"review {question.key}", "", status, "", "", "", f"{question.question}{comment}"]
+    return [f"review {question.key}", "", status, "", "", "", "", f"{question.question}{comment}"]
 
 
 def _check(key: str, folder: Path) -> Row:
     result = read_object(folder / "result.json")
     status = status_in_words(result.get("status", "ended"))
-    return [f"check {key}", "", status, "", "", _seconds(result), result.get("reason", "")]
+    return [f"check {key}", "", status, "", "", "", _seconds(result), result.get("reason", "")]
 
 
 def _seconds(result: Record) -> str:

@@ -101,6 +101,12 @@ def _batch_goal() -> Json:
     return GoalLine.model_json_schema()
 
 
+def _prices() -> Json:
+    from codex_multi_role.catalog.prices import PricesFile
+
+    return PricesFile.model_json_schema()
+
+
 def _events() -> Json:
     """One event: a line of ``events.jsonl`` or of ``--json``. A later version may add fields and types."""
     from pydantic import TypeAdapter
@@ -166,6 +172,7 @@ KINDS: Mapping[str, Callable[[], Json]] = {
     "flow": _flow,
     "playbook": _playbook,
     "batch-goal": _batch_goal,
+    "prices": _prices,
     "settings": _settings,
     "events": _events,
 }

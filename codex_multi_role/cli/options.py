@@ -208,13 +208,27 @@ MAX_TOKENS = Setting(
     ["--max-tokens"],
     metavar="N",
     type=click.IntRange(min=1),
-    help="Park the run once N tokens, input and output, are used.",
+    help="Park the run once N tokens, input and output, are exceeded, also within a turn.",
 )
 MAX_SECONDS = Setting(
     ["--max-seconds"],
     metavar="S",
     type=click.FloatRange(min=0, min_open=True),
-    help="Park the run after S seconds of work.",
+    help="Park the run after S seconds of work, also within a turn.",
+)
+MAX_COST = Setting(
+    ["--max-cost"],
+    metavar="X",
+    type=click.FloatRange(min=0, min_open=True),
+    callback=finite,
+    help="Park the run once X US dollars are exceeded, also within a turn. Every model needs a price (--prices).",
+)
+PRICES = Setting(
+    ["--prices"],
+    metavar="FILE",
+    type=click.Path(dir_okay=False, exists=True, path_type=Path),
+    help="The price list: what models cost per million tokens.",
+    show_default="prices.yaml beside the catalog, otherwise the shipped list",
 )
 MAX_PROCESSES = Setting(
     ["--max-processes"],
@@ -308,7 +322,7 @@ RUN_SECTIONS = {
     ],
     "Models and Codex": [MODEL, CONFIG, CODEX_BIN, REPAIR_ATTEMPTS],
     "Without a model": [PLAYBOOK, RECORD, REPLAY, REPLAY_MATCH, DRY_RUN],
-    "Limits": [MAX_TURNS, MAX_TOKENS, MAX_SECONDS, MAX_PROCESSES],
+    "Limits": [MAX_TURNS, MAX_TOKENS, MAX_COST, PRICES, MAX_SECONDS, MAX_PROCESSES],
     "Tests": [RUN_TESTS, PYTEST_CMD, PYTHON, TEST_SANDBOX, TEST_SECONDS],
     "Questions": [YES, AWAIT_ANSWERS],
     "Output": [JSON, PLAIN, QUIET, *REPORTS],
@@ -341,6 +355,13 @@ TOTAL_MAX_TOKENS = Setting(
     type=click.IntRange(min=1),
     help="Start a goal only if its --max-tokens is left of N tokens for all goals.",
 )
+TOTAL_MAX_COST = Setting(
+    ["--total-max-cost"],
+    metavar="X",
+    type=click.FloatRange(min=0, min_open=True),
+    callback=finite,
+    help="Start a goal only if its --max-cost is left of X US dollars for all goals.",
+)
 TOTAL_MAX_SECONDS = Setting(
     ["--total-max-seconds"],
     metavar="S",
@@ -351,7 +372,7 @@ MAX_FAILURES = Setting(
     ["--max-failures"],
     metavar="N",
     type=click.IntRange(min=1),
-    help="Start no more goals once N have failed (exit code 2 or 3).",
+    help="Start no more goals once N have failed (exit code 2 or 3). Not with --database-url.",
     show_default="unlimited",
 )
 QUEUE = Setting(
@@ -364,7 +385,10 @@ STORE = Setting(
     help="Where run folders are saved for all machines: a shared folder, or an address such as s3://bucket/runs.",
     show_default="the one the database knows; at first, store/ in --runs-dir",
 )
-BATCH = [CONCURRENCY, SHARD, TOTAL_MAX_TURNS, TOTAL_MAX_TOKENS, TOTAL_MAX_SECONDS, MAX_FAILURES, QUEUE, STORE]
+BATCH = [
+    *(CONCURRENCY, SHARD, TOTAL_MAX_TURNS, TOTAL_MAX_TOKENS, TOTAL_MAX_COST, TOTAL_MAX_SECONDS),
+    *(MAX_FAILURES, QUEUE, STORE),
+]
 """The settings of a whole batch."""
 RUN = [setting for settings in RUN_SECTIONS.values() for setting in settings]
 RUN_OF_BATCH = [
@@ -378,6 +402,8 @@ RUN_OF_BATCH = [
         PLAYBOOK,
         MAX_TURNS,
         MAX_TOKENS,
+        MAX_COST,
+        PRICES,
         MAX_SECONDS,
         MAX_PROCESSES,
     ),
@@ -390,7 +416,8 @@ KNOWN = [*RUN, *SERVE, *BATCH]
 SECTIONS = {"All goals together": BATCH, **RUN_SECTIONS}
 
 BOUNDING = [
-    *(CYCLES, REPAIR_ATTEMPTS, RUN_TESTS, TEST_SECONDS, MAX_TURNS, MAX_TOKENS, MAX_SECONDS, MAX_PROCESSES),
+    *(CYCLES, REPAIR_ATTEMPTS, RUN_TESTS, TEST_SECONDS, MAX_TURNS, MAX_TOKENS, MAX_COST, MAX_SECONDS, MAX_PROCESSES),
+    *(MODEL, PRICES),
 ]
 """The settings that determine the worst case of a run."""
 
@@ -407,7 +434,8 @@ CHANGEABLE = [
         _remembered,
         (CYCLES, INPUT, WORKSPACE, ROLES, MODEL, REPAIR_ATTEMPTS, RUN_TESTS, PYTEST_CMD, PYTHON, TEST_SANDBOX),
     ),
-    *map(_remembered, (TEST_SECONDS, CONFIG, CODEX_BIN, PLAYBOOK, MAX_TURNS, MAX_TOKENS, MAX_SECONDS)),
+    *map(_remembered, (TEST_SECONDS, CONFIG, CODEX_BIN, PLAYBOOK, MAX_TURNS, MAX_TOKENS)),
+    *map(_remembered, (MAX_COST, PRICES, MAX_SECONDS)),
     *map(_remembered, (MAX_PROCESSES, YES, REPLAY_MATCH, WORKSPACE_COPY, WORKSPACE_SETUP)),
 ]
 FORKABLE = [

@@ -16,6 +16,8 @@ from codex_multi_role.cli.run_reference import all_records, find_run, open_share
 from codex_multi_role.cli.tables import Column
 from codex_multi_role.errors import RunStatus, StorageError, UsageError
 from codex_multi_role.presentation.outcome import (
+    cost_of_totals,
+    database_of,
     ending_in_words,
     exit_in_words,
     next_from_record,
@@ -33,13 +35,23 @@ from codex_multi_role.presentation.recorded import (
     totals_now,
 )
 from codex_multi_role.presentation.result import result_lines, result_of, whole_text
-from codex_multi_role.presentation.wording import compact, duration, moment, one_line, plural
+from codex_multi_role.presentation.wording import (
+    compact,
+    cost_in_words,
+    costs_by_step,
+    duration,
+    moment,
+    one_line,
+    plural,
+)
 from codex_multi_role.run_folder import Question, RunFolder, read_events
+from codex_multi_role.run_folder.cost import Cost
 from codex_multi_role.run_folder.folder import SHARED
 
 COLUMNS = (
     *("run", "status", "started", "flow", Column("outcome", text=16)),
-    *(Column("turns", number=True), Column("tokens", number=True), Column("goal", text=24)),
+    *(Column("turns", number=True), Column("tokens", number=True), Column("cost", number=True)),
+    Column("goal", text=24),
 )
 WORKER = Column("worker")
 PLACES = {
@@ -96,6 +108,7 @@ def _run_row(record: dict[str, Any]) -> list[object]:
         _outcome(record),
         totals.get("turns", 0),
         compact(totals.get("input_tokens", 0) + totals.get("output_tokens", 0)),
+        cost_in_words(Cost.of_totals(totals)),
         record.get("goal") or record.get("reason"),
     ]
 
@@ -160,9 +173,11 @@ def show(
     if json:
         asked = list(map(asdict, questions))
         shown = {"run": record, "folder": str(folder.path), "questions": asked, "turns": turns, "tests": tests}
-        put_json({**shown, "states": states, "next": following})
+        steps = {step: cost.as_json() for step, cost in story.progress.step_costs.items()}
+        put_json({**shown, "states": states, "steps": steps, "next": following})
         return
-    told = [] if result is None else [*result_lines(result, f"{show_command(folder.run_id, runs_dir)} --result"), ""]
+    again = show_command(folder.run_id, runs_dir, database_of(record))
+    told = [] if result is None else [*result_lines(result, f"{again} --result"), ""]
     for line in [*told, *_heading(folder, record, story.progress), *_questions(questions), *_states(states)]:
         put_line(line)
     click.echo()
@@ -215,6 +230,9 @@ def _heading(folder: RunFolder, record: dict[str, Any], progress: Progress) -> I
         f"{totals.get('input_tokens', 0):,} tokens in, {totals.get('output_tokens', 0):,} out, "
         f"{duration(totals.get('seconds', 0))}"
     )
+    yield f"cost       {cost_of_totals(totals)}"
+    if steps := costs_by_step(progress.step_costs):
+        yield f"by step    {steps}"
 
 
 def _shared(record: dict[str, Any]) -> Iterator[str]:

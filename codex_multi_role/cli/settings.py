@@ -265,10 +265,10 @@ def assignments(ctx: click.Context, param: click.Parameter, values: Sequence[str
     return tuple(values)
 
 
-def finite(ctx: click.Context, param: click.Parameter, value: float) -> float:
-    """Check a number of seconds. Raises `click.BadParameter`."""
-    if not math.isfinite(value):
-        raise click.BadParameter(f"'{value}' is not a number of seconds", ctx, param)
+def finite(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
+    """Check a number. Raises `click.BadParameter`."""
+    if value is not None and not math.isfinite(value):
+        raise click.BadParameter(f"'{value}' is not a finite number", ctx, param)
     return value
 
 

@@ -14,9 +14,9 @@ from typing import Any
 from codex_multi_role.catalog import render
 from codex_multi_role.catalog.flow_references import SUGGEST_NAMES
 from codex_multi_role.engine.askers import Asker, Scope
-from codex_multi_role.engine.dbos_library import DBOSBaseException
 from codex_multi_role.engine.flow_walk import SAID_DONE, CallableFlows, FlowWalk
-from codex_multi_role.engine.journal_slots import JournalSlots, RunHalted
+from codex_multi_role.engine.head_start import HeadStart
+from codex_multi_role.engine.journal_slots import JournalSlots, RunHalted, drawn_slots
 from codex_multi_role.engine.leases import Instances
 from codex_multi_role.errors import (
     LOOK,
@@ -36,16 +36,25 @@ class DurableRun:
     """One run: its flows, its live parts, and the state that a replay rebuilds.
 
     ``ending`` is resolved when the workflow halts in this process. ``tolerant`` as in `FlowWalk`. ``outcome``: what a
-    flow that calls this one sees, once it has ended.
+    flow that calls this one sees, once it has ended. ``head_start``: what has begun before the journal was open.
     """
 
-    def __init__(self, flows: CallableFlows, state: FlowState, run: RunResources, *, tolerant: bool = False) -> None:
+    def __init__(
+        self,
+        flows: CallableFlows,
+        state: FlowState,
+        run: RunResources,
+        *,
+        tolerant: bool = False,
+        head_start: HeadStart | None = None,
+    ) -> None:
         self._flows = flows
         self._run = run
         self.state = state
         self.ending: Future[Ending] = Future()
         self.outcome: StepOutcome | None = None
         self._tolerant = tolerant
+        self._head_start = head_start or HeadStart()
 
     def work(self) -> None:
         """The body of the workflow: the whole flow.
@@ -54,16 +63,16 @@ class DurableRun:
         """
         try:
             asker = Asker(self._run, Instances())
-            scope = Scope(
-                self._run, JournalSlots(self._refuse_when_stopping, save=self._run.services.save), asker, self.state
-            )
-            walk = FlowWalk(self._flows, scope, tolerant=self._tolerant)
+            slots = self._head_start.taken_over(drawn_slots())
+            ids = JournalSlots(self._refuse_when_stopping, slots, save=self._run.services.save)
+            scope = Scope(self._run, ids, asker, self.state)
+            walk = FlowWalk(self._flows, scope, tolerant=self._tolerant, announced=self._head_start.announced)
             end = walk.walk()
             self.outcome = walk.outcome(end)
             halt = RunHalted(self._ending(end))
         except RunHalted as early:
             halt = early
-        except (Exception, DBOSBaseException) as error:
+        except BaseException as error:  # DBOS has exceptions that are no `Exception`
             halt = RunHalted(ending_for(error))
         self.ending.set_result(halt.ending)
         raise halt

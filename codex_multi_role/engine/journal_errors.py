@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from codex_multi_role.engine.dbos_library import DBOSBaseException
 from codex_multi_role.errors import TOO_MANY_FILES, StorageError
 from codex_multi_role.host.processes import has_free_descriptor
 
@@ -45,7 +44,7 @@ def in_words(error: BaseException) -> str:
     return re.sub(r"^connection (failed|is bad): ", "", " ".join(text.split()))
 
 
-def journal_error(happened: str, error: Exception | DBOSBaseException, then: str = RESUME) -> StorageError:
+def journal_error(happened: str, error: BaseException, then: str = RESUME) -> StorageError:
     """A failure of the journal itself, with a hint for the user that ends with ``then``."""
     problem = in_words(error)
     known = (hint for pattern, hint in POSTGRES_HINTS.items() if re.search(pattern, problem))

@@ -17,9 +17,9 @@ from codex_multi_role.engine.journal import (
     QUEUE_SECONDS,
     require_version,
     resumed_queue,
-    sqlite_url,
 )
 from codex_multi_role.engine.journal_errors import TRY_AGAIN, journal_error
+from codex_multi_role.engine.journal_file import sqlite_url
 from codex_multi_role.engine.sqlite_clock import url_with_clock
 from codex_multi_role.errors import CodexMultiRoleError, StorageError
 from codex_multi_role.host.database_url import with_timeouts

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from codex_multi_role.engine.dbos_library import DBOS, DBOSBaseException, StepOptions
 from codex_multi_role.engine.journal_errors import journal_error
 from codex_multi_role.errors import CodexMultiRoleError, Ending, RunInterrupted, StorageError, ending_for
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.steps import Work
+
+if TYPE_CHECKING:
+    from codex_multi_role.engine.dbos_library import StepOptions
 
 
 class RunHalted(BaseException):
@@ -51,7 +53,10 @@ class JournalSlot(Protocol):
     def run(self, dbos_step_options: StepOptions | None, func: Callable[[], Json], /) -> Json: ...
 
 
-def _drawn() -> Iterator[JournalSlot]:
+def drawn_slots() -> Iterator[JournalSlot]:
+    """Draw the slots of the workflow that calls this."""
+    from codex_multi_role.engine.dbos_library import DBOS  # lazy: the first asks are walked before it is imported
+
     while True:
         yield DBOS.reserve_step()
 
@@ -66,13 +71,13 @@ class JournalSlots:
     def __init__(
         self,
         before: Callable[[], None],
-        source: Iterator[JournalSlot] | None = None,
+        source: Iterator[JournalSlot],
         cancelled: Callable[[], ItemCancelled | None] = lambda: None,
         save: Callable[[], object] = lambda: None,
     ) -> None:
         self._before = before
         self._save = save
-        self._source = source or _drawn()
+        self._source = source
         self._cancelled = cancelled
 
     def reserve(self, size: int) -> JournalSlots:
@@ -111,7 +116,9 @@ class JournalSlots:
             recorded = place.run({"name": name}, lambda: self._saved(self._do(work, place.step_id)))
         except CodexMultiRoleError as error:  # the work raises none, so this is from the connection to the journal
             raise RunHalted(ending_for(error)) from error
-        except (Exception, DBOSBaseException) as error:
+        except RunHalted:
+            raise
+        except BaseException as error:  # DBOS has exceptions that are no `Exception`
             raise RunHalted(ending_for(journal_error(f"the journal failed at {name}", error))) from error
         if CANCELLED in recorded:
             raise ItemCancelled(**recorded[CANCELLED])

@@ -11,6 +11,7 @@ import re
 import time
 from collections.abc import Mapping
 from contextlib import nullcontext
+from decimal import Decimal
 from itertools import accumulate
 from typing import Any
 
@@ -25,6 +26,7 @@ from codex_multi_role.errors import (
 )
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import Cancellations
+from codex_multi_role.run_folder.cost import Cost
 from codex_multi_role.run_folder.states import IN_PROGRESS
 from codex_multi_role.steps import RunResources, StepOutcome, Unit
 from codex_multi_role.steps.budget import Limits
@@ -119,12 +121,13 @@ class PlacedUnit:
         found = self._placer.find(run_id)
         if found is None:
             raise StorageError(f"the database does not contain the run {run_id}", "Restore it from a copy.")
-        turns, tokens = found.limits.turns or 0, found.limits.tokens or 0
+        turns, tokens, cost = found.limits.turns or 0, found.limits.tokens or 0, found.limits.cost or Decimal(0)
         if found.ending is not None:
             totals = found.totals
             turns = int(totals.get("turns", 0))
             tokens = int(totals.get("input_tokens", 0) + totals.get("output_tokens", 0))
-        self._budget.count_elsewhere(run_id, turns, tokens, is_reserved=found.ending is None)
+            cost = Cost.of_totals(totals).amount
+        self._budget.count_elsewhere(run_id, turns, tokens, cost, is_reserved=found.ending is None)
         return found
 
     def _end_of(self, run_id: str, found: PlacedRun, *, retry: bool) -> Json | None:

@@ -14,13 +14,11 @@ from sqlalchemy.dialects import registry
 from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlalchemy.engine.interfaces import DBAPIConnection
 
+from codex_multi_role.engine.journal_file import UPGRADE, sqlite_problem
 from codex_multi_role.errors import UsageError
 
-MIN_SQLITE = (3, 35)
-"""The first version with RETURNING, which DBOS uses."""
 SUBSECOND_SQLITE = (3, 42)
 """The first version that knows ``unixepoch('subsec')``."""
-UPGRADE = "Use a Python built with a newer SQLite, or record runs in Postgres with --database-url."
 SCHEME, SCHEME_WITH_CLOCK = "sqlite:", "sqlite+with_clock:"
 
 
@@ -53,10 +51,3 @@ def url_with_clock(database_url: str) -> str:
     if sqlite3.sqlite_version_info >= SUBSECOND_SQLITE:
         return database_url
     return database_url.replace(SCHEME, SCHEME_WITH_CLOCK, 1)
-
-
-def sqlite_problem() -> str:
-    """Why Python's SQLite library cannot hold a journal; empty if it can."""
-    if sqlite3.sqlite_version_info >= MIN_SQLITE:
-        return ""
-    return f"SQLite {sqlite3.sqlite_version} is too old: runs need {'.'.join(map(str, MIN_SQLITE))} or later"

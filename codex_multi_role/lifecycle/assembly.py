@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from decimal import Decimal
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -116,6 +117,7 @@ def _resources(
         tests=TestSettings(options.run_tests, options.pytest_cmd, options.test_seconds, definitions.python),
         repair_attempts=options.repair_attempts,
         run_model=options.model,
+        prices=definitions.prices,
         changes_workspace=definitions.changes_workspace,
         protect=protect,
         first_protected=ProtectedFiles(snapshots, workspace, protect).first() if protect else "",
@@ -131,8 +133,9 @@ def _budget(definitions: Definitions, folder: RunFolder, clock: WorkClock) -> Bu
     options = definitions.options
     own = ((definitions.catalog.role_of(instance), turn) for instance, turn in own_turns(folder))
     elsewhere = ((run_id, as_turn(spent)) for run_id, spent in spent_elsewhere(folder.path).items())
-    limits = Limits(options.max_turns, options.max_tokens, options.max_seconds)
-    return Budget(limits, chain(own, elsewhere), clock)
+    cost = None if options.max_cost is None else Decimal(str(options.max_cost))
+    limits = Limits(options.max_turns, options.max_tokens, options.max_seconds, cost)
+    return Budget(limits, chain(own, elsewhere), clock, definitions.prices.cost)
 
 
 def _searches_web(definitions: Definitions, catalog: Callable[[], RoleSpecCatalog], name: str) -> bool:

@@ -25,6 +25,7 @@ from codex_multi_role.catalog import (
 )
 from codex_multi_role.catalog.flow_spec import step_place
 from codex_multi_role.catalog.flow_steps import check_steps
+from codex_multi_role.catalog.prices import PriceList
 from codex_multi_role.checks import Check, find_check
 from codex_multi_role.checks.check_options import require_option_names
 from codex_multi_role.checks.interpreter import Interpreter, find_interpreter, inspect
@@ -38,6 +39,7 @@ from codex_multi_role.flow import WalkBound, walk_bound
 from codex_multi_role.host.programs import exclude_from_path
 from codex_multi_role.host.redaction import Redactor
 from codex_multi_role.host.spelling import as_on_disk
+from codex_multi_role.lifecycle.model_prices import PLAYBOOK_MODEL, model_of, recorded_model, require_prices
 from codex_multi_role.lifecycle.separate_calls import check_separate_calls
 from codex_multi_role.lifecycle.step_fields import KnownFields
 from codex_multi_role.reading.places import Place, Problems
@@ -59,6 +61,7 @@ class Definitions:
     inputs: Mapping[str, Any]
     playbook: Any
     recording: Any
+    prices: PriceList
     codex: Path
     workspace: Path
     python: Interpreter
@@ -102,6 +105,8 @@ class Definitions:
         if self.needs_sandbox:
             require_exact((self.workspace, self.options.runs_dir.resolve()))
         self.bound()  # raises for an unbounded flow before anything starts
+        limited = (role for role in self.roles if self.options.max_cost is not None or role.limits.max_cost is not None)
+        require_prices(self.prices, {role.name: self.model_of(role) for role in limited})
         if self.isolates:
             require_merging(self.workspace)
         settings = [(*role_settings(role), *self.options.config) for role in self.roles]
@@ -137,6 +142,14 @@ class Definitions:
         """The roles that the run may ask with these inputs, in catalog order."""
         asked = self.bound().effort.processes
         return [role for role in self.catalog.roles if role.name in asked]
+
+    def model_of(self, role: RoleSpec) -> str | None:
+        """The model that answers the role; None if Codex chooses it."""
+        if self.playbook is not None:
+            return PLAYBOOK_MODEL
+        if self.recording is not None:
+            return recorded_model(self.recording, role.name)
+        return model_of(role, self.options.model, (*role_settings(role), *self.options.config))
 
     @property
     def settings(self) -> list[Path]:
@@ -269,6 +282,7 @@ def _load(options: RunOptions, codex: Path, workspace: Path, python: Interpreter
         inputs=flows[options.flow].resolve_inputs(options.inputs),
         playbook=playbook,
         recording=recording,
+        prices=PriceList.load(options.prices, catalog.source.parent),
         codex=codex,
         workspace=workspace,
         python=python,

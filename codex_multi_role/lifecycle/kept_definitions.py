@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from codex_multi_role.catalog import SKILLS_FOLDER, RoleSpecCatalog, read_flows
+from codex_multi_role.catalog.prices import PRICES_FILE
 from codex_multi_role.host.atomic import make_folder, storage_errors, write_text
 from codex_multi_role.lifecycle.definitions import Definitions, needs_of
 from codex_multi_role.run_folder import RunFolder
@@ -33,6 +34,7 @@ def keep_definitions(definitions: Definitions, folder: RunFolder, target: Path |
         _copy(flow.source, catalog.parent / "flows" / f"{flow.name}.yaml")
     for settings in definitions.settings:
         _copy(settings, catalog.parent / settings.name)
+    _copy(definitions.prices.file, catalog.parent / PRICES_FILE)
     if definitions.playbook is not None:
         playbooks = make_folder(catalog.parent / "playbooks")
         write_text(playbooks / definitions.playbook.source.name, definitions.playbook.text)
@@ -82,7 +84,7 @@ def _copy(source: Path, target: Path) -> None:
 def remembered_options(folder: RunFolder, record: Mapping[str, Any]) -> RunOptions:
     """The options of a recorded run, with the paths of its own YAML copies; ``record`` is its ``run.json``."""
     catalog = folder.catalog_path / record["catalog_file"]
-    remembered = replace(RunOptions.from_record(record["options"]), roles=catalog)
+    remembered = replace(RunOptions.from_record(record["options"]), roles=catalog, prices=None)
     if remembered.replay is not None:
         return replace(remembered, replay=folder.catalog_path / RECORDING)
     if remembered.playbook is None:

@@ -111,6 +111,7 @@ def require_same_past(definitions: Definitions, folder: RunFolder, earlier: Mapp
 def uses_other_files(definitions: Definitions, folder: RunFolder) -> bool:
     """Whether ``definitions`` of a resumed run come from elsewhere than its own copies, or are not files yet."""
     sources = [definitions.catalog.source, *([definitions.playbook.source] if definitions.playbook else [])]
+    sources += [definitions.options.prices] if definitions.options.prices else []
     own = folder.catalog_path.resolve()
     return not all(source.resolve().is_relative_to(own) and source.is_file() for source in sources)
 

@@ -69,7 +69,7 @@ class RunRecord:
     def worked_before(self) -> float:
         """The seconds of earlier sessions. A killed session counts up to its latest turn."""
         totals = (self._earlier or {}).get("totals", {})
-        return totals_of(self._folder, float(totals.get("seconds", 0.0)))["seconds"]
+        return float(totals_of(self._folder, float(totals.get("seconds", 0.0)))["seconds"])
 
     @property
     def roles_source(self) -> Path:
@@ -218,6 +218,7 @@ class RunRecord:
     def started(self) -> RunStarted:
         definitions, options = self._definitions, self._definitions.options
         limits = {"turns": options.max_turns, "tokens": options.max_tokens, "seconds": options.max_seconds}
+        limits |= {"cost": options.max_cost}
         return RunStarted(
             run_id=self._folder.run_id,
             goal=options.goal,

@@ -10,6 +10,7 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
+from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ from codex_multi_role.errors import (
 )
 from codex_multi_role.flow import FlowState, new_state
 from codex_multi_role.host.atomic import write_json
+from codex_multi_role.host.importing import many_imports
 from codex_multi_role.host.processes import Family, processes_below
 from codex_multi_role.lifecycle.assembly import live_parts
 from codex_multi_role.lifecycle.definitions import Definitions, role_settings
@@ -38,6 +40,7 @@ from codex_multi_role.lifecycle.process_guard import end_earlier_guard, guarded
 from codex_multi_role.lifecycle.resuming import require_same_past, uses_other_files
 from codex_multi_role.lifecycle.run_record import RunRecord, ended, write_state
 from codex_multi_role.lifecycle.run_result import changed_files, run_result
+from codex_multi_role.lifecycle.steering import Steering
 from codex_multi_role.lifecycle.stopping import Stop, stop_signals
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import (
@@ -63,7 +66,8 @@ from codex_multi_role.workspace import occupied
 from codex_multi_role.workspace.worktrees import Trees
 
 if TYPE_CHECKING:
-    from codex_multi_role.engine import Begin
+    from codex_multi_role.engine import CallableFlows, HeadStart
+    from codex_multi_role.engine.journal import Begin
 
 STOP_SECONDS = 20.0
 LOOK_SECONDS = 0.2
@@ -80,7 +84,7 @@ class Placement:
     that provider and model (``provider:…``, ``model:…``) may start. Once ``draining`` is set, the work in progress is
     finished and recorded, and the run ends as interrupted. ``begin`` gets the folder of a new run before anything is
     done. ``placer`` submits called flows to workers. ``is_tolerant_call``: not None if another run called this one's
-    flow; its outcome is then left in `CALL_FILE`.
+    flow; its outcome is then left in `CALL_FILE`. ``off_limits``: what no role and no test may write.
     """
 
     journal: Callable[[], AbstractContextManager[Begin]] | None = None
@@ -90,6 +94,7 @@ class Placement:
     placer: CallPlacer | None = None
     is_tolerant_call: bool | None = None
     draining: Event = field(default_factory=Event)
+    off_limits: tuple[Path, ...] = ()
 
 
 class Session:
@@ -267,7 +272,8 @@ class Session:
             source, kept = record.roles_source, record.catalog_file
             roles = LiveRoles(definitions, source, kept, self._folder, events, record.reloaded)
             catalog, folder = (lambda: roles.catalog), (lambda: roles.kept_folder)
-            with live_parts(definitions, self._folder, events, self._clock, catalog, folder, record.steering) as parts:
+            steering = self._steering
+            with live_parts(definitions, self._folder, events, self._clock, catalog, folder, steering) as parts:
                 roles.renew = lambda role: parts.services.fleet.renew(
                     lambda each: definitions.catalog.role_of(each) == role
                 )
@@ -283,6 +289,13 @@ class Session:
                 return ending
         except (Exception, KeyboardInterrupt) as error:
             return ending_for(error)
+
+    @property
+    def _steering(self) -> Steering:
+        steering = self._record.steering
+        if self._placement is None:
+            return steering
+        return replace(steering, existing=(*steering.existing, *self._placement.off_limits))
 
     def _placed(self, services: RunServices, parts: RunResources) -> RunServices:
         """The services of a run of a worker: every step is saved, and turns wait for their limits."""
@@ -307,7 +320,7 @@ class Session:
         """Prepare the workspace before the first turn. Raises `SetupFailed`, `UsageError`, `StorageError`."""
         if not self._definitions.needs:
             return
-        for warning in prepare_first(self._definitions, self._folder, self._record.steering):
+        for warning in prepare_first(self._definitions, self._folder, self._steering):
             events.publish(Warning(warning))
         if not any(list_turns(self._folder)):
             self._record.prepared()
@@ -322,15 +335,15 @@ class Session:
         self._result = run_result(self._definitions.flow, self._state, self._folder, parts.workspace, self._files)
 
     def _drive(self, parts: RunResources, stop: Stop) -> Ending:
-        # Lazy: this import is slow, and the processes start meanwhile.
-        from codex_multi_role.engine import CallableFlows, DurableRun
+        from codex_multi_role.engine import CallableFlows, DurableRun, HeadStart  # lazy: the processes start meanwhile
 
         flows = CallableFlows(self._definitions.flows, cache(self._definitions.bound))
         called = self._placement.is_tolerant_call if self._placement is not None else None
-        with self._journal(parts) as begin:
+        head_start = HeadStart()
+        with self._begun(head_start, flows, parts), self._journal(parts) as begin:
             stop.interrupts = False
             while True:
-                durable = DurableRun(flows, self._state, parts, tolerant=bool(called))
+                durable = DurableRun(flows, self._state, parts, tolerant=bool(called), head_start=head_start)
                 begin(durable)
                 self._ending = durable.ending  # not earlier: a run that could not start keeps no lock
                 ending = self._wait(durable.ending, parts, stop)
@@ -339,14 +352,29 @@ class Session:
                 # An answer came while other work was finishing. It is recorded now, so this loop repeats at most once
                 # per question. The journal is replayed, and the processes stay alive.
                 parts.progress.waits_for.clear()
-                self._state = self._first_state()
+                self._state, head_start = self._first_state(), HeadStart()
             if called is not None and durable.outcome is not None:
                 write_json(self._folder.path / CALL_FILE, durable.outcome.as_json())
             parts.services.fleet.stop_soon()  # the processes end while the journal closes
             return ending
 
+    def _begun(self, head_start: HeadStart, flows: CallableFlows, parts: RunResources) -> AbstractContextManager[None]:
+        """Start what needs no journal yet: the first asks of a run whose journal is a file that does not exist."""
+        from codex_multi_role.engine import create_journal_file, sqlite_url  # lazy, as above
+
+        step = self._definitions.flow.steps[0]
+        path = self._folder.journal_path
+        elsewhere = self._placement is not None or self._definitions.options.database_url
+        if elsewhere or path.exists() or step.ask is None or step.for_each is not None:
+            return nullcontext()
+        create_journal_file(sqlite_url(path))  # first: whether it can be written must be known before anything is paid
+        return head_start.meanwhile(flows, self._first_state(), parts)
+
     def _journal(self, parts: RunResources) -> AbstractContextManager[Begin]:
-        from codex_multi_role.engine import open_journal, sqlite_url  # lazy, as above
+        from codex_multi_role.engine import sqlite_url
+
+        with many_imports():
+            from codex_multi_role.engine.journal import open_journal  # lazy: this takes longest of all
 
         if self._placement is not None and self._placement.journal is not None:
             return self._placement.journal()

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from codex_multi_role.catalog import CATALOG_FILES, packaged_roles
+from codex_multi_role.catalog.prices import PRICES_FILE
 from codex_multi_role.host.settings_files import PYPROJECT, SETTINGS_FILE, holds_settings, search_folders, user_file
 from codex_multi_role.host.spelling import as_on_disk, folded
 from codex_multi_role.lifecycle.definitions import Definitions
@@ -25,7 +26,9 @@ from codex_multi_role.workspace import existing_anywhere, in_place
 BESIDE_A_CATALOG = ("flows", "playbooks")
 SETTINGS_OF_CHECKS = ("search.yaml",)
 """Those that a check reads in `LOCAL_ROLES`, whether or not it is installed here."""
-_FROM_A_FOLDER = (Path(SETTINGS_FILE), *(LOCAL_ROLES / name for name in (*CATALOG_FILES, *SETTINGS_OF_CHECKS)))
+BESIDE_SHIPPED_ROLES = (*SETTINGS_OF_CHECKS, PRICES_FILE)
+"""What a run with the shipped roles reads in `LOCAL_ROLES`."""
+_FROM_A_FOLDER = (Path(SETTINGS_FILE), *(LOCAL_ROLES / name for name in (*CATALOG_FILES, *BESIDE_SHIPPED_ROLES)))
 FROM_ANY_FOLDER = tuple(f"**/{path.as_posix()}" for path in _FROM_A_FOLDER)
 """Globs of what a run reads that is started in a folder of the workspace, whichever it is."""
 _WATCHED = (*FROM_ANY_FOLDER, f"**/{PYPROJECT}")
@@ -89,6 +92,7 @@ def _below_folder(folder: Path, paths: Iterable[Path]) -> list[Path]:
 def _files_read(definitions: Definitions, folder: Path) -> Iterator[Path]:
     """The files that the run was read from, as people edit them: in ``folder``, even if the run uses a copy."""
     read = [*definitions.catalog.files, *definitions.catalog.role_files, *definitions.settings]
+    read.append(definitions.prices.file)
     read += [flow.source for flow in definitions.flows.values()]
     if definitions.playbook is not None:
         read.append(definitions.playbook.source)

@@ -13,8 +13,9 @@ from markupsafe import Markup
 from codex_multi_role.presentation.outcome import BAD, GOOD, IDLE, WARN, status_in_words, tone_of
 from codex_multi_role.presentation.parts import FILES, Reader, embedded, question_parts, test_parts, turn_parts
 from codex_multi_role.presentation.story import RUNNING, ReportedTurn, Story, TestRun, Visit
-from codex_multi_role.presentation.wording import compact, duration, one_line, plural, verdict
+from codex_multi_role.presentation.wording import compact, cost_in_words, duration, one_line, plural, verdict
 from codex_multi_role.run_folder import Question, Questions, RunFolder, TurnFolder, list_turns
+from codex_multi_role.run_folder.cost import Cost
 
 KILLED = "killed"
 LONGEST_RESULT = 8_000_000
@@ -192,10 +193,10 @@ def _chips(turn: ReportedTurn, result: dict[str, Any]) -> list[Chip]:
 
 def _cost(result: dict[str, Any]) -> str:
     tokens = _object(result.get("tokens"))
-    both = sum(number for number in tokens.values() if isinstance(number, int | float))
+    both = sum(number for kind in ("input", "output") if isinstance(number := tokens.get(kind), int | float))
     seconds = result.get("seconds")
     words = [duration(seconds)] if isinstance(seconds, int | float) else []
-    return ", ".join([*words, f"{compact(both)} tokens"] if both else words)
+    return ", ".join([*words, f"{compact(both)} tokens", cost_in_words(Cost.of_turn(result))] if both else words)
 
 
 @dataclass(frozen=True)

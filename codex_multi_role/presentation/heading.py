@@ -12,8 +12,18 @@ from codex_multi_role.presentation.outcome import ending_in_words, exit_in_words
 from codex_multi_role.presentation.progress import RoleProgress
 from codex_multi_role.presentation.recorded import changed_files, read_record, status_now, totals_now
 from codex_multi_role.presentation.story import Story
-from codex_multi_role.presentation.wording import compact, duration, moment, one_line, plural, verdict
+from codex_multi_role.presentation.wording import (
+    compact,
+    cost_in_words,
+    costs_by_step,
+    duration,
+    moment,
+    one_line,
+    plural,
+    verdict,
+)
 from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.run_folder.cost import Cost
 
 FILES_NAMED = 40
 GOAL_LENGTH = 10_000
@@ -84,6 +94,7 @@ def _facts(record: Mapping[str, Any], story: Story) -> Iterator[tuple[str, str]]
     if resumed := record.get("resumed_at"):
         yield "resumed", ", ".join(map(_when, resumed[-5:]))
     yield "ended", _when(record.get("ended_at"))
+    yield "cost by step", costs_by_step(story.progress.step_costs)
     yield "workspace", one_line(record.get("workspace", ""), 500)
     versions = record.get("versions")
     if isinstance(versions, Mapping):
@@ -94,11 +105,12 @@ def _when(at: object) -> str:
     return f"{moment(str(at)):%Y-%m-%d %H:%M:%S}" if at else ""
 
 
-def _figures(totals: Mapping[str, float], files: int, story: Story) -> Iterator[tuple[str, str]]:
+def _figures(totals: Mapping[str, Any], files: int, story: Story) -> Iterator[tuple[str, str]]:
     yield f"{totals.get('turns', 0):,.0f}", "turns"
     yield f"{totals.get('repairs', 0):,.0f}", "repairs"
     yield compact(totals.get("input_tokens", 0)), "tokens in"
     yield compact(totals.get("output_tokens", 0)), "tokens out"
+    yield cost_in_words(Cost.of_totals(totals)), "cost"
     if totals.get("seconds"):
         yield duration(totals["seconds"]), "worked"
     yield f"{files:,}", "files changed"

@@ -7,8 +7,17 @@ from functools import singledispatch
 
 from codex_multi_role.presentation.outcome import Incident, incident_in_words, playbook_in_words, status_in_words
 from codex_multi_role.presentation.progress import ACTIVITIES, Progress
-from codex_multi_role.presentation.wording import clock, duration, failed_tests, one_line, plural, printable, verdict
+from codex_multi_role.presentation.wording import (
+    clock,
+    duration,
+    failed_tests,
+    one_line,
+    plural,
+    printable,
+    verdict,
+)
 from codex_multi_role.run_folder import Question, RunEvent, events
+from codex_multi_role.run_folder.cost import dollars
 
 PENDING = "PENDING"
 BEGINNINGS = (events.StepStarted, events.TurnStarted)
@@ -120,7 +129,8 @@ def _turn_ended(event: events.TurnEnded) -> list[str]:
     words = [word for word in (outcome if outcome != status else "", event.reason) if word]
     why = f" ({': '.join(words)})" if words else ""
     said = f": {event.summary}" if event.summary else ""
-    return _about(event.role, f"turn {event.turn} {status}{why} in {duration(event.seconds)}, {tokens}{said}")
+    cost = "" if event.cost is None else f", {dollars(event.cost)}"
+    return _about(event.role, f"turn {event.turn} {status}{why} in {duration(event.seconds)}, {tokens}{cost}{said}")
 
 
 @_lines.register

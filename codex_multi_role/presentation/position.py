@@ -77,6 +77,13 @@ class FlowPosition:
         task = self.tasks.get(unit.partition("/")[0])
         return task.name if task is not None else ""
 
+    def step_of(self, unit: str) -> str:
+        """The run's own step that a unit is a part of: its id, which may have dots, begins the unit's key."""
+        name = unit.partition("/")[0]
+        while name and name not in self.steps:
+            name = name.rpartition(".")[0]
+        return name or self.current_step
+
     def share(self, roles: int) -> float | None:
         if self.tasks:
             return self.tasks_over / len(self.tasks)

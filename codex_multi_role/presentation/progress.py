@@ -14,6 +14,7 @@ from codex_multi_role.presentation.outcome import incident_in_words
 from codex_multi_role.presentation.position import FlowPosition, Task
 from codex_multi_role.presentation.wording import plural, seconds_between
 from codex_multi_role.run_folder import RunEvent, events
+from codex_multi_role.run_folder.cost import Cost
 from codex_multi_role.run_folder.folder import has_reached_end
 
 STARTING, READY, WORKING, REPAIRING, SKIPPED = "starting", "ready", "working", "repairing", "skipped"
@@ -27,9 +28,10 @@ NOT_STARTED = events.RunStarted("", "", "", 0, [], "", "", None, resumed=False)
 
 @dataclass
 class RoleProgress:
-    """One role. ``state``: a constant of this module or, after a turn, its status. Tokens and seconds add up.
+    """One role. ``state``: a constant of this module or, after a turn, its status. Tokens, cost and seconds add up.
 
     ``last``: its current tool or command or, after a turn, what it said. ``task``: the name of the one it works on.
+    ``step``: the run's own step that its latest turn belongs to.
     """
 
     name: str
@@ -38,10 +40,12 @@ class RoleProgress:
     turns: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
+    cost: Cost = field(default_factory=Cost)
     seconds: float = 0.0
     working_since: str = ""
     last: str = ""
     task: str = ""
+    step: str = ""
 
     @property
     def tokens(self) -> int:
@@ -86,6 +90,8 @@ class WrittenFiles:
 class Progress:
     """The whole run. ``started``: its latest session's start. ``at`` is the time of the latest event.
 
+    ``step_costs``: of the run's own steps, with what they called.
+
     ``tests``: the latest, with the status ``running`` until they end. ``questions``: those a person is asked now, by
     key. ``starting``: the roles whose processes the session started at once. ``forked``: from where and how, if the run
     is a fork.
@@ -96,6 +102,7 @@ class Progress:
     position: FlowPosition = field(default_factory=FlowPosition)
     work: WorkDone = field(default_factory=WorkDone)
     roles: dict[str, RoleProgress] = field(default_factory=dict)
+    step_costs: dict[str, Cost] = field(default_factory=dict)
     tests: events.TestsEnded | None = None
     files: WrittenFiles = field(default_factory=WrittenFiles)
     questions: dict[str, str] = field(default_factory=dict)
@@ -127,9 +134,15 @@ class Progress:
         """Input and output tokens of all roles."""
         return sum(role.tokens for role in self.roles.values())
 
+    @property
+    def cost(self) -> Cost:
+        """Of all roles."""
+        return sum((role.cost for role in self.roles.values()), Cost())
+
     def left(self, now: str) -> dict[str, float]:
         """Return what is left of each limit at ``now`` (an event's ``at``)."""
         used = {"turns": self.work.turns, "tokens": self.tokens, "seconds": self.worked_until(now)}
+        used["cost"] = float(self.cost.amount)
         return {name: max(0.0, limit - used.get(name, 0.0)) for name, limit in self.work.limits.items()}
 
     def worked_until(self, now: str) -> float:
@@ -231,6 +244,7 @@ def _turn_started(event: events.TurnStarted, progress: Progress) -> None:
     role.state = WORKING if event.repair_of is None else REPAIRING
     role.working_since = event.at
     role.task, role.last = progress.position.task_of(event.unit), THINKING
+    role.step = progress.position.step_of(event.unit)
     _count_work(progress, event.at, event.worked_seconds)
 
 
@@ -266,6 +280,9 @@ def _turn_ended(event: events.TurnEnded, progress: Progress) -> None:
     role.turns += 1
     role.input_tokens += event.input_tokens
     role.output_tokens += event.output_tokens
+    cost = Cost.of(event.cost)
+    role.cost += cost
+    progress.step_costs[role.step] = progress.step_costs.get(role.step, Cost()) + cost
     role.seconds += event.seconds
     role.last = event.summary or event.reason
     progress.position.finished.add(role.name)
@@ -364,7 +381,7 @@ def _run_forked(event: events.RunForked, progress: Progress) -> None:
 @_apply.register
 def _run_ended(event: events.RunEnded, progress: Progress) -> None:
     progress.ended = event
-    progress.work.seconds, progress.work.at = event.totals.get("seconds", progress.work.seconds), event.at
+    progress.work.seconds, progress.work.at = event.totals.get("seconds") or progress.work.seconds, event.at
     for role in progress.roles.values():
         role.working_since = ""
         if role.state in AT_WORK:

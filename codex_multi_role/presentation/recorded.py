@@ -99,7 +99,7 @@ def status_now(folder: RunFolder, record: dict[str, Any]) -> str:
     return RunStatus.KILLED
 
 
-def totals_now(folder: RunFolder, record: dict[str, Any]) -> dict[str, float]:
+def totals_now(folder: RunFolder, record: dict[str, Any]) -> dict[str, Any]:
     """Return the recorded totals; for a session without an end, those of the run's turns instead of older ones.
 
     Empty for a run that ended before it had any.

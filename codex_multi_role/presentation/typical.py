@@ -11,22 +11,25 @@ from typing import Any
 
 from codex_multi_role.presentation.recorded import Records
 from codex_multi_role.presentation.wording import duration, plural
+from codex_multi_role.run_folder.cost import Cost, dollars
 from codex_multi_role.run_folder.folder import has_reached_end
 
 
 @dataclass(frozen=True)
 class TypicalRun:
-    """``turns`` and ``seconds``: the medians of that many ``runs``."""
+    """``turns`` and ``seconds``: the medians of that many ``runs``; ``cost``: of those that have one, None without."""
 
     runs: int
     turns: float
     seconds: float
+    cost: float | None = None
 
     @property
     def in_words(self) -> str:
         """``typically 8 turns in 3 min 20 s, the median of 12 runs``."""
         known = f"the median of {self.runs} runs" if self.runs > 1 else "as in the only run so far"
-        return f"typically {plural(self.turns, 'turn')} in {duration(self.seconds)}, {known}"
+        cost = "" if self.cost is None else f" for {dollars(self.cost)}"
+        return f"typically {plural(self.turns, 'turn')} in {duration(self.seconds)}{cost}, {known}"
 
 
 def typical_runs(runs_dir: Path) -> dict[str, TypicalRun]:
@@ -41,4 +44,5 @@ def typical_runs(runs_dir: Path) -> dict[str, TypicalRun]:
 
 def _typical(totals: list[Mapping[str, Any]]) -> TypicalRun:
     turns, seconds = (median(float(each.get(name) or 0) for each in totals) for name in ("turns", "seconds"))
-    return TypicalRun(len(totals), turns, seconds)
+    costs = [float(cost) for each in totals if (cost := Cost.of_totals(each).known) is not None]
+    return TypicalRun(len(totals), turns, seconds, median(costs) if costs else None)

@@ -7,10 +7,13 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from codex_multi_role.run_folder.cost import Cost, dollars
+
 PROGRAM = "codex-multi-role"
 ELLIPSIS = "..."
 DAYS_FROM_HOURS = 72
 TESTS_NAMED = 3
+UNPRICED = "unpriced"
 
 
 def one_line(value: object, limit: int = 200) -> str:
@@ -74,8 +77,21 @@ def seconds_between(start: str, end: str) -> float:
 
 
 def amounts(of: Mapping[str, float]) -> list[str]:
-    """``["18 turns", "48.8k tokens", "9 min 00 s"]``: turns, tokens and seconds."""
-    return [duration(amount) if name == "seconds" else f"{compact(amount)} {name}" for name, amount in of.items()]
+    """``["18 turns", "48.8k tokens", "$1.20", "9 min 00 s"]``: turns, tokens, cost and seconds."""
+    units = {"seconds": duration, "cost": dollars}
+    return [units[name](amount) if name in units else f"{compact(amount)} {name}" for name, amount in of.items()]
+
+
+def cost_in_words(cost: Cost) -> str:
+    """``$1.20``, or ``unpriced`` if any turn has no price."""
+    return UNPRICED if cost.known is None else dollars(cost.known)
+
+
+def costs_by_step(costs: Mapping[str, Cost]) -> str:
+    """``plan $0.10, solve $1.20``; empty for a single step, and if nothing has a price."""
+    if len(costs) < 2 or not any(cost.amount for cost in costs.values()):
+        return ""
+    return ", ".join(f"{one_line(step)} {cost_in_words(cost)}" for step, cost in costs.items())
 
 
 def failed_tests(tests: Mapping[str, Any], most: int = TESTS_NAMED) -> str:

@@ -28,6 +28,8 @@ _TYPES = {
     "int": "a whole number",
     "float": "a number",
     "finite_number": "a finite number",
+    "decimal": "a number",
+    "date": "a date such as 2026-01-31",
 }
 """What a value must be, by the first word of pydantic's error types (``int_type``, ``int_parsing``)."""
 _BOUNDS = {

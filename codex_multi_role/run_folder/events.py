@@ -46,7 +46,7 @@ class UnknownEvent(RunEvent):
 
 @dataclass(frozen=True)
 class RunStarted(RunEvent):
-    """A session starts. ``steps``: the flow's, in order. ``limits``: of turns, tokens and seconds, as far as set.
+    """A session starts. ``steps``: the flow's, in order. ``limits``: of turns, tokens, seconds and cost, as far as set.
 
     ``cycles``: 0 if the flow does not use them.
 
@@ -184,7 +184,7 @@ class TurnEnded(RunEvent):
     """``status``, ``outcome`` (one word) and ``reason`` (a sentence) as in ``turn.json``.
 
     ``worked_seconds``: the time worked on the run so far, as ``--max-seconds`` counts it; None if an earlier version
-    did not record it.
+    did not record it. ``cost``: in US dollars; None if the model has no price.
     """
 
     role: str
@@ -197,6 +197,7 @@ class TurnEnded(RunEvent):
     seconds: float
     summary: str
     worked_seconds: float | None = None
+    cost: float | None = None
 
 
 @dataclass(frozen=True)
@@ -333,7 +334,7 @@ class RunEnded(RunEvent):
     outcome: str
     reason: str
     exit_code: int
-    totals: dict[str, float]
+    totals: dict[str, int | float | None]
     folder: str
     result: dict[str, object] = field(default_factory=dict)
     workspace: str = ""

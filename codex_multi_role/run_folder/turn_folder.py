@@ -10,6 +10,7 @@ from typing import Any
 from codex_multi_role.host.atomic import storage_errors, write_bytes, write_json, write_text
 from codex_multi_role.host.redaction import Redactor
 from codex_multi_role.reading.json_files import read_json, read_object
+from codex_multi_role.run_folder.cost import Cost
 from codex_multi_role.run_folder.folder import RunFolder, new_numbered, number_of
 from codex_multi_role.run_folder.placed_runs import spent_elsewhere
 
@@ -68,6 +69,10 @@ class TurnFolder:
     def begin(self, prompt: str, details: Mapping[str, Any]) -> None:
         """Record the prompt and the status ``running`` before anything is sent."""
         write_text(self.prompt_path, self.redact(prompt))
+        self.write_running(details)
+
+    def write_running(self, details: Mapping[str, Any]) -> None:
+        """Record what is known of the turn while it runs, which is what a kill leaves of it."""
         self.write_result({"status": "running", "outcome": "", "reason": "", **details})
 
     def write_long_prompt(self, prompt: str) -> Path:
@@ -166,8 +171,10 @@ def own_turns(run: RunFolder) -> Iterator[tuple[str, dict[str, Any]]]:
     return ((role, result) for role, result in results if not result.get(INHERITED))
 
 
-def totals_of(run: RunFolder, seconds: float = 0.0) -> dict[str, float]:
+def totals_of(run: RunFolder, seconds: float = 0.0) -> dict[str, Any]:
     """The run's own totals, with those of items on workers: ``{turns, repairs, input_tokens, output_tokens, seconds}``.
+
+    And as in `Cost`: ``cost``, None if any turn has no price, and ``unpriced_turns``.
 
     ``seconds``: the known working time, which is at least that of its latest turn.
     """
@@ -179,8 +186,10 @@ def totals_of(run: RunFolder, seconds: float = 0.0) -> dict[str, float]:
         "output_tokens": sum(turn.get("tokens", {}).get("output", 0) for turn in turns),
     }
     elsewhere = spent_elsewhere(run.path).values()
+    cost = sum([*map(Cost.of_turn, turns), *map(Cost.of_totals, elsewhere)], Cost())
     return {
         **{name: number + sum(spent[name] for spent in elsewhere) for name, number in own.items()},
+        **cost.as_json(),
         "seconds": max([round(seconds, 3), *(float(turn.get("worked_seconds", 0.0)) for turn in turns)]),
     }
 

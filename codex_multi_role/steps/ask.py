@@ -10,7 +10,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from codex_multi_role.catalog import RoleSpec, StepSpec, build_continue_prompt, build_prompt, build_repair_prompt
+from codex_multi_role.catalog import (
+    RoleSpec,
+    StepSpec,
+    build_continue_prompt,
+    build_prompt,
+    build_repair_prompt,
+    instructions_digest,
+)
 from codex_multi_role.errors import CodexError, RoleFailed
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import TurnFolder
@@ -110,11 +117,13 @@ def _next_prompt(run: RunResources, asked: TurnPrompt, turn: TurnResult) -> Turn
 
 
 def _first_prompt(run: RunResources, question: Ask) -> TurnPrompt:
-    def prompt(earlier: list[Json]) -> str:
+    texts = run.catalog.general_prompts
+    standing = question.role.prompt_text == run.catalog.role(question.role.name).prompt_text  # not the step's own
+
+    def prompt(earlier: list[Json], known: bool = False) -> str:
         given, before = with_analyses(question.role, [question.payload, earlier], run.services.folder.path)
-        return build_prompt(
-            run.catalog.general_prompts, question.role, run.settings.goal, given, question.tests, earlier=before
-        )
+        goal = run.settings.goal
+        return build_prompt(texts, question.role, goal, given, question.tests, earlier=before, known=known)
 
     return TurnPrompt(
         role=question.role,
@@ -125,6 +134,8 @@ def _first_prompt(run: RunResources, question: Ask) -> TurnPrompt:
         cycle=question.cycle,
         thread=question.thread,
         unit=question.unit,
+        when_known=prompt([], known=True),
+        instructions=instructions_digest(texts, question.role) if standing else "",
     )
 
 
@@ -133,7 +144,7 @@ def _recorded(run: RunResources, asked: TurnPrompt, question: Ask, record: Recor
     which = f"repair turn {asked.repair}" if asked.repair else f"continued turn {asked.step}" if asked.step else "turn"
 
     def work(place: int) -> Json:
-        finished = finished_before(run, place, may_decline=question.tolerate or question.may_decline)
+        finished = finished_before(run, place, asked.role.name, may_decline=question.tolerate or question.may_decline)
         if finished is not None:
             return finished.as_json()
         in_copy = run.in_copy(question.copy, fresh=asked.repair + asked.step == 0)

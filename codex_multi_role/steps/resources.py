@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from threading import Event
 
 from codex_multi_role.catalog import RoleSpec, RoleSpecCatalog
+from codex_multi_role.catalog.prices import PriceList
 from codex_multi_role.checks.interpreter import Interpreter
 from codex_multi_role.codex.fleet import Fleet
 from codex_multi_role.reading.json_types import Json
@@ -61,6 +62,7 @@ class RunSettings:
     tests: TestSettings
     repair_attempts: int
     run_model: str | None
+    prices: PriceList
     changes_workspace: bool
     protect: tuple[str, ...] = ()
     first_protected: str = ""

@@ -8,16 +8,29 @@ from contextlib import contextmanager, suppress
 
 from codex_multi_role.catalog import fill
 from codex_multi_role.codex.client import RoleClient
-from codex_multi_role.codex.running_turn import TurnDeadlines
+from codex_multi_role.codex.notifications import ItemCompleted, ItemStarted
+from codex_multi_role.codex.running_turn import Observed, TurnDeadlines
 from codex_multi_role.codex.turn_outcome import LONGEST_PROMPT, TurnOutcome, TurnRequest
+from codex_multi_role.codex.usage import TokenUsage
+from codex_multi_role.codex.usage_counter import TokensUsed
 from codex_multi_role.errors import CodexError, CodexMultiRoleError, CodexStartFailed, StorageError
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.replies import EMPTY, Reply, read_reply, with_error
 from codex_multi_role.run_folder import TurnFolder
+from codex_multi_role.run_folder.cost import as_number
 from codex_multi_role.run_folder.events import RoleRestarted, Warning
 from codex_multi_role.run_options import PROVIDER_ATTEMPTS
+from codex_multi_role.steps.known_instructions import INSTRUCTIONS, KnownInstructions
 from codex_multi_role.steps.protection import TOLD, ProtectedState
-from codex_multi_role.steps.recovery import cut_short, failure, first_state, kept_by_unfinished_attempt, next_try, pause
+from codex_multi_role.steps.recovery import (
+    by_budget,
+    cut_short,
+    failure,
+    first_state,
+    kept_by_unfinished_attempt,
+    next_try,
+    pause,
+)
 from codex_multi_role.steps.resources import RunResources
 from codex_multi_role.steps.turn_events import TurnEvents
 from codex_multi_role.steps.turn_helpers import TurnHelpers
@@ -91,14 +104,19 @@ class Attempt:
         self.run, self.asked, self.number = run, asked, number
         self.role = asked.role
         self.client = _on_thread(run, asked, client)
-        run.services.budget.reserve_turn(asked.role.name)
+        run.services.budget.require_prices(asked.role, self.client.thread.model)
+        run.services.budget.reserve_turn(asked.role)
         self.cut_short = cut_short(run, asked.instance, asked.place)
+        latest = TurnFolder.latest(run.services.folder, asked.instance)
+        self.known = KnownInstructions.of(latest, self.client.thread.id)
         self.folder = TurnFolder.create(run.services.folder, asked.instance)
         self.began = time.monotonic()
         self.events = TurnEvents(run, asked.role, asked.instance, self.folder.number)
         self.kept = {**asked.kept, **kept_by_unfinished_attempt(self.cut_short)}
         self.before = ""
         self.guard: ProtectedState | None = None
+        self.used, self.recorded = TokenUsage(), TokenUsage()
+        self.sent = ""
 
     def take(self) -> tuple[TurnResult, TurnOutcome]:
         """Send the prompt and store what comes of it.
@@ -106,10 +124,11 @@ class Attempt:
         Errors, above all `StorageError`, are also recorded in ``turn.json``.
         """
         try:
-            outcome = self._send(self._begin())
+            self.sent = self._begin()
+            outcome = self._send(self.sent)
             reply = read_reply(outcome.text, self.role.output_schema) if outcome.status == COMPLETED else None
             result = self._store(outcome, reply)
-            self.events.ended(result, outcome, reply, self._seconds())
+            self.events.ended(result, outcome, reply, self._seconds(), self._cost())
             return result, outcome
         except CodexMultiRoleError as error:
             self._record_failure(error)
@@ -121,7 +140,9 @@ class Attempt:
             self.guard = ProtectedState.of(self.run, self.role, self.cut_short)
             self.before = first_state(self.run, self.asked.instance, self.cut_short)
         forgot = self.client.thread.forgot and self.asked.thread != NEW_THREAD
-        prompt = self._sendable(self.asked.when_forgotten if forgot else self.asked.prompt)
+        known = not forgot and self.known.suffice_for(self.asked)
+        asked = self.asked.when_known if known else self.asked.when_forgotten if forgot else self.asked.prompt
+        prompt = self._sendable(asked)
         self.folder.begin(prompt, self._details())
         self.events.started(self.asked, self.number, self.client.thread)
         return prompt
@@ -138,17 +159,28 @@ class Attempt:
         return f"{prompt[:KEPT_CHARACTERS]}\n\n{note}\n\n{prompt[-KEPT_CHARACTERS:]}"
 
     def _send(self, prompt: str) -> TurnOutcome:
-        """Run the turn, whose tokens and seconds are spent from then on."""
-        stopping, limits = self.run.progress.stopping, self.role.limits
+        """Run the turn until it ends, the run stops, or any turn exceeds a limit of the budget."""
+        stopping, limits, budget = self.run.progress.stopping, self.role.limits, self.run.services.budget
         helpers = TurnHelpers(self.run, self.role, self.asked.instance, self.folder, self.kept)
-        deadlines = TurnDeadlines(limits.idle_seconds, limits.turn_seconds)
-        with stopping.calling(self.client.wake):
-            outcome = self.client.run_turn(self._request(prompt), deadlines, self.events.observe, helpers, stopping)
-        budget = self.run.services.budget
-        budget.spend(self.role.name, outcome.input_tokens + outcome.output_tokens, self._seconds())
+        deadlines = TurnDeadlines(limits.idle_seconds, min(limits.turn_seconds, budget.seconds_left))
+        ends = (stopping, budget.exceeded)
+        with stopping.calling(self.client.wake), budget.exceeded.calling(self.client.wake):
+            outcome = self.client.run_turn(self._request(prompt), deadlines, self._observe, helpers, ends)
+        budget.spend_seconds(self.role.name, self._seconds())
         if outcome.odd_usage and budget.doubt():
             self._warn(ODD_USAGE)
-        return outcome
+        return outcome if stopping.is_set() else by_budget(budget, outcome)
+
+    def _observe(self, event: Observed) -> None:
+        """Count what the turn uses, and record it when the turn continues, so that it counts even after a kill."""
+        match event:
+            case TokensUsed(usage):
+                self.used += usage
+                self.run.services.budget.spend(self.role, self.client.thread.model, usage)
+            case ItemStarted() | ItemCompleted() if self.used != self.recorded:
+                self.recorded = self.used
+                self.folder.write_running(self._details())
+        self.events.observe(event)
 
     def _request(self, prompt: str) -> TurnRequest:
         metadata = {
@@ -214,6 +246,7 @@ class Attempt:
         return COMPLETED, COMPLETED, ""
 
     def _write(self, result: TurnResult, outcome: TurnOutcome, reply: Reply | None) -> None:
+        has_instructions = result.answered and not outcome.compacted
         self.folder.write_result(
             {
                 "status": result.status,
@@ -221,13 +254,13 @@ class Attempt:
                 "reason": result.reason,
                 **self._details(),
                 "turn_id": outcome.turn_id,
-                "tokens": {"input": outcome.input_tokens, "output": outcome.output_tokens},
                 "seconds": self._seconds(),
                 "changed_paths": result.changed_paths,
                 TOLD: result.protected_restored,
                 "approvals": self.events.approvals,
                 "repaired_locally": bool(reply and reply.repaired_locally),
                 "recorded": result.as_json() if result.answered else None,
+                **({INSTRUCTIONS: self.known.after(self.asked, self.sent, result.number)} if has_instructions else {}),
             }
         )
 
@@ -250,13 +283,19 @@ class Attempt:
             "journal_step": self.asked.place,
             "snapshot": self.before,
             "protected": self.guard.tree if self.guard else "",
-            "tokens": {"input": 0, "output": 0},
+            "tokens": self.used.as_record(),
+            "cost": self._cost(),
+            "prices": self.run.settings.prices.date,
             "seconds": 0.0,
             "worked_seconds": round(self.run.services.clock.seconds, 3),
         }
 
     def _warn(self, problem: str) -> None:
         self.run.services.events.publish(Warning(f"{self.asked.instance}: {problem}"))
+
+    def _cost(self) -> float | None:
+        """As it is recorded. Tokens of sub-agents count at the model of the role."""
+        return as_number(self.run.settings.prices.cost(self.client.thread.model, self.used))
 
     def _seconds(self) -> float:
         return round(time.monotonic() - self.began, 3)

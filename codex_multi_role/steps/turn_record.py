@@ -21,7 +21,8 @@ class TurnPrompt:
     ``repair``: the number of the repair turn, or 0. ``instance``: the process that gets the prompt. ``thread``:
     `CURRENT_THREAD` of that process, `NEW_THREAD`, or an ID. ``opened``: an earlier attempt already switched to it.
     ``place``: the turn's journal position; ``unit``: the key of the asking unit. ``when_forgotten`` is sent instead if
-    the thread has lost the role's earlier turns. ``kept``: what tools stored for the handoff in earlier turns of this
+    the thread has lost the role's earlier turns, ``when_known`` if it still has the ``instructions`` (a digest; empty
+    if this prompt has none). ``kept``: what tools stored for the handoff in earlier turns of this
     ask.
     """
 
@@ -40,6 +41,8 @@ class TurnPrompt:
     step: int = 0
     continues: int | None = None
     kept: Json = field(default_factory=dict)
+    when_known: str = ""
+    instructions: str = ""
 
     def repairing(self, turn: TurnResult, prompt: str) -> TurnPrompt:
         """The prompt that asks again, on the same thread, for what ``turn`` should have answered."""
@@ -52,7 +55,7 @@ class TurnPrompt:
 
     def _after(self, turn: TurnResult, prompt: str) -> TurnPrompt:
         thread = CURRENT_THREAD if self.thread == CURRENT_THREAD else turn.thread_id
-        return replace(self, prompt=prompt, thread=thread, kept=turn.kept)
+        return replace(self, prompt=prompt, thread=thread, kept=turn.kept, instructions="")
 
 
 @dataclass(frozen=True)

@@ -67,6 +67,11 @@ class Store:
             objects = RemoteObjects(address, scheme)
         return cls(address.rstrip("/"), objects)
 
+    @property
+    def folder(self) -> Path | None:
+        """The folder that it is on this machine; None for a store elsewhere."""
+        return _local_folder(self.address, "file").resolve() if self.address.startswith("file:") else None
+
     def put(self, content: bytes) -> str:
         """Store ``content`` under its SHA-256, which is returned; an existing object is not sent again."""
         digest = hashlib.sha256(content).hexdigest()

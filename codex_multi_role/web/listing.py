@@ -11,6 +11,7 @@ from codex_multi_role.errors import ExitCode, RunStatus
 from codex_multi_role.presentation.outcome import WAITING
 from codex_multi_role.presentation.recorded import RecordedRun, open_questions, status_now, totals_now
 from codex_multi_role.run_folder import Question, RunFolder
+from codex_multi_role.run_folder.cost import Cost
 from codex_multi_role.run_folder.folder import SHARED
 
 ROWS = 50
@@ -31,7 +32,7 @@ class RunRow:
         return self.folder.run_id
 
     @cached_property
-    def totals(self) -> dict[str, float]:
+    def totals(self) -> dict[str, Any]:
         """Computed only for rows that are shown: without a recorded end, it reads the run's turns."""
         return totals_now(self.folder, self.record)
 
@@ -42,6 +43,10 @@ class RunRow:
     @property
     def tokens(self) -> int:
         return int(self.totals.get("input_tokens", 0) + self.totals.get("output_tokens", 0))
+
+    @property
+    def cost(self) -> Cost:
+        return Cost.of_totals(self.totals)
 
     def matches(self, words: list[str]) -> bool:
         record = self.record

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from codex_multi_role.workers.database_tables import batches, runs, server_seconds
 
-TOTALS = {"turns": ("turns",), "tokens": ("input_tokens", "output_tokens"), "seconds": ("seconds",)}
+TOTALS = {"turns": ("turns",), "tokens": ("input_tokens", "output_tokens"), "seconds": ("seconds",), "cost": ("cost",)}
 """What can be limited, and the figures in ``run.json`` that count towards it."""
 CONCURRENCY = "concurrency"
 """The limit on runs at the same time, beside the totals."""

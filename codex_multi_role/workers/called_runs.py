@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from decimal import Decimal
 
 import sqlalchemy as sa
 
@@ -15,6 +16,7 @@ from codex_multi_role.engine.placed_calls import enclosing_units
 from codex_multi_role.errors import ExitCode
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import Cancellations, RunFolder
+from codex_multi_role.run_folder.cost import as_number
 from codex_multi_role.run_folder.placed_runs import record_spent
 from codex_multi_role.steps.budget import Limits
 from codex_multi_role.steps.placing import CALL_FILE, PlacedCall, PlacedRun
@@ -154,7 +156,8 @@ def stop_run(database: Database, queued: QueuedRuns, run: QueuedRun, why: str) -
 
 
 def _as_options(limits: Limits) -> dict[str, object]:
-    return {"max_turns": limits.turns, "max_tokens": limits.tokens, "max_seconds": limits.seconds}
+    limited = {"max_turns": limits.turns, "max_tokens": limits.tokens, "max_seconds": limits.seconds}
+    return {**limited, "max_cost": as_number(limits.cost)}
 
 
 def _as_placed(run: QueuedRun) -> PlacedRun:
@@ -165,6 +168,10 @@ def _as_placed(run: QueuedRun) -> PlacedRun:
         outcome=record.get("outcome") or "",
         reason=run.why,
         resets_at=record.get("resets_at") or "",
-        limits=Limits(now.get("max_turns"), now.get("max_tokens"), now.get("max_seconds")),
+        limits=Limits(now.get("max_turns"), now.get("max_tokens"), now.get("max_seconds"), _cost(now.get("max_cost"))),
         totals=record.get("totals") or {},
     )
+
+
+def _cost(recorded: float | None) -> Decimal | None:
+    return None if recorded is None else Decimal(str(recorded))

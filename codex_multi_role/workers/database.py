@@ -28,7 +28,9 @@ KEEPALIVE = {"tcp_keepalives_idle": 20, "tcp_keepalives_interval": 10, "tcp_keep
 
 That is more than the 45 s after which a worker without the database ends its run processes.
 """
-SESSION = {"statement_timeout": STATEMENT_SECONDS * 1000, **KEEPALIVE}
+LOCKS = dict.fromkeys(("statement_timeout", "idle_in_transaction_session_timeout"), STATEMENT_SECONDS * 1000)
+"""Milliseconds: a process that is frozen in a transaction keeps the rows that it has locked no longer."""
+SESSION = {**LOCKS, **KEEPALIVE}
 OPTIONS = {
     "application_name": "codex-multi-role",
     "options": " ".join(f"-c {name}={value}" for name, value in SESSION.items()),

@@ -29,7 +29,7 @@ batches = Table(
     Column("limits", JSON, nullable=False),
     Column("submitted_at", Float, nullable=False),
 )
-"""``limits``: totals that all runs of the batch share: ``turns``, ``tokens``, ``seconds``."""
+"""``limits``: totals that all runs of the batch share: ``turns``, ``tokens``, ``seconds``, ``cost``."""
 
 runs = Table(
     "runs",

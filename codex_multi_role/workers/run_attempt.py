@@ -17,6 +17,7 @@ import codex_multi_role.api.running as running
 from codex_multi_role.engine.run_queue import QueuedJournal
 from codex_multi_role.errors import CodexMultiRoleError, ExitCode, RunInterrupted, RunNotFound, StorageError
 from codex_multi_role.host.atomic import storage_errors
+from codex_multi_role.host.database_url import files_of_database
 from codex_multi_role.lifecycle.session import Placement
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_options import RunOptions, RunReport
@@ -65,6 +66,7 @@ class RunAttempt:
     ) -> None:
         self._draining, self._report = draining, report
         self._database, self._queued, self._store, self._run = database, queued, store, run
+        self._of_workers = (folder.resolve(), *filter(None, [store.folder]), *files_of_database(database.url))
         self._runs_dir = folder / "runs"
         self._workspace = folder / "workspaces" / run.run_id
         self._definitions = folder / "definitions" / run.run_id
@@ -91,6 +93,7 @@ class RunAttempt:
             begin=self._begin,
             placer=self._called,
             is_tolerant_call=self._run.request.is_tolerant if self._run.request.parent else None,
+            off_limits=self._of_workers,
         )
         try:
             self._store.require_room()

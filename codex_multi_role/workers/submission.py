@@ -19,7 +19,7 @@ from codex_multi_role.workers.database import Database
 from codex_multi_role.workers.definition_archives import archive_definitions
 from codex_multi_role.workers.run_requests import DEFAULT_QUEUE, RunRequest
 
-OF_THIS_MACHINE = ("workspace", "roles", "runs_dir", "run_id", "playbook", "database_url")
+OF_THIS_MACHINE = ("workspace", "roles", "runs_dir", "run_id", "playbook", "prices", "database_url")
 """Options that the worker sets by itself."""
 NOT_ON_WORKERS = ("python", "codex_bin", "record", "replay", "worktree", "branch")
 
@@ -107,7 +107,8 @@ class Submitter:
         )
 
     def _archived(self, options: RunOptions) -> Json:
-        key = json.dumps([str(options.roles), options.flow, options.playbook, str(options.workspace)])
+        places = map(str, (options.roles, options.prices, options.workspace))
+        key = json.dumps([options.flow, options.playbook, *places])
         if key not in self._definitions:
             self._definitions[key] = archive_definitions(load_definitions(options), self.store)
         return self._definitions[key]

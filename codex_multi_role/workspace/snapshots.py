@@ -209,6 +209,8 @@ class Snapshots:
         ]
 
     def _difference(self, before: str, after: str, *options: str, output: IO[bytes] | None = None) -> bytes:
+        if before == after:
+            return b""
         fixed = ("--no-color", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all")
         # A .gitignore can re-include a forbidden folder, so it is excluded here again.
         without = (f":(exclude,literal){folder}" for folder in self._forbidden())

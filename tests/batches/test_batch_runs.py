@@ -17,6 +17,7 @@ from codex_multi_role.errors import ExitCode
 from tests.support.batches import batch, one_role, results, started, write_goals
 from tests.support.console import console
 from tests.support.leftovers import end, wait_until_gone
+from tests.support.prices import price_playbook
 from tests.support.processes import wait_for
 from tests.support.teams import Record, TeamFolder, read, say
 from tests.support.workspaces import git
@@ -46,6 +47,22 @@ def test_goals_run_and_finished_ones_are_not_repeated(tmp_path: Path) -> None:
     again = batch(team, "--resume", "--json")
     assert [json.loads(line)["type"] for line in again.stdout.splitlines()] == ["batch_ended"]
     assert results(team) == found
+
+
+@pytest.mark.long
+def test_goals_share_a_total_in_money(tmp_path: Path) -> None:
+    """Each goal's run costs some seven dollars of the ten that it reserves."""
+    team = one_role(tmp_path)
+    price_playbook(tmp_path / "roles/prices.yaml")
+    write_goals(team, {"id": "a", "goal": "first"}, {"id": "b", "goal": "second"})
+    limits = ("--max-cost=10", "--total-max-cost=15")
+    done = batch(team, *limits, "--concurrency=2")
+    assert done.returncode == ExitCode.BUDGET_USED_UP, done.stderr
+    first, second = results(team).values()
+    assert 5 < first["totals"]["cost"] < 10
+    assert second["status"] == "not_started"
+    assert "of $15.00 are left; the goal may use $10.00" in second["reason"]
+    assert f"  cost     ${first['totals']['cost']:.2f}" in done.stderr.splitlines()
 
 
 @pytest.mark.long

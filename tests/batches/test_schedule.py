@@ -79,6 +79,17 @@ def test_goal_that_no_longer_fits_is_dropped_with_the_figures() -> None:
     assert schedule.take_dropped() == {"a": Refusal(TOTAL_BUDGET, reason)}
 
 
+def test_total_of_money_is_used_to_the_cent() -> None:
+    goals = [Entry(name, limits={"cost": 0.1}) for name in "abcd"]
+    schedule = Schedule(goals, Bounds(4, {"cost": 0.3}), {})
+    assert [schedule.start_next() for _ in range(4)] == ["a", "b", "c", None]
+    for name in "abc":
+        schedule.end(name, {"cost": 0.1}, failed=False)
+    assert schedule.start_next() is None
+    reason = "total budget: $0.00 of $0.30 are left; the goal may use $0.10"
+    assert schedule.take_dropped() == {"d": Refusal(TOTAL_BUDGET, reason)}
+
+
 def test_no_goal_starts_after_the_last_accepted_failure() -> None:
     schedule = Schedule([Entry("a"), Entry("b"), Entry("c")], Bounds(2, max_failures=1), {})
     assert [schedule.start_next(), schedule.start_next()] == ["a", "b"]

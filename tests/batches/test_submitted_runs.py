@@ -43,6 +43,38 @@ def test_results_come_from_the_database(tmp_path: Path) -> None:
     assert [json.loads(line)["type"] for line in again.stdout.splitlines()] == ["batch_ended"]
 
 
+def test_commands_of_summary_name_the_database(tmp_path: Path) -> None:
+    team = one_role(tmp_path)
+    write_goals(team, {"goal": "first"}, {"goal": "second"})
+    worker = PlayedWorker(url_of(team), 2, **ending(3, "failed"))
+    worker.start()
+    done = batch(team, "--database-url", url_of(team), "--queue=nightly")
+    worker.end()
+    assert f"codex-multi-role show goals-1 --database-url {url_of(team)}\n" in done.stderr
+    resumed = f"codex-multi-role batch goals.jsonl --resume --name=goals --database-url={url_of(team)} --queue=nightly"
+    assert f"next     {resumed}\n" in done.stderr
+
+
+def test_resumed_batch_counts_what_has_finished(tmp_path: Path) -> None:
+    """And it looks for workers of the queue in which its runs are."""
+    team = one_role(tmp_path)
+    write_goals(team, {"goal": "first"})
+    first = PlayedWorker(url_of(team), 1, **ending(0, "succeeded"))
+    first.start()
+    assert batch(team, "--database-url", url_of(team), "--queue=nightly").returncode == 0
+    first.end()
+    again = batch(team, "--database-url", url_of(team), "--resume")
+    assert "1 goal, 1 of them finished for workers: 0 workers with 0 places\n" in again.stderr
+
+
+def test_failures_cannot_limit_goals_of_workers(tmp_path: Path) -> None:
+    team = one_role(tmp_path)
+    write_goals(team, {"goal": "first"})
+    refused = batch(team, "--database-url", url_of(team), "--max-failures=1")
+    assert refused.returncode == ExitCode.WRONG_USAGE
+    assert "--max-failures cannot be used with --database-url" in refused.stderr
+
+
 def test_known_batch_needs_resume(tmp_path: Path) -> None:
     team = one_role(tmp_path)
     write_goals(team, {"goal": "first"})

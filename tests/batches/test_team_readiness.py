@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from codex_multi_role.batches.goal_results import GoalResult
 from codex_multi_role.batches.planned_runs import PlannedRun, plan_runs
-from codex_multi_role.batches.team_readiness import completed, require_limits
-from codex_multi_role.errors import DefinitionError, ExitCode
+from codex_multi_role.batches.team_readiness import completed, require_known_costs, require_limits
+from codex_multi_role.errors import DefinitionError, ExitCode, UsageError
 from tests.support.batches import defaults, goals
 from tests.support.console import console
 from tests.support.teams import Record
@@ -51,6 +52,14 @@ def test_total_needs_a_limit_for_each_goal(tmp_path: Path) -> None:
     require_limits(runs[:1], {"turns": 9})
     with pytest.raises(DefinitionError, match=r"goals.jsonl:2: --total-max-turns needs a limit for each goal"):
         require_limits(runs, {"turns": 9})
+
+
+def test_total_cost_needs_the_price_of_what_goals_have_used() -> None:
+    """A goal of an earlier version recorded no cost; one that has not started has used nothing."""
+    fine = GoalResult("a", 1, "night-a", "/runs", totals={"turns": 1, "cost": 0.5, "unpriced_turns": 0})
+    require_known_costs([fine, GoalResult("b", 2, "night-b", "/runs")])
+    with pytest.raises(UsageError, match="2 turns of run night-c have no price"):
+        require_known_costs([fine, GoalResult("c", 3, "night-c", "/runs", totals={"turns": 2})])
 
 
 @pytest.mark.long

@@ -25,7 +25,8 @@ def test_table_has_every_role_with_what_it_did_and_cost() -> None:
     assert "No model is asked: the answers come from the playbook roman-numerals." in view
     assert "cycle 2 of 3" in view
     (implementer,) = [line.split() for line in view.splitlines() if line.startswith("implementer")]
-    assert implementer == ["implementer", "completed", "3", "3600", "102", "4.5", "s", "what", "implementer", "did"]
+    figures = ["3", "3600", "102", "$1.26", "4.5", "s"]
+    assert implementer == ["implementer", "completed", *figures, "what", "implementer", "did"]
     assert "tests 002: passed: 4 passed   files: 3 written, 1 skipped" in view
     assert "warning: the disk is nearly full" in view
 

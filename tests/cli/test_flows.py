@@ -10,6 +10,7 @@ import yaml
 
 from tests.support.catalogs import write_team
 from tests.support.console import console
+from tests.support.prices import write_prices
 from tests.support.recorded_runs import make_run
 
 FLOW = """
@@ -154,20 +155,24 @@ def test_validate_shows_the_worst_case(project: Path) -> None:
     assert done.returncode == 0
     assert done.stdout == (
         "ok: once: at most 2 turns and 4 repair turns, 18 prompts including retries after provider failures, "
-        "of 2 processes in 4 h 47 min, with 2 repair attempts\n"
+        "of 2 processes in 4 h 47 min, with 2 repair attempts; no bound in money: set --max-tokens or --max-cost\n"
     )
     assert ", with 3 cycles and 2 repair" in console("flows", "validate", "cycles", folder=project).stdout
 
 
 def test_validate_shows_what_limits_leave_of_the_worst_case(project: Path) -> None:
     limits = ["--max-turns=5", "--max-tokens=9000", "--max-seconds=90", "--max-processes=1", "--repair-attempts=1"]
+    write_prices(project / "team/prices.yaml", m=(1, 0.1, 5))
+    limits.append("--model=m")
     done = console("flows", "validate", "--roles", "team", *limits, "once", folder=project)
     words = done.stdout.removeprefix("ok: once: ").strip().split("; ")
     assert words[0].startswith("at most 2 turns and 2 repair turns, 5 prompts including retries after ")
     assert " of 1 process in " in words[0]
     assert words[1:] == [
-        "no turn starts once 9,000 tokens are used, but running turns still finish",
-        "no turn starts after 1 min 30 s",
+        "at most $0.0450 if all of 9,000 tokens are of the most expensive kind, and the model calls in progress then "
+        "(prices of 2026-01-31)",
+        "at most 9,000 tokens, and the model calls in progress when they are exceeded",
+        "turns end after 1 min 30 s",
     ]
 
 
@@ -244,7 +249,7 @@ def test_unknown_flow_gets_the_nearest_name(project: Path) -> None:
 
 def test_worst_case_is_in_days_beside_what_runs_took(project: Path) -> None:
     done = console("flows", "validate", "testing", "--roles", "team", "--repair-attempts", "5", folder=project)
-    assert " in 4 days, with 5 repair attempts\n" in done.stdout
+    assert " in 4 days, with 5 repair attempts; " in done.stdout
     assert "typically" not in done.stdout
     make_run(project / "runs", "first", flow="testing")
     done = console("flows", "validate", "testing", "--roles", "team", folder=project)

@@ -14,7 +14,7 @@ from codex_multi_role.run_options import RunReport
 from tests.support.recorded_runs import in_order, make_run, started, whole_run
 
 RUN = "20260131_101500_0a1b2c3d"
-TOTALS = {"turns": 5, "repairs": 1, "input_tokens": 6000, "output_tokens": 170, "seconds": 12.5}
+TOTALS = {"turns": 5, "repairs": 1, "input_tokens": 6000, "output_tokens": 170, "cost": 2.1, "seconds": 12.5}
 
 
 def report(exit_code: int, status: str, outcome: str, reason: str = "", hint: str = "") -> RunReport:
@@ -30,6 +30,7 @@ def test_good_end_says_what_was_done_and_where_to_look() -> None:
         "  No model was asked: the answers came from the playbook roman-numerals.",
         "  turns    5 (1 repair) in 12.5 s",
         "  tokens   6,000 in, 170 out",
+        "  cost     $2.10",
         "  tests    passed: 4 passed",
         "  files    roman.py, test_roman.py (3 writes); 1 skipped",
         f"  folder   /project/runs/{RUN}",

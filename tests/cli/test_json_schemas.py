@@ -73,7 +73,7 @@ ROLES: list[Any] = [
         "sandbox": "read-only",
         "approval_policy": "never",
         "auto_approve": {"commands": True, "file_changes": False},
-        "limits": {"idle_seconds": 5, "turn_seconds": 50.5},
+        "limits": {"idle_seconds": 5, "turn_seconds": 50.5, "max_turns": 7, "max_tokens": 9_000, "max_cost": 1.5},
         "protect": ["tests/**"],
         "mcp_servers": {
             "docs": {
@@ -121,7 +121,7 @@ EVERY_KEY: dict[str, list[Any]] = {
             },
             **{"roles": "r", "workspace": "w", "worktree": True, "branch": "b", "model": "m", "config": ["a=1"]},
             **{"playbook": "p", "repair_attempts": 1, "run_tests": False, "pytest_cmd": "pytest", "test_seconds": 5},
-            **{"max_turns": 3, "max_tokens": 5, "max_seconds": 1.5, "max_processes": 2, "yes": True},
+            **{"max_turns": 3, "max_tokens": 5, "max_cost": 2.5, "max_seconds": 1.5, "max_processes": 2, "yes": True},
         },
         {"repository": "x", "ref": "main"},
         {"repositories": ["x", "y"]},

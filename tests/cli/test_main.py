@@ -122,7 +122,7 @@ WRONG = [
     (["--goal", "x", "--cycles", "0"], "'--cycles': 0 is not in the range"),
     (["--goal", "x", "--cycles", "two"], "'--cycles': 'two' is not a valid integer"),
     (["--goal", "x", "--repair-attempts", "-1"], "'--repair-attempts': -1 is not in the range"),
-    (["--goal", "x", "--test-seconds", "nan"], "'--test-seconds': 'nan' is not a number of seconds"),
+    (["--goal", "x", "--test-seconds", "nan"], "'--test-seconds': 'nan' is not a finite number"),
     (["--goal", "x", "-c", "model"], "'-c' / '--config': 'model' is not of the form key=value"),
     (["--goal", "x", "-i", "=1"], "'-i' / '--input': '=1' is not of the form key=value"),
     (["--goal-file", "nowhere.md"], "'--goal-file': File 'nowhere.md' does not exist."),

@@ -49,7 +49,7 @@ def test_table_has_one_line_of_any_length_per_run(tmp_path: Path) -> None:
     make_run(tmp_path / "runs", "first")
     make_run(tmp_path / "runs", "second", goal="long " * 100, status="succeeded", outcome="done")
     heading, first, second = console("runs", folder=tmp_path).stdout.splitlines()
-    assert heading.split() == ["run", "status", "started", "flow", "outcome", "turns", "tokens", "goal"]
+    assert heading.split() == ["run", "status", "started", "flow", "outcome", "turns", "tokens", "cost", "goal"]
     assert first.startswith("first")
     assert "cycles_used_up" in first
     assert "2468" in first
@@ -96,8 +96,9 @@ def test_run_is_shown_turn_by_turn(tmp_path: Path) -> None:
     assert "status     ended: All cycles are used up" in lines
     assert "exit       1: ended without reaching the goal" in lines
     assert "totals     2 turns, 1 repair, 2,400 tokens in, 68 out, 12.5 s" in lines
+    assert "cost       unpriced: 2 turns without a price" in lines
     first, second = [line.split()[1:] for line in lines if " planner " in line]
-    assert first == ["planner", "1", "invalid", "reply", "1,200", "34", "1.5", "summary:", "is", "missing"]
+    assert first == ["planner", "1", "invalid", "reply", "1,200", "34", "unpriced", "1.5", "summary:", "is", "missing"]
     assert second[-5:] == ["repairs", "turn", "1.", "planned", "it"]
     (tests,) = [line.split()[1:] for line in lines if " tests 001 " in line]
     assert tests == ["tests", "001", "failed", "3", "passed,", "1", "failed:", "test_a::test_one"]

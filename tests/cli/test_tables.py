@@ -18,8 +18,8 @@ RUNS = ("20260131_101500_0a1b2c3d", "20260131_101501_0a1b2c3e")
 CODES = re.compile("\x1b\\[[0-9;?]*[A-Za-z]")
 FLOW = "description: Think once, then do, at some length.\nsteps: [{ask: thinker}, {ask: doer, next: [{end: done}]}]\n"
 HEADINGS = {
-    "runs": ("run", "status", "started", "flow", "outcome", "turns", "tokens", "goal"),
-    "show": ("at", "who", "turn", "status", "tokens in", "out", "seconds", "about"),
+    "runs": ("run", "status", "started", "flow", "outcome", "turns", "tokens", "cost", "goal"),
+    "show": ("at", "who", "turn", "status", "tokens in", "out", "cost", "seconds", "about"),
     "flows list": ("flow", "inputs", "ends", "description", "file"),
     "roles list": ("role", "model", "effort", "sandbox", "approval", "waits for", "file"),
 }

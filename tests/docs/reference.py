@@ -9,7 +9,7 @@ from tests.docs.command_line import command_line, settings
 from tests.docs.parts import checks, events, tools
 from tests.docs.python_api import python_api
 from tests.docs.shipped_flows import drawing, exhibits, shipped_flows
-from tests.docs.yaml_keys import flows, goal_file, roles
+from tests.docs.yaml_keys import flows, goal_file, prices, roles
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES: dict[str, Callable[[], str]] = {
@@ -18,6 +18,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "roles": roles,
     "flows": flows,
     "goal-file": goal_file,
+    "prices": prices,
     "checks": checks,
     "tools": tools,
     "events": events,

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from codex_multi_role.batches.goal_line import GoalLine
+from codex_multi_role.catalog import load_yaml, packaged_roles
 from codex_multi_role.catalog.catalog import CatalogFile
 from codex_multi_role.catalog.flow_inputs import GoalSpec, InputSpec
 from codex_multi_role.catalog.flow_spec import FlowFile, FlowStates, ResultSpec, WorkspaceNeeds
 from codex_multi_role.catalog.mcp_servers import McpServer
+from codex_multi_role.catalog.prices import PRICES_FILE, ModelPrice, PricesFile
 from codex_multi_role.catalog.role_entries import LimitsEntry, RoleEntry, RoleSettings
 from codex_multi_role.catalog.role_spec import AutoApprove, PromptFlags, RoleBehaviors
 from codex_multi_role.catalog.step_spec import Retry, Route, StepLimits, StepSpec
-from tests.docs.markdown import code, keys, page, prose
+from tests.docs.markdown import code, keys, page, prose, table
 
 CATALOG = """
 A catalog is `roles/catalog.yaml`, or any file that `--roles` names. [Define a team](../how-to/teams.md) explains
@@ -40,6 +42,25 @@ GOAL_FILE = """
 A goal file has a JSON object per line; `batch` runs them. [Run many goals](../how-to/batch.md) explains how. Unknown
 keys are errors, and a key with the value `null` counts as not given. At most one of `workspace`, `repository` and
 `repositories` is given.
+"""
+PRICES = """
+A price list says what models cost, in US dollars per million tokens. A run uses the first of these:
+
+1. the file that `--prices` names, also as the setting `prices`;
+2. `prices.yaml` beside the catalog, or `roles/prices.yaml` if the shipped roles are used;
+3. the shipped list, which is below.
+
+One list replaces another as a whole. A run keeps a copy of its list in `catalog/prices.yaml` and uses it when it is
+resumed, unless `resume --prices` names another one. `turn.json` records the cost of a turn and, as `prices`, the date
+of the list. [Limit a run](../how-to/limits.md#money) explains how costs are used.
+"""
+MODELS = """
+The name must be exactly the one that Codex reports for the thread (`model` in `turn.json`): a name with a date or a
+provider's prefix is another model. A model that is not listed has no price. What it costs is then "unpriced", never 0.
+List a model that costs you nothing, such as a local one, with prices of 0.
+"""
+SHIPPED_PRICES = """
+The shipped list is dated {date}. {source}
 """
 INPUTS = "`max_iterations: 5` is short for a default and its type, `question:` for a required text."
 
@@ -79,3 +100,18 @@ def flows() -> str:
 def goal_file() -> str:
     """The keys of a line of a goal file."""
     return page("Goal file keys", GOAL_FILE, keys(GoalLine))
+
+
+def prices() -> str:
+    """The keys of a price list, and the shipped one."""
+    shipped = PricesFile.model_validate(load_yaml(packaged_roles() / PRICES_FILE))
+    names = list(ModelPrice.model_fields)
+    rows = [(code(model), *(f"{getattr(price, name)}" for name in names)) for model, price in shipped.models.items()]
+    return page(
+        "Price list keys",
+        *(PRICES, keys(PricesFile)),
+        *("### `models`", MODELS, keys(ModelPrice)),
+        "## The shipped list",
+        SHIPPED_PRICES.format(date=shipped.date, source=prose(shipped.source.strip())),
+        table(("model", *names), rows),
+    )

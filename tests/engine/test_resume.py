@@ -59,7 +59,7 @@ def test_journal_write_error_at_start_is_reported_in_one_line(tmp_path: Path, mo
         raise OperationalError("UPDATE", {}, sqlite3.OperationalError("database or disk is full"))
 
     with monkeypatch.context() as patch:
-        patch.setattr("codex_multi_role.engine.journal.DBOS.register_queue", full)
+        patch.setattr("codex_multi_role.engine.journal.DBOS.start_workflow", full)
         report = team.run()
     assert (report.outcome, report.exit_code) == ("storage_failed", 3)
     assert report.reason.endswith(": database or disk is full")

@@ -146,7 +146,8 @@ def test_changed_flow_and_roles_stay_for_the_next_resume(tmp_path: Path) -> None
     (tmp_path / "roles/catalog.yaml").unlink()
     assert team.resume(max_turns=None).outcome == "timeout"
     assert [turn for _, turn, _ in team.turns()] == [4]
-    assert "Do it in verse." in (team.runs / "latest/one/turn_004/prompt.txt").read_text()
+    told, known = ((team.runs / f"latest/one/turn_{turn:03d}/prompt.txt").read_text() for turn in (3, 4))
+    assert ("Do it in verse." in told, "still apply" in known) == (True, True)
 
 
 @pytest.mark.parametrize(

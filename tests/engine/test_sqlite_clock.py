@@ -8,7 +8,8 @@ import pytest
 import sqlalchemy
 
 from codex_multi_role.cli.diagnosis import diagnose
-from codex_multi_role.engine import open_journal, sqlite_url
+from codex_multi_role.engine import sqlite_url
+from codex_multi_role.engine.journal import open_journal
 from codex_multi_role.engine.sqlite_clock import url_with_clock
 from codex_multi_role.errors import UsageError
 

@@ -130,7 +130,7 @@ def test_rejected_edit_is_reported_and_last_valid_roles_stay(tmp_path: Path, key
     (told,) = [each["message"] for each in team.of_type("warning")]
     assert told.startswith("the roles are not reloaded: ")
     assert message in told
-    assert "Do it." in prompt(report, 2)
+    assert "still apply" in prompt(report, 2)
     assert team.of_type("roles_reloaded") == []
 
 

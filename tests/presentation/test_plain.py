@@ -39,7 +39,8 @@ def test_whole_run_reads_as_a_story() -> None:
         "10:15:03  cycle 1 of 3",
     ]
     assert (
-        "10:15:09  implementer: turn 1 invalid reply (summary: is missing) in 1.5 s, 1,200 tokens in, 34 out" in lines
+        "10:15:09  implementer: turn 1 invalid reply (summary: is missing) in 1.5 s, 1,200 tokens in, 34 out, $0.42"
+        in lines
     )
     assert "10:15:10  implementer: turn 2 starts, repairing the answer of turn 1" in lines
     assert "10:15:13  implementer: 2 files written, 1 skipped: roman.py, test_roman.py" in lines

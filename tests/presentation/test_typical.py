@@ -8,8 +8,15 @@ from codex_multi_role.presentation.typical import typical_runs
 from tests.support.recorded_runs import make_run
 
 
-def took(turns: int, seconds: float) -> dict[str, float]:
-    return {"turns": turns, "seconds": seconds}
+def took(turns: int, seconds: float, **more: float) -> dict[str, float]:
+    return {"turns": turns, "seconds": seconds, **more}
+
+
+def test_cost_is_that_of_runs_which_have_one(tmp_path: Path) -> None:
+    for number, cost in enumerate([{}, {"cost": 0.5}, {"cost": 0.25}, {"cost": 4.0}]):
+        make_run(tmp_path, f"run{number}", totals=took(2, 60.0, **cost))
+    [known] = typical_runs(tmp_path).values()
+    assert known.in_words == "typically 2 turns in 1 min 00 s for $0.50, the median of 4 runs"
 
 
 def test_figures_are_the_medians_of_runs_that_ended_with_a_model(tmp_path: Path) -> None:

@@ -1,10 +1,22 @@
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codex_multi_role.presentation.wording import compact, duration, failed_tests, named, one_line, plural, verdict
+from codex_multi_role.presentation.wording import (
+    compact,
+    costs_by_step,
+    duration,
+    failed_tests,
+    named,
+    one_line,
+    plural,
+    verdict,
+)
+from codex_multi_role.run_folder.cost import Cost, dollars
 
 
 @given(st.text(), st.integers(min_value=4, max_value=50))
@@ -40,6 +52,20 @@ def test_durations(seconds: float, words: str) -> None:
 @pytest.mark.parametrize(("number", "words"), [(0, "0"), (9999, "9999"), (12345, "12.3k"), (4_560_000, "4.6M")])
 def test_big_numbers(number: int, words: str) -> None:
     assert compact(number) == words
+
+
+@pytest.mark.parametrize(
+    ("amount", "words"),
+    [(0, "$0.00"), (0.00004, "<$0.0001"), (0.0123456, "$0.0123"), (0.25, "$0.25"), (1234.567, "$1,234.57")],
+)
+def test_amounts_of_money(amount: float, words: str) -> None:
+    assert dollars(amount) == words
+
+
+def test_costs_by_step_say_which_have_no_price() -> None:
+    costs = {"plan": Cost(Decimal("0.1")), "solve": Cost(Decimal(2), unpriced_turns=1)}
+    assert costs_by_step(costs) == "plan $0.10, solve unpriced"
+    assert costs_by_step({"plan": Cost(Decimal(1))}) == costs_by_step({"plan": Cost(), "solve": Cost()}) == ""
 
 
 def test_plurals() -> None:

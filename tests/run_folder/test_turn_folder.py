@@ -112,15 +112,16 @@ def test_turn_json_that_was_never_written_is_an_empty_one(run: RunFolder) -> Non
 
 def test_totals_sum_own_turns_and_use_latest_worked_time(run: RunFolder) -> None:
     """Inherited turns do not count."""
-    assert totals_of(run, 1.5) == {"turns": 0, "repairs": 0, "input_tokens": 0, "output_tokens": 0, "seconds": 1.5}
+    nothing = {"turns": 0, "repairs": 0, "input_tokens": 0, "output_tokens": 0, "cost": 0.0, "unpriced_turns": 0}
+    assert totals_of(run, 1.5) == {**nothing, "seconds": 1.5}
     told: list[dict[str, object]] = [
-        {"tokens": {"input": 10, "output": 1}, "repair_of": None, "worked_seconds": 2.5},
+        {"tokens": {"input": 10, "output": 1}, "cost": 0.1, "repair_of": None, "worked_seconds": 2.5},
         {"tokens": {"input": 20, "output": 2}, "repair_of": 1, "worked_seconds": 7.25},
         {"tokens": {"input": 40, "output": 4}, "repair_of": 1, "worked_seconds": 99.0, "inherited": True},
         {},
     ]
     for result in told:
         TurnFolder.create(run, "one").write_result(result)
-    own = {"turns": 3, "repairs": 1, "input_tokens": 30, "output_tokens": 3}
+    own = {"turns": 3, "repairs": 1, "input_tokens": 30, "output_tokens": 3, "cost": None, "unpriced_turns": 2}
     assert totals_of(run, 1.5) == {**own, "seconds": 7.25}
     assert totals_of(run, 8.0) == {**own, "seconds": 8.0}

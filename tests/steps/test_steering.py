@@ -15,7 +15,7 @@ from tests.support.steering import CATALOG, EVIL, SETTINGS, InOneFolder, reasons
 from tests.support.teams import Record, TeamFolder, read, say, with_flow
 from tests.support.tools import command, shell
 
-SEARCH = "roles/search.yaml"
+SEARCH, PRICES = "roles/search.yaml", "roles/prices.yaml"
 """It is read even without a catalog beside it."""
 
 
@@ -57,7 +57,7 @@ def test_nested_catalog_cannot_be_moved_with_its_folder(tmp_path: Path) -> None:
 
 
 PLANT = f"mkdir -p roles; echo '{EVIL}' > {CATALOG}; echo 'test_sandbox: false' > {SETTINGS}; echo x > roles/main.yml"
-PLANT += f"; echo 'version: 1' > {SEARCH}"
+PLANT += f"; echo 'version: 1' > {SEARCH}; echo 'models: {{}}' > {PRICES}"
 
 
 @pytest.mark.parametrize("has_roles", [False, True])
@@ -68,7 +68,8 @@ def test_what_would_steer_the_next_run_is_removed_after_the_turn(tmp_path: Path,
     report = made.run()
     left = {"roles/main.yml", *(["roles/tasks.yml"] if has_roles else [])}
     assert set(state(made.workspace)) == left
-    assert read(report.folder / "writer/turn_001/turn.json")["protected_restored"] == [SETTINGS, CATALOG, SEARCH]
+    removed = read(report.folder / "writer/turn_001/turn.json")["protected_restored"]
+    assert removed == [SETTINGS, CATALOG, PRICES, SEARCH]
     assert "test_sandbox" in (report.folder / "writer/turn_001/protected.patch").read_text()
 
 

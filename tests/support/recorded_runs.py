@@ -44,13 +44,14 @@ def turn(
     return [
         e.TurnStarted(role, number, cycle, 1, repair_of),
         e.RoleActivity(role, number, "command: ls"),
-        e.TurnEnded(role, number, status, status, reason, 1200, 34, 1.5, said),
+        e.TurnEnded(role, number, status, status, reason, 1200, 34, 1.5, said, cost=0.42),
     ]
 
 
 def ended(*, exit_code: int = 0) -> e.RunEnded:
     """The last event of a run: done, or out of cycles."""
-    totals = {"turns": 5, "repairs": 1, "input_tokens": 6000, "output_tokens": 170, "seconds": 12.5}
+    tokens = {"input_tokens": 6000, "output_tokens": 170, "cost": 2.1, "unpriced_turns": 0}
+    totals: dict[str, int | float | None] = {"turns": 5, "repairs": 1, **tokens, "seconds": 12.5}
     status, outcome, reason = ("succeeded", "done", "implementer said DONE")
     if exit_code:
         status, outcome, reason = ("ended", "cycles_used_up", "all 3 cycles are used up")

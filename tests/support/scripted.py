@@ -42,6 +42,7 @@ from codex_multi_role.steps import (
 from codex_multi_role.steps.budget import WorkClock
 from codex_multi_role.steps.check import terms
 from codex_multi_role.steps.turn_record import TurnResult
+from tests.support.prices import NO_PRICES
 from tests.support.teams import TeamFolder, with_flow
 
 Play = Json | RoleFailed | Callable[[Ask], Json]
@@ -112,7 +113,7 @@ class Script:
 
     @staticmethod
     def _resources(services: _Services) -> RunResources:
-        settings = RunSettings("reach it", cast(Any, None), 0, None, changes_workspace=False)
+        settings = RunSettings("reach it", cast(Any, None), 0, None, NO_PRICES, changes_workspace=False)
         return RunResources(settings, cast(RunServices, services), RunProgress(), cast(Any, None), cast(Any, None))
 
     @contextmanager
@@ -120,7 +121,7 @@ class Script:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("codex_multi_role.engine.askers.ask", self._answer)
             patch.setattr("codex_multi_role.engine.flow_walk.after", self._after)
-            patch.setattr("codex_multi_role.engine.journal_slots._drawn", _slots)
+            patch.setattr("codex_multi_role.engine.durable_run.drawn_slots", _slots)
             patch.setattr(sys.modules[carry_out.__module__], "_pause", lambda *_: {})
             patch.setattr("codex_multi_role.steps.check._carry_out", self._check)
             yield

@@ -19,7 +19,7 @@ from codex_multi_role.checks.coverage_report import Measured, Reached
 from codex_multi_role.checks.coverage_run import CoverageOutcome, Status
 from codex_multi_role.checks.junit_report import TestCase, TestCounts
 from codex_multi_role.checks.suite import SuiteOutcome
-from codex_multi_role.systems.test_generation import measured_tests, mutation, prune_tests
+from codex_multi_role.systems.test_generation import kill_matrix, measured_tests, mutation, prune_tests
 from codex_multi_role.workspace import CommandResult
 
 MARK = "<target>"
@@ -30,6 +30,7 @@ def suites_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever measures tests or judges mutants starts no process."""
     for module in (measured_tests, mutation, prune_tests):
         monkeypatch.setattr(module, "Suite", SuiteHere)
+    monkeypatch.setattr(kill_matrix, "run_warm", lambda *_: {})
     for measures in (measured_tests, coverage):
         monkeypatch.setattr(measures, "CoverageRun", CoverageHere)
 

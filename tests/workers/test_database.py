@@ -48,3 +48,12 @@ def test_database_that_cannot_be_reached_is_named() -> None:
 def test_text_that_is_no_url_is_refused() -> None:
     with pytest.raises(UsageError, match="the database URL has no scheme"):
         Database.open("nonsense")
+
+
+@pytest.mark.long
+def test_server_ends_transactions_that_idle(database_url: str) -> None:
+    """So a frozen process does not keep rows locked, and others can take its run."""
+    database = Database.open(database_url)
+    with database.transaction() as connection:
+        assert connection.scalar(sa.text("SHOW idle_in_transaction_session_timeout")) == "30s"
+    database.close()

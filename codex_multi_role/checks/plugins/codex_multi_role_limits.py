@@ -14,6 +14,8 @@ SECONDS = float(os.environ.get("CODEX_MULTI_ROLE_TEST_SECONDS", "0"))
 MOST_OVERDUE = int(os.environ.get("CODEX_MULTI_ROLE_TESTS_OVERDUE", "1"))
 LAST_CALL = 1.5
 """After this many times `SECONDS`, the whole process ends."""
+IS_FORK = "CODEX_MULTI_ROLE_WARM" in os.environ
+"""Whether nobody reads a traceback: then no thread, which takes longer than many a test, waits for each test."""
 _overdue: list[str] = []
 
 
@@ -29,9 +31,18 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
     before = signal.signal(signal.SIGALRM, on_alarm)
     # The alarm repeats: a loop that catches everything would have swallowed a single one.
     signal.setitimer(signal.ITIMER_REAL, SECONDS, SECONDS)
-    if SECONDS:  # code that never returns to Python gets no signal
-        faulthandler.dump_traceback_later(LAST_CALL * SECONDS, exit=True, file=2)
+    _end_process_after(LAST_CALL * SECONDS)
     yield
-    faulthandler.cancel_dump_traceback_later()
+    _end_process_after(0)
     signal.setitimer(signal.ITIMER_REAL, 0)
     signal.signal(signal.SIGALRM, before)
+
+
+def _end_process_after(seconds: float) -> None:
+    """End code that never returns to Python, where it would get a signal; with 0, cancel that."""
+    if IS_FORK:
+        signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    elif seconds:
+        faulthandler.dump_traceback_later(seconds, exit=True, file=2)
+    else:
+        faulthandler.cancel_dump_traceback_later()

@@ -18,14 +18,14 @@ from codex_multi_role.integrations.ci.run_blocks import (
 from codex_multi_role.presentation.progress import RoleProgress
 from codex_multi_role.presentation.recorded import changed_files, read_record
 from codex_multi_role.presentation.result import result_of
-from codex_multi_role.presentation.wording import PROGRAM, duration, one_line
+from codex_multi_role.presentation.wording import PROGRAM, cost_in_words, duration, one_line
 from codex_multi_role.run_folder import Questions, RunFolder
 
 MOST_ROLES = 200
 MOST_RESULT_LINES = 200
 GOOD, BAD, PARKED = "✅", "❌", "⏸️"
-HEADINGS = ["role", "turns", "tokens in", "tokens out", "time", "last message"]
-NUMBERS = frozenset(HEADINGS[1:5])
+HEADINGS = ["role", "turns", "tokens in", "tokens out", "cost", "time", "last message"]
+NUMBERS = frozenset(HEADINGS[1:6])
 
 
 def job_summary(run: EndedRun) -> str:
@@ -67,7 +67,13 @@ def _roles(run: EndedRun) -> list[str]:
 
 def _role(run: EndedRun, role: RoleProgress) -> list[str]:
     counts = [f"{number:,}" for number in (role.turns, role.input_tokens, role.output_tokens)]
-    return [cell(run.line(role.name)), *counts, duration(role.seconds), cell(run.line(role.last))]
+    return [
+        cell(run.line(role.name)),
+        *counts,
+        cost_in_words(role.cost),
+        duration(role.seconds),
+        cell(run.line(role.last)),
+    ]
 
 
 def _tests(run: EndedRun) -> list[str]:

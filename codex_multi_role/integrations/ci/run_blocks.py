@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from codex_multi_role.integrations.ci.ended_run import Case, LatestTests, RunEvidence
-from codex_multi_role.presentation.outcome import playbook_in_words, tokens_in_words, turns_in_words
+from codex_multi_role.presentation.outcome import cost_of_totals, playbook_in_words, tokens_in_words, turns_in_words
 from codex_multi_role.presentation.result import ShownResult
 from codex_multi_role.presentation.wording import verdict
 
@@ -39,6 +39,7 @@ def facts(run: RunEvidence) -> list[str]:
         f"- flow: {code(run.line(started.flow))}{f', {code(run.line(where))}' if where else ''}",
         f"- turns: {turns_in_words(totals)}",
         f"- tokens: {tokens_in_words(totals.get('input_tokens', 0), totals.get('output_tokens', 0))}",
+        f"- cost: {cost_of_totals(totals)}",
     ]
 
 

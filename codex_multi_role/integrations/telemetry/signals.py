@@ -96,8 +96,10 @@ class RunSpans:
         span = self._turns.pop((event.role, event.turn), None)
         if span is None:
             return
+        cost = {} if event.cost is None else {f"{OWN}.turn.cost": event.cost}
         span.set_attributes(
             {
+                **cost,
                 "gen_ai.usage.input_tokens": event.input_tokens,
                 "gen_ai.usage.output_tokens": event.output_tokens,
                 f"{OWN}.turn.outcome": event.outcome,
@@ -117,6 +119,8 @@ class RunSpans:
             span.end(nanoseconds(event.at))
         self._turns.clear()
         run.set_attributes({f"{OWN}.run.outcome": event.outcome, f"{OWN}.exit_code": event.exit_code})
+        if (cost := event.totals.get("cost")) is not None:
+            run.set_attribute(f"{OWN}.run.cost", cost)
         _end(run, event, failed=event.exit_code != 0)
         self._run = None
 
@@ -172,6 +176,7 @@ class RunMetrics:
         self._tokens = meter.create_histogram(
             "gen_ai.client.token.usage", "{token}", "Number of input and output tokens of a turn."
         )
+        self._cost = meter.create_histogram(f"{OWN}.turn.cost", "{USD}", "Cost of a turn, if its model has a price.")
         self._turns = meter.create_histogram("gen_ai.client.operation.duration", "s", "Duration of a turn.")
         self._runs = meter.create_histogram(f"{OWN}.run.duration", "s", "Time that a process worked on a run.")
         self._repairs = meter.create_counter(f"{OWN}.repairs", "{repair}", "Answers that were repaired.")
@@ -199,12 +204,14 @@ class RunMetrics:
                 self._turn_ended(event)
             case events.RunEnded():
                 attributes = {"gen_ai.workflow.name": self._flow, f"{OWN}.run.outcome": event.outcome}
-                self._runs.record(event.totals["seconds"] - self._worked_before, attributes)
+                self._runs.record((event.totals["seconds"] or 0.0) - self._worked_before, attributes)
 
     def _turn_ended(self, event: events.TurnEnded) -> None:
         common = self._agent(event.role)
         for kind, tokens in (("input", event.input_tokens), ("output", event.output_tokens)):
             self._tokens.record(tokens, {**common, "gen_ai.token.type": kind})
+        if event.cost is not None:
+            self._cost.record(event.cost, common)
         failed = {"error.type": event.outcome} if event.status != "completed" else {}
         self._turns.record(event.seconds, {**common, **failed})
 

@@ -140,7 +140,7 @@ class _Inheritance:
 
     def _take_journal(self, undo: ExitStack) -> Mapping[int, Any]:
         """Copy the part of the parent's journal before the beginning; returns it."""
-        from codex_multi_role.engine.journal import sqlite_url
+        from codex_multi_role.engine.journal_file import sqlite_url
         from codex_multi_role.engine.journal_fork import copy_journal, forget, fork_journal
 
         shared, ids = self._definitions.options.database_url, (self._parent.run_id, self._fork.run_id)

@@ -12,6 +12,7 @@ from codex_multi_role.codex.codex_settings import as_settings
 from codex_multi_role.codex.providers import provider_of
 from codex_multi_role.errors import UsageError
 from codex_multi_role.lifecycle.definitions import Definitions
+from codex_multi_role.lifecycle.model_prices import PLAYBOOK_MODEL, recorded_model
 from codex_multi_role.run_folder import EventLog, RunFolder, list_turns
 from codex_multi_role.run_folder.events import Warning, now
 from codex_multi_role.version import __version__
@@ -21,8 +22,6 @@ if TYPE_CHECKING:  # lazy elsewhere: most runs record nothing
     from codex_multi_role.playbook.recording import Recording, RecordingFile
 
 Settings = tuple[str, ...]
-
-PLAYBOOK_MODEL = "playbook"
 
 
 @dataclass(frozen=True)
@@ -140,7 +139,7 @@ def _replayed(
     server = stack.enter_context(ReplayServer(recording, match, places, on_the_way.prompt_differs))
 
     def model(role: str) -> str:
-        return recording.models.get(role, PLAYBOOK_MODEL)
+        return recorded_model(recording, role)
 
     def provider(role: str) -> Settings:
         # The name as well: Codex depends on it, for example when it compacts a conversation.

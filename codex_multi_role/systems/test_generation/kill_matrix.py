@@ -1,4 +1,4 @@
-"""Find which test kills which mutant: run all tests on each mutant, in parallel, until a deadline."""
+"""Find which test kills which mutant: run the tests that can on each mutant, in parallel, until a deadline."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from codex_multi_role.checks.suite import INTERRUPTED, MOST_OVERDUE, Suite, SuiteOutcome
+from codex_multi_role.checks.warm_suite import ChangedText, TimeLimits, run_warm
 from codex_multi_role.systems.test_generation.mutants import Mutant
 
 SLOWER = 5.0
@@ -60,11 +61,16 @@ class Judge:
         self._seconds = SLOWER * original.ran.seconds + MOST_OVERDUE * self._test_seconds + START_SECONDS
 
     def matrix(self, mutants: Sequence[Mutant], until: float, concurrency: int) -> KillMatrix:
-        """Judge ``mutants``, ``concurrency`` at once, until ``until`` (monotonic). Raises the errors of `Suite.run`."""
+        """Judge ``mutants``, ``concurrency`` at once, until ``until`` (monotonic). Raises the errors of `Suite.run`.
+
+        Those that cannot be judged from a process with loaded tests get one of their own.
+        """
         matrix = KillMatrix()
+        changes = [ChangedText(each.id, each.text, each.lines) for each in mutants]
+        known = run_warm(self._suite, changes, TimeLimits(self._test_seconds, self._seconds, until), concurrency)
         pool = ThreadPoolExecutor(concurrency, thread_name_prefix="mutant")
         try:
-            verdicts = list(pool.map(lambda mutant: self._killers(mutant, until), mutants))
+            verdicts = list(pool.map(lambda mutant: self._killers(mutant, known.get(mutant.id), until), mutants))
         finally:
             pool.shutdown(cancel_futures=True)
         for mutant, verdict in zip(mutants, verdicts, strict=True):
@@ -76,8 +82,10 @@ class Judge:
                 matrix.unattributed.append(mutant.id)
         return matrix
 
-    def _killers(self, mutant: Mutant, until: float) -> tuple[list[str], bool] | None:
+    def _killers(self, mutant: Mutant, known: SuiteOutcome | None, until: float) -> tuple[list[str], bool] | None:
         """The tests that kill the mutant, and whether they are known; None if no time is left to find out."""
+        if known is not None:
+            return self._blamed(known)
         left = until - time.monotonic()
         if left <= 0:
             return None
@@ -87,11 +95,12 @@ class Judge:
         return self._blamed(outcome)
 
     def _blamed(self, outcome: SuiteOutcome) -> tuple[list[str], bool]:
-        """Blame the tests that pass on the original and are missing or do not pass here."""
+        """Blame the tests that pass on the original and are missing or do not pass here, if they were to run."""
         if outcome.cases is None:
             # pytest's startup imports the target: pytest refuses to run anything (exit code 4), or crashes.
             return (self.tests, True) if outcome.ran.returncode == 4 else ([], False)
         passed = {name for name, case in outcome.cases.items() if case.outcome == "passed"}
         missing_counts = outcome.ran.returncode != INTERRUPTED
-        killers = [test for test in self.tests if test not in passed and (missing_counts or test in outcome.cases)]
+        tests = [test for test in self.tests if outcome.selected is None or test in outcome.selected]
+        killers = [test for test in tests if test not in passed and (missing_counts or test in outcome.cases)]
         return killers, bool(killers) or outcome.complete

@@ -12,6 +12,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
+from io import StringIO
+from itertools import accumulate
 from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
@@ -25,10 +27,14 @@ HOW_TO_INSTALL = 'mutants need the extra "mutation": pip install "codex-multi-ro
 
 @dataclass(frozen=True)
 class Mutant:
-    """``id`` is ``line.number``, stable for the same file text; ``text`` is that of the whole file."""
+    """``id`` is ``line.number``, stable for the same file text; ``text`` is that of the whole file.
+
+    ``lines`` of the original: whoever executes what changed executes one of them.
+    """
 
     id: str
     line: int
+    lines: range
     operator: str
     text: str
     diff: str
@@ -44,6 +50,7 @@ class MutationSite:
 
     id: str
     line: int
+    lines: range
     operator: str
     old: libcst.CSTNode
     new: libcst.CSTNode
@@ -64,7 +71,7 @@ class MutatedFile:
 
     def __init__(self, source: str) -> None:
         import libcst
-        from libcst.metadata import MetadataWrapper, PositionProvider
+        from libcst.metadata import MetadataWrapper, PositionProvider, WhitespaceInclusivePositionProvider
 
         try:
             wrapper = MetadataWrapper(libcst.parse_module(source))
@@ -73,6 +80,8 @@ class MutatedFile:
         self._source = source
         self._module = wrapper.module
         self._positions = wrapper.resolve(PositionProvider)
+        self._spans = wrapper.resolve(WhitespaceInclusivePositionProvider)
+        self._starts = [0, *accumulate(map(len, StringIO(source, newline="")))]
         self.places = list(self._found())
 
     def sample(self, most: int, seed: int) -> list[Mutant]:
@@ -95,10 +104,17 @@ class MutatedFile:
 
     def _found(self) -> Iterator[MutationSite]:
         numbers: dict[int, int] = defaultdict(int)
-        for old, operator, new in _changes(self._module):
+        for statement, old, operator, new in _changes(self._module):
             line = self._positions[old].start.line
             numbers[line] += 1
-            yield MutationSite(f"{line}.{numbers[line]}", line, operator, old, new)
+            yield MutationSite(f"{line}.{numbers[line]}", line, self._lines(statement, old), operator, old, new)
+
+    def _lines(self, statement: libcst.CSTNode, node: libcst.CSTNode) -> range:
+        """All lines of a simple statement; of one with a body, those down to the end of ``node``, in its head."""
+        from libcst import SimpleStatementLine
+
+        last = statement if isinstance(statement, SimpleStatementLine) else node
+        return range(self._positions[statement].start.line, self._positions[last].end.line + 1)
 
     def _made(self, places: Iterator[MutationSite], most: int) -> list[Mutant]:
         texts = {self._source}
@@ -106,27 +122,37 @@ class MutatedFile:
         for place in places:
             if len(mutants) == most:
                 break
-            changed = self._module.deep_replace(place.old, place.new)
-            text = cast("libcst.Module", changed).code
+            text = self._text(place)
             if text not in texts and _compiles(text):
                 texts.add(text)
                 diff = _diff(self._source, text)
-                mutants.append(Mutant(place.id, place.line, place.operator, text, diff))
+                mutants.append(Mutant(place.id, place.line, place.lines, place.operator, text, diff))
         return sorted(mutants, key=lambda mutant: (mutant.line, int(mutant.id.partition(".")[2])))
 
+    def _text(self, place: MutationSite) -> str:
+        """The file's text with the change; only the node is rewritten if its own text is at its place."""
+        span = self._spans[place.old]
+        start, end = (self._starts[each.line - 1] + each.column for each in (span.start, span.end))
+        if self._source[start:end] == self._module.code_for_node(place.old):
+            return f"{self._source[:start]}{self._module.code_for_node(place.new)}{self._source[end:]}"
+        return cast("libcst.Module", self._module.deep_replace(place.old, place.new)).code
 
-def _changes(module: libcst.Module) -> Iterator[tuple[libcst.CSTNode, str, libcst.CSTNode]]:
+
+def _changes(module: libcst.Module) -> Iterator[tuple[libcst.CSTNode, libcst.CSTNode, str, libcst.CSTNode]]:
+    """The statement around each change, the node to replace, the operator's name and the new node."""
     from codex_multi_role.systems.test_generation.mutation_operators import MUTATION_OPERATORS  # here: libcst is extra
 
-    for node in _nodes(module, inside_function=False):
+    for statement, node in _nodes(module, module, inside_function=False):
         for kind, name, operator in MUTATION_OPERATORS:
             if isinstance(node, kind):
                 for new in operator(node):
-                    yield node, name, new
+                    yield statement, node, name, new
 
 
-def _nodes(node: libcst.CSTNode, inside_function: bool) -> Iterator[libcst.CSTNode]:
-    """All nodes that may change, in text order."""
+def _nodes(
+    node: libcst.CSTNode, statement: libcst.CSTNode, inside_function: bool
+) -> Iterator[tuple[libcst.CSTNode, libcst.CSTNode]]:
+    """All nodes that may change, each with the statement around it, in text order."""
     import libcst
 
     left_out = libcst.Annotation | libcst.Decorator | libcst.Parameters | libcst.Raise
@@ -134,10 +160,12 @@ def _nodes(node: libcst.CSTNode, inside_function: bool) -> Iterator[libcst.CSTNo
         return
     if isinstance(node, libcst.Call) and isinstance(node.func, libcst.Name) and node.func.value in NEVER_ASKED:
         return
+    if isinstance(node, libcst.SimpleStatementLine | libcst.BaseCompoundStatement):
+        statement = node
     if inside_function:
-        yield node
+        yield statement, node
     for child in node.children:
-        yield from _nodes(child, inside_function or isinstance(node, libcst.FunctionDef))
+        yield from _nodes(child, statement, inside_function or isinstance(node, libcst.FunctionDef))
 
 
 def _is_docstring(node: libcst.CSTNode) -> bool:

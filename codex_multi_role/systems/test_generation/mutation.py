@@ -98,7 +98,7 @@ def _longest(options: Mapping[str, object], deadline_seconds: float) -> float:
 
 @declare_check(options=MutationOptions, result=MutationResult, max_seconds=_longest, uses_python=True)
 def judge_mutants(context: CheckContext) -> MutationResult:
-    """Run the tests on mutants of the target, each in a private copy of the workspace, in the sandbox.
+    """Run the tests on mutants of the target, in private copies of the workspace and in the sandbox.
 
     Options: `MutationOptions`; ``timeout_seconds`` covers everything and cannot exceed the context's deadline. Each
     mutant has its own limit, a multiple of what the tests take on the original, and so has each test. Leaves

@@ -48,7 +48,7 @@ def test_summary_contains_all_relevant_facts(tmp_path: Path) -> None:
         "- turns: 5 (1 repair) in 12.5 s",
         "- tokens: 6,000 in, 170 out",
         f"- folder: `{run.folder and run.folder.path}`",
-        "| `implementer` | 3 | 3,600 | 102 | 4.5 s | `what implementer did` |",
+        "| `implementer` | 3 | 3,600 | 102 | $1.26 | 4.5 s | `what implementer did` |",
         "failed: 1 passed, 1 failed",
         "- `tests.test_a::test_bad` in `tests/test_a.py:7`: `assert 1 == 2`",
         "- `the disk is nearly full`",

@@ -28,6 +28,7 @@ from codex_multi_role.integrations.telemetry.export import GENERAL, METRICS, TRA
 from codex_multi_role.integrations.telemetry.pipeline import ExportErrors, Pipeline
 from codex_multi_role.run_folder import Record
 from codex_multi_role.run_folder.events import RunEnded
+from tests.support.prices import price_playbook
 from tests.support.recorded_runs import in_order, started, turn, whole_run
 from tests.support.teams import TeamFolder, say, with_flow
 from tests.support.tools import command
@@ -113,10 +114,15 @@ def test_failed_run_has_a_span_that_says_why(tmp_path: Path) -> None:
     assert (told["gen_ai.agent.name"], repairs.value) == ("one", 1)
 
 
-def test_tokens_and_durations_are_histograms_by_agent(tmp_path: Path) -> None:
+def test_tokens_costs_and_durations_are_histograms_by_agent(tmp_path: Path) -> None:
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
+    price_playbook(tmp_path / "roles/prices.yaml")
     report = team.run()
-    _, points = taken(team.events)
+    spans, points = taken(team.events)
+    [(_, cost)] = points["codex_multi_role.turn.cost"]
+    assert isinstance(cost, HistogramDataPoint)
+    costs = [span.attributes["codex_multi_role.turn.cost"] for span in of(spans, "invoke_agent one") if span.attributes]
+    assert costs == [cost.sum] == [report.totals["cost"]]
     sums = {
         told["gen_ai.token.type"]: point.sum
         for told, point in points["gen_ai.client.token.usage"]

@@ -1,0 +1,90 @@
+"""The price list: what models cost per million tokens, on a date."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Annotated, Literal, Protocol
+
+from pydantic import Field, WithJsonSchema
+
+from codex_multi_role.catalog.definition import Definition
+from codex_multi_role.catalog.source_files import packaged_roles, settings_file
+from codex_multi_role.reading.yaml_source import load_yaml, validate
+
+PRICES_FILE = "prices.yaml"
+MILLION = 1_000_000
+SMALLEST_AMOUNT = Decimal("1E-9")
+"""Costs are rounded to it; amounts below a million dollars then pass through JSON unchanged."""
+
+Price = Annotated[
+    Decimal,
+    Field(ge=0),
+    WithJsonSchema({"type": "number", "minimum": 0}),
+]
+
+
+class Tokens(Protocol):
+    """How many tokens; ``cached_input`` is a part of ``input``."""
+
+    @property
+    def input(self) -> int: ...
+    @property
+    def cached_input(self) -> int: ...
+    @property
+    def output(self) -> int: ...
+
+
+class ModelPrice(Definition):
+    """What a million tokens of a model cost."""
+
+    input: Price = Field(description="Input tokens that were not cached.")
+    cached_input: Price = Field(description="Input tokens that the provider had in its cache.")
+    output: Price = Field(description="Output tokens, reasoning included.")
+
+    def cost(self, tokens: Tokens) -> Decimal:
+        """In US dollars."""
+        cached = min(tokens.cached_input, tokens.input)
+        amount = self.input * (tokens.input - cached) + self.cached_input * cached + self.output * tokens.output
+        return (amount / MILLION).quantize(SMALLEST_AMOUNT)
+
+    @property
+    def highest(self) -> Decimal:
+        """The price of a million tokens, whatever they are."""
+        return max(self.input, self.cached_input, self.output)
+
+
+class PricesFile(Definition):
+    """A price list as written. Only exact names count: a model that is not listed has no price."""
+
+    date: datetime.date = Field(description="When the prices were valid. It is recorded with every cost.")
+    currency: Literal["USD"] = Field(description="The currency; no other is supported.")
+    source: str = Field(min_length=1, description="Where the prices come from, and what they leave out.")
+    models: dict[str, ModelPrice] = Field(description="The prices of each model, by its exact name.")
+
+
+@dataclass(frozen=True)
+class PriceList:
+    """The price list in ``file``. ``date``: as recorded, ``2026-11-23``."""
+
+    file: Path
+    date: str
+    models: Mapping[str, ModelPrice]
+
+    @classmethod
+    def load(cls, given: Path | None, folder: Path) -> PriceList:
+        """Load the list ``given``, otherwise that in the catalog's ``folder``, otherwise the shipped one.
+
+        Raises one `DefinitionError` for all mistakes in it.
+        """
+        file = given or settings_file(PRICES_FILE, folder) or packaged_roles() / PRICES_FILE
+        written = validate(PricesFile, load_yaml(file), file)
+        return cls(file, written.date.isoformat(), written.models)
+
+    def cost(self, model: str, tokens: Tokens) -> Decimal | None:
+        """What the tokens cost; None if the model has no price."""
+        price = self.models.get(model)
+        return None if price is None else price.cost(tokens)

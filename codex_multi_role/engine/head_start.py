@@ -1,0 +1,108 @@
+"""The first turns of a new run, taken while its journal is being opened.
+
+A turn is written to its folder before its prompt is sent, and with its result before anything uses that. After a kill,
+a resumed run finds it by its journal position, as it does whenever the journal does not know a finished turn yet.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
+from itertools import count
+from typing import TYPE_CHECKING, NoReturn
+
+from codex_multi_role.engine.askers import Asker, Scope
+from codex_multi_role.engine.flow_walk import CallableFlows, FlowWalk, LastAnnounced
+from codex_multi_role.engine.journal_slots import JournalSlot, JournalSlots, RunHalted
+from codex_multi_role.engine.leases import Instances
+from codex_multi_role.errors import RunInterrupted, ending_for
+from codex_multi_role.flow import FlowState
+from codex_multi_role.reading.json_types import Json
+from codex_multi_role.steps import RunResources
+
+if TYPE_CHECKING:
+    from codex_multi_role.engine.dbos_library import StepOptions
+
+ENDING_SECONDS = 20.0
+
+
+class HeadStart:
+    """Walks to the first asks of a run, and takes their turns. Their results wait for the run's own walk.
+
+    ``announced`` is shared with that walk, so that it does not publish the same visit again.
+    """
+
+    def __init__(self) -> None:
+        self.announced = LastAnnounced()
+        self._lock = threading.Lock()
+        self._begun: dict[int, Future[Json]] = {}
+        self._is_over = False
+
+    @contextmanager
+    def meanwhile(self, flows: CallableFlows, state: FlowState, run: RunResources) -> Iterator[None]:
+        """Take the turns while the caller works. If the caller fails, the turns are interrupted.
+
+        ``state``: that of the run's start, which is changed.
+        """
+        thread = threading.Thread(target=self._walk, args=(flows, state, run), name="head-start", daemon=True)
+        thread.start()
+        try:
+            yield
+        except BaseException:
+            run.progress.stopping.set()
+            run.services.fleet.cancel()
+            thread.join(ENDING_SECONDS)
+            raise
+
+    def _walk(self, flows: CallableFlows, state: FlowState, run: RunResources) -> None:
+        ids = JournalSlots(lambda: None, (_FirstSlot(number, self._take) for number in count(1)))
+        scope = Scope(run, ids, Asker(run, Instances()), state)
+        with suppress(Exception, RunHalted):  # the run's own walk meets the same error
+            FlowWalk(flows, scope, announced=self.announced).walk()
+
+    def _take(self, place: int, work: Callable[[], Json]) -> NoReturn:
+        """Do the work unless the run's own walk has begun; this walk ends here either way."""
+        with self._lock:
+            future = None if self._is_over else self._begun.setdefault(place, Future())
+        if future is not None:
+            try:
+                future.set_result(work())
+            except BaseException as error:  # raised where the run's own walk waits for it
+                future.set_exception(error)
+        raise RunHalted(ending_for(RunInterrupted()))
+
+    def taken_over(self, slots: Iterator[JournalSlot]) -> Iterator[JournalSlot]:
+        """The slots of the run's own walk. Those whose work has begun here only record its result."""
+        with self._lock:
+            self._is_over = True
+        return (_BegunSlot(slot, self._begun[slot.step_id]) if slot.step_id in self._begun else slot for slot in slots)
+
+
+class _FirstSlot:
+    """A slot of a journal that is not open yet."""
+
+    def __init__(self, number: int, take: Callable[[int, Callable[[], Json]], NoReturn]) -> None:
+        self._number, self._take = number, take
+
+    @property
+    def step_id(self) -> int:
+        return self._number
+
+    def run(self, _: StepOptions | None, func: Callable[[], Json], /) -> Json:
+        self._take(self._number, func)
+
+
+class _BegunSlot:
+    """A slot of the journal whose work has begun before the journal was open."""
+
+    def __init__(self, slot: JournalSlot, begun: Future[Json]) -> None:
+        self._slot, self._begun = slot, begun
+
+    @property
+    def step_id(self) -> int:
+        return self._slot.step_id
+
+    def run(self, options: StepOptions | None, _: Callable[[], Json], /) -> Json:
+        return self._slot.run(options, self._begun.result)

@@ -1,0 +1,44 @@
+"""What a thread still has of a role's instructions, so that a later prompt does not repeat them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import Self
+
+from codex_multi_role.reading.json_types import Json
+from codex_multi_role.run_folder import TurnFolder
+from codex_multi_role.steps.turn_record import TurnPrompt
+
+KEPT_CHARACTERS = 16_000
+"""Codex keeps the latest 80,000 bytes of prompts when it compacts a thread (measured on 0.163.0), in any script."""
+INSTRUCTIONS = "instructions"
+"""The key in ``turn.json``; missing for a turn after which the thread may not have them."""
+
+
+@dataclass(frozen=True)
+class KnownInstructions:
+    """``digest`` as in `TurnPrompt`, empty if unknown; ``turn``: whose prompt has them.
+
+    ``characters``: of that prompt and all later ones.
+    """
+
+    digest: str = ""
+    turn: int = 0
+    characters: int = 0
+
+    @classmethod
+    def of(cls, latest: TurnFolder | None, thread_id: str) -> Self:
+        """What the thread has after the instance's ``latest`` turn; nothing is known of any other thread."""
+        result = latest.result() if latest else {}
+        return cls(**result.get(INSTRUCTIONS, {})) if result.get("thread_id") == thread_id else cls()
+
+    def suffice_for(self, asked: TurnPrompt) -> bool:
+        """Whether the prompt may leave its instructions out. They must survive a compaction before it is answered."""
+        within = self.characters + len(asked.when_known) <= KEPT_CHARACTERS
+        return bool(asked.instructions) and self.digest == asked.instructions and within
+
+    def after(self, asked: TurnPrompt, sent: str, turn: int) -> Json:
+        """``turn.json``'s account of the thread after ``turn``, which ``sent`` that prompt, was answered."""
+        repeated = asked.instructions and sent != asked.when_known
+        now = KnownInstructions(asked.instructions, turn) if repeated else self
+        return asdict(replace(now, characters=now.characters + len(sent)))

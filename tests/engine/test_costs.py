@@ -1,0 +1,97 @@
+"""What turns cost, recorded and limited, on real runs."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from codex_multi_role.catalog import RoleSpec
+from codex_multi_role.codex.usage import TokenUsage
+from codex_multi_role.errors import BudgetUsedUp, DefinitionError
+from codex_multi_role.steps.budget import Budget, Limits, WorkClock
+from tests.support.prices import price_playbook, write_prices
+from tests.support.teams import Record, TeamFolder, read, say
+
+ONE = RoleSpec(name="one", prompt_text="Do it.")
+DOLLAR = Decimal(1)
+
+
+def budget(cost: Decimal, *ledger: Record) -> Budget:
+    """A dollar per token of ``m``; other models have no price."""
+    clock = WorkClock(0.0, lambda: 0.0)
+    turns = [("one", turn) for turn in ledger]
+    return Budget(Limits(cost=cost), turns, clock, lambda model, used: used.total * DOLLAR if model == "m" else None)
+
+
+def test_turn_counts_at_what_it_cost_when_it_was_recorded() -> None:
+    turn = {"tokens": {"input": 1, "output": 0}, "model": "m", "cost": 5.0}
+    with pytest.raises(BudgetUsedUp, match=r"\$5\.00 of \$5\.00 are used: one \$5\.00"):
+        budget(5 * DOLLAR, turn).reserve_turn(ONE)
+
+
+def test_turn_of_an_earlier_version_counts_at_current_prices() -> None:
+    turn = {"tokens": {"input": 3, "output": 1}, "model": "m"}
+    with pytest.raises(BudgetUsedUp, match=r"\$4\.00 of \$4\.00 are used"):
+        budget(4 * DOLLAR, turn).reserve_turn(ONE)
+
+
+def test_no_turn_starts_while_a_price_is_unknown() -> None:
+    with pytest.raises(BudgetUsedUp, match="it is missing for other") as caught:
+        budget(9 * DOLLAR).require_prices(ONE, "other")
+    assert "--prices FILE" in caught.value.hint
+    earlier = {"tokens": {"input": 1, "output": 0}, "model": "gone", "cost": None}
+    with pytest.raises(BudgetUsedUp, match="it is missing for gone"):
+        budget(9 * DOLLAR, earlier).require_prices(ONE, "m")
+    unused = {"tokens": {"input": 0, "output": 0}, "model": "gone", "cost": None}
+    budget(9 * DOLLAR, unused).require_prices(ONE, "m")
+
+
+def test_runs_on_workers_share_what_is_left() -> None:
+    shared = budget(10 * DOLLAR)
+    shared.spend(ONE, "m", TokenUsage(2, 0, 0))
+    assert [shared.reserve_share(run_id, 2).cost for run_id in "ab"] == [4, 4]
+    shared.count_elsewhere("a", 1, 0, DOLLAR, is_reserved=False)
+    assert shared.reserve_share("c", 2).cost == 3
+
+
+def two(folder: Path) -> TeamFolder:
+    return TeamFolder(folder, {"one": {}, "two": {}}, {"one": [say()], "two": [say()]})
+
+
+def test_run_without_a_price_says_so(tmp_path: Path) -> None:
+    report = two(tmp_path).run()
+    assert (report.totals["cost"], report.totals["unpriced_turns"]) == (None, 2)
+    assert read(report.folder / "one/turn_001/turn.json")["cost"] is None
+
+
+def test_cost_is_recorded_and_limited(tmp_path: Path) -> None:
+    """The run keeps its price list: a change beside the catalog does not reach a resumed run, another list does."""
+    team = two(tmp_path)
+    price_playbook(tmp_path / "roles/prices.yaml")
+    report = team.run(max_cost=0.5)
+    assert (report.exit_code, report.outcome) == (5, "budget_used_up")
+    turn = read(report.folder / "one/turn_001/turn.json")
+    assert turn["prices"] == "2026-01-31"
+    assert turn["cost"] == pytest.approx((turn["tokens"]["input"] + turn["tokens"]["output"]) / 1000)
+    assert report.totals["cost"] == turn["cost"] == team.of_type("turn_ended")[0]["cost"]
+
+    price_playbook(tmp_path / "roles/prices.yaml", 0.0)
+    kept = team.resume(max_cost=100.0)
+    assert kept.exit_code == 1
+    assert kept.totals["cost"] > 2 * 5
+    again = team.run(max_cost=100.0, prices=write_prices(tmp_path / "own.yaml", playbook=(1.0, 1.0, 1.0)))
+    assert 0 < again.totals["cost"] < 1
+
+
+def test_maximum_cost_without_a_price_is_refused_at_once(tmp_path: Path) -> None:
+    team = two(tmp_path)
+    own = write_prices(tmp_path / "own.yaml", other=(1.0, 1.0, 1.0))
+    with pytest.raises(DefinitionError) as caught:
+        team.run(max_cost=1.0, prices=own)
+    assert str(caught.value.problems[0]).startswith(f"{own}:3:1: models: ")
+    assert "playbook has none (roles one, two)" in str(caught.value)
+    with pytest.raises(DefinitionError, match="Codex chooses that of the roles one, two"):
+        team.run(max_cost=1.0, playbook=None, config=('model_provider="ollama"',))
+    assert not team.runs.exists()

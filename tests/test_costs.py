@@ -1,0 +1,129 @@
+"""What twelve turns of the shipped roles cost, in counts that are the same on every machine."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from codex_multi_role.errors import ExitCode
+from tests.limits.large import answering
+from tests.support.console import environment
+from tests.support.teams import Record, read_lines, say
+
+ROLES = ("planner", "architect", "implementer", "integrator")
+CYCLES, TURNS = 3, 12
+MOST_OWN_MODULES, MOST_OTHER_MODULES = 205, 350
+"""Before the processes start: what is imported by then delays the first prompt."""
+MOST_PROMPT_BYTES = 2_400
+NOT_BEFORE_PROCESSES = {
+    *("dbos", "sqlalchemy", "sqlite3", "asyncio", "jsonschema", "watchdog", "markdown_it"),
+    *("codex_multi_role.engine", "codex_multi_role.report", "codex_multi_role.api.python_team"),
+}
+"""Slow to import, and needed only once the processes start, if at all."""
+NEVER = {
+    "psycopg",
+    "sqlalchemy.orm",
+    "rich",
+    "coverage",
+    "pytest",
+    "networkx",
+    "jsonschema",
+    "opentelemetry",
+    "uvicorn",
+}
+"""No part of a run with a journal of its own, without tests and without a terminal."""
+COUNTED = """
+import json, sys, threading
+from pathlib import Path
+programs, statements, early = [], [], []
+
+def watch(event, given):
+    if event == "subprocess.Popen":
+        programs.append(Path(str(given[0])).name)
+
+sys.addaudithook(watch)
+from codex_multi_role.cli.main import main
+from codex_multi_role.codex.fleet import Fleet
+from codex_multi_role.lifecycle.session import Session
+
+begin, drive = Fleet.start, Session._drive
+
+def counted(_connection, _cursor, statement, *_):
+    if threading.current_thread().name.startswith("role_"):  # the engine's own threads look every now and then
+        statements.append(statement)
+
+def start(*arguments):
+    early.extend(sys.modules)
+    return begin(*arguments)
+
+def driven(*arguments):
+    import sqlalchemy
+    sqlalchemy.event.listen(sqlalchemy.Engine, "before_cursor_execute", counted)
+    return drive(*arguments)
+
+Fleet.start, Session._drive = start, driven
+code = main()
+Path("counts.json").write_text(json.dumps([code, programs, statements, early, [*sys.modules]]))
+"""
+
+
+class Counts:
+    """What a run of its own process counted, and the prompts that it sent."""
+
+    def __init__(self, folder: Path) -> None:
+        self.code, programs, self.statements, self.early, self.modules = json.loads(
+            (folder / "counts.json").read_text()
+        )
+        self.programs = Counter(programs)
+        logs = (read_lines(folder / f"runs/latest/{role}/events.jsonl") for role in ROLES)
+        sent = [entry["message"] for log in logs for entry in log if entry["direction"] == "out"]
+        self.methods = Counter(message["method"] for message in sent if "method" in message)
+        self.prompts = [_prompt(message) for message in sent if message.get("method") == "turn/start"]
+
+
+def _prompt(message: Record) -> str:
+    return "".join(str(part.get("text", "")) for part in message["params"]["input"])
+
+
+@pytest.fixture(scope="module")
+def counts(tmp_path_factory: pytest.TempPathFactory) -> Counts:
+    folder = tmp_path_factory.mktemp("counted")
+    arguments = ["--goal", "count", "--cycles", str(CYCLES), "--no-run-tests", "--quiet"]
+    with answering({role: [say(status="CONTINUE")] * CYCLES for role in ROLES}) as settings:
+        flags = [part for setting in (*settings, 'model="counted"') for part in ("-c", setting)]
+        subprocess.run(
+            [sys.executable, "-c", COUNTED, *arguments, *flags], cwd=folder, env=environment(), timeout=60, check=True
+        )
+    return Counts(folder)
+
+
+def test_run_imports_only_what_it_uses(counts: Counts) -> None:
+    assert NOT_BEFORE_PROCESSES & {*counts.early} == set()
+    assert NEVER & {*counts.modules} == set()
+    own = [name for name in counts.early if name.startswith("codex_multi_role")]
+    assert len(own) <= MOST_OWN_MODULES
+    assert len(counts.early) - len(own) <= MOST_OTHER_MODULES
+
+
+def test_run_starts_only_its_processes(counts: Counts) -> None:
+    """Git: the workspace's state before and after each cycle. A first run on a machine starts one more Codex."""
+    assert counts.code == ExitCode.GOAL_NOT_REACHED
+    assert counts.programs.pop("codex") - len(ROLES) in (0, 1)
+    assert counts.programs == {"git": 9, Path(sys.executable).name: 1}
+
+
+def test_turn_costs_one_request_and_four_statements(counts: Counts) -> None:
+    each = ("initialize", "initialized", "account/read", "thread/start", "model/list")
+    assert counts.methods == {"turn/start": TURNS, **dict.fromkeys(each, len(ROLES))}
+    assert len(counts.statements) == 4 * TURNS
+
+
+def test_prompts_do_not_grow_with_the_run(counts: Counts) -> None:
+    sizes = [len(prompt.encode()) for prompt in counts.prompts]
+    assert len(sizes) == TURNS
+    assert max(sizes) <= MOST_PROMPT_BYTES
