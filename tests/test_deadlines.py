@@ -148,6 +148,7 @@ PLACES = {
             ("run_folder/past.py", "turn"),
             ("run_folder/turn_folder.py", "self"),
             ("run_folder/turn_folder.py", "turn"),
+            ("steps/known_instructions.py", "latest"),
             ("steps/protection.py", "first_try"),
             ("steps/recovery.py", "first_try"),
             ("steps/recovery.py", "latest"),
