@@ -139,6 +139,7 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
         Path(TARGET).write_text(job["text"], encoding="utf-8")
         Child.mutant = job["id"]
         if (pid := _fork(session, tests)) == 0:
+            session.config.option.maxfail = job["maxfail"]
             apply(changes)
             return None
         _exit_code(pid, job["seconds"])
@@ -163,7 +164,9 @@ def pytest_unconfigure() -> None:
         Child.notes.write_text(json.dumps(told))
     if all(each.daemon or each is threading.main_thread() for each in threading.enumerate()):
         if not Child.notes:
-            _answer(Child.mutant, int(session.exitstatus), session.items)
+            stopped = session.config.option.maxfail
+            ran = [item for item in session.items if item.nodeid in Child.passed]
+            _answer(Child.mutant, int(session.exitstatus), ran if stopped else session.items)
         os._exit(int(session.exitstatus))
 
 
