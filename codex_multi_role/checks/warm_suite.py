@@ -36,8 +36,9 @@ class ChangedText:
     text: str
     lines: range
 
-    def as_json(self, seconds: float) -> str:
-        return json.dumps({"id": self.id, "text": self.text, "lines": [*self.lines], "seconds": seconds})
+    def as_json(self, limits: TimeLimits, maxfail: int) -> str:
+        job = {"id": self.id, "text": self.text, "lines": [*self.lines]}
+        return json.dumps({**job, "seconds": limits.seconds, "maxfail": maxfail})
 
 
 @dataclass(frozen=True)
@@ -49,9 +50,12 @@ class TimeLimits:
     until: float
 
 
-def run_warm(suite: Suite, changes: Sequence[ChangedText], limits: TimeLimits, slots: int) -> dict[str, SuiteOutcome]:
+def run_warm(
+    suite: Suite, changes: Sequence[ChangedText], limits: TimeLimits, slots: int, maxfail: int = 0
+) -> dict[str, SuiteOutcome]:
     """The outcomes by id, each of the tests that the change can affect, judged by ``slots`` processes at once.
 
+    Only the tests until ``maxfail`` of them have failed run on a change (0: all).
     A change without an outcome must be judged by `Suite.run`: a new process could come to another one, or time ran
     out. Raises the errors of `Suite.run`.
     """
@@ -61,7 +65,7 @@ def run_warm(suite: Suite, changes: Sequence[ChangedText], limits: TimeLimits, s
     for each in ("jobs", "claimed", "outcomes"):
         (shared / each).mkdir(parents=True)
     for number, change in enumerate(changes):
-        (shared / "jobs" / f"{number:04d}.json").write_text(change.as_json(limits.seconds))
+        (shared / "jobs" / f"{number:04d}.json").write_text(change.as_json(limits, maxfail))
     pool = ThreadPoolExecutor(slots, thread_name_prefix="warm-suite")
     try:
         list(pool.map(lambda _: _serve(suite, shared, limits), range(slots)))

@@ -3,8 +3,8 @@
 The process waits where pytest would start the tests. For each mutant it forks: the child gives the loaded functions
 their mutated code and lets pytest continue with the tests that the mutated statement can affect. There is no outcome
 for a mutant whose tests could behave differently in a new process: its statement is executed on import, its code cannot
-replace that of the loaded functions, or its child crashes. If forks are no substitute at all, the process ends early
-and says why in ``problem.txt``.
+replace that of the loaded functions, or its child crashes. If forks cannot stand in for new processes at all, the
+process ends early and says why in ``problem.txt``.
 """
 
 from __future__ import annotations
@@ -139,6 +139,7 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
         Path(TARGET).write_text(job["text"], encoding="utf-8")
         Child.mutant = job["id"]
         if (pid := _fork(session, tests)) == 0:
+            session.config.option.maxfail = job["maxfail"]
             apply(changes)
             return None
         _exit_code(pid, job["seconds"])
@@ -163,7 +164,9 @@ def pytest_unconfigure() -> None:
         Child.notes.write_text(json.dumps(told))
     if all(each.daemon or each is threading.main_thread() for each in threading.enumerate()):
         if not Child.notes:
-            _answer(Child.mutant, int(session.exitstatus), session.items)
+            stopped = session.config.option.maxfail
+            ran = [item for item in session.items if item.nodeid in Child.passed]
+            _answer(Child.mutant, int(session.exitstatus), ran if stopped else session.items)
         os._exit(int(session.exitstatus))
 
 
@@ -186,7 +189,7 @@ def _answer(mutant: str, code: int, tests: Sequence[pytest.Item] = ()) -> None:
 
 
 def _new_modules() -> list[str]:
-    """The modules that only running a test loads, and that are none of the project's."""
+    """The modules outside the project that were loaded since the fork."""
     files = {name: getattr(sys.modules[name], "__file__", None) for name in sys.modules.keys() - Child.loaded}
     return sorted(name for name, file in files.items() if file and not file.startswith(str(SLOT)))
 

@@ -60,14 +60,17 @@ class Judge:
         self._test_seconds = max(LEAST_SECONDS, SLOWER * original.longest_seconds)
         self._seconds = SLOWER * original.ran.seconds + MOST_OVERDUE * self._test_seconds + START_SECONDS
 
-    def matrix(self, mutants: Sequence[Mutant], until: float, concurrency: int) -> KillMatrix:
+    def matrix(self, mutants: Sequence[Mutant], until: float, concurrency: int, *, is_whole: bool = True) -> KillMatrix:
         """Judge ``mutants``, ``concurrency`` at once, until ``until`` (monotonic). Raises the errors of `Suite.run`.
+
+        Unless it ``is_whole``, one test per killed mutant is enough.
 
         Those that cannot be judged from a process with loaded tests get one of their own.
         """
         matrix = KillMatrix()
         changes = [ChangedText(each.id, each.text, each.lines) for each in mutants]
-        known = run_warm(self._suite, changes, TimeLimits(self._test_seconds, self._seconds, until), concurrency)
+        limits = TimeLimits(self._test_seconds, self._seconds, until)
+        known = run_warm(self._suite, changes, limits, concurrency, 0 if is_whole else 1)
         pool = ThreadPoolExecutor(concurrency, thread_name_prefix="mutant")
         try:
             verdicts = list(pool.map(lambda mutant: self._killers(mutant, known.get(mutant.id), until), mutants))

@@ -32,7 +32,8 @@ class MutationOptions(CheckOptions):
 
     ``copy``: the copy of the workspace to judge in instead, made by a step with ``isolate``. Of more than
     ``max_mutants`` a sample is judged, chosen by ``seed``; ``mutants`` names those to judge instead. The tests first
-    run ``runs`` times on the original, and those whose outcomes differ do not count.
+    run ``runs`` times on the original, and those whose outcomes differ do not count. Without ``matrix`` the tests
+    may stop at the first that notices a mutant, which is faster.
     """
 
     target: str = Field(min_length=1, description="a Python file of the workspace")
@@ -41,6 +42,7 @@ class MutationOptions(CheckOptions):
     seed: int = Field(default=0, description="a whole number")
     mutants: list[str] | None = Field(default=None, description="ids of mutants from an earlier result")
     runs: int = Field(default=1, ge=1, le=10, description="number of test runs without mutants, 1 to 10")
+    matrix: bool = Field(default=True, description="whether to find every test that notices a mutant, or just one")
     concurrency: int = Field(default=2, ge=1, le=32, description="number of mutants at once, 1 to 32")
     timeout_seconds: float | None = Field(default=None, gt=0, allow_inf_nan=False, description="a number of seconds")
     copy_: str = Field(default="", alias="copy", description="the copy of a result of a step with isolate")
@@ -159,7 +161,7 @@ def _with_matrix(
 ) -> Judged:
     file, mutants = subject
     judge = Judge(suite, options.target, undisturbed.last, list(undisturbed.flaky))
-    matrix = judge.matrix(mutants, until, options.concurrency)
+    matrix = judge.matrix(mutants, until, options.concurrency, is_whole=options.matrix)
     reason = f"{len(matrix.left)} of {len(mutants)} mutants were not judged" if matrix.left else ""
     status: Status = "timed out" if matrix.left else "ok"
     return Judged(status, reason, len(file.places), mutants, matrix, judge.tests, undisturbed.flaky)

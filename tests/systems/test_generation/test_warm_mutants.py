@@ -332,6 +332,16 @@ def test_forks_run_the_tests_that_reach_the_mutant(make_context: MakeContext, mo
 
 
 @pytest.mark.long
+def test_forks_stop_at_the_first_failure_without_a_matrix(make_context: MakeContext) -> None:
+    twice = f"{TESTS}\n    def test_edge_again(): assert grade(50) == 'passed'\n"
+    context = make_context({"grade.py": GRADE, "tests/test_grade.py": twice}, target="grade.py", matrix=False)
+    result: Any = judge_mutants(context)
+    assert (result["killed"], result["unattributed"], result["survived"]) == (6, [], 0)
+    assert result["matrix"]["tests.test_grade::test_edge"] == ["2.1", "2.2", "4.1", "4.2"]
+    assert result["matrix"]["tests.test_grade::test_edge_again"] == []
+
+
+@pytest.mark.long
 def test_forks_run_in_the_sandbox(
     make_context: MakeContext, codex_sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
