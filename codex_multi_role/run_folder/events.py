@@ -184,7 +184,8 @@ class TurnEnded(RunEvent):
     """``status``, ``outcome`` (one word) and ``reason`` (a sentence) as in ``turn.json``.
 
     ``worked_seconds``: the time worked on the run so far, as ``--max-seconds`` counts it; None if an earlier version
-    did not record it.
+    did not record it. ``reused_from``: the turn of an earlier run, ``RUN/ROLE/TURN``, that was taken over instead of
+    asking; its tokens do not count again.
     """
 
     role: str
@@ -197,6 +198,7 @@ class TurnEnded(RunEvent):
     seconds: float
     summary: str
     worked_seconds: float | None = None
+    reused_from: str = ""
 
 
 @dataclass(frozen=True)

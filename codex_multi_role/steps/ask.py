@@ -65,7 +65,7 @@ def ask(run: RunResources, question: Ask, record: Recorder) -> StepOutcome:
         applied = record("apply files", lambda _: _apply(run, question, turn))
         changed, put_back = applied["changed_paths"], sorted({*put_back, *applied.get("protected", ())})
     if changed or put_back:
-        tests = record("run tests", lambda _: _test(run, question, turn, put_back)) or None
+        tests = record("run tests", lambda place: _test(run, question, turn, put_back, place)) or None
     done = question.role.behaviors.can_finish and says_done(turn.handoff)
     handoff = _passed_on(run, turn, turn.handoff, put_back)
     return StepOutcome(handoff, turn.problem, replace(turn, handoff=handoff), done, tests)
@@ -138,7 +138,8 @@ def _recorded(run: RunResources, asked: TurnPrompt, question: Ask, record: Recor
             return finished.as_json()
         in_copy = run.in_copy(question.copy, fresh=asked.repair + asked.step == 0)
         try:
-            return _accepted(run, question, take_turn(in_copy, replace(asked, place=place)), asked.repair).as_json()
+            turn = _taken(in_copy, question, replace(asked, place=place))
+            return _accepted(run, question, turn, asked.repair).as_json()
         except (RoleFailed, CodexError) as error:
             if not question.tolerate:
                 raise
@@ -146,6 +147,12 @@ def _recorded(run: RunResources, asked: TurnPrompt, question: Ask, record: Recor
             return TurnResult(asked.role.name, asked.instance, 0, "", "failed", error.reason, str(error)).as_json()
 
     return TurnResult(**record(f"{asked.role.name} {which}", work))
+
+
+def _taken(run: RunResources, question: Ask, asked: TurnPrompt) -> TurnResult:
+    """The turn, from an earlier run if everything it depends on is equal, otherwise from Codex."""
+    may_decline = question.tolerate or question.may_decline
+    return run.services.reuse.take(run, asked, may_decline=may_decline) or take_turn(run, asked)
 
 
 def _accepted(run: RunResources, question: Ask, turn: TurnResult, repairs: int) -> TurnResult:
@@ -179,7 +186,7 @@ def _apply(run: RunResources, question: Ask, turn: TurnResult) -> Json:
         return {"changed_paths": turn.changed_paths}
     run = run.in_copy(question.copy, fresh=False)
     folder = TurnFolder.of(run.services.folder, turn.instance, turn.number)
-    with run.progress.workspace_lock:
+    with run.progress.stays.at(run.workspace.root), run.progress.workspace_lock:
         entries = (turn.handoff or {}).get("files")
         named = named_paths(entries)
         protected = protected_among(run, question.role, named)
@@ -194,11 +201,12 @@ def _apply(run: RunResources, question: Ask, turn: TurnResult) -> Json:
     return {"changed_paths": changed, "protected": sorted(protected)}
 
 
-def _test(run: RunResources, question: Ask, turn: TurnResult, put_back: list[str]) -> Json:
+def _test(run: RunResources, question: Ask, turn: TurnResult, put_back: list[str], place: int) -> Json:
     """The test result; empty if the run has no tests."""
     if not run.settings.tests.enabled:
         return {}
-    return run_tests(run.in_copy(question.copy, fresh=False), turn.instance, turn.number, put_back=put_back)
+    result = run_tests(run.in_copy(question.copy, fresh=False), turn.instance, turn.number, put_back=put_back)
+    return run.services.reuse.confirmed("run tests", place, result)
 
 
 def _passed_on(run: RunResources, turn: TurnResult, handoff: Json, put_back: list[str]) -> Json:

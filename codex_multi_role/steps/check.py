@@ -41,9 +41,11 @@ def check_step(run: RunResources, unit: Unit) -> StepOutcome:
     name = unit.step.check or ""
     options = render(unit.step.with_, unit.context, f"{unit.where}: with")
 
-    def work(_: int) -> Json:
+    def work(place: int) -> Json:
         try:
-            return _carry_out(run.in_copy("", fresh=False), unit, name, options)
+            here = run.in_copy("", fresh=False)
+            result = _carry_out(here, unit, name, options)
+            return run.services.reuse.confirmed(f"check {name}", place, result)
         except CodexMultiRoleError as error:
             if not unit.tolerate or isinstance(error, RunInterrupted):
                 raise

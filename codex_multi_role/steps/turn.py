@@ -8,7 +8,8 @@ from contextlib import contextmanager, suppress
 
 from codex_multi_role.catalog import fill
 from codex_multi_role.codex.client import RoleClient
-from codex_multi_role.codex.running_turn import TurnDeadlines
+from codex_multi_role.codex.notifications import CodexEvent
+from codex_multi_role.codex.running_turn import ApprovalAnswered, TurnDeadlines
 from codex_multi_role.codex.turn_outcome import LONGEST_PROMPT, TurnOutcome, TurnRequest
 from codex_multi_role.errors import CodexError, CodexMultiRoleError, CodexStartFailed, StorageError
 from codex_multi_role.reading.json_types import Json
@@ -19,8 +20,10 @@ from codex_multi_role.run_options import PROVIDER_ATTEMPTS
 from codex_multi_role.steps.protection import TOLD, ProtectedState
 from codex_multi_role.steps.recovery import cut_short, failure, first_state, kept_by_unfinished_attempt, next_try, pause
 from codex_multi_role.steps.resources import RunResources
+from codex_multi_role.steps.stays import Stay
 from codex_multi_role.steps.turn_events import TurnEvents
 from codex_multi_role.steps.turn_helpers import TurnHelpers
+from codex_multi_role.steps.turn_inputs import TurnBasis, TurnLook, position_of
 from codex_multi_role.steps.turn_record import (
     COMPLETED,
     CURRENT_THREAD,
@@ -55,8 +58,9 @@ def take_turn(run: RunResources, asked: TurnPrompt) -> TurnResult:
                 run.services.permit(asked.role, run.progress.stopping),
                 run.services.fleet.borrowed(asked.instance) as client,
                 _running(run, asked.instance),
+                run.progress.stays.at(run.workspace.root) as stay,
             ):
-                result, outcome = Attempt(run, asked, attempt, client).take()
+                result, outcome = Attempt(run, asked, attempt, client, stay).take()
         except CodexStartFailed as error:
             if last or not error.transient:
                 raise
@@ -85,9 +89,12 @@ def _running(run: RunResources, instance: str) -> Iterator[None]:
 
 
 class Attempt:
-    """One attempt at a turn, on a borrowed process. Raises `BudgetUsedUp`, `CodexError` before anything is sent."""
+    """One attempt at a turn, on a borrowed process. Raises `BudgetUsedUp`, `CodexError` before anything is sent.
 
-    def __init__(self, run: RunResources, asked: TurnPrompt, number: int, client: RoleClient) -> None:
+    ``stay``: its stay in the workspace.
+    """
+
+    def __init__(self, run: RunResources, asked: TurnPrompt, number: int, client: RoleClient, stay: Stay) -> None:
         self.run, self.asked, self.number = run, asked, number
         self.role = asked.role
         self.client = _on_thread(run, asked, client)
@@ -97,8 +104,11 @@ class Attempt:
         self.began = time.monotonic()
         self.events = TurnEvents(run, asked.role, asked.instance, self.folder.number)
         self.kept = {**asked.kept, **kept_by_unfinished_attempt(self.cut_short)}
-        self.before = ""
+        self.before = self.after = ""
+        self.forgot = False
         self.guard: ProtectedState | None = None
+        self.look = TurnLook(self.role, run.snapshots, stay)
+        self.inputs = run.services.reuse.read_role(self.role, run.workspace.root)
 
     def take(self) -> tuple[TurnResult, TurnOutcome]:
         """Send the prompt and store what comes of it.
@@ -120,8 +130,8 @@ class Attempt:
         if self.role.writes_itself:
             self.guard = ProtectedState.of(self.run, self.role, self.cut_short)
             self.before = first_state(self.run, self.asked.instance, self.cut_short)
-        forgot = self.client.thread.forgot and self.asked.thread != NEW_THREAD
-        prompt = self._sendable(self.asked.when_forgotten if forgot else self.asked.prompt)
+        self.forgot = self.client.thread.forgot and self.asked.thread != NEW_THREAD
+        prompt = self._sendable(self.asked.when_forgotten if self.forgot else self.asked.prompt)
         self.folder.begin(prompt, self._details())
         self.events.started(self.asked, self.number, self.client.thread)
         return prompt
@@ -140,15 +150,19 @@ class Attempt:
     def _send(self, prompt: str) -> TurnOutcome:
         """Run the turn, whose tokens and seconds are spent from then on."""
         stopping, limits = self.run.progress.stopping, self.role.limits
-        helpers = TurnHelpers(self.run, self.role, self.asked.instance, self.folder, self.kept)
+        helpers = TurnHelpers(self.run, self.role, self.asked.instance, self.folder, self.kept, self.look.called)
         deadlines = TurnDeadlines(limits.idle_seconds, limits.turn_seconds)
         with stopping.calling(self.client.wake):
-            outcome = self.client.run_turn(self._request(prompt), deadlines, self.events.observe, helpers, stopping)
+            outcome = self.client.run_turn(self._request(prompt), deadlines, self._observe, helpers, stopping)
         budget = self.run.services.budget
         budget.spend(self.role.name, outcome.input_tokens + outcome.output_tokens, self._seconds())
         if outcome.odd_usage and budget.doubt():
             self._warn(ODD_USAGE)
         return outcome
+
+    def _observe(self, event: CodexEvent | ApprovalAnswered) -> None:
+        self.look.observe(event)
+        self.events.observe(event)
 
     def _request(self, prompt: str) -> TurnRequest:
         metadata = {
@@ -168,8 +182,10 @@ class Attempt:
             handoff = self.folder.write_handoff(reply.handoff if reply.refusal else {**reply.handoff, **self.kept})
         put_back = self.guard.put_back(self.run, self.asked.instance, self.folder) if self.guard else []
         snapshot, changed = self.before, []
+        if snapshot or self.look.has_looked:
+            self.after = self.run.snapshots.take()
         if snapshot:
-            changed = store_patch(self.run, self.folder, snapshot, self.run.snapshots.take())
+            changed = store_patch(self.run, self.folder, snapshot, self.after)
         elif handoff is not None and "files" in handoff and self.role.behaviors.apply_files:
             snapshot = self.run.snapshots.take()
         status, word, reason = self._ending(outcome, reply)
@@ -227,9 +243,27 @@ class Attempt:
                 TOLD: result.protected_restored,
                 "approvals": self.events.approvals,
                 "repaired_locally": bool(reply and reply.repaired_locally),
+                "basis": self._basis().as_json() if result.answered else None,
                 "recorded": result.as_json() if result.answered else None,
             }
         )
+        self.run.services.reuse.note(result.thread_id, outcome.turn_id, self.folder)
+
+    def _basis(self) -> TurnBasis:
+        """What an answered turn depended on, for later runs."""
+        looked, seen = self.look.has_looked, self.before if self.role.writes_itself else self.look.seen
+        inputs = self.run.services.reuse.inputs(self.asked, self.inputs)
+        refused = self._difference_of_attempt() or self.look.refusal(self.inputs, seen, self.after)
+        return TurnBasis(position_of(self.asked), inputs, seen if looked else "", self.after if looked else "", refused)
+
+    def _difference_of_attempt(self) -> str:
+        """What a first attempt on an untouched conversation would not have remembered, or empty."""
+        if self.number > 1 or self.cut_short is not None:
+            return "it was answered at a later attempt"
+        if self.forgot:
+            return "its conversation was lost"
+        told = self.inputs.instructions != self.client.thread.instructions
+        return "the project instructions changed since its conversation started" if told else ""
 
     def _record_failure(self, error: CodexMultiRoleError) -> None:
         if self.folder.unfinished:

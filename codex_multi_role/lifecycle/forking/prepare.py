@@ -68,7 +68,7 @@ def prepare_fork(
         folder = RunFolder.create(options.runs_dir, options.run_id)
         undo.callback(shutil.rmtree, folder.path, ignore_errors=True)
         path = workspace.make(folder.run_id, undo)
-        definitions = _with_workspace(path, definitions)
+        definitions = with_workspace(path, definitions)
         catalog_file = keep_definitions(definitions, folder)
         inheritance = _Inheritance(definitions, parent, folder, beginning, again)
         nested = inheritance.take(events, undo)
@@ -92,7 +92,8 @@ def _options(parent: RunFolder, record: Mapping[str, Any], changes: Mapping[str,
     return remembered.changed(changes)
 
 
-def _with_workspace(workspace: Path, definitions: Definitions) -> Definitions:
+def with_workspace(workspace: Path, definitions: Definitions) -> Definitions:
+    """``definitions`` for a run that works in ``workspace``."""
     return replace(definitions, workspace=workspace, options=replace(definitions.options, workspace=workspace))
 
 

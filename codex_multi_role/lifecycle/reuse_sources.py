@@ -1,0 +1,50 @@
+"""The earlier runs whose turns a run may take over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from codex_multi_role.errors import RunNotFound
+from codex_multi_role.run_folder import RunFolder, list_runs
+from codex_multi_role.run_options import EVERY_RUN
+
+if TYPE_CHECKING:
+    from codex_multi_role.steps.earlier_turns import EarlierRun, EarlierTurns, RecordedWork
+
+
+def earlier_turns(reuse: str, folder: RunFolder) -> EarlierTurns:
+    """The turns of the run named ``reuse`` or, for `EVERY_RUN`, of the latest runs beside ``folder``."""
+    from codex_multi_role.steps.earlier_turns import MOST_RUNS, EarlierTurns  # lazy: most runs reuse nothing
+
+    def runs() -> Iterator[EarlierRun]:
+        if reuse != EVERY_RUN:
+            yield from _readable(RunFolder(folder.path.parent / reuse))
+            return
+        others = [each for each in list_runs(folder.path.parent) if each.run_id != folder.run_id]
+        for each in reversed(others[-MOST_RUNS:]):
+            yield from _readable(each)
+
+    return EarlierTurns(runs)
+
+
+def _readable(folder: RunFolder) -> Iterator[EarlierRun]:
+    """The run, unless its record is missing or damaged: then none of its turns can be taken over."""
+    from codex_multi_role.steps.earlier_turns import EarlierRun
+
+    try:
+        workspace = Path(folder.record()["workspace"])
+    except (RunNotFound, KeyError):
+        return
+    yield EarlierRun(folder, workspace, _journal)
+
+
+def _journal(folder: RunFolder) -> Mapping[int, RecordedWork]:
+    """What the run's journal has, by position. Raises `StorageError`."""
+    from codex_multi_role.engine.journal_fork import recorded_steps  # lazy: slow to import
+    from codex_multi_role.steps.earlier_turns import RecordedWork
+
+    url = folder.record()["options"].get("database_url")
+    recorded = recorded_steps(url or folder.journal_path, folder.run_id)
+    return {place: RecordedWork(step.name, step.output) for place, step in recorded.items()}
