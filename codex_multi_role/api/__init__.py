@@ -5,7 +5,7 @@
 
 from codex_multi_role.api.python_team import Flow, Role, Route, Step, Team
 from codex_multi_role.api.recorded_runs import ReportedRun, Run, Turn, load_run, runs
-from codex_multi_role.api.run_goal import fork, restart, resume, run
+from codex_multi_role.api.run_goal import fork, rerun, restart, resume, run
 from codex_multi_role.api.running import answer, cancel_task
 from codex_multi_role.run_options import RunOptions, RunReport
 
@@ -24,6 +24,7 @@ __all__ = [
     "cancel_task",
     "fork",
     "load_run",
+    "rerun",
     "restart",
     "resume",
     "run",

@@ -19,7 +19,7 @@ from codex_multi_role.lifecycle.definitions import Definitions, role_settings, s
 from codex_multi_role.lifecycle.members import Members, unwritable_paths
 from codex_multi_role.lifecycle.preparing import preparation_of, sandbox_variables
 from codex_multi_role.lifecycle.recordings.model_providers import ModelProviders, start_providers
-from codex_multi_role.lifecycle.reuse_sources import earlier_turns
+from codex_multi_role.lifecycle.reuse_sources import earlier_turns, named_runs
 from codex_multi_role.lifecycle.role_inputs import RoleReader
 from codex_multi_role.lifecycle.steering import Steering
 from codex_multi_role.run_folder import EventLog, RunFolder, list_turns, own_turns, started_turns
@@ -118,7 +118,7 @@ def _resources(
             folder,
             definitions.workspace,
             RoleReader(definitions, catalog, protect).read,
-            earlier_turns(options.reuse, folder) if options.reuse else None,
+            earlier_turns(partial(named_runs, options.reuse, folder)) if options.reuse else None,
         ),
     )
     settings = RunSettings(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,19 +14,23 @@ if TYPE_CHECKING:
     from codex_multi_role.steps.earlier_turns import EarlierRun, EarlierTurns, RecordedWork
 
 
-def earlier_turns(reuse: str, folder: RunFolder) -> EarlierTurns:
-    """The turns of the run named ``reuse`` or, for `EVERY_RUN`, of the latest runs beside ``folder``."""
-    from codex_multi_role.steps.earlier_turns import MOST_RUNS, EarlierTurns  # lazy: most runs reuse nothing
+MOST_RUNS = 200
+"""So many of the latest runs are searched for turns."""
 
-    def runs() -> Iterator[EarlierRun]:
-        if reuse != EVERY_RUN:
-            yield from _readable(RunFolder(folder.path.parent / reuse))
-            return
-        others = [each for each in list_runs(folder.path.parent) if each.run_id != folder.run_id]
-        for each in reversed(others[-MOST_RUNS:]):
-            yield from _readable(each)
 
-    return EarlierTurns(runs)
+def named_runs(reuse: str, folder: RunFolder) -> Iterable[RunFolder]:
+    """The run that ``reuse`` names or, for `EVERY_RUN`, the latest runs beside ``folder``, newest first."""
+    if reuse != EVERY_RUN:
+        return [RunFolder(folder.path.parent / reuse)]
+    others = [each for each in list_runs(folder.path.parent) if each.run_id != folder.run_id]
+    return reversed(others[-MOST_RUNS:])
+
+
+def earlier_turns(folders: Callable[[], Iterable[RunFolder]]) -> EarlierTurns:
+    """The turns of these runs, which are read when the first one is looked up."""
+    from codex_multi_role.steps.earlier_turns import EarlierTurns  # lazy: most runs reuse nothing
+
+    return EarlierTurns(lambda: (run for folder in folders() for run in _readable(folder)))
 
 
 def _readable(folder: RunFolder) -> Iterator[EarlierRun]:

@@ -16,9 +16,6 @@ from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import RunFolder, TurnFolder, list_turns
 from codex_multi_role.steps.turn_inputs import TurnBasis, digest
 
-MOST_RUNS = 200
-"""So many of the latest runs are searched for turns."""
-
 
 def path_names(run: RunFolder, workspace: Path) -> PathNames:
     """Names for the paths in which two runs of the same team differ."""
@@ -76,6 +73,11 @@ class EarlierRun:
         with suppress(CodexMultiRoleError):
             return self.read_journal(self.folder)
         return {}
+
+    @property
+    def repositories(self) -> list[Path]:
+        """Those with the states of its workspace and of the copies."""
+        return [self.folder.snapshots_path, *self.folder.worktrees_path.glob("*/snapshots.git")]
 
     def turns(self) -> Iterator[EarlierTurn]:
         """Those that were answered and recorded with what they depend on."""

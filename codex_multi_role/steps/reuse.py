@@ -34,7 +34,8 @@ KEPT_FILES = ("assistant_text.txt", "delta_text.txt", "items_text.md", "kept.jso
 class Reuse:
     """What the turns of this run depend on and, with ``earlier`` turns, which of those stand for turns of this run.
 
-    ``read_role`` reads the inputs of a role; ``workspace`` is the run's own. Threads may share it.
+    ``read_role`` reads the inputs of a role; ``workspace`` is the run's own. ``taken``: Codex's ids of the turns that
+    were taken over. Threads may share it.
     """
 
     def __init__(
@@ -47,7 +48,7 @@ class Reuse:
         self._folder, self._workspace, self.read_role, self._earlier = folder, workspace, read_role, earlier
         self._lock = threading.Lock()
         self._latest_turns: dict[str, str] = {}
-        self._taken: set[str] = set()
+        self.taken: set[str] = set()
         self._sources: dict[str, EarlierRun] = {}
         self._copied: set[tuple[Path, Path]] = set()
         turns = [(turn.result(), turn) for _, turn in list_turns(folder)]
@@ -55,7 +56,7 @@ class Reuse:
             if thread := result.get("thread_id"):
                 self._latest_turns[thread] = result.get("turn_id") or str(turn.path)
             if result.get(REUSED) and result.get("recorded"):
-                self._taken.add(result["turn_id"])
+                self.taken.add(result["turn_id"])
 
     def inputs(self, asked: TurnPrompt, role: RoleInputs) -> dict[str, str]:
         """The inputs of a turn, by part. ``thread`` names the last turn that its conversation remembers."""
@@ -87,7 +88,7 @@ class Reuse:
                 if taken is not None:
                     self._keep_thread(run, asked, turn)
                     return taken
-                self._taken.discard(turn.turn_id)
+                self.taken.discard(turn.turn_id)
         return None
 
     def why_asked(self, asked: TurnPrompt, role: RoleInputs, *, may_decline: bool) -> str:
@@ -97,7 +98,7 @@ class Reuse:
         refusals = [
             _refusal(turn, inputs, self._workspace, may_decline=may_decline)
             for turn in self._earlier.with_inputs(inputs, position)
-            if turn.turn_id not in self._taken
+            if turn.turn_id not in self.taken
         ]
         if refusals:
             return "" if "" in refusals else refusals[0]
@@ -124,8 +125,8 @@ class Reuse:
     def _reserve(self, turn: EarlierTurn) -> bool:
         """A turn stands for one turn of this run: two equal prompts get two answers if there are two."""
         with self._lock:
-            free = turn.turn_id not in self._taken
-            self._taken.add(turn.turn_id)
+            free = turn.turn_id not in self.taken
+            self.taken.add(turn.turn_id)
             return free
 
     def _placed(self, turn: EarlierTurn) -> Callable[[Json], Json]:
@@ -213,9 +214,8 @@ class _Taking:
 
     def _fits(self, before: str) -> bool:
         """Whether the workspace is in the state that the turn looked at, and the one it left still exists."""
-        basis, folder = self.turn.basis, self.turn.run.folder
-        sources = [folder.snapshots_path, *folder.worktrees_path.glob("*/snapshots.git")]
-        return before == basis.workspace and self.run.snapshots.find_in(sources, basis.after)
+        basis = self.turn.basis
+        return before == basis.workspace and self.run.snapshots.find_in(self.turn.run.repositories, basis.after)
 
     def _start(self, folder: TurnFolder, before: str) -> None:
         folder.begin(self.asked.prompt, self._details(before))

@@ -28,7 +28,11 @@ def prepare_rerun(parent: RunFolder, changes: Mapping[str, object]) -> Fork:
     record, beginning = parent.record(), first_visit(parent)
     options = rerun_options(parent, record, changes)
     given = options.workspace if "workspace" in changes else None
-    workspace = ForkWorkspace(Path(record.get("source_workspace", record["workspace"])), given, beginning.workspace)
+    return make_rerun(parent, options, ForkWorkspace(workspace_of(record), given, beginning.workspace), beginning)
+
+
+def make_rerun(parent: RunFolder, options: RunOptions, workspace: ForkWorkspace, beginning: Beginning) -> Fork:
+    """Create the run from its ``options``, which works in ``workspace``. A failure leaves nothing of it behind."""
     definitions = load_definitions(replace(options, workspace=workspace.check()))
     workspace.require_state(definitions.changes_workspace)
     with ExitStack() as undo:
@@ -45,6 +49,11 @@ def prepare_rerun(parent: RunFolder, changes: Mapping[str, object]) -> Fork:
     origin = {"run_id": parent.run_id, "step": beginning.step, "visit": beginning.visit}
     note = f"repeats {parent.run_id} and takes over its equal turns; {workspace.in_words(path, nested)}"
     return Fork(definitions, folder, catalog_file, origin, note)
+
+
+def workspace_of(record: Mapping[str, Any]) -> Path:
+    """The user's own folder that the run of this ``run.json`` was started for."""
+    return Path(record.get("source_workspace", record["workspace"]))
 
 
 def first_visit(parent: RunFolder) -> Beginning:
