@@ -68,6 +68,7 @@ def _put_forecast(forecast: Forecast, *, as_json: bool, quiet: bool) -> None:
     if as_json:
         for turn in forecast.asked:
             put_json_line(turn.as_json())
+        put_json_line(forecast.as_json())
     elif not quiet:
         for turn in forecast.asked:
             put_line(_line(turn))
@@ -81,9 +82,8 @@ def _line(turn: ExpectedTurn) -> str:
 
 
 def _summary(forecast: Forecast) -> str:
-    certain = sum(turn.certain for turn in forecast.asked)
-    maybe = len(forecast.asked) - certain
-    taken = f"{plural(forecast.taken, 'turn')} taken over, {certain} asked, {maybe} may be asked"
+    found = forecast.as_json()
+    taken = f"{plural(forecast.taken, 'turn')} taken over, {found['asked']} asked, {found['possible']} may be asked"
     tokens = forecast.tokens
     return f"{taken}; as in the earlier run, all of these use {_tokens(tokens['input'], tokens['output'])} at most"
 

@@ -51,12 +51,18 @@ class Reuse:
         self.taken: set[str] = set()
         self._sources: dict[str, EarlierRun] = {}
         self._copied: set[tuple[Path, Path]] = set()
+        self._taken_threads: set[str] = set()
         turns = [(turn.result(), turn) for _, turn in list_turns(folder)]
         for result, turn in sorted(turns, key=lambda each: (each[0].get("journal_step") or 0, each[1].number)):
             if thread := result.get("thread_id"):
                 self._latest_turns[thread] = result.get("turn_id") or str(turn.path)
             if result.get(REUSED) and result.get("recorded"):
                 self.taken.add(result["turn_id"])
+                self._taken_threads.add(str(thread))
+
+    def has_taken(self, thread_id: str) -> bool:
+        """Whether turns of that conversation were taken over."""
+        return thread_id in self._taken_threads
 
     def inputs(self, asked: TurnPrompt, role: RoleInputs) -> dict[str, str]:
         """The inputs of a turn, by part. ``thread`` names the last turn that its conversation remembers."""
@@ -139,6 +145,7 @@ class Reuse:
         """Let a later live turn continue the conversation, which Codex then forks from the earlier run's."""
         thread, self._sources[turn.run.folder.run_id] = turn.result["thread_id"], turn.run
         self._latest_turns[thread] = turn.turn_id
+        self._taken_threads.add(thread)
         run.services.fleet.inherit(thread, turn.turn_id)
         homes = turn.run.folder.path / ".codex" / turn.instance, self._folder.codex_home(asked.instance)
         with self._lock:

@@ -131,6 +131,8 @@ class Attempt:
             self.guard = ProtectedState.of(self.run, self.role, self.cut_short)
             self.before = first_state(self.run, self.asked.instance, self.cut_short)
         self.forgot = self.client.thread.forgot and self.asked.thread != NEW_THREAD
+        if self.forgot and self.run.services.reuse.has_taken(self.asked.thread):
+            self._warn("its conversation of the earlier run was not found; it starts another with its latest handoff")
         prompt = self._sendable(self.asked.when_forgotten if self.forgot else self.asked.prompt)
         self.folder.begin(prompt, self._details())
         self.events.started(self.asked, self.number, self.client.thread)

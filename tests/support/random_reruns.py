@@ -55,7 +55,7 @@ class Project:
 def random_project(chance: Random) -> Project:
     names = ["alpha", "beta", "gamma", "delta"][: chance.randint(2, 4)]
     roles = [_role(chance, name) for name in names]
-    flows = {
+    flows: dict[str, Json] = {
         "own": {"inputs": {"tone": "calm"}, "steps": _steps(chance, roles)},
         "inner": {"steps": [_ask(chance, roles, "deep")]},
     }

@@ -61,6 +61,11 @@ class Forecast:
         known = [turn.tokens for turn in self.asked if turn.tokens is not None]
         return {kind: sum(each[kind] for each in known) for kind in ("input", "output")}
 
+    def as_json(self) -> Json:
+        certain = sum(turn.certain for turn in self.asked)
+        numbers = {"taken": self.taken, "asked": certain, "possible": len(self.asked) - certain}
+        return {"type": "forecast", **numbers, "tokens": dict(self.tokens)}
+
 
 def forecast_rerun(parent: RunFolder, changes: Mapping[str, object]) -> Forecast:
     """What `prepare_rerun` with these ``changes`` leads to. Nothing of the project is changed, and nothing is started.
@@ -137,7 +142,7 @@ class _ForecastReuse(Reuse):
     def _possible(self) -> Iterator[ExpectedTurn]:
         """The earlier turns that the walk did not get to."""
         named = {turn.position for turn in self._asked}
-        for turn in self._turns:
+        for turn in sorted(self._turns, key=lambda turn: turn.result.get("journal_step") or 0):
             if turn.turn_id not in self.taken and turn.basis.position not in named:
                 recorded = turn.result["recorded"]
                 model = str(turn.result["model"])

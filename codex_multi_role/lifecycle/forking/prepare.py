@@ -86,7 +86,7 @@ def _options(parent: RunFolder, record: Mapping[str, Any], changes: Mapping[str,
     if kept:
         raise UsageError(f"a fork keeps its run's {', '.join(sorted(kept))}", "Start another run for that.")
     remembered = replace(remembered_options(parent, record), run_id=None, record=None, runs_dir=parent.path.parent)
-    remembered = replace(remembered, worktree=False, branch=None)
+    remembered = replace(remembered, worktree=False, branch=None, reuse="")  # what follows is to be done again
     if changes.get("flow", remembered.flow) != remembered.flow:
         remembered = replace(remembered, inputs={})  # they belong to another flow
     return remembered.changed(changes)
