@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ from codex_multi_role.run_folder import RunFolder, list_runs
 from codex_multi_role.run_options import EVERY_RUN
 
 if TYPE_CHECKING:
-    from codex_multi_role.steps.earlier_turns import EarlierRun, EarlierTurns, RecordedWork
+    from codex_multi_role.steps.earlier_turns import EarlierRun, EarlierTurns
 
 
 MOST_RUNS = 200
@@ -41,14 +41,4 @@ def _readable(folder: RunFolder) -> Iterator[EarlierRun]:
         workspace = Path(folder.record()["workspace"])
     except (RunNotFound, KeyError):
         return
-    yield EarlierRun(folder, workspace, _journal)
-
-
-def _journal(folder: RunFolder) -> Mapping[int, RecordedWork]:
-    """What the run's journal has, by position. Raises `StorageError`."""
-    from codex_multi_role.engine.journal_fork import recorded_steps  # lazy: slow to import
-    from codex_multi_role.steps.earlier_turns import RecordedWork
-
-    url = folder.record()["options"].get("database_url")
-    recorded = recorded_steps(url or folder.journal_path, folder.run_id)
-    return {place: RecordedWork(step.name, step.output) for place, step in recorded.items()}
+    yield EarlierRun(folder, workspace)

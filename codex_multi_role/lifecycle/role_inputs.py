@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -24,7 +24,8 @@ from codex_multi_role.tools import find_tool
 from codex_multi_role.version import __version__
 
 SKILLS = (Path(".agents/skills"), Path(".codex/skills"))
-HOME_FILES = ("AGENTS.md", "AGENTS.override.md")
+HOME_FILES = ("AGENTS.md", "AGENTS.override.md", "*.toml", "rules/*")
+LONGEST_PATH = 1024
 NOT_COMPARABLE = ("mcp_servers", "hooks")
 """Codex's settings that add what nobody can compare: programs that run for the role."""
 
@@ -46,7 +47,7 @@ class RoleReader:
             "role": role.name,
             "model": self._model_digest or role.resolved_model(os.environ, self.definitions.options.model) or "",
             "reasoning effort": role.reasoning_effort or "",
-            "Codex settings": digest([settings, list(_home_files(home))]),
+            "Codex settings": digest([settings, list(_home_files(home)), list(_files_in(settings))]),
             "rights": digest(
                 [role.sandbox, role.approval_policy, role.auto_approve.model_dump(), role.behaviors.apply_files]
             ),
@@ -97,10 +98,22 @@ def _tool(name: str) -> list[object]:
 
 
 def _home_files(home: Path | None) -> Iterator[object]:
-    """The user's own instructions, which Codex adds to those of the project."""
-    for name in HOME_FILES if home else ():
+    """The user's own instructions, profiles and rules, which Codex adds to those of the project."""
+    for pattern in HOME_FILES if home is not None else ():
         assert home is not None
-        yield [name, _content(home / name)]
+        yield [[path.name, _content(path)] for path in sorted(home.glob(pattern))]
+
+
+def _files_in(settings: object) -> Iterator[object]:
+    """The contents of the files that settings name, such as those with instructions."""
+    if isinstance(settings, Mapping):
+        for value in settings.values():
+            yield from _files_in(value)
+    elif isinstance(settings, list):
+        for value in settings:
+            yield from _files_in(value)
+    elif isinstance(settings, str) and "/" in settings and len(settings) < LONGEST_PATH:
+        yield [settings, _content(Path(settings).expanduser())]
 
 
 def _found_skills(folder: Path, home: Path | None) -> Iterator[object]:

@@ -65,7 +65,7 @@ def ask(run: RunResources, question: Ask, record: Recorder) -> StepOutcome:
         applied = record("apply files", lambda _: _apply(run, question, turn))
         changed, put_back = applied["changed_paths"], sorted({*put_back, *applied.get("protected", ())})
     if changed or put_back:
-        tests = record("run tests", lambda place: _test(run, question, turn, put_back, place)) or None
+        tests = record("run tests", lambda _: _test(run, question, turn, put_back)) or None
     done = question.role.behaviors.can_finish and says_done(turn.handoff)
     handoff = _passed_on(run, turn, turn.handoff, put_back)
     return StepOutcome(handoff, turn.problem, replace(turn, handoff=handoff), done, tests)
@@ -201,12 +201,11 @@ def _apply(run: RunResources, question: Ask, turn: TurnResult) -> Json:
     return {"changed_paths": changed, "protected": sorted(protected)}
 
 
-def _test(run: RunResources, question: Ask, turn: TurnResult, put_back: list[str], place: int) -> Json:
+def _test(run: RunResources, question: Ask, turn: TurnResult, put_back: list[str]) -> Json:
     """The test result; empty if the run has no tests."""
     if not run.settings.tests.enabled:
         return {}
-    result = run_tests(run.in_copy(question.copy, fresh=False), turn.instance, turn.number, put_back=put_back)
-    return run.services.reuse.confirmed("run tests", place, result)
+    return run_tests(run.in_copy(question.copy, fresh=False), turn.instance, turn.number, put_back=put_back)
 
 
 def _passed_on(run: RunResources, turn: TurnResult, handoff: Json, put_back: list[str]) -> Json:

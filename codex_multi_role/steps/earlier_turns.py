@@ -2,24 +2,51 @@
 
 from __future__ import annotations
 
-import json
+import hashlib
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
+from uuid import uuid4
 
-from codex_multi_role.errors import CodexMultiRoleError
-from codex_multi_role.playbook.normalization import PathNames, normalize
+from codex_multi_role.playbook.normalization import PathNames
+from codex_multi_role.reading.json_files import read_object
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import RunFolder, TurnFolder, list_turns
+from codex_multi_role.steps.measured import MEASURED, Measured
 from codex_multi_role.steps.turn_inputs import TurnBasis, digest
+
+IN_RUN_FOLDER = re.compile(r"<<run folder>>/([\w./+@-]*[\w+@-])")
+MOST_FILES = 2000
 
 
 def path_names(run: RunFolder, workspace: Path) -> PathNames:
     """Names for the paths in which two runs of the same team differ."""
     return PathNames({"workspace": workspace, "run folder": run.path})
+
+
+def files_named_in(text: str, run_folder: Path) -> list[tuple[str, str]]:
+    """The paths below the run folder that ``text`` names, with digests of what is there: a role may read it."""
+    names = sorted(set(IN_RUN_FOLDER.findall(text)))
+    return [(name, _digest_of(run_folder / name)) for name in names]
+
+
+def _digest_of(path: Path) -> str:
+    """Of a folder, that of its files; new each time if it cannot be read, or has too many."""
+    files = list(islice(path.rglob("*"), MOST_FILES + 1)) if path.is_dir() else [path]
+    try:
+        if len(files) <= MOST_FILES:
+            return digest([(str(file.relative_to(path)), _content_of(file)) for file in sorted(files)])
+    except OSError:
+        pass
+    return uuid4().hex
+
+
+def _content_of(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
 
 
 @dataclass(frozen=True)
@@ -49,30 +76,20 @@ class EarlierTurn:
 
 
 @dataclass(frozen=True)
-class RecordedWork:
-    """What the journal of a run has at one position."""
-
-    name: str
-    output: Json
-
-
-@dataclass(frozen=True)
 class EarlierRun:
-    """``read_journal`` returns all recorded work by position; it may raise `CodexMultiRoleError`."""
+    """``workspace``: where it worked, besides in copies of that."""
 
     folder: RunFolder
     workspace: Path
-    read_journal: Callable[[RunFolder], Mapping[int, RecordedWork]]
 
     @cached_property
     def names(self) -> PathNames:
         return path_names(self.folder, self.workspace)
 
     @cached_property
-    def work(self) -> Mapping[int, RecordedWork]:
-        with suppress(CodexMultiRoleError):
-            return self.read_journal(self.folder)
-        return {}
+    def _measured(self) -> list[Measured]:
+        paths = [*self.folder.path.glob(f"checks/*/{MEASURED}"), *self.folder.path.glob(f"tests/*/{MEASURED}")]
+        return [Measured(**stored) for stored in map(read_object, paths) if stored]
 
     @property
     def repositories(self) -> list[Path]:
@@ -87,13 +104,10 @@ class EarlierRun:
             if basis is not None and result.get("recorded"):
                 yield EarlierTurn(self, instance, folder, result, basis)
 
-    def same_result(self, name: str, place: int, result: Json) -> Json | None:
-        """The recorded result of ``name`` that differs from ``result`` in times and paths alone; None without one."""
-        known = self.work
-        places = [place, *(each for each in known if each != place)]
-        wanted = normalize(_text(result))
-        same_name = (known[each].output for each in places if each in known and known[each].name == name)
-        return next((each for each in same_name if normalize(_text(self.names.named(each))) == wanted), None)
+    def same_result(self, wanted: Measured) -> Json | None:
+        """The result of the same check on the same files that differs in times and paths alone; None without one."""
+        same = (each for each in self._measured if each.named(self.names).without_times == wanted.without_times)
+        return next((each.result for each in same), None)
 
 
 class EarlierTurns:
@@ -124,7 +138,3 @@ class EarlierTurns:
 
     def __iter__(self) -> Iterator[EarlierTurn]:
         return iter(self._all)
-
-
-def _text(result: Json) -> str:
-    return json.dumps(result, sort_keys=True, ensure_ascii=False)

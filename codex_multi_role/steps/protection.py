@@ -88,10 +88,9 @@ def checked(run: RunResources, folder: Path, check: Callable[[], Json], said: Co
     The files are restored before and after it. A good result does not count if one had to be rewritten afterwards. The
     result and ``result.json`` list all restored paths, including those ``said`` by the turn before.
     """
-    with run.progress.stays.at(run.workspace.root):
-        before = _put_back_first(run, role, folder / "protected.patch")
-        result = check()
-        during = _put_back_first(run, role, folder / "protected_during.patch")
+    before = _put_back_first(run, role, folder / "protected.patch")
+    result = check()
+    during = _put_back_first(run, role, folder / "protected_during.patch")
     if during.damaged and result["status"] in GOOD:
         reason = f"protected files were changed while it ran: {', '.join(during.damaged[:SHOWN_PATHS])}"
         result = {**result, "status": "failed", "reason": reason}

@@ -21,9 +21,11 @@ from codex_multi_role.run_folder.turn_folder import ANALYSIS, ANALYSIS_PATH, REU
 from codex_multi_role.steps.recovery import cut_short, first_state, is_settled
 from codex_multi_role.steps.turn_inputs import RoleInputs, RoleInputsReader, digest, position_of
 from codex_multi_role.steps.turn_record import INVALID, NEW_THREAD, TurnPrompt, TurnResult
+from codex_multi_role.workspace.hidden_files import hidden_files
 
 if TYPE_CHECKING:
     from codex_multi_role.steps.earlier_turns import EarlierRun, EarlierTurn, EarlierTurns
+    from codex_multi_role.steps.measured import Measured
     from codex_multi_role.steps.resources import RunResources
 
 NEW = "new"
@@ -66,14 +68,22 @@ class Reuse:
 
     def inputs(self, asked: TurnPrompt, role: RoleInputs) -> dict[str, str]:
         """The inputs of a turn, by part. ``thread`` names the last turn that its conversation remembers."""
-        from codex_multi_role.steps.earlier_turns import path_names  # lazy: not before the first prompt is sent
+        from codex_multi_role.steps.earlier_turns import files_named_in, path_names  # lazy: after the first prompt
 
         names = path_names(self._folder, self._workspace)
         thread = NEW if asked.thread == NEW_THREAD else self._latest_turns.get(asked.thread, "")
         scripted = {"scripted answer": digest(position_of(asked))} if role.scripted else {}
         told = digest(names.named(role.instructions))
-        prompt = digest(names.named(asked.prompt))
-        return {"prompt": prompt, "thread": thread, **role.parts, "project instructions": told, **scripted}
+        named = names.named(asked.prompt)
+        files = digest(files_named_in(named, self._folder.path))
+        return {
+            "prompt": digest(named),
+            "files named in the prompt": files,
+            "thread": thread,
+            **role.parts,
+            "project instructions": told,
+            **scripted,
+        }
 
     def note(self, thread_id: str, turn_id: str, folder: TurnFolder) -> None:
         """Note that the conversation now also remembers this turn."""
@@ -111,22 +121,21 @@ class Reuse:
         before = self._earlier.at(position)
         return "no earlier run has this turn" if before is None else _differences(before.basis.inputs, inputs)
 
-    def confirmed(self, name: str, place: int, result: Json) -> Json:
-        """``result`` of a check or, if an earlier run measured the same but for times, the earlier result.
+    def confirmed(self, measured: Measured, folder: Path) -> Json:
+        """The result of a check or, if an earlier run measured the same but for times, the earlier result.
 
-        The roles that read it then see equal inputs. ``place``: its journal position.
+        The roles that read it then see equal inputs. ``folder``: that of the check, where later runs find the result.
         """
-        if not self._sources:
-            return result
+        if not measured.has_times:
+            return measured.result
         from codex_multi_role.steps.earlier_turns import path_names
 
         names = path_names(self._folder, self._workspace)
-        wanted = names.named(result)
         for run in self._sources.values():
-            if (same := run.same_result(name, place, wanted)) is not None:
+            if (same := run.same_result(measured.named(names))) is not None:
                 placed: Json = names.placed(run.names.named(same))
-                return placed
-        return result
+                return replace(measured, result=placed).written(folder)
+        return measured.written(folder)
 
     def _reserve(self, turn: EarlierTurn) -> bool:
         """A turn stands for one turn of this run: two equal prompts get two answers if there are two."""
@@ -221,8 +230,9 @@ class _Taking:
 
     def _fits(self, before: str) -> bool:
         """Whether the workspace is in the state that the turn looked at, and the one it left still exists."""
-        basis = self.turn.basis
-        return before == basis.workspace and self.run.snapshots.find_in(self.turn.run.repositories, basis.after)
+        basis, snapshots = self.turn.basis, self.run.snapshots
+        is_same = before == basis.workspace and hidden_files(snapshots, self.run.workspace) == basis.hidden
+        return is_same and snapshots.find_in(self.turn.run.repositories, basis.after)
 
     def _start(self, folder: TurnFolder, before: str) -> None:
         folder.begin(self.asked.prompt, self._details(before))

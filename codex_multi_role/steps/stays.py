@@ -12,8 +12,9 @@ from pathlib import Path
 
 @dataclass(eq=False)
 class Stay:
-    """``shared``: whether others worked in the same workspace at any time during this stay."""
+    """``shared``: whether others that may write worked in the same workspace at any time during this stay."""
 
+    may_write: bool
     shared: bool = False
 
 
@@ -25,15 +26,15 @@ class Stays:
         self._present: dict[Path, set[Stay]] = defaultdict(set)
 
     @contextmanager
-    def at(self, workspace: Path) -> Iterator[Stay]:
-        """While the block runs, something works in ``workspace`` and may change it."""
-        stay = Stay()
+    def at(self, workspace: Path, *, may_write: bool = True) -> Iterator[Stay]:
+        """While the block runs, something works in ``workspace``."""
+        stay = Stay(may_write)
         with self._lock:
             present = self._present[workspace]
+            stay.shared = any(each.may_write for each in present)
+            for each in present:
+                each.shared |= may_write
             present.add(stay)
-            if len(present) > 1:
-                for each in present:
-                    each.shared = True
         try:
             yield stay
         finally:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 
 from codex_multi_role.catalog import fill
 from codex_multi_role.codex.client import RoleClient
@@ -58,7 +59,7 @@ def take_turn(run: RunResources, asked: TurnPrompt) -> TurnResult:
                 run.services.permit(asked.role, run.progress.stopping),
                 run.services.fleet.borrowed(asked.instance) as client,
                 _running(run, asked.instance),
-                run.progress.stays.at(run.workspace.root) as stay,
+                run.progress.stays.at(run.workspace.root, may_write=asked.role.writes_itself) as stay,
             ):
                 result, outcome = Attempt(run, asked, attempt, client, stay).take()
         except CodexStartFailed as error:
@@ -107,7 +108,7 @@ class Attempt:
         self.before = self.after = ""
         self.forgot = False
         self.guard: ProtectedState | None = None
-        self.look = TurnLook(self.role, run.snapshots, stay)
+        self.look = TurnLook(self.role, run.workspace, run.snapshots, stay)
         self.inputs = run.services.reuse.read_role(self.role, run.workspace.root)
 
     def take(self) -> tuple[TurnResult, TurnOutcome]:
@@ -130,6 +131,7 @@ class Attempt:
         if self.role.writes_itself:
             self.guard = ProtectedState.of(self.run, self.role, self.cut_short)
             self.before = first_state(self.run, self.asked.instance, self.cut_short)
+            self.look.note_hidden_files()
         self.forgot = self.client.thread.forgot and self.asked.thread != NEW_THREAD
         if self.forgot and self.run.services.reuse.has_taken(self.asked.thread):
             self._warn("its conversation of the earlier run was not found; it starts another with its latest handoff")
@@ -256,7 +258,8 @@ class Attempt:
         looked, seen = self.look.has_looked, self.before if self.role.writes_itself else self.look.seen
         inputs = self.run.services.reuse.inputs(self.asked, self.inputs)
         refused = self._difference_of_attempt() or self.look.refusal(self.inputs, seen, self.after)
-        return TurnBasis(position_of(self.asked), inputs, seen if looked else "", self.after if looked else "", refused)
+        basis = TurnBasis(position_of(self.asked), inputs, refused=refused)
+        return replace(basis, workspace=seen, hidden=self.look.hidden, after=self.after) if looked else basis
 
     def _difference_of_attempt(self) -> str:
         """What a first attempt on an untouched conversation would not have remembered, or empty."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -21,7 +22,8 @@ from codex_multi_role.reading.json_types import Json
 from codex_multi_role.steps.stays import Stay
 from codex_multi_role.steps.turn_record import TurnPrompt
 from codex_multi_role.tools import find_tool
-from codex_multi_role.workspace import Snapshots
+from codex_multi_role.workspace import Snapshots, Workspace
+from codex_multi_role.workspace.hidden_files import TOO_MUCH, hidden_files
 
 TALK = frozenset({"userMessage", "agentMessage", "reasoning", "plan", "contextCompaction"})
 """Items of a turn that depend on its conversation alone."""
@@ -29,6 +31,8 @@ LOOKS = frozenset({"commandExecution", "fileChange", "imageView"})
 """Items that read or write files."""
 OWN_TOOL = "dynamicToolCall"
 """The item of a call of one of the controller's tools, which are judged by name."""
+GIT = re.compile(r"\bgit\b")
+"""A command that may read the repository, which is in no snapshot."""
 OTHERS_CHANGED = "the workspace was also changed by others meanwhile"
 
 
@@ -62,12 +66,14 @@ class TurnBasis:
     """The key ``basis`` of ``turn.json``.
 
     ``position``: which turn it is in its flow. ``workspace``: the snapshot it looked at, empty if it looked at no file;
-    ``after``: the one it left. ``refused``: why it cannot be taken over, or empty.
+    ``hidden``: a digest of what no snapshot has; ``after``: the snapshot it left. ``refused``: why it cannot be taken
+    over, or empty.
     """
 
     position: str
     inputs: Mapping[str, str]
     workspace: str = ""
+    hidden: str = ""
     after: str = ""
     refused: str = ""
 
@@ -96,9 +102,11 @@ class TurnLook:
     """
 
     role: RoleSpec
+    workspace: Workspace
     snapshots: Snapshots
     stay: Stay
     seen: str = ""
+    hidden: str = ""
     kinds: set[str] = field(default_factory=set)
     called: set[str] = field(default_factory=set)
 
@@ -109,7 +117,12 @@ class TurnLook:
             kind = str(event.item.get("type"))
             if kind in LOOKS and not self.has_looked and not self.role.writes_itself:
                 self.seen = self.snapshots.take()
-            self.kinds.add(kind)
+                self.note_hidden_files()
+            self.kinds |= {kind, *(["git"] if GIT.search(str(event.item.get("command", ""))) else [])}
+
+    def note_hidden_files(self) -> None:
+        """Note those of the snapshot just taken; for a role that can write, before it does."""
+        self.hidden = hidden_files(self.snapshots, self.workspace)
 
     @property
     def has_looked(self) -> bool:
@@ -121,7 +134,7 @@ class TurnLook:
         impure = sorted(name for name in self.called if not find_tool(name).pure)
         if inputs.refused or other or impure:
             return inputs.refused or f"it used {(other or impure)[0]}"
-        if self.has_looked and inputs.outside:
-            return inputs.outside
+        if self.has_looked and (inputs.outside or self.hidden == TOO_MUCH):
+            return inputs.outside or "it may have read ignored files, which are too many to compare"
         changed_by_others = self.stay.shared if self.has_looked and self.role.writes_itself else before != after
         return OTHERS_CHANGED if changed_by_others else ""

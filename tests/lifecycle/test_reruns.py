@@ -180,6 +180,33 @@ def test_files_that_a_turn_looked_at_count(tmp_path: Path, sandbox: str, expecte
 
 
 @pytest.mark.long
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        ("git log", "it used git"),
+        ("cat .env", "changed: the files of the workspace"),
+        ("cat in.txt", ""),
+    ],
+)
+def test_files_in_no_snapshot_count(tmp_path: Path, command: str, reason: str) -> None:
+    """What git ignores is not in the restored workspace, so that a turn that may have read it is asked again."""
+    team = TeamFolder(tmp_path, {"one": {}}, {"one": looker(command)})
+    with_flow(team, {"steps": [{"ask": "one"}]})
+    for name, text in (("in.txt", "1\n"), (".gitignore", ".env\n.venv\n"), (".venv/lib.py", "")):
+        (team.workspace / name).parent.mkdir(exist_ok=True)
+        (team.workspace / name).write_text(text)
+    if reason.startswith("changed"):
+        (team.workspace / ".env").write_text("A=1\n")
+    first = team.run(flow="own")
+    if reason.startswith("changed"):
+        (team.workspace / ".env").write_text("A=2\n")
+    forecast = forecast_rerun(RunFolder(first.folder), {})
+    assert [turn.reason for turn in forecast.asked] == ([reason] if reason else [])
+    again(team)
+    assert taken(team) == [not reason]
+
+
+@pytest.mark.long
 def test_interrupted_rerun_resumes(tmp_path: Path) -> None:
     """A rerun that a limit parks goes on with its own turns, and takes over the rest."""
     team = builders(tmp_path)

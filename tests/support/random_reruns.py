@@ -71,7 +71,7 @@ def random_project(chance: Random) -> Project:
             ],
         }
         for role, before in zip(roles[1:], roles, strict=False):
-            role["depends_on"] = [before["name"]] if chance.random() < 0.6 else []
+            role["depends_on"] = [before["name"]] if chance.random() < 0.6 or _any_writes(roles) else []
     return Project({"version": 1, "roles": roles}, flows, {"a.txt": "a\n", "b/c.txt": "c\n"})
 
 
@@ -112,6 +112,10 @@ def _steps(chance: Random, roles: list[Json]) -> list[Json]:
 
 def _writes(roles: list[Json], name: str) -> bool:
     return any(role["name"] == name and ("prompt_flags" in role or "behaviors" in role) for role in roles)
+
+
+def _any_writes(roles: list[Json]) -> bool:
+    return any(_writes(roles, role["name"]) for role in roles)
 
 
 def _ask(chance: Random, roles: list[Json], name: str) -> Json:
@@ -171,7 +175,8 @@ def edit_payload(chance: Random, project: Project) -> None:
 
 def edit_dependency(chance: Random, project: Project) -> None:
     roles = project.catalog["roles"]
-    roles[-1]["depends_on"] = chance.choice([[], [roles[0]["name"]]])
+    if not _any_writes(roles):  # those that write at the same time have no order that could be repeated
+        roles[-1]["depends_on"] = chance.choice([[], [roles[0]["name"]]])
 
 
 def edit_file(chance: Random, project: Project) -> None:
@@ -200,6 +205,8 @@ def edit_settings(chance: Random, project: Project) -> None:
 
 def add_step(chance: Random, project: Project) -> None:
     steps = project.flows["own"]["steps"]
+    if steps[0]["id"] == "team":
+        return
     steps.insert(
         chance.randint(0, len(steps)), {"id": "added", "ask": _any_role(chance, project)["name"], "max_visits": 6}
     )
