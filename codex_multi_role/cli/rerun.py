@@ -23,7 +23,7 @@ from codex_multi_role.presentation.wording import plural
 from codex_multi_role.run_folder import RunFolder
 
 if TYPE_CHECKING:
-    from codex_multi_role.lifecycle.forking.forecast import ExpectedTurn, Forecast
+    from codex_multi_role.lifecycle.forking.rerun_forecast import ExpectedTurn, Forecast
 
 
 @command(
@@ -52,7 +52,7 @@ def rerun(ctx: click.Context, /, run: str, **values: Any) -> None:  # noqa: ANN4
     changes = changes_for(ctx, folder.record()["options"])
     say_changes(ctx, changes)
     if values["dry_run"]:
-        from codex_multi_role.lifecycle.forking.forecast import forecast_rerun  # here: slow to import
+        from codex_multi_role.lifecycle.forking.rerun_forecast import forecast_rerun  # here: slow to import
 
         _put_forecast(forecast_rerun(folder, changes), as_json=values["json"], quiet=values["quiet"])
         return

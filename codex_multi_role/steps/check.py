@@ -102,7 +102,7 @@ def _measured(
     run: RunResources, folder: Path, name: str, options: Mapping[str, object], check: Callable[[], Json]
 ) -> Json:
     """The result of a check; that of an earlier run if only times differ and the files are the same."""
-    from codex_multi_role.steps.measured import Measured  # lazy: the first prompt can do without
+    from codex_multi_role.steps.timed_results import TimedResult  # lazy: the first prompt can do without
 
     before = run.snapshots.take() if run.settings.changes_workspace else ""
     with run.progress.stays.at(run.workspace.root) as stay:
@@ -111,7 +111,7 @@ def _measured(
         return result
     python = run.settings.tests.python
     using = {"options": dict(options), "python": [str(python.path), python.version]}
-    measured = Measured(name, before, using, result)
+    measured = TimedResult(name, before, using, result)
     if measured.has_times and not before:  # nothing in the run can have changed it since
         measured = replace(measured, workspace=run.snapshots.take())
     return run.services.reuse.confirmed(measured, folder)

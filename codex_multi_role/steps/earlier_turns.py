@@ -16,7 +16,7 @@ from codex_multi_role.playbook.normalization import PathNames
 from codex_multi_role.reading.json_files import read_object
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import RunFolder, TurnFolder, list_turns
-from codex_multi_role.steps.measured import MEASURED, Measured
+from codex_multi_role.steps.timed_results import MEASURED, TimedResult
 from codex_multi_role.steps.turn_inputs import TurnBasis, digest
 
 IN_RUN_FOLDER = re.compile(r"<<run folder>>/([\w./+@-]*[\w+@-])")
@@ -87,9 +87,9 @@ class EarlierRun:
         return path_names(self.folder, self.workspace)
 
     @cached_property
-    def _measured(self) -> list[Measured]:
+    def _measured(self) -> list[TimedResult]:
         paths = [*self.folder.path.glob(f"checks/*/{MEASURED}"), *self.folder.path.glob(f"tests/*/{MEASURED}")]
-        return [Measured(**stored) for stored in map(read_object, paths) if stored]
+        return [TimedResult(**stored) for stored in map(read_object, paths) if stored]
 
     @property
     def repositories(self) -> list[Path]:
@@ -104,7 +104,7 @@ class EarlierRun:
             if basis is not None and result.get("recorded"):
                 yield EarlierTurn(self, instance, folder, result, basis)
 
-    def same_result(self, wanted: Measured) -> Json | None:
+    def same_result(self, wanted: TimedResult) -> Json | None:
         """The result of the same check on the same files that differs in times and paths alone; None without one."""
         same = (each for each in self._measured if each.named(self.names).without_times == wanted.without_times)
         return next((each.result for each in same), None)

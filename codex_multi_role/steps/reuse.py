@@ -25,8 +25,8 @@ from codex_multi_role.workspace.hidden_files import hidden_files
 
 if TYPE_CHECKING:
     from codex_multi_role.steps.earlier_turns import EarlierRun, EarlierTurn, EarlierTurns
-    from codex_multi_role.steps.measured import Measured
     from codex_multi_role.steps.resources import RunResources
+    from codex_multi_role.steps.timed_results import TimedResult
 
 NEW = "new"
 KEPT_FILES = ("assistant_text.txt", "delta_text.txt", "items_text.md", "kept.json", "tool_calls.jsonl")
@@ -121,7 +121,7 @@ class Reuse:
         before = self._earlier.at(position)
         return "no earlier run has this turn" if before is None else _differences(before.basis.inputs, inputs)
 
-    def confirmed(self, measured: Measured, folder: Path) -> Json:
+    def confirmed(self, measured: TimedResult, folder: Path) -> Json:
         """The result of a check or, if an earlier run measured the same but for times, the earlier result.
 
         The roles that read it then see equal inputs. ``folder``: that of the check, where later runs find the result.

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role import RunReport, fork, rerun, resume
-from codex_multi_role.lifecycle.forking.forecast import forecast_rerun
+from codex_multi_role.lifecycle.forking.rerun_forecast import forecast_rerun
 from codex_multi_role.run_folder import RunFolder
 from tests.support.forks import builders
 from tests.support.models import AnyModel, Body, Items, any_model, message, texts

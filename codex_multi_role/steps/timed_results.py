@@ -15,7 +15,7 @@ MEASURED = "measured.json"
 
 
 @dataclass(frozen=True)
-class Measured:
+class TimedResult:
     """``result`` of the check ``name``. ``workspace``: the snapshot that it read; ``using``: its options and more."""
 
     name: str

@@ -12,7 +12,7 @@ from codex_multi_role.flow import new_state
 from codex_multi_role.lifecycle.assembly import idle_parts
 from codex_multi_role.lifecycle.definitions import Definitions
 from codex_multi_role.lifecycle.forking.prepare import Fork
-from codex_multi_role.lifecycle.forking.rerun import first_visit, make_rerun, rerun_options, workspace_of
+from codex_multi_role.lifecycle.forking.prepare_rerun import first_visit, make_rerun, rerun_options, workspace_of
 from codex_multi_role.lifecycle.forking.workspace import MARK, ForkWorkspace
 from codex_multi_role.lifecycle.reuse_sources import earlier_turns
 from codex_multi_role.reading.json_types import Json
