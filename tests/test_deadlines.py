@@ -142,6 +142,8 @@ PLACES = {
             ("lifecycle/members.py", "turn"),
             ("lifecycle/recordings/run_outcome.py", "turn"),
             ("run_folder/past.py", "turn"),
+            ("steps/earlier_turns.py", "folder"),
+            ("steps/reuse.py", "turn"),
             ("run_folder/turn_folder.py", "self"),
             ("run_folder/turn_folder.py", "turn"),
             ("steps/protection.py", "first_try"),
