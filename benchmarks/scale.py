@@ -1,15 +1,19 @@
 """What more workers bring, and what the database has to do for it.
 
-    python benchmarks/scale.py                      all parts, about a quarter of an hour
+    python benchmarks/scale.py                      all parts, about 20 minutes
     python benchmarks/scale.py throughput
+    python benchmarks/scale.py fanout
     python benchmarks/scale.py turns
+    python benchmarks/scale.py idle
     python benchmarks/scale.py waiting --goals 10000
     python benchmarks/scale.py memory --goals 1000
 
 Everything runs on this machine, in a Postgres server of its own.
 
 throughput  goals per minute with 1, 2 and 4 workers, one run each at a time; the model takes 2 s per answer
-turns       statements, bytes and connections that one run needs, and what each further turn adds
+fanout      one run whose 32 called flows, of two turns each, are executed by 1 and by 4 workers, one at a time each
+turns       statements, bytes and connections that one run needs, and what each further turn adds; what both keep
+idle        statements per second, and connections: of a worker without runs, and of a run whose model is thinking
 waiting     how long an urgent run waits until a worker has it, while thousands of others wait
 memory      of a worker that starts a thousand run processes one after another; their runs cannot start
 """
@@ -39,13 +43,16 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from codex_multi_role.workers.queued_runs import RunState
 from codex_multi_role.workers.run_requests import RunRequest
 from tests.support.databases import PASSWORD, DatabaseServer, execute, new_database, running_server
+from tests.support.placed_calls import WRITES, calling
 from tests.support.shared_runs import SharedRuns
 from tests.support.teams import TeamFolder, say
 
 LATENCY_SECONDS = 2.0
 TURNS = 4
 GOALS = 8
+CALLS = 32
 SAMPLES = 5
+IDLE_SECONDS = 30
 LOOK_SECONDS = 0.02
 
 
@@ -83,6 +90,33 @@ def throughput(server: DatabaseServer) -> None:
             )
 
 
+def fanout(server: DatabaseServer) -> None:
+    """Measured from the claim of the calling run to its end, which includes merging what the items wrote."""
+    seconds: dict[int, float] = {}
+    for workers in (1, 4):
+        with shared_runs(server) as shared:
+            options = calls(shared.folder / "team").options(flow="own")
+            shared.submit(options, "goal-0")
+            for number in range(workers):
+                shared.start(f"worker-{number}", "--concurrency", "1")
+            shared.wait(partial(has_begun, shared))
+            began = time.monotonic()
+            shared.wait_for(RunState.ENDED, "goal-0", seconds=CALLS * 30)
+            seconds[workers] = time.monotonic() - began
+            assert {code for _, _, code in shared.results()} == {0}, shared.results()
+            assert len(shared.results()) == CALLS + 1
+            print(f"{workers} workers  {seconds[workers]:6.1f} s  {seconds[1] / seconds[workers]:.2f} x", flush=True)
+
+
+def calls(folder: Path) -> TeamFolder:
+    """A team whose flow calls another one for each of `CALLS` items: two turns write its file."""
+    asked = "ITEM {{ inputs.name }}."
+    inner = [{"id": name, "ask": "writer", "prompt": asked} for name in ("write", "revise")]
+    items = [f"item-{number}" for number in range(CALLS)]
+    plays = [{**WRITES, "delay_seconds": LATENCY_SECONDS}] * 2 * CALLS
+    return calling(folder, items, plays, inner, concurrency=CALLS)
+
+
 def has_begun(shared: SharedRuns, run_id: str = "goal-0") -> bool:
     return shared.run(run_id).attempt > 0
 
@@ -100,14 +134,59 @@ def turns(server: DatabaseServer) -> None:
             command = shared.worker_command("only", "--until-empty", url=url)
             subprocess.run(command, env=environment, stderr=subprocess.DEVNULL, check=True, timeout=300)
             assert shared.run("one").state is RunState.ENDED
-            with log.open("rb") as file:
-                file.seek(before)
-                statements = sum(b"LOG:  execute" in line or b"LOG:  statement" in line for line in file)
-            figures[count] = (statements, counted.bytes, counted.connections)
+            statements = statements_since(log, before)
+            figures[count] = (statements, counted.bytes, *kept(shared))
             sent = f"{counted.bytes:8} bytes  {counted.connections} connections"
-            print(f"{count:3} turns  {statements:5} statements  {sent}")
+            print(f"{count:3} turns  {statements:5} statements  {sent}  {kept_in_words(*figures[count][2:])}")
     per_turn = [(more - fewer) / 10 for fewer, more in zip(figures[2], figures[12], strict=True)]
-    print(f"each turn  {per_turn[0]:5.1f} statements  {per_turn[1]:8.0f} bytes")
+    print(f"each turn  {per_turn[0]:5.1f} statements  {per_turn[1]:8.0f} bytes  {kept_in_words(*per_turn[2:])}")
+
+
+def statements_since(log: Path, position: int) -> int:
+    with log.open("rb") as file:
+        file.seek(position)
+        return sum(b"LOG:  execute" in line or b"LOG:  statement" in line for line in file)
+
+
+def kept(shared: SharedRuns) -> tuple[float, float, float]:
+    """Bytes of rows, without indexes; objects in the store, and their bytes."""
+    tables = ("dbos.operation_outputs", "dbos.workflow_status", "codex_multi_role.runs")
+    sums = [execute(shared.url, f"SELECT sum(pg_column_size(each.*)) FROM {table} AS each")[0][0] for table in tables]
+    sizes = [path.stat().st_size for path in (shared.folder / "store").rglob("*") if path.is_file()]
+    return sum(sums), len(sizes), sum(sizes)
+
+
+def kept_in_words(rows: float, objects: float, size: float) -> str:
+    return f"keeps {rows:7.0f} bytes of rows, {objects:6.1f} objects of {size:8.0f} bytes"
+
+
+def idle(server: DatabaseServer) -> None:
+    """With the usual heartbeat of 5 s. The connections of this process do not count."""
+    with shared_runs(server) as shared:
+        own = connections(shared)
+        shared.start("only", "--dead-after", "45")
+        shared.wait(lambda: connections(shared) > own)
+        alone = report_idle(server, shared, "a worker without runs", own)
+        patient = {"limits": {"idle_seconds": 600, "turn_seconds": 600}}
+        plays = [{**say("late"), "delay_seconds": 300}]
+        shared.submit(TeamFolder(shared.folder / "team", {"one": patient}, {"one": plays}).options(), "goal-0")
+        shared.wait_for(RunState.RUNNING, "goal-0")
+        report_idle(server, shared, "a worker with a run", own)
+        print(f"(without the worker's {alone:.1f} statements per second, the rest is the run's)")
+        shared.kill("only")
+
+
+def connections(shared: SharedRuns) -> int:
+    return int(execute(shared.url, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()")[0][0])
+
+
+def report_idle(server: DatabaseServer, shared: SharedRuns, name: str, own: int) -> float:
+    time.sleep(5)  # until it has started
+    before = (log := server.folder / "log").stat().st_size
+    time.sleep(IDLE_SECONDS)
+    rate = statements_since(log, before) / IDLE_SECONDS
+    print(f"{name:22}  {rate:5.1f} statements per second  {connections(shared) - own} connections", flush=True)
+    return rate
 
 
 class Counted:
@@ -195,13 +274,15 @@ def ended_at_least(shared: SharedRuns, count: int) -> None:
 def main(part: str | None, goals: int | None) -> None:
     parts: dict[str, Callable[[DatabaseServer], None]] = {
         "throughput": throughput,
+        "fanout": fanout,
         "turns": turns,
+        "idle": idle,
         "waiting": lambda server: waiting(server, goals or 10_000),
         "memory": lambda server: memory(server, goals or 1000),
     }
     for name in [part] if part else parts:
         print(f"-- {name}", flush=True)
-        with running_server(log_statement="all" if name == "turns" else "none") as server:
+        with running_server(log_statement="all" if name in ("turns", "idle") else "none") as server:
             parts[name](server)
 
 

@@ -18,11 +18,11 @@ from codex_multi_role.run_folder import event_of
 from codex_multi_role.store import WorkspaceSource
 from codex_multi_role.workers.batch_totals import record_batch
 from codex_multi_role.workers.database import Database
+from codex_multi_role.workers.database_tables import runs
 from codex_multi_role.workers.membership import list_workers
 from codex_multi_role.workers.queued_runs import QueuedRun, QueuedRuns, RunState
 from codex_multi_role.workers.run_requests import RunRequest, can_take, queue_with_labels
 from codex_multi_role.workers.submission import Submitter
-from codex_multi_role.workers.tables import runs
 
 OVERLAP_SECONDS = 1.0
 """Rows that were committed late are seen again."""
@@ -30,7 +30,7 @@ BEFORE_EXECUTION = (RunState.WAITING, RunState.HELD)
 
 
 @dataclass(frozen=True)
-class Place:
+class BatchQueue:
     """Where the runs of a batch wait: its name, the queue, and the totals they share."""
 
     batch: str
@@ -41,7 +41,7 @@ class Place:
 class SubmittedRuns:
     """Who runs the goals of a batch if not processes of this machine. Only one thread uses it."""
 
-    def __init__(self, database: Database, submitter: Submitter, place: Place) -> None:
+    def __init__(self, database: Database, submitter: Submitter, place: BatchQueue) -> None:
         self._database = database
         self._queued = QueuedRuns(database)
         self._submitter = submitter
@@ -59,7 +59,9 @@ class SubmittedRuns:
     def takers(self, planned: Sequence[PlannedRun]) -> str:
         """Who can take these runs now, in words."""
         alive = [each for each in list_workers(self._database) if not each.is_dead]
-        wanted = {queue_with_labels(self._place.queue, run.goal.line.labels) for run in planned}
+        known = {run.run_id: self._rows[run.run_id].queue for run in planned if run.run_id in self._rows}
+        new = [run.goal.line.labels for run in planned if run.run_id not in known]
+        wanted = {*known.values(), *(queue_with_labels(self._place.queue, labels) for labels in new)}
         for name in sorted(wanted):
             if not any(can_take(name, each.queues, each.labels) for each in alive):
                 return f"no worker takes runs of the queue {name} now; start one with `codex-multi-role worker`"
@@ -127,7 +129,7 @@ class SubmittedRuns:
     def _all_are_held(self) -> bool:
         """Whether nothing runs any more that could leave a part of the totals to what waits for it."""
         watched = [self._rows[run_id] for run_id in self._watched if run_id in self._rows]
-        return bool(watched) and all(row.state is RunState.HELD for row in watched)
+        return bool(watched) and all(row.state is RunState.HELD and row.resumes_at is None for row in watched)
 
     def _end(self, run: PlannedRun, row: QueuedRun) -> GoalResult:
         del self._watched[run.run_id]

@@ -24,8 +24,10 @@ from codex_multi_role.catalog.definition import NULL, Definition, ProtectedGlobs
 from codex_multi_role.catalog.mcp_servers import McpServer, ServerName
 from codex_multi_role.catalog.prompts import fill
 from codex_multi_role.catalog.role_spec import (
+    Amount,
     ApprovalPolicy,
     AutoApprove,
+    Dollars,
     PromptFlags,
     ReasoningEffort,
     RoleBehaviors,
@@ -58,6 +60,16 @@ class LimitsEntry(Definition):
     turn_seconds: Seconds | None = Field(
         default=None, description="Longest turn, 900 by default, or 1800 with `timeout_policy: planner`."
     )
+    max_turns: Amount | None = Field(
+        default=None, description="Most turns of the role in one run; unlimited by default."
+    )
+    max_tokens: Amount | None = Field(
+        default=None,
+        description="Most tokens of the role in one run, input and output; a running turn that exceeds them is ended.",
+    )
+    max_cost: Dollars | None = Field(
+        default=None, description="Most dollars of the role in one run; its model needs a price."
+    )
 
 
 class RoleSettings(Definition):
@@ -84,7 +96,9 @@ class RoleSettings(Definition):
     auto_approve: AutoApprove = Field(
         default=AutoApprove(), description="What is accepted if Codex asks to leave its sandbox."
     )
-    limits: LimitsEntry = Field(default=LimitsEntry(), description="Deadlines of a turn, in seconds.")
+    limits: LimitsEntry = Field(
+        default=LimitsEntry(), description="Deadlines of a turn, and what the role may use in one run."
+    )
     protect: ProtectedGlobs = Field(
         default=(), description="Globs of files that it must leave as they are, such as `tests/**`."
     )

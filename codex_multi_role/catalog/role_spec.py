@@ -26,6 +26,8 @@ from codex_multi_role.reading.nearest import did_you_mean
 Sandbox = Literal["read-only", "workspace-write", "danger-full-access"]
 ApprovalPolicy = Literal["untrusted", "on-request", "never"]
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Amount = Annotated[int, Field(strict=True, ge=1)]
+Dollars = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}"
 # A role has a folder of its name in the run folder, beside these.
@@ -131,10 +133,16 @@ class AutoApprove(Definition):
 
 
 class RoleLimits(Definition):
-    """Deadlines of a turn, in seconds: ``idle_seconds`` without any event, ``turn_seconds`` in total."""
+    """Deadlines of a turn, in seconds: ``idle_seconds`` without any event, ``turn_seconds`` in total.
+
+    ``max_turns``, ``max_tokens`` and ``max_cost`` (in dollars): what the role may use in one run.
+    """
 
     idle_seconds: Seconds
     turn_seconds: Seconds
+    max_turns: Amount | None = None
+    max_tokens: Amount | None = None
+    max_cost: Dollars | None = None
 
 
 def _sandbox_for(data: dict[str, Any]) -> Sandbox:

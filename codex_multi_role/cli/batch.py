@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +10,6 @@ import click
 from codex_multi_role.cli.options import BATCH, RUN_OF_BATCH, command
 from codex_multi_role.cli.output import JsonLines
 from codex_multi_role.cli.settings import report_file
-from codex_multi_role.errors import UsageError
-
-STANDARD_INPUT = Path("-")
-MAX_NAME = 40
 
 
 @command(*BATCH, *RUN_OF_BATCH, short_help="Run many goals, from a file with one per line.")
@@ -50,15 +45,7 @@ def batch(ctx: click.Context, /, file: Path, **values: Any) -> None:  # noqa: AN
     """
     from codex_multi_role.cli.batch_run import run_batch  # here: `--help` should not load what runs a batch
 
-    name = values["name"] or _name_of(file)
-    ctx.exit(run_batch(ctx, file, name))
-
-
-def _name_of(file: Path) -> str:
-    """The default name of a batch: that of its goal file, without what a name cannot have. Raises `UsageError`."""
-    if file == STANDARD_INPUT:
-        raise UsageError("a batch from standard input needs --name", "Its runs are called NAME-ID.")
-    return re.sub(r"[^A-Za-z0-9_-]+", "-", file.stem)[:MAX_NAME].strip("-_")
+    ctx.exit(run_batch(ctx, file, values["name"]))
 
 
 @click.command(hidden=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -24,7 +25,6 @@ from codex_multi_role.batches.local_runs import LocalRuns
 from codex_multi_role.batches.planned_runs import Defaults, PlannedRun, Shard, plan_runs, uncommitted_changes
 from codex_multi_role.batches.schedule import Bounds
 from codex_multi_role.batches.team_readiness import completed, require_limits, require_ready_teams
-from codex_multi_role.cli.batch import STANDARD_INPUT
 from codex_multi_role.cli.batch_summary import resume_batch_command, summary_lines
 from codex_multi_role.cli.batch_views import batch_view
 from codex_multi_role.cli.output import put_json_line, say
@@ -40,19 +40,24 @@ from codex_multi_role.run_options import LOCAL_ROLES, RunOptions
 if TYPE_CHECKING:
     from codex_multi_role.batches.submitted_runs import SubmittedRuns
 
+STANDARD_INPUT = Path("-")
+MAX_NAME = 40
 GIVEN_NOW = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
 TOTALS = {"turns": "total_max_turns", "tokens": "total_max_tokens", "seconds": "total_max_seconds"}
 
 
-def run_batch(ctx: click.Context, file: Path, name: str) -> ExitCode:
-    """Run the goals in ``file``; ``ctx`` has the settings of `batch`.
+def run_batch(ctx: click.Context, file: Path, given_name: str | None) -> ExitCode:
+    """Run the goals in ``file``; ``ctx`` has the settings of `batch`. Without a name, the file gives it.
 
     Raises `UsageError`, `CodexUnavailable`, `StorageError`.
     """
+    name = given_name or _name_of(file)
     shard = Shard.parse(ctx.params["shard"]) if ctx.params["shard"] else None
     folder = BatchFolder.of(ctx.params["runs_dir"], name, f"{shard.index}-of-{shard.count}" if shard else "")
     shared = bool(ctx.params["database_url"])
-    if not shared:
+    if shared:
+        _require_options_for_workers(ctx.params)
+    else:
         _require_right_start(folder, resumes=ctx.params["resumes"])
     remembered = folder.remembered() if ctx.params["resumes"] and folder.exists else {}
     defaults, totals = _defaults(ctx, file, remembered), _totals(ctx, remembered)
@@ -67,6 +72,13 @@ def run_batch(ctx: click.Context, file: Path, name: str) -> ExitCode:
         return _work(ctx, folder, planned, executor, {} if shared else totals)
 
 
+def _name_of(file: Path) -> str:
+    """The default name of a batch: that of its goal file, without what a name cannot have. Raises `UsageError`."""
+    if file == STANDARD_INPUT:
+        raise UsageError("a batch from standard input needs --name", "Its runs are called NAME-ID.")
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", file.stem)[:MAX_NAME].strip("-_")
+
+
 def _read(file: Path) -> list[Goal]:
     if file == STANDARD_INPUT:
         return read_goals(sys.stdin.buffer, "standard input")
@@ -75,6 +87,14 @@ def _read(file: Path) -> list[Goal]:
             return read_goals(stream, str(file))
     except OSError as error:
         raise UsageError(f"{file} cannot be read: {error.strerror}") from error
+
+
+def _require_options_for_workers(params: Mapping[str, Any]) -> None:
+    if params["max_failures"] is not None:
+        raise UsageError(
+            "--max-failures cannot be used with --database-url",
+            "All goals are submitted at once; stop a run with `codex-multi-role cancel RUN`.",
+        )
 
 
 def _require_right_start(folder: BatchFolder, *, resumes: bool) -> None:
@@ -129,7 +149,7 @@ def _totals(ctx: click.Context, remembered: Mapping[str, Any]) -> dict[str, floa
 
 def _submitted(ctx: click.Context, folder: BatchFolder, totals: Mapping[str, float], stack: ExitStack) -> SubmittedRuns:
     """Workers execute the runs. ``--concurrency`` is then a limit on the runs of this batch, if it was given."""
-    from codex_multi_role.batches.submitted_runs import Place, SubmittedRuns  # here: most batches need no database
+    from codex_multi_role.batches.submitted_runs import BatchQueue, SubmittedRuns  # here: most batches need no database
     from codex_multi_role.workers.database import Database
     from codex_multi_role.workers.submission import Submitter, open_store
 
@@ -138,7 +158,7 @@ def _submitted(ctx: click.Context, folder: BatchFolder, totals: Mapping[str, flo
     store = open_store(database, ctx.params["store"], str(folder.runs_dir / "store"))
     is_given = ctx.get_parameter_source("concurrency") is not ParameterSource.DEFAULT
     limits = {**totals, **({"concurrency": ctx.params["concurrency"]} if is_given else {})}
-    runs = SubmittedRuns(database, Submitter(store), Place(folder.name, ctx.params["queue"], limits))
+    runs = SubmittedRuns(database, Submitter(store), BatchQueue(folder.name, ctx.params["queue"], limits))
     stack.callback(runs.close)
     return runs
 
@@ -181,7 +201,7 @@ def _work(
     takers = runs.takers(todo)
     at_once = max(1, len(todo)) if takers else params["concurrency"]  # all goals for workers are submitted
     if people and takers:
-        say(f"{plural(len(todo), 'goal')} for workers: {takers}")
+        say(f"{_goals_in_words(planned, todo)} for workers: {takers}")
     elif people:
         _say_start(planned, todo, at_once, folder.runs_dir)
     bounds = Bounds(at_once, totals, params["max_failures"])
@@ -196,7 +216,7 @@ def _work(
     if params["json"]:
         put_json_line({"type": "batch_ended", "at": now(), "exit_code": code, "results": str(file.path)})
     elif not (params["quiet"] and code == ExitCode.GOAL_REACHED):
-        for line in summary_lines(results, code, file.path, folder.runs_dir):
+        for line in summary_lines(results, code, file.path, folder.runs_dir, params["database_url"] or ""):
             say(line)
         if code.is_resumable and code != ExitCode.GOAL_REACHED:
             say(f"  next     {resume_batch_command(ctx.params, folder.name)}")
@@ -204,9 +224,7 @@ def _work(
 
 
 def _say_start(planned: Sequence[PlannedRun], todo: Sequence[PlannedRun], concurrency: int, runs_dir: Path) -> None:
-    done = len(planned) - len(todo)
-    finished = f", {done:,} of them finished" if done else ""
-    say(f"{plural(len(planned), 'goal')}{finished}; up to {concurrency} at once")
+    say(f"{_goals_in_words(planned, todo)}; up to {concurrency} at once")
     in_worktrees = [run for run in todo if run.options.worktree]
     if in_worktrees:
         say(f"{plural(len(in_worktrees), 'goal')} in git worktrees: the files of your workspaces stay as they are")
@@ -215,3 +233,8 @@ def _say_start(planned: Sequence[PlannedRun], todo: Sequence[PlannedRun], concur
     for place, number in Counter(run.share for run in todo if run.share).items():
         if number > 1:
             say(f"{number} goals share the folder {place}: they run one after another")
+
+
+def _goals_in_words(planned: Sequence[PlannedRun], todo: Sequence[PlannedRun]) -> str:
+    done = len(planned) - len(todo)
+    return plural(len(planned), "goal") + (f", {done:,} of them finished" if done else "")

@@ -17,8 +17,10 @@ from codex_multi_role.run_options import RunOptions
 MAX_NAMED = 10
 
 
-def summary_lines(results: Sequence[GoalResult], code: ExitCode, output: Path, runs_dir: Path) -> Iterator[str]:
-    """The lines for people; ``output`` is the result file."""
+def summary_lines(
+    results: Sequence[GoalResult], code: ExitCode, output: Path, runs_dir: Path, database_url: str = ""
+) -> Iterator[str]:
+    """The lines for people; ``output`` is the result file, ``database_url`` that of the workers, if any."""
     reached = sum(result.code == ExitCode.GOAL_REACHED for result in results)
     yield f"{reached} of {plural(len(results), 'goal')} reached"
     for words, number in Counter(map(_in_words, results)).most_common():
@@ -27,7 +29,7 @@ def summary_lines(results: Sequence[GoalResult], code: ExitCode, output: Path, r
     yield f"  turns    {totals['turns']:,.0f}"
     yield f"  tokens   {tokens_in_words(totals['input_tokens'], totals['output_tokens'])}"
     yield f"  work     {duration(totals['seconds'])}"
-    yield from _attention(results, runs_dir)
+    yield from _attention(results, runs_dir, database_url)
     yield f"  results  {output}"
     yield f"  exit     {exit_in_words(code)}"
 
@@ -45,7 +47,7 @@ def _in_words(result: GoalResult) -> str:
     return outcome_in_words(result.outcome or result.status).lower()
 
 
-def _attention(results: Sequence[GoalResult], runs_dir: Path) -> Iterator[str]:
+def _attention(results: Sequence[GoalResult], runs_dir: Path, database_url: str) -> Iterator[str]:
     """The goals whose runs ended without reaching them, each with the command to look at it."""
     left = [
         each for each in results if each.code != ExitCode.GOAL_REACHED and each.status not in (WAITING, NOT_STARTED)
@@ -53,8 +55,8 @@ def _attention(results: Sequence[GoalResult], runs_dir: Path) -> Iterator[str]:
     left.sort(key=lambda result: WORST_FIRST.index(result.code) if result.code in WORST_FIRST else len(WORST_FIRST))
     for result in left[:MAX_NAMED]:
         yield f"  {result.id}: {one_line(': '.join(filter(None, (_in_words(result), result.reason))), 160)}"
-        if Path(result.folder, "run.json").exists():
-            yield f"    {show_command(result.run_id, runs_dir)}"
+        if database_url or Path(result.folder, "run.json").exists():
+            yield f"    {show_command(result.run_id, runs_dir, database_url)}"
     if len(left) > MAX_NAMED:
         yield f"  and {len(left) - MAX_NAMED:,} more, see the results"
 
@@ -66,6 +68,8 @@ def resume_batch_command(params: Mapping[str, Any], name: str) -> str:
         options.append(f"--runs-dir={params['runs_dir']}")
     if params["shard"]:
         options.append(f"--shard={params['shard']}")
+    if params["database_url"]:  # which also knows the store
+        options += [f"--database-url={params['database_url']}", f"--queue={params['queue']}"]
     if params["output"]:
         options.append(f"--output={params['output']}")
     return " ".join(map(shlex.quote, [PROGRAM, "batch", str(params["file"]), "--resume", *options]))

@@ -121,14 +121,22 @@ def worst_case_words(
         f"of {plural(most.processes, 'process')} in {duration(most.seconds)}, "
         f"with {rounds}{plural(repair_attempts, 'repair attempt')}"
     )
-    return "; ".join([words, *_limits(max_tokens, max_seconds), *_not_counted(flows, name)])
+    limits = [*_limits(max_tokens, max_seconds), *_role_limits(catalog)]
+    return "; ".join([words, *limits, *_not_counted(flows, name)])
 
 
 def _limits(max_tokens: int | None, max_seconds: float | None) -> Iterator[str]:
     if max_tokens is not None:
-        yield f"no turn starts once {plural(max_tokens, 'token')} are used, but running turns still finish"
+        yield f"at most {plural(max_tokens, 'token')}, and the model calls in progress when they are exceeded"
     if max_seconds is not None:
-        yield f"no turn starts after {duration(max_seconds)}"
+        yield f"turns end after {duration(max_seconds)}"
+
+
+def _role_limits(catalog: RoleSpecCatalog) -> Iterator[str]:
+    for role in catalog.roles:
+        own = (role.limits.max_turns, "turn"), (role.limits.max_tokens, "token")
+        if most := [plural(number, what) for number, what in own if number is not None]:
+            yield f"of role {role.name} at most {' and '.join(most)}"
 
 
 def _not_counted(flows: Mapping[str, FlowSpec], name: str) -> Iterator[str]:

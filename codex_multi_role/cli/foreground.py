@@ -15,6 +15,7 @@ from codex_multi_role.cli.terminal_questions import is_at_terminal, person_at
 from codex_multi_role.cli.views import View, open_view
 from codex_multi_role.errors import ExitCode
 from codex_multi_role.presentation.outcome import (
+    database_of,
     exit_in_words,
     next_command,
     outcome_in_words,
@@ -82,7 +83,7 @@ def summary(report: RunReport, progress: Progress, runs_dir: Path) -> Iterator[s
     record = read_record(folder)
     if (result := result_of(folder, record)) is not None:
         yield ""
-        yield from result_lines(result, f"{show_command(report.run_id, runs_dir)} --result")
+        yield from result_lines(result, f"{show_command(report.run_id, runs_dir, database_of(record))} --result")
         yield ""
     yield f"  turns    {turns_in_words(totals)}"
     yield f"  tokens   {tokens_in_words(totals['input_tokens'], totals['output_tokens'])}"

@@ -208,13 +208,13 @@ MAX_TOKENS = Setting(
     ["--max-tokens"],
     metavar="N",
     type=click.IntRange(min=1),
-    help="Park the run once N tokens, input and output, are used.",
+    help="Park the run once N tokens, input and output, are exceeded, also within a turn.",
 )
 MAX_SECONDS = Setting(
     ["--max-seconds"],
     metavar="S",
     type=click.FloatRange(min=0, min_open=True),
-    help="Park the run after S seconds of work.",
+    help="Park the run after S seconds of work, also within a turn.",
 )
 MAX_PROCESSES = Setting(
     ["--max-processes"],
@@ -363,7 +363,7 @@ MAX_FAILURES = Setting(
     ["--max-failures"],
     metavar="N",
     type=click.IntRange(min=1),
-    help="Start no more goals once N have failed (exit code 2 or 3).",
+    help="Start no more goals once N have failed (exit code 2 or 3). Not with --database-url.",
     show_default="unlimited",
 )
 QUEUE = Setting(

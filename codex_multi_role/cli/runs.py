@@ -16,6 +16,7 @@ from codex_multi_role.cli.run_reference import all_records, find_run, open_share
 from codex_multi_role.cli.tables import Column
 from codex_multi_role.errors import RunStatus, StorageError, UsageError
 from codex_multi_role.presentation.outcome import (
+    database_of,
     ending_in_words,
     exit_in_words,
     next_from_record,
@@ -162,7 +163,8 @@ def show(
         shown = {"run": record, "folder": str(folder.path), "questions": asked, "turns": turns, "tests": tests}
         put_json({**shown, "states": states, "next": following})
         return
-    told = [] if result is None else [*result_lines(result, f"{show_command(folder.run_id, runs_dir)} --result"), ""]
+    again = show_command(folder.run_id, runs_dir, database_of(record))
+    told = [] if result is None else [*result_lines(result, f"{again} --result"), ""]
     for line in [*told, *_heading(folder, record, story.progress), *_questions(questions), *_states(states)]:
         put_line(line)
     click.echo()
@@ -221,7 +223,8 @@ def _shared(record: dict[str, Any]) -> Iterator[str]:
     """Yield who works on a run of a database, or why nobody does."""
     if shared := record.get(SHARED):
         if shared["worker"]:
-            yield f"worker     {shared['worker']} (attempt {shared['attempt']})"
+            waits = f": {one_line(shared['why'], 500)}" if shared["why"] else ""
+            yield f"worker     {shared['worker']} (attempt {shared['attempt']}){waits}"
         elif record["status"] == RunStatus.QUEUED:
             waited = (datetime.now(UTC) - datetime.fromisoformat(shared["since"])).total_seconds()
             yield f"queue      {shared['queue']}, for {duration(max(0.0, waited))}: {one_line(shared['why'], 500)}"

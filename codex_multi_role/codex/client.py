@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from codex_multi_role.codex.approvals import ApprovalPolicy, Helpers
 from codex_multi_role.codex.child import GRACE_SECONDS
@@ -132,13 +132,13 @@ class RoleClient:
         deadlines: TurnDeadlines,
         observe: Observer,
         helpers: Helpers | None = None,
-        stopping: threading.Event | None = None,
+        stopping: Sequence[threading.Event] = (),
     ) -> TurnOutcome:
         """Run one prompt as a `RunningTurn`. A failure of Codex becomes an outcome and is never raised.
 
-        ``stopping`` ends only this turn; whoever sets it must call `wake`.
+        Each of ``stopping`` ends only this turn; whoever sets it must call `wake`.
         """
-        cancelled = (self._cancelled, stopping or self._cancelled)
+        cancelled = (self._cancelled, *stopping)
         turn = RunningTurn(self._transport, self.thread, self._approvals, deadlines, observe, helpers, cancelled)
         self.thread.used = True
         try:
@@ -149,10 +149,6 @@ class RoleClient:
             outcome = self._failure_outcome(error, turn.recorder)
         except CodexRefused as error:
             outcome = turn.recorder.outcome("failed", error.reason, str(error))
-        self.thread.totals = turn.recorder.totals
-        for thread, agent in turn.sub_agents.items():
-            self.thread.sub_agents[thread] = agent.totals
-            outcome = outcome.with_tokens_of(agent.outcome("", "", ""))
         self.thread.forgot &= outcome.status != "completed"
         if not self.broken:
             self._clean_up(outcome)

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from codex_multi_role.reading.json_types import Json
 
 Params = Mapping[str, Any]
+Counts = tuple[int | None, ...]
 MAX_CHARACTERS = 500
 EXPECTED = re.compile(r"Codex will use the bundled bubblewrap|^Model metadata for `playbook` not found")
 """Warnings of every run with the bundled binary, or with a playbook."""
@@ -79,12 +80,14 @@ class ItemCompleted:
 
 @dataclass(frozen=True)
 class TokenUsageUpdated:
-    """Absolute totals of the thread, and those of its last model request; None for a value that is not a number."""
+    """Absolute totals of ``thread``, and those of its last model request; None for a value that is not a number.
 
-    input_total: int | None
-    output_total: int | None
-    input_last: int | None
-    output_last: int | None
+    Each is input, cached input (a part of the input) and output.
+    """
+
+    thread: str
+    totals: Counts
+    lasts: Counts
 
 
 @dataclass(frozen=True)
@@ -131,9 +134,17 @@ def _checked(kind: type[Known], value: object) -> Known:
 
 
 def _tokens(params: Mapping[str, Any]) -> TokenUsageUpdated:
-    total, last = params["tokenUsage"]["total"], params["tokenUsage"]["last"]
-    counts = [part.get(key) for part in (total, last) for key in ("inputTokens", "outputTokens")]
-    return TokenUsageUpdated(*(count if type(count) is int else None for count in counts))
+    usage = params["tokenUsage"]
+    return TokenUsageUpdated(_checked(str, params["threadId"]), _counts(usage["total"]), _counts(usage["last"]))
+
+
+def _counts(usage: Mapping[str, Any]) -> Counts:
+    return _count(usage, "inputTokens"), _count(usage, "cachedInputTokens"), _count(usage, "outputTokens")
+
+
+def _count(usage: Mapping[str, Any], key: str) -> int | None:
+    count = usage.get(key)
+    return count if type(count) is int else None
 
 
 def _finish(params: Mapping[str, Any]) -> TurnFinished:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,10 +25,13 @@ from codex_multi_role.codex.notifications import (
 from codex_multi_role.codex.thread import RoleThread
 from codex_multi_role.codex.transport import AppServerTransport, Cancelled
 from codex_multi_role.codex.turn_outcome import LONGEST_PROMPT, TurnOutcome, TurnRecorder, TurnRequest
+from codex_multi_role.codex.usage_counter import TokensUsed
 from codex_multi_role.errors import CodexError, CodexRefused, RunInterrupted
 
 TURN_START_SECONDS = 30.0
 INTERRUPT_SECONDS = 5.0
+ANSWERED_SECONDS = 1.0
+"""How long an answered turn may take to end before it is interrupted, because its answer is paid for."""
 CANCELLED = RunInterrupted.reason
 
 
@@ -48,15 +52,16 @@ class ApprovalAnswered:
     detail: str
 
 
-Observer = Callable[[CodexEvent | ApprovalAnswered], None]
+Observed = CodexEvent | ApprovalAnswered | TokensUsed
+Observer = Callable[[Observed], None]
 
 
 class RunningTurn:
     """One turn on ``thread``, from the prompt to its end. ``recorder`` has its results so far.
 
-    ``broken`` says why the process cannot run another turn, or is empty. ``sub_agents`` count the tokens of their
-    threads. ``helpers`` answer the role's questions to a person and its tool calls; the person's time does not count
-    towards the turn. The turn ends when another thread sets one of ``cancelled``.
+    ``broken`` says why the process cannot run another turn, or is empty. ``observe`` also gets what the turn and its
+    sub-agents use, as soon as Codex reports it. ``helpers`` answer the role's questions to a person and its tool calls;
+    the person's time does not count towards the turn. The turn ends when one of ``cancelled`` is set.
     """
 
     def __init__(
@@ -72,9 +77,8 @@ class RunningTurn:
         self._transport, self._thread, self._approvals = transport, thread, approvals
         self._deadlines, self._observe, self._helpers, self._cancelled = deadlines, observe, helpers, cancelled
         self._parser = EventParser()
-        self.recorder = TurnRecorder(thread.totals)
-        self.sub_agents: dict[str, TurnRecorder] = {}
-        self._running_sub_agents: set[str] = set()
+        self.recorder = TurnRecorder()
+        self._running_sub_agents: dict[str, str] = {}
         self.broken = ""
 
     def run(self, request: TurnRequest) -> TurnOutcome:
@@ -129,11 +133,12 @@ class RunningTurn:
         if "id" in message:
             self._answer(message)
             return None
-        if turn_id_of(message) not in (self.recorder.turn_id, None):
-            self._count_sub_agent(message)
-            return None
-        event = self._parser.parse(message)
-        if event is None:
+        event, is_own = self._parser.parse(message), turn_id_of(message) in (self.recorder.turn_id, None)
+        if isinstance(event, TokenUsageUpdated):
+            self._count(event, is_own=is_own)
+        if not is_own:
+            self._follow_sub_agent(event, message)
+        if event is None or not is_own:
             return None
         self.recorder.add(event)
         self._observe(event)
@@ -153,21 +158,33 @@ class RunningTurn:
                 return
             if received is None:
                 self.broken = "its sub-agents were still working at the end of the turn"
+                with suppress(CodexError):
+                    self._ask_to_end(self._running_sub_agents)
                 return
             self._take(received)
 
-    def _count_sub_agent(self, message: Message) -> None:
-        """Count the tokens of a thread that the role's own thread started, and track whether it is running."""
-        event, thread = self._parser.parse(message), str(params_of(message).get("threadId"))
+    def _count(self, report: TokenUsageUpdated, *, is_own: bool) -> None:
+        """Count what was used on the turn's own thread, on one of a sub-agent, or by an earlier turn's last request.
+
+        Codex also reports what a thread had used before it was resumed or forked (measured).
+        """
+        usage = self._thread.usage
+        if not is_own and report.thread in self._thread.own and not usage.knows(report.thread):
+            usage.skip(report)
+            return
+        used = usage.count(report)
+        self.recorder.spend(used)
+        self._observe(used)
+
+    def _follow_sub_agent(self, event: CodexEvent | None, message: Message) -> None:
+        """Note the running turn of a thread that the role's own thread started."""
+        thread = str(params_of(message).get("threadId"))
         if thread in self._thread.own:
             return
         if isinstance(event, TurnStartConfirmed):
-            self._running_sub_agents.add(thread)
+            self._running_sub_agents[thread] = str(turn_id_of(message))
         elif isinstance(event, TurnFinished):
-            self._running_sub_agents.discard(thread)
-        elif isinstance(event, TokenUsageUpdated):
-            before = self._thread.sub_agents.get(thread)
-            self.sub_agents.setdefault(thread, TurnRecorder(before)).add(event)
+            self._running_sub_agents.pop(thread, None)
 
     def _answer(self, message: Message) -> None:
         method, params = message["method"], params_of(message)
@@ -180,21 +197,28 @@ class RunningTurn:
         """Ask Codex to end the turn and read on until it does; if it does not, set ``broken`` and return None.
 
         Codex refuses an interrupt before ``turn/started`` and never answers one after ``turn/completed``. So it is
-        asked once, in between, and only the turn's end counts as the answer.
+        asked once, in between, and only the turn's end counts as the answer. Sub-agents are ended as well, because they
+        would continue (measured).
         """
         asked = False
         self._helpers = None
-        end = time.monotonic() + INTERRUPT_SECONDS
-        while (remaining := end - time.monotonic()) > 0:
-            if self.recorder.begun and not asked:
-                turn = {"threadId": self._thread.id, "turnId": self.recorder.turn_id}
-                self._transport.ask("turn/interrupt", turn)
+        began = time.monotonic()
+        while (waited := time.monotonic() - began) < INTERRUPT_SECONDS:
+            is_ending = self.recorder.is_answered and waited < ANSWERED_SECONDS
+            if self.recorder.begun and not asked and not is_ending:
+                self._ask_to_end({**self._running_sub_agents, self._thread.id: self.recorder.turn_id})
                 asked = True
-            finished = self._take(self._transport.next_message(remaining))
+            patience = ANSWERED_SECONDS if is_ending else INTERRUPT_SECONDS
+            finished = self._take(self._transport.next_message(patience - waited))
             if finished is not None:
                 return finished
         self.broken = f"Codex did not end the turn within {INTERRUPT_SECONDS:g} s of the request to stop"
         return None
+
+    def _ask_to_end(self, turns: Mapping[str, str]) -> None:
+        """Interrupt these turns, by thread."""
+        for thread, turn in turns.items():
+            self._transport.ask("turn/interrupt", {"threadId": thread, "turnId": turn})
 
 
 def _detail(params: Mapping[str, Any], started: Mapping[str, Mapping[str, Any]]) -> str:

@@ -13,6 +13,7 @@ from codex_multi_role.codex.incoming import Message
 from codex_multi_role.codex.project_instructions import ProjectInstructions
 from codex_multi_role.codex.transport import AppServerTransport
 from codex_multi_role.codex.turn_outcome import TurnRequest
+from codex_multi_role.codex.usage_counter import UsageCounter
 from codex_multi_role.errors import CodexRefused
 
 THREAD_SECONDS = 30.0
@@ -55,9 +56,9 @@ class RoleThread:
     """The current thread of a role's process and its ``settings``.
 
     ``inherited``: threads of another run that this one continues without changing them: by id, the last turn to
-    remember. ``forgot``: Codex had lost the requested thread, and no turn has completed since. ``totals``: the tokens
-    used on the thread, if known; ``sub_agents``: those of the threads it started. ``own``: every thread this process
-    has opened; all others are sub-agents. ``instructions``: the developer message that it was opened with.
+    remember. ``forgot``: Codex had lost the requested thread, and no turn has completed since. ``usage`` counts what
+    all threads of the process use. ``own``: every thread this process has opened; all others are sub-agents.
+    ``instructions``: the developer message that it was opened with.
     """
 
     def __init__(self, transport: AppServerTransport, settings: ThreadSettings, inherited: Mapping[str, str]) -> None:
@@ -70,9 +71,8 @@ class RoleThread:
         self.resumed = False
         self.forgot = False
         self.used = True
-        self.totals: tuple[int, int] | None = None
+        self.usage = UsageCounter()
         self.own: set[str] = set()
-        self.sub_agents: dict[str, tuple[int, int] | None] = {}
         self.model = settings.model or ""
         self.effort = settings.effort or ""
 
@@ -100,7 +100,7 @@ class RoleThread:
         self._asked_for, self._folder = thread_id, self.settings.folder
         self.resumed = self.used = recalled is not None
         self.forgot = bool(thread_id) and recalled is None
-        self.totals = None if recalled else (0, 0)
+        self.usage.forget(self.id) if recalled else self.usage.start(self.id)
         self.model = str(result.get("model", self.model))
         if self.settings.effort is None:  # Codex's own settings may have one; a role's is sent with each turn
             self.effort = str(result.get("reasoningEffort") or "")

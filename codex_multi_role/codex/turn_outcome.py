@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from codex_multi_role.codex.failures import Remedy, classify
@@ -14,12 +14,13 @@ from codex_multi_role.codex.notifications import (
     ItemStarted,
     RateLimitsUpdated,
     TextDelta,
-    TokenUsageUpdated,
     TurnFinished,
     TurnStartConfirmed,
     changes_of,
     describe,
 )
+from codex_multi_role.codex.usage import TokenUsage
+from codex_multi_role.codex.usage_counter import TokensUsed
 
 LONGEST_PROMPT = 1_048_576
 ITEM_TEXT_LIMIT = 20_000
@@ -54,11 +55,10 @@ class TurnRequest:
 class TurnOutcome:
     """How a turn ended. ``status``: completed, failed, timed_out, stalled, crashed or interrupted; ``reason`` why.
 
-    ``text`` is the last completed agent message, ``items_text`` a readable account of every item. Tokens are those of
-    this turn alone. ``odd_usage``: a count of them shrank, was negative or not a number, and counts as zero.
-    ``turn_id`` is Codex's id of the turn, ``web_searches`` counts Codex's own web searches. ``remedy`` and
-    ``pause_seconds`` as in `Failure`. ``resets_at``: when a used-up usage limit resets, in Unix seconds, if the
-    provider reported it.
+    ``text`` is the last completed agent message, ``items_text`` a readable account of every item. ``usage``: of this
+    turn alone. ``odd_usage``: a count shrank, was negative or not a number, and counts as zero. ``turn_id`` is Codex's
+    id of the turn, ``web_searches`` counts Codex's own web searches. ``remedy`` and ``pause_seconds`` as in `Failure`.
+    ``resets_at``: when a used-up usage limit resets, in Unix seconds, if the provider reported it.
     """
 
     status: str
@@ -67,8 +67,7 @@ class TurnOutcome:
     text: str
     delta_text: str
     items_text: str
-    input_tokens: int
-    output_tokens: int
+    usage: TokenUsage
     remedy: Remedy = Remedy.FAIL
     pause_seconds: float | None = None
     resets_at: int | None = None
@@ -77,18 +76,16 @@ class TurnOutcome:
     web_searches: int = 0
     odd_usage: bool = False
 
-    def with_tokens_of(self, other: TurnOutcome) -> TurnOutcome:
-        """This outcome plus the tokens of another one."""
-        used = (self.input_tokens + other.input_tokens, self.output_tokens + other.output_tokens)
-        return replace(self, input_tokens=used[0], output_tokens=used[1])
-
 
 class TurnRecorder:
-    """Collects one turn's events into a `TurnOutcome`."""
+    """Collects one turn's events into a `TurnOutcome`.
 
-    def __init__(self, totals: tuple[int, int] | None) -> None:
-        self.totals = totals
-        self._used = [0, 0]
+    ``is_answered``: the latest model request ended with a message and nothing has started since, so that the turn is
+    about to end.
+    """
+
+    def __init__(self) -> None:
+        self._usage = TokenUsage()
         self._odd_usage = False
         self._deltas: list[str] = []
         self._items: list[str] = []
@@ -98,6 +95,8 @@ class TurnRecorder:
         self.started_items: dict[str, Mapping[str, Any]] = {}
         self._ran_commands = False
         self._web_searches = 0
+        self._said = False
+        self.is_answered = False
         self.begun = False
         self.turn_id = ""
 
@@ -109,11 +108,10 @@ class TurnRecorder:
                 self._deltas.append(text)
             case ItemStarted(item):
                 self.started_items[str(item.get("id"))] = item
+                self._said = self.is_answered = False
                 self._ran_commands |= item.get("type") == "commandExecution"
             case ItemCompleted(item):
                 self._complete(item)
-            case TokenUsageUpdated():
-                self._count(event)
             case RateLimitsUpdated(resets_at):
                 self._resets_at = resets_at
             case _:
@@ -127,23 +125,17 @@ class TurnRecorder:
         self._web_searches += kind == "webSearch"
         if kind == "agentMessage":
             self._text = str(item.get("text", ""))
+            self._said = True
         if self._items_room > 0:
             self._items.append(item_text(item))
             self._items_room -= len(self._items[-1])
             if self._items_room <= 0:
                 self._items.append("## Later items are only in events.jsonl\n")
 
-    def _count(self, event: TokenUsageUpdated) -> None:
-        totals = (event.input_total, event.output_total)
-        lasts = (event.input_last, event.output_last)
-        # A resumed thread's first totals include earlier turns: the baseline is the total before its last request.
-        before = self.totals or tuple(
-            (total or 0) - max(last or 0, 0) for total, last in zip(totals, lasts, strict=True)
-        )
-        for index, (total, last) in enumerate(zip(totals, lasts, strict=True)):
-            self._odd_usage |= total is None or total < before[index] or last is None or last < 0
-            self._used[index] += max((total or 0) - before[index], 0)
-        self.totals = (before[0] if totals[0] is None else totals[0], before[1] if totals[1] is None else totals[1])
+    def spend(self, used: TokensUsed) -> None:
+        self.is_answered, self._said = self._said, False
+        self._usage += used.usage
+        self._odd_usage |= used.is_odd
 
     def outcome(
         self,
@@ -160,8 +152,7 @@ class TurnRecorder:
             text=self._text,
             delta_text="".join(self._deltas),
             items_text="\n".join(self._items),
-            input_tokens=self._used[0],
-            output_tokens=self._used[1],
+            usage=self._usage,
             odd_usage=self._odd_usage,
             remedy=remedy,
             pause_seconds=pause_seconds,

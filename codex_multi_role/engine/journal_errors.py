@@ -21,7 +21,7 @@ POSTGRES_HINTS = {
     r"database .+ does not exist": ("Create the database, or let its user create it: `ALTER ROLE … CREATEDB`."),
     r"permission denied|must be owner": (
         "Give the user the right to create the schema and its tables: `GRANT CREATE ON DATABASE … TO …`. "
-        "A schema `dbos` of another user needs grants on all of its tables."
+        "The schemas `dbos` and `codex_multi_role` of another user need grants on all of their tables."
     ),
     r"too many (clients|connections)|connection slots": (
         "Raise `max_connections` of the server, or work on fewer runs at once."

@@ -10,9 +10,10 @@ from threading import Event
 
 import sqlalchemy as sa
 
-from codex_multi_role.engine.dbos_library import DBOS, DBOSClient
+from codex_multi_role.engine.dbos_library import DBOS, DBOSBaseException, DBOSClient
 from codex_multi_role.engine.durable_run import DurableRun
 from codex_multi_role.engine.journal import APPLICATION, FLOW_WORKFLOW, listening, silence_library
+from codex_multi_role.engine.journal_errors import TRY_AGAIN, journal_error
 from codex_multi_role.engine.outages import Outages
 from codex_multi_role.errors import StorageError
 
@@ -23,10 +24,14 @@ MIN_PRIORITY, MAX_PRIORITY = 1, 2**31 - 1
 
 
 class RunQueues:
-    """Puts runs into queues. ``engine``: of the shared database, whose journal tables exist."""
+    """Puts runs into queues. ``engine``: of the shared database, whose journal tables exist.
+
+    Every method raises `StorageError` if the database cannot be used, except that `enqueue` leaves it to the caller.
+    """
 
     def __init__(self, engine: sa.Engine) -> None:
         silence_library()
+        self._name = f"the queues in {engine.url.render_as_string(hide_password=True)}"
         self._client = DBOSClient(system_database_engine=engine, application_name=APPLICATION, lazy=True)
 
     def enqueue(self, connection: sa.Connection, run_id: str, queue_name: str, priority: int) -> None:
@@ -44,19 +49,32 @@ class RunQueues:
 
         From then on, DBOS refuses every write of that process to the journal.
         """
-        self._client.resume_workflow(run_id, queue_name=queue_name)
+        with self._words():
+            self._client.resume_workflow(run_id, queue_name=queue_name)
 
     def cancel(self, run_id: str) -> None:
         """Take a waiting run out of its queue; `enqueue_again` puts it back."""
-        self._client.cancel_workflow(run_id)
+        with self._words():
+            self._client.cancel_workflow(run_id)
 
     def taken_before(self, seconds: float) -> set[str]:
         """The runs that processes took from queues before that time, whether or not they still work on them.
 
         ``seconds`` since the epoch, by the server's clock.
         """
-        found = self._client.list_workflows(status="PENDING", name=FLOW_WORKFLOW, load_input=False, load_output=False)
+        with self._words():
+            found = self._client.list_workflows(
+                status="PENDING", name=FLOW_WORKFLOW, load_input=False, load_output=False
+            )
         return {each.workflow_id for each in found if (each.dequeued_at or 0) < seconds * 1000}
+
+    @contextmanager
+    def _words(self) -> Iterator[None]:
+        """Raise `StorageError` for any failure, such as a row that a frozen process has locked for too long."""
+        try:
+            yield
+        except (Exception, DBOSBaseException) as error:
+            raise journal_error(f"{self._name} cannot be used", error, TRY_AGAIN) from error
 
     def close(self) -> None:
         self._client.destroy()

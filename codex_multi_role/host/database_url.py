@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from urllib.parse import parse_qs, urlencode, urlsplit
+from pathlib import Path
+from urllib.parse import parse_qs, unquote, urlencode, urlsplit
 
 from codex_multi_role.errors import UsageError
 
 POSTGRES_SCHEMES = ("postgresql", "postgres", "postgresql+psycopg")
 SQLITE_SCHEME = "sqlite"
+SQLITE_SUFFIXES = ("", "-wal", "-shm", ".lock")
+"""Of the files beside a database in a file, the last one ours."""
 FORM = "A database URL is postgresql://USER@HOST:PORT/DATABASE, for example postgresql://runs@db.example.com/runs."
 OPTIONS = (
     "See https://www.postgresql.org/docs/current/libpq-connect.html for the options, such as `?sslmode=verify-full`."
@@ -53,6 +56,15 @@ def _check_options(url: str) -> None:
         conninfo_to_dict(f"postgresql:{url.partition(':')[2]}")
     except ProgrammingError as error:
         raise UsageError(f"invalid database URL: {str(error).strip()}", OPTIONS) from error
+
+
+def files_of_database(url: str) -> list[Path]:
+    """The existing files of a SQLite database; empty for a server."""
+    parts = urlsplit(url)
+    if parts.scheme != SQLITE_SCHEME:
+        return []
+    path = Path(unquote(parts.path.removeprefix("/"))).resolve()
+    return [each for suffix in SQLITE_SUFFIXES if (each := Path(f"{path}{suffix}")).exists()]
 
 
 def with_timeouts(url: str) -> str:

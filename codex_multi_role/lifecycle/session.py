@@ -10,6 +10,7 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
+from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +39,7 @@ from codex_multi_role.lifecycle.process_guard import end_earlier_guard, guarded
 from codex_multi_role.lifecycle.resuming import require_same_past, uses_other_files
 from codex_multi_role.lifecycle.run_record import RunRecord, ended, write_state
 from codex_multi_role.lifecycle.run_result import changed_files, run_result
+from codex_multi_role.lifecycle.steering import Steering
 from codex_multi_role.lifecycle.stopping import Stop, stop_signals
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import (
@@ -80,7 +82,7 @@ class Placement:
     that provider and model (``provider:…``, ``model:…``) may start. Once ``draining`` is set, the work in progress is
     finished and recorded, and the run ends as interrupted. ``begin`` gets the folder of a new run before anything is
     done. ``placer`` submits called flows to workers. ``is_tolerant_call``: not None if another run called this one's
-    flow; its outcome is then left in `CALL_FILE`.
+    flow; its outcome is then left in `CALL_FILE`. ``off_limits``: what no role and no test may write.
     """
 
     journal: Callable[[], AbstractContextManager[Begin]] | None = None
@@ -90,6 +92,7 @@ class Placement:
     placer: CallPlacer | None = None
     is_tolerant_call: bool | None = None
     draining: Event = field(default_factory=Event)
+    off_limits: tuple[Path, ...] = ()
 
 
 class Session:
@@ -267,7 +270,8 @@ class Session:
             source, kept = record.roles_source, record.catalog_file
             roles = LiveRoles(definitions, source, kept, self._folder, events, record.reloaded)
             catalog, folder = (lambda: roles.catalog), (lambda: roles.kept_folder)
-            with live_parts(definitions, self._folder, events, self._clock, catalog, folder, record.steering) as parts:
+            steering = self._steering
+            with live_parts(definitions, self._folder, events, self._clock, catalog, folder, steering) as parts:
                 roles.renew = lambda role: parts.services.fleet.renew(
                     lambda each: definitions.catalog.role_of(each) == role
                 )
@@ -283,6 +287,13 @@ class Session:
                 return ending
         except (Exception, KeyboardInterrupt) as error:
             return ending_for(error)
+
+    @property
+    def _steering(self) -> Steering:
+        steering = self._record.steering
+        if self._placement is None:
+            return steering
+        return replace(steering, existing=(*steering.existing, *self._placement.off_limits))
 
     def _placed(self, services: RunServices, parts: RunResources) -> RunServices:
         """The services of a run of a worker: every step is saved, and turns wait for their limits."""
@@ -307,7 +318,7 @@ class Session:
         """Prepare the workspace before the first turn. Raises `SetupFailed`, `UsageError`, `StorageError`."""
         if not self._definitions.needs:
             return
-        for warning in prepare_first(self._definitions, self._folder, self._record.steering):
+        for warning in prepare_first(self._definitions, self._folder, self._steering):
             events.publish(Warning(warning))
         if not any(list_turns(self._folder)):
             self._record.prepared()

@@ -195,7 +195,7 @@ def _chips(turn: ReportedTurn, result: dict[str, Any]) -> list[Chip]:
 
 def _cost(result: dict[str, Any]) -> str:
     tokens = _object(result.get("tokens"))
-    both = sum(number for number in tokens.values() if isinstance(number, int | float))
+    both = sum(number for kind in ("input", "output") if isinstance(number := tokens.get(kind), int | float))
     seconds = result.get("seconds")
     words = [duration(seconds)] if isinstance(seconds, int | float) else []
     return ", ".join([*words, f"{compact(both)} tokens"] if both else words)

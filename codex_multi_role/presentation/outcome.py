@@ -138,9 +138,9 @@ def incident_in_words(event: Incident) -> str:
             return "said DONE, but this role must not finish"
 
 
-def show_command(run_id: str, runs_dir: Path) -> str:
-    """Return the command that shows a run in detail."""
-    return f"{PROGRAM} show {run_id}{_where(runs_dir)}"
+def show_command(run_id: str, runs_dir: Path, database_url: str = "") -> str:
+    """Return the command that shows a run in detail. ``database_url``: of the workers that execute it, if any do."""
+    return f"{PROGRAM} show {run_id}{_where(runs_dir, database_url)}"
 
 
 def report_command(run_id: str, runs_dir: Path) -> str:
@@ -148,9 +148,14 @@ def report_command(run_id: str, runs_dir: Path) -> str:
     return f"{PROGRAM} report {run_id}{_where(runs_dir)}"
 
 
-def resume_command(run_id: str, runs_dir: Path) -> str:
-    """Return the command that resumes a run."""
-    return f"{PROGRAM} resume {run_id}{_where(runs_dir)}"
+def resume_command(run_id: str, runs_dir: Path, database_url: str = "") -> str:
+    """Return the command that resumes a run. ``database_url``: as for `show_command`."""
+    return f"{PROGRAM} resume {run_id}{_where(runs_dir, database_url)}"
+
+
+def database_of(record: Mapping[str, Any]) -> str:
+    """Return the URL of the database whose workers execute the run of this ``run.json``; empty if none do."""
+    return str(record.get(SHARED, {}).get("database", ""))
 
 
 def more_cycles(record: Mapping[str, Any]) -> int | None:
@@ -167,12 +172,13 @@ def _suggestion(record: Mapping[str, Any]) -> str:
     return f"resume RUN --cycles {cycles + MORE_CYCLES}"
 
 
-def answer_commands(run_id: str, runs_dir: Path, open_keys: Sequence[str], then: str = " --resume") -> str:
+def answer_commands(run_id: str, runs_dir: Path, open_keys: Sequence[str], database_url: str = "") -> str:
     """Return the two commands that answer a run's open question, the oldest of several, and resume the run.
 
-    ``then``: what they need for that; workers resume their runs by themselves.
+    ``database_url``: as for `show_command`; workers resume their runs by themselves.
     """
-    which = f"{run_id}{_where(runs_dir)}"
+    which = f"{run_id}{_where(runs_dir, database_url)}"
+    then = "" if database_url else " --resume"
     if len(open_keys) > 1:
         which += f" --question {shlex.quote(open_keys[0])}"
     return f"{PROGRAM} approve {which}{then}, or {PROGRAM} reject {which} --comment WHY{then}"
@@ -184,19 +190,18 @@ def next_command(folder: RunFolder, runs_dir: Path, exit_code: int | None) -> st
     That is an answer if it waits for one, what its end suggests if it has ended, and a resume in all other cases.
     """
     record = read_object(folder.record_path)
-    is_shared = SHARED in record
-    runs_dir = RunOptions.runs_dir if is_shared else runs_dir  # it is in no folder of runs
+    url = database_of(record)
     if exit_code == ExitCode.GOAL_REACHED:
-        return show_command(folder.run_id, runs_dir)
+        return show_command(folder.run_id, runs_dir, url)
     if exit_code == ExitCode.GOAL_NOT_REACHED:
-        which = f"{folder.run_id}{_where(runs_dir)}"
+        which = f"{folder.run_id}{_where(runs_dir, url)}"
         return f"{PROGRAM} {re.sub(r'(?<= )RUN', lambda _: which, _suggestion(record), count=1)}"
     pending = Questions(folder.path).pending() if exit_code == ExitCode.WAITING else []
     if pending:
         keys = [question.key for question in pending]
-        return answer_commands(folder.run_id, runs_dir, keys, *([""] if is_shared else []))
-    again = resume_command(folder.run_id, runs_dir)
-    waits = exit_code == ExitCode.BUDGET_USED_UP and record.get("resets_at") and not is_shared
+        return answer_commands(folder.run_id, runs_dir, keys, url)
+    again = resume_command(folder.run_id, runs_dir, url)
+    waits = exit_code == ExitCode.BUDGET_USED_UP and record.get("resets_at") and not url
     return f"{again} --wait" if waits else again
 
 
@@ -211,5 +216,7 @@ def next_from_record(folder: RunFolder, runs_dir: Path, record: Mapping[str, Any
     return next_command(folder, runs_dir, record.get("exit_code"))
 
 
-def _where(runs_dir: Path) -> str:
+def _where(runs_dir: Path, database_url: str = "") -> str:
+    if database_url:  # the run is in no folder of runs
+        return f" --database-url {shlex.quote(database_url)}"
     return "" if runs_dir.absolute() == RunOptions.runs_dir.absolute() else f" --runs-dir {shlex.quote(str(runs_dir))}"

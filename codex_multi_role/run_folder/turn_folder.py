@@ -70,6 +70,10 @@ class TurnFolder:
     def begin(self, prompt: str, details: Mapping[str, Any]) -> None:
         """Record the prompt and the status ``running`` before anything is sent."""
         write_text(self.prompt_path, self.redact(prompt))
+        self.write_running(details)
+
+    def write_running(self, details: Mapping[str, Any]) -> None:
+        """Record what is known of the turn while it runs, which is what a kill leaves of it."""
         self.write_result({"status": "running", "outcome": "", "reason": "", **details})
 
     def write_long_prompt(self, prompt: str) -> Path:

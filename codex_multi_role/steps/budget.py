@@ -1,19 +1,28 @@
-"""Limits of what a run may use: reserved before a turn starts, counted once however often the run is resumed.
+"""Limits of what a run may use: turns are reserved before they start, and what they use is counted as they use it.
+
+Everything counts once, however often the run is resumed.
 
 Time counts while the run is worked on, not while it is parked.
 """
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from decimal import Decimal
+from functools import partial
 from typing import Any
 
+from codex_multi_role.catalog import RoleSpec
+from codex_multi_role.codex.usage import TokenUsage
 from codex_multi_role.errors import BudgetUsedUp
+from codex_multi_role.steps.cancellation_token import CancellationToken
+from codex_multi_role.steps.cap import DOLLARS, ROLE_KEYS, SECONDS, TOKENS, TURNS, Amount, Cap
 
 
 class WorkClock:
@@ -71,16 +80,18 @@ class WorkClock:
         self._since = now
 
 
-MORE = "Raise the limit and `codex-multi-role resume` the run; finished turns are not repeated."
+Price = Callable[[str, TokenUsage], Decimal | None]
+"""What a model's provider charges, in dollars; None if no price is known."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """``--max-turns``, ``--max-tokens``, ``--max-seconds``; None means unlimited."""
+    """``--max-turns``, ``--max-tokens``, ``--max-seconds``, and dollars; None means unlimited."""
 
     turns: int | None = None
     tokens: int | None = None
     seconds: float | None = None
+    cost: Decimal | None = None
 
 
 class Budget:
@@ -89,33 +100,64 @@ class Budget:
     What runs on workers use, which items of this run became, is counted under their run IDs.
 
     ``clock`` counts the seconds that all sessions worked on the run; turns that run in parallel share them.
+    ``exceeded`` is set, permanently, by the model request that exceeds a limit: it ends all running turns.
     """
 
-    def __init__(self, limits: Limits, ledger: Iterable[tuple[str, Mapping[str, Any]]], clock: WorkClock) -> None:
+    def __init__(
+        self,
+        limits: Limits,
+        ledger: Iterable[tuple[str, Mapping[str, Any]]],
+        clock: WorkClock,
+        price: Price = lambda model, usage: None,
+    ) -> None:
         self._limits = limits
         self._lock = threading.Lock()
         self._turns: Counter[str] = Counter()
         self._tokens: Counter[str] = Counter()
+        self._cost: dict[str, Decimal] = defaultdict(Decimal)
         self._seconds: dict[str, float] = defaultdict(float)
         self._clock = clock
+        self._price = price
         self._doubted = False
         self._reserved: set[str] = set()
+        self.exceeded = CancellationToken()
+        self._exceeded: Cap | None = None
         for role, turn in ledger:
             self._turns[role] += turn.get("turns", 1)
-            self._tokens[role] += sum(max(count, 0) for count in turn.get("tokens", {}).values())
+            self._add(role, str(turn.get("model", "")), TokenUsage.of_record(turn.get("tokens", {})))
             self._seconds[role] += turn.get("seconds", 0.0)
 
-    def reserve_turn(self, role: str) -> None:
+    def reserve_turn(self, role: RoleSpec) -> None:
         """Reserve one turn before it starts. Raises `BudgetUsedUp` if none is left."""
         with self._lock:
-            self._require_rest()
-            self._turns[role] += 1
+            self._require_rest(role)
+            self._turns[role.name] += 1
 
-    def spend(self, role: str, tokens: int, seconds: float) -> None:
-        """Count what a turn used."""
+    def spend(self, role: RoleSpec, model: str, usage: TokenUsage) -> None:
+        """Count what a running turn used for a model request. Sets `exceeded` if that is more than was left."""
         with self._lock:
-            self._tokens[role] += tokens
+            self._add(role.name, model, usage)
+            used_up = (cap for cap in self._caps(role) if cap.what in (TOKENS, DOLLARS) and cap.is_exceeded())
+            self._exceeded = self._exceeded or next(used_up, None)
+        if self._exceeded is not None:
+            self.exceeded.set()
+
+    def spend_seconds(self, role: str, seconds: float) -> None:
+        """Count the time of a turn that has ended."""
+        with self._lock:
             self._seconds[role] += seconds
+
+    @property
+    def seconds_left(self) -> float:
+        """How long a turn may run that starts now."""
+        return math.inf if self._limits.seconds is None else self._limits.seconds - self._clock.seconds
+
+    def interruption(self) -> BudgetUsedUp | None:
+        """Why running turns are interrupted, if they are: which limit was exceeded, or that the time is used up."""
+        with self._lock:
+            if self._exceeded is None and self.seconds_left <= 0:
+                self._exceeded = next(cap for cap in self._caps() if cap.what == SECONDS)
+            return self._exceeded.error() if self._exceeded else None
 
     def reserve_share(self, run_id: str, peers: int, worked_seconds: float = 0.0) -> Limits:
         """Reserve turns and tokens for a run on workers: its share of what is left, with ``peers`` of them at once.
@@ -149,17 +191,36 @@ class Budget:
             first, self._doubted = not self._doubted, True
             return first
 
-    def _require_rest(self) -> None:
-        self._check("turns", self._turns.total(), self._limits.turns, self._turns)
-        self._check("tokens", self._tokens.total(), self._limits.tokens, self._tokens)
-        self._check("seconds", self._clock.seconds, self._limits.seconds, self._seconds)
+    def _add(self, role: str, model: str, usage: TokenUsage) -> None:
+        self._tokens[role] += usage.total
+        self._cost[role] += self._price(model, usage) or 0
 
-    def _check(self, what: str, used: float, limit: float | None, ledger: Mapping[str, float]) -> None:
-        if limit is None or used < limit:
-            return
-        where = ", ".join(f"{role} {count:,.0f}" for role, count in sorted(ledger.items(), key=lambda each: -each[1]))
-        went = f": {where}" if where else ""
-        raise BudgetUsedUp(f"{used:,.0f} of {limit:,.0f} {what} are used{went}", MORE)
+    def _require_rest(self, role: RoleSpec | None = None) -> None:
+        used_up = self._exceeded or next((cap for cap in self._caps(role) if cap.is_used_up()), None)
+        if used_up is not None:
+            raise used_up.error()
+
+    def _caps(self, role: RoleSpec | None = None) -> Iterator[Cap]:
+        """The limits of the run, and those of ``role`` itself."""
+        most, clock = self._limits, self._clock
+        ledgers: dict[str, Mapping[str, Amount]] = {TURNS: self._turns, TOKENS: self._tokens, DOLLARS: self._cost}
+        for what, limit in ((TURNS, most.turns), (TOKENS, most.tokens), (DOLLARS, most.cost)):
+            if limit is not None:
+                yield Cap(what, limit, partial(_sum, ledgers[what]), ledgers[what])
+        if most.seconds is not None:
+            yield Cap(SECONDS, most.seconds, lambda: clock.seconds, self._seconds)
+        if role is not None:
+            for what, key in ROLE_KEYS.items():
+                if (own := getattr(role.limits, key)) is not None:
+                    yield Cap(what, own, partial(_of_role, ledgers[what], role.name), ledgers[what], role)
+
+
+def _of_role(ledger: Mapping[str, Amount], name: str) -> Amount:
+    return ledger.get(name, 0)
+
+
+def _sum(ledger: Mapping[str, Amount]) -> Amount:
+    return sum(ledger.values())
 
 
 def _extended(ledger: Counter[str], run_id: str, limit: int | None, others: int) -> int | None:

@@ -11,13 +11,18 @@ from threading import Event
 
 from codex_multi_role.codex.failures import Remedy, lacks_descriptors
 from codex_multi_role.codex.turn_outcome import TurnOutcome
-from codex_multi_role.errors import TOO_MANY_FILES, QuotaUsedUp, RoleFailed, RunInterrupted
+from codex_multi_role.errors import TOO_MANY_FILES, BudgetUsedUp, QuotaUsedUp, RoleFailed, RunInterrupted
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import TurnFolder, read_events
 from codex_multi_role.run_folder.events import CopyMerged, FilesApplied, RunEvent, TurnEnded, TurnStarted, Warning
 from codex_multi_role.run_options import FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS
+from codex_multi_role.steps.budget import Budget
 from codex_multi_role.steps.resources import RunResources
 from codex_multi_role.steps.turn_record import NEW_THREAD, TurnPrompt, TurnResult
+
+INTERRUPTED = "interrupted"
+ENDED_BY_BUDGET = (INTERRUPTED, "timed_out")
+"""The status of a turn that `Budget.exceeded` ended, and of one that had the rest of the run's time."""
 
 
 def finished_before(run: RunResources, place: int, *, may_decline: bool) -> TurnResult | None:
@@ -120,8 +125,10 @@ ADVICE: Mapping[str, str] = {
 def next_try(run: RunResources, asked: TurnPrompt, outcome: TurnOutcome) -> TurnPrompt | None:
     """The prompt to send after ``outcome``, if another attempt is the remedy; otherwise None.
 
-    Raises `QuotaUsedUp` if the run must park, `RunInterrupted` if it was stopped.
+    Raises `BudgetUsedUp` or `QuotaUsedUp` if the run must park, `RunInterrupted` if it was stopped.
     """
+    if outcome.reason == BudgetUsedUp.reason and (used_up := run.services.budget.interruption()) is not None:
+        raise used_up
     if outcome.reason == RunInterrupted.reason:
         raise RunInterrupted
     if outcome.remedy is Remedy.PARK:
@@ -132,6 +139,13 @@ def next_try(run: RunResources, asked: TurnPrompt, outcome: TurnOutcome) -> Turn
         run.services.events.publish(Warning(f"{asked.instance}: its conversation is full; it continues in a new one"))
         return replace(asked, prompt=asked.when_forgotten, thread=NEW_THREAD, opened=False)
     return None
+
+
+def by_budget(budget: Budget, outcome: TurnOutcome) -> TurnOutcome:
+    """The outcome, which says so if the turn was interrupted because a limit was exceeded or the time is used up."""
+    if outcome.status not in ENDED_BY_BUDGET or (used_up := budget.interruption()) is None:
+        return outcome
+    return replace(outcome, status=INTERRUPTED, reason=used_up.reason, message=str(used_up))
 
 
 def pause(stopping: Event, tries: int, wanted_seconds: float | None = None) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codex_multi_role.codex.home import copy_threads
+from codex_multi_role.codex.usage import TokenUsage
 from codex_multi_role.host.atomic import storage_errors
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import RunFolder, TurnFolder, list_turns
@@ -290,7 +291,7 @@ class _Taking:
             "unit": self.asked.unit,
             "journal_step": self.asked.place,
             "snapshot": before,
-            "tokens": {"input": 0, "output": 0},
+            "tokens": TokenUsage().as_record(),
             "reused_tokens": self.turn.tokens,
             "seconds": 0.0,
             "worked_seconds": round(self.run.services.clock.seconds, 3),

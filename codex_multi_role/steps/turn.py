@@ -9,9 +9,11 @@ from dataclasses import replace
 
 from codex_multi_role.catalog import fill
 from codex_multi_role.codex.client import RoleClient
-from codex_multi_role.codex.notifications import CodexEvent
-from codex_multi_role.codex.running_turn import ApprovalAnswered, TurnDeadlines
+from codex_multi_role.codex.notifications import ItemCompleted, ItemStarted
+from codex_multi_role.codex.running_turn import Observed, TurnDeadlines
 from codex_multi_role.codex.turn_outcome import LONGEST_PROMPT, TurnOutcome, TurnRequest
+from codex_multi_role.codex.usage import TokenUsage
+from codex_multi_role.codex.usage_counter import TokensUsed
 from codex_multi_role.errors import CodexError, CodexMultiRoleError, CodexStartFailed, StorageError
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.replies import EMPTY, Reply, read_reply, with_error
@@ -19,7 +21,15 @@ from codex_multi_role.run_folder import TurnFolder
 from codex_multi_role.run_folder.events import RoleRestarted, Warning
 from codex_multi_role.run_options import PROVIDER_ATTEMPTS
 from codex_multi_role.steps.protection import TOLD, ProtectedState
-from codex_multi_role.steps.recovery import cut_short, failure, first_state, kept_by_unfinished_attempt, next_try, pause
+from codex_multi_role.steps.recovery import (
+    by_budget,
+    cut_short,
+    failure,
+    first_state,
+    kept_by_unfinished_attempt,
+    next_try,
+    pause,
+)
 from codex_multi_role.steps.resources import RunResources
 from codex_multi_role.steps.stays import Stay
 from codex_multi_role.steps.turn_events import TurnEvents
@@ -99,7 +109,7 @@ class Attempt:
         self.run, self.asked, self.number = run, asked, number
         self.role = asked.role
         self.client = _on_thread(run, asked, client)
-        run.services.budget.reserve_turn(asked.role.name)
+        run.services.budget.reserve_turn(asked.role)
         self.cut_short = cut_short(run, asked.instance, asked.place)
         self.folder = TurnFolder.create(run.services.folder, asked.instance)
         self.began = time.monotonic()
@@ -108,6 +118,7 @@ class Attempt:
         self.before = self.after = ""
         self.forgot = False
         self.guard: ProtectedState | None = None
+        self.used, self.recorded = TokenUsage(), TokenUsage()
         self.look = TurnLook(self.role, run.workspace, run.snapshots, stay)
         self.inputs = run.services.reuse.read_role(self.role, run.workspace.root)
 
@@ -152,19 +163,27 @@ class Attempt:
         return f"{prompt[:KEPT_CHARACTERS]}\n\n{note}\n\n{prompt[-KEPT_CHARACTERS:]}"
 
     def _send(self, prompt: str) -> TurnOutcome:
-        """Run the turn, whose tokens and seconds are spent from then on."""
-        stopping, limits = self.run.progress.stopping, self.role.limits
+        """Run the turn until it ends, the run stops, or any turn exceeds a limit of the budget."""
+        stopping, limits, budget = self.run.progress.stopping, self.role.limits, self.run.services.budget
         helpers = TurnHelpers(self.run, self.role, self.asked.instance, self.folder, self.kept, self.look.called)
-        deadlines = TurnDeadlines(limits.idle_seconds, limits.turn_seconds)
-        with stopping.calling(self.client.wake):
-            outcome = self.client.run_turn(self._request(prompt), deadlines, self._observe, helpers, stopping)
-        budget = self.run.services.budget
-        budget.spend(self.role.name, outcome.input_tokens + outcome.output_tokens, self._seconds())
+        deadlines = TurnDeadlines(limits.idle_seconds, min(limits.turn_seconds, budget.seconds_left))
+        ends = (stopping, budget.exceeded)
+        with stopping.calling(self.client.wake), budget.exceeded.calling(self.client.wake):
+            outcome = self.client.run_turn(self._request(prompt), deadlines, self._observe, helpers, ends)
+        budget.spend_seconds(self.role.name, self._seconds())
         if outcome.odd_usage and budget.doubt():
             self._warn(ODD_USAGE)
-        return outcome
+        return outcome if stopping.is_set() else by_budget(budget, outcome)
 
-    def _observe(self, event: CodexEvent | ApprovalAnswered) -> None:
+    def _observe(self, event: Observed) -> None:
+        """Count what the turn uses, and record it when the turn continues, so that it counts even after a kill."""
+        match event:
+            case TokensUsed(usage):
+                self.used += usage
+                self.run.services.budget.spend(self.role, self.client.thread.model, usage)
+            case ItemStarted() | ItemCompleted() if self.used != self.recorded:
+                self.recorded = self.used
+                self.folder.write_running(self._details())
         self.look.observe(event)
         self.events.observe(event)
 
@@ -241,7 +260,6 @@ class Attempt:
                 "reason": result.reason,
                 **self._details(),
                 "turn_id": outcome.turn_id,
-                "tokens": {"input": outcome.input_tokens, "output": outcome.output_tokens},
                 "seconds": self._seconds(),
                 "changed_paths": result.changed_paths,
                 TOLD: result.protected_restored,
@@ -289,7 +307,7 @@ class Attempt:
             "journal_step": self.asked.place,
             "snapshot": self.before,
             "protected": self.guard.tree if self.guard else "",
-            "tokens": {"input": 0, "output": 0},
+            "tokens": self.used.as_record(),
             "seconds": 0.0,
             "worked_seconds": round(self.run.services.clock.seconds, 3),
         }

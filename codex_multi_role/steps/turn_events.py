@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from codex_multi_role.catalog import RoleSpec
-from codex_multi_role.codex.notifications import CodexEvent, ItemCompleted, ItemStarted, WarningIssued, describe
-from codex_multi_role.codex.running_turn import ApprovalAnswered
+from codex_multi_role.codex.notifications import ItemCompleted, ItemStarted, WarningIssued, describe
+from codex_multi_role.codex.running_turn import ApprovalAnswered, Observed
 from codex_multi_role.codex.thread import RoleThread
 from codex_multi_role.codex.turn_outcome import TurnOutcome
 from codex_multi_role.reading.json_types import Json
@@ -58,7 +58,7 @@ class TurnEvents:
             )
         )
 
-    def observe(self, event: CodexEvent | ApprovalAnswered) -> None:
+    def observe(self, event: Observed) -> None:
         match event:
             case ApprovalAnswered(method, decision, detail):
                 told = self._run.services.folder.redact(detail)
@@ -87,8 +87,8 @@ class TurnEvents:
                 status=result.status,
                 outcome=result.outcome,
                 reason=result.reason,
-                input_tokens=outcome.input_tokens,
-                output_tokens=outcome.output_tokens,
+                input_tokens=outcome.usage.input,
+                output_tokens=outcome.usage.output,
                 seconds=seconds,
                 summary=self._short(handoff.get("summary", "")),
                 worked_seconds=round(self._run.services.clock.seconds, 3),

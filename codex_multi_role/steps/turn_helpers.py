@@ -87,6 +87,7 @@ class TurnQuestions:
         known = self._questions.find(question.key)
         return (
             self._run.progress.stopping.is_set()
+            or self._run.services.budget.exceeded.is_set()
             or question.out_of_time
             or (known is not None and known.answer is not None)
         )

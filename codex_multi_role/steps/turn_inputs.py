@@ -16,8 +16,8 @@ from typing import Self
 
 from codex_multi_role.catalog import RoleSpec
 from codex_multi_role.codex.approvals import USER_INPUT
-from codex_multi_role.codex.notifications import CodexEvent, ItemCompleted, ItemStarted
-from codex_multi_role.codex.running_turn import ApprovalAnswered
+from codex_multi_role.codex.notifications import ItemCompleted, ItemStarted
+from codex_multi_role.codex.running_turn import ApprovalAnswered, Observed
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.steps.stays import Stay
 from codex_multi_role.steps.turn_record import TurnPrompt
@@ -110,7 +110,7 @@ class TurnLook:
     kinds: set[str] = field(default_factory=set)
     called: set[str] = field(default_factory=set)
 
-    def observe(self, event: CodexEvent | ApprovalAnswered) -> None:
+    def observe(self, event: Observed) -> None:
         if isinstance(event, ApprovalAnswered):
             self.kinds |= {"a person's answer"} if event.method == USER_INPUT else set()
         elif isinstance(event, ItemStarted | ItemCompleted):

@@ -4,12 +4,13 @@ blobs/<2 hex>/<sha256>                               pieces of files, compressed
 runs/<run_id>/<attempt>/<number>-<sha256>.json.zlib  manifests: the files of one saved state, the workspace's tree
 bundles/<sha256>.json.zlib                              workspaces that travel as git bundles
 codex-multi-role-store.json                          the identity of the store
+probe                                                written before a worker starts a run: is there room?
 """
 
 from codex_multi_role.store.fetching import fetch_file, fetch_snapshots
 from codex_multi_role.store.restoring import SavedState, read_saved, restore_run
 from codex_multi_role.store.saver import RunSaver
-from codex_multi_role.store.store import Store
+from codex_multi_role.store.store import Store, StoreUnwritable
 from codex_multi_role.store.workspace_filling import fill_workspace
 from codex_multi_role.store.workspace_sources import BundledWorkspace, WorkspaceSource, bundle_workspace, make_workspace
 
@@ -18,6 +19,7 @@ __all__ = [
     "RunSaver",
     "SavedState",
     "Store",
+    "StoreUnwritable",
     "WorkspaceSource",
     "bundle_workspace",
     "fetch_file",

@@ -6,7 +6,7 @@ from pathlib import Path, PurePosixPath
 
 from codex_multi_role.host.atomic import make_folder
 from codex_multi_role.store.restoring import restore_file
-from codex_multi_role.store.selection import SNAPSHOTS
+from codex_multi_role.store.saved_files import SNAPSHOTS
 from codex_multi_role.store.state_manifest import read_states
 from codex_multi_role.store.store import Store, in_parallel
 

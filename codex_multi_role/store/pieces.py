@@ -8,7 +8,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import BinaryIO
 
-from codex_multi_role.store.selection import Signature
+from codex_multi_role.store.saved_files import Signature
 from codex_multi_role.store.state_manifest import Piece, SavedFile
 from codex_multi_role.store.store import Store
 

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from codex_multi_role.host.atomic import replacing, storage_errors
-from codex_multi_role.store.selection import OWN_OF_A_MACHINE
+from codex_multi_role.store.saved_files import OWN_OF_A_MACHINE
 from codex_multi_role.store.state_manifest import SavedFile, read_states
 from codex_multi_role.store.store import Store, in_parallel
 from codex_multi_role.workspace.removal import delete_folder

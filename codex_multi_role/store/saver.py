@@ -10,7 +10,7 @@ from codex_multi_role.errors import StorageError
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.store.object_packs import ObjectPacks
 from codex_multi_role.store.pieces import capture
-from codex_multi_role.store.selection import Selection, Signature, select
+from codex_multi_role.store.saved_files import Selection, Signature, select
 from codex_multi_role.store.state_manifest import MAX_CHAIN, SavedFile, StateManifest, read_states, write_manifest
 from codex_multi_role.store.store import Store, in_parallel
 from codex_multi_role.workspace.manifest import CopyPaths

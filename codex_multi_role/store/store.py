@@ -23,6 +23,9 @@ Given = TypeVar("Given")
 Result = TypeVar("Result")
 
 MARKER = "codex-multi-role-store.json"
+PROBE = "probe"
+PROBE_BYTES = 256 * 1024
+"""More than most turns add; random, because a file system may compress it."""
 LOCAL_SCHEMES = ("", "file", "local")
 COMPRESSION = 1
 """The fastest: logs shrink to a fifth, and a turn is not kept waiting."""
@@ -30,6 +33,10 @@ REQUESTS = 8
 """How many requests are sent at once."""
 MAX_OBJECT_BYTES = 256 * 1024 * 1024
 """The most that one object may contain; a damaged one could otherwise fill the memory."""
+
+
+class StoreUnwritable(StorageError):
+    """Nothing can be written now: the store is full, read-only or cannot be reached. That can pass."""
 
 
 class Store:
@@ -60,6 +67,11 @@ class Store:
             objects = RemoteObjects(address, scheme)
         return cls(address.rstrip("/"), objects)
 
+    @property
+    def folder(self) -> Path | None:
+        """The folder that it is on this machine; None for a store elsewhere."""
+        return _local_folder(self.address, "file").resolve() if self.address.startswith("file:") else None
+
     def put(self, content: bytes) -> str:
         """Store ``content`` under its SHA-256, which is returned; an existing object is not sent again."""
         digest = hashlib.sha256(content).hexdigest()
@@ -83,6 +95,11 @@ class Store:
     def get_named(self, name: str, suffix: str) -> bytes:
         """What `put_named` stored under ``name``; `StorageError` if it is missing or damaged."""
         return self._read_checked(name, name.removesuffix(suffix)[-64:])
+
+    def require_room(self) -> None:
+        """Raise `StoreUnwritable` unless something can be written now."""
+        with _words(self.address, "written"):
+            self._objects.write(PROBE, os.urandom(PROBE_BYTES))
 
     def _read_checked(self, name: str, digest: str) -> bytes:
         try:
@@ -151,8 +168,8 @@ def _local_folder(address: str, scheme: str) -> Path:
 
 
 HINTS = {
-    errno.ENOSPC: "Free some space there, then resume the run.",
-    errno.EDQUOT: "Free some space there, then resume the run.",
+    errno.ENOSPC: "Free some space there.",
+    errno.EDQUOT: "Free some space there.",
     errno.EROFS: "Make it writable, or use another store.",
     errno.EACCES: "Check the rights of this user there.",
     errno.EPERM: "Check the rights of this user there.",
@@ -173,7 +190,8 @@ def _words(address: str, done: str) -> Iterator[None]:
             raise
         text = Redactor(os.environ)(f"the store {address} cannot be {done}: {_reason(error)}")
         number = errno.EACCES if isinstance(error, PermissionError) else getattr(error, "errno", None)
-        raise StorageError(text, HINTS.get(number or 0, REACH_HINT)) from error
+        kind = StorageError if done == READ else StoreUnwritable
+        raise kind(text, HINTS.get(number or 0, REACH_HINT)) from error
 
 
 def _reason(error: Exception) -> str:

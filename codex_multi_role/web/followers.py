@@ -14,7 +14,7 @@ from sse_starlette import ServerSentEvent
 from codex_multi_role.errors import CodexMultiRoleError
 from codex_multi_role.presentation.outcome import run_status
 from codex_multi_role.run_folder import RunFolder
-from codex_multi_role.web.run_state import RunState, Snapshot
+from codex_multi_role.web.followed_run import FollowedRun, Snapshot
 
 LOOK_SECONDS = 0.2
 LINGER_LOOKS = 25
@@ -33,7 +33,7 @@ class TooManyViewers(Exception):
 class Follower:
     """Reads one run again and again; ``visitors`` counts those that wait for news."""
 
-    def __init__(self, state: RunState) -> None:
+    def __init__(self, state: FollowedRun) -> None:
         self.state = state
         self.visitors = 0
         self.closed = False
@@ -76,7 +76,7 @@ class Follower:
 class Followers:
     """The followers of one server; ``is_ending`` says when the server ends.
 
-    ``refresh`` brings a copy of a folder up to date; see `RunState`.
+    ``refresh`` brings a copy of a folder up to date; see `FollowedRun`.
     """
 
     def __init__(
@@ -137,7 +137,7 @@ class Followers:
             return known[0]
         if len(self._followers) >= MOST_FOLLOWED:
             raise TooManyViewers
-        follower = Follower(RunState(folder, self._form_secret, *([self._refresh] if self._refresh else [])))
+        follower = Follower(FollowedRun(folder, self._form_secret, *([self._refresh] if self._refresh else [])))
         task = asyncio.create_task(follower.follow(self._is_ending), name=f"follow {folder.run_id}")
         self._followers[folder.run_id] = (follower, task)
         task.add_done_callback(lambda done: self._forget(folder.run_id, done))

@@ -2,7 +2,7 @@
 
 It reads its instructions, one line of JSON, from standard input, and stops when that closes, because its worker is gone
 then. It reports to the worker in lines of JSON: ``run_id`` when it has a run, ``waits`` while it only waits for runs on
-other places (empty when no longer), ``result`` at its end.
+other places (empty when no longer), ``problem`` when it has to wait for something else, ``result`` at its end.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from codex_multi_role.store import Store
 from codex_multi_role.workers.database import Database
 from codex_multi_role.workers.queued_runs import AttemptOver, QueuedRuns
 from codex_multi_role.workers.run_attempt import RunAttempt
+from codex_multi_role.workers.submission import open_known_store
 
 ARRIVAL_SECONDS = 10.0
 """How long a process waits for a run; another worker may have been faster."""
@@ -38,7 +39,8 @@ def main() -> int:
     stop_at_end_of(sys.stdin.fileno())
     try:
         database = Database(instructions["database_url"])
-        _work(database, QueuedRuns(database), Store.open(instructions["store"]), instructions, draining)
+        store = open_known_store(database, instructions["store"])  # its folder may have been unmounted meanwhile
+        _work(database, QueuedRuns(database), store, instructions, draining)
     except CodexMultiRoleError as error:
         sys.stderr.write(f"error: {error}\nhint: {error.hint}\n")
         return int(error.exit_code)

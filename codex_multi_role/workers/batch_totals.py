@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import sqlalchemy as sa
 
-from codex_multi_role.workers.tables import batches, runs, server_seconds
+from codex_multi_role.workers.database_tables import batches, runs, server_seconds
 
 TOTALS = {"turns": ("turns",), "tokens": ("input_tokens", "output_tokens"), "seconds": ("seconds",)}
 """What can be limited, and the figures in ``run.json`` that count towards it."""

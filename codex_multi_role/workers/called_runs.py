@@ -20,9 +20,10 @@ from codex_multi_role.steps.budget import Limits
 from codex_multi_role.steps.placing import CALL_FILE, PlacedCall, PlacedRun
 from codex_multi_role.store import Store, fetch_file, fetch_snapshots
 from codex_multi_role.workers.database import Database
+from codex_multi_role.workers.database_tables import messages
 from codex_multi_role.workers.messages import send_stop, withdraw_stop
 from codex_multi_role.workers.queued_runs import QueuedRun, QueuedRuns, RunState
-from codex_multi_role.workers.tables import messages
+from codex_multi_role.workers.submission import require_no_secret
 from codex_multi_role.workspace import Snapshots
 
 LOOK_SECONDS = 0.5
@@ -53,6 +54,7 @@ class CalledRuns:
         self._waiting = 0
 
     def submit(self, call: PlacedCall) -> None:
+        require_no_secret({"goal": call.goal, "inputs": call.inputs})
         own = self._parent.request
         options = {
             **own.options, **own.changes, **_as_options(call.limits),

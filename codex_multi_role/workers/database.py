@@ -13,10 +13,10 @@ from typing import TypeVar
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from codex_multi_role.errors import StorageError, UsageError
+from codex_multi_role.errors import CodexMultiRoleError, StorageError, UsageError
 from codex_multi_role.host.atomic import storage_errors
 from codex_multi_role.host.database_url import check_database_url, with_timeouts
-from codex_multi_role.workers import tables
+from codex_multi_role.workers import database_tables
 
 Result = TypeVar("Result")
 STATEMENT_SECONDS = 30
@@ -28,7 +28,9 @@ KEEPALIVE = {"tcp_keepalives_idle": 20, "tcp_keepalives_interval": 10, "tcp_keep
 
 That is more than the 45 s after which a worker without the database ends its run processes.
 """
-SESSION = {"statement_timeout": STATEMENT_SECONDS * 1000, **KEEPALIVE}
+LOCKS = dict.fromkeys(("statement_timeout", "idle_in_transaction_session_timeout"), STATEMENT_SECONDS * 1000)
+"""Milliseconds: a process that is frozen in a transaction keeps the rows that it has locked no longer."""
+SESSION = {**LOCKS, **KEEPALIVE}
 OPTIONS = {
     "application_name": "codex-multi-role",
     "options": " ".join(f"-c {name}={value}" for name, value in SESSION.items()),
@@ -53,7 +55,7 @@ class Database:
 
             waits = {"timeout": STATEMENT_SECONDS}
             engine = sa.create_engine(url_with_clock(self.url), poolclass=sa.NullPool, connect_args=waits)
-            return engine.execution_options(schema_translate_map={tables.SCHEMA: None})
+            return engine.execution_options(schema_translate_map={database_tables.SCHEMA: None})
         pool = {"pool_size": 1, "max_overflow": 1, "pool_timeout": STATEMENT_SECONDS, "pool_pre_ping": True}
         return sa.create_engine(self._address, connect_args=OPTIONS, **pool)
 
@@ -68,14 +70,21 @@ class Database:
         Raises `UsageError` if it belongs to another version of this program, `StorageError` if it cannot be used.
         """
         database = cls(url)
-        if database.setting("schema_version") is None:
-            database._create()
-        if (version := database.setting("schema_version")) != str(tables.SCHEMA_VERSION):
+        try:
+            database._require_tables()
+        except CodexMultiRoleError:
+            database.close()
+            raise
+        return database
+
+    def _require_tables(self) -> None:
+        if self.setting("schema_version") is None:
+            self._create()
+        if (version := self.setting("schema_version")) != str(database_tables.SCHEMA_VERSION):
             raise UsageError(
-                f"the tables of {database} have version {version}, this program uses {tables.SCHEMA_VERSION}",
+                f"the tables of {self} have version {version}, this program uses {database_tables.SCHEMA_VERSION}",
                 "Use the same version of codex-multi-role on all machines, or another database.",
             )
-        return database
 
     def __str__(self) -> str:
         return f"the database {self.url}"
@@ -126,17 +135,19 @@ class Database:
                 time.sleep(PAUSE_SECONDS)
 
     def setting(self, name: str) -> str | None:
-        """A row of `tables.settings`; None if it or the table is missing."""
+        """A row of `database_tables.settings`; None if it or the table is missing."""
         with self.transaction() as connection:
-            if not sa.inspect(connection).has_table("settings", schema=tables.SCHEMA if self.is_postgres else None):
+            if not sa.inspect(connection).has_table(
+                "settings", schema=database_tables.SCHEMA if self.is_postgres else None
+            ):
                 return None
-            found = sa.select(tables.settings.c.value).where(tables.settings.c.name == name)
+            found = sa.select(database_tables.settings.c.value).where(database_tables.settings.c.name == name)
             return connection.execute(found).scalar()
 
     def set_first(self, name: str, value: str) -> str:
         """Set a setting unless it is set; returns its value."""
         with self.transaction() as connection:
-            connection.execute(self.insert_new(tables.settings, {"name": name, "value": value}))
+            connection.execute(self.insert_new(database_tables.settings, {"name": name, "value": value}))
         return self.setting(name) or value
 
     def insert_new(self, table: sa.Table, *rows: Mapping[str, object]) -> sa.Executable:
@@ -155,10 +166,10 @@ class Database:
             create_journal(self.url)
             with self.transaction() as connection:
                 if self.is_postgres:
-                    connection.execute(sa.schema.CreateSchema(tables.SCHEMA, if_not_exists=True))
-                tables.metadata.create_all(connection)
-                version = {"name": "schema_version", "value": str(tables.SCHEMA_VERSION)}
-                connection.execute(self.insert_new(tables.settings, version))
+                    connection.execute(sa.schema.CreateSchema(database_tables.SCHEMA, if_not_exists=True))
+                database_tables.metadata.create_all(connection)
+                version = {"name": "schema_version", "value": str(database_tables.SCHEMA_VERSION)}
+                connection.execute(self.insert_new(database_tables.settings, version))
 
     @contextmanager
     def _alone(self) -> Iterator[None]:

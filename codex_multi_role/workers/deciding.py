@@ -14,12 +14,12 @@ from codex_multi_role.run_folder import Question, Questions, answer_of_person
 from codex_multi_role.run_folder.events import now
 from codex_multi_role.run_folder.items import Cancellation, find_open_task
 from codex_multi_role.run_folder.questions import user_name
+from codex_multi_role.workers.database_tables import runs
 from codex_multi_role.workers.messages import forget_stops, send_answer, send_cancellation, send_stop
 from codex_multi_role.workers.queued_runs import QueuedRun, RunState
 from codex_multi_role.workers.run_requests import RunRequest
 from codex_multi_role.workers.shared_runs import SharedRuns
-from codex_multi_role.workers.submission import require_portable
-from codex_multi_role.workers.tables import runs
+from codex_multi_role.workers.submission import require_no_secret, require_portable
 
 STOP_SECONDS = 90.0
 """How long a run process has to notice that it must stop, interrupt its turns and save its state."""
@@ -34,6 +34,7 @@ def answer_shared(
 
     Raises `UsageError`, `StorageError`.
     """
+    require_no_secret({"comment": comment})
     folder = shared.mirror(run)
     answer = answer_of_person(approved, comment)
     shared.mirrors.forget(run.run_id)  # the copy gets the answer even if the database does not
@@ -44,6 +45,7 @@ def answer_shared(
 
 def cancel_shared_task(shared: SharedRuns, run: QueuedRun, task: str, comment: str) -> str:
     """Cancel one task of the run; returns its unit. Raises `UsageError`, `StorageError`."""
+    require_no_secret({"comment": comment})
     unit = find_open_task(shared.mirror(run), task)
     send_cancellation(shared.database, run.run_id, unit, Cancellation(user_name(), comment, now()))
     return unit

@@ -6,8 +6,8 @@ import sqlalchemy as sa
 
 from codex_multi_role.workers.called_runs import stop_run
 from codex_multi_role.workers.database import Database
+from codex_multi_role.workers.database_tables import messages, runs, server_seconds, workers
 from codex_multi_role.workers.queued_runs import QueuedRuns, RunState
-from codex_multi_role.workers.tables import messages, runs, server_seconds, workers
 
 SETTLED_SECONDS = 10.0
 """What takes a moment and has not happened for so long will not happen, because its process was killed."""
@@ -70,10 +70,11 @@ def _resume_parked(queued: QueuedRuns) -> list[str]:
 
 
 def _release_held(queued: QueuedRuns) -> list[str]:
-    """One run per look and batch: the next one sees what this one reserved."""
-    first = {run.batch: run for run in reversed(queued.list(runs.c.state == RunState.HELD, limit=AT_ONCE))}
+    """One run per look and batch: the next one sees what this one reserved, or whether its store can be written."""
+    is_due = sa.or_(runs.c.resumes_at.is_(None), runs.c.resumes_at <= server_seconds())
+    first = {run.batch: run for run in reversed(queued.list(runs.c.state == RunState.HELD, is_due, limit=AT_ONCE))}
     return [
-        f"run {run.run_id} is enqueued: the totals of its batch allow it now"
+        f"run {run.run_id} is enqueued: it need not be held any longer"
         for run in first.values()
         if queued.fits(run) and queued.enqueue_again(run, "")
     ]

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from codex_multi_role.errors import UsageError
 from codex_multi_role.version import __version__
 from codex_multi_role.workers.database import Database
-from codex_multi_role.workers.tables import server_seconds, workers
+from codex_multi_role.workers.database_tables import server_seconds, workers
 
 DEAD_AFTER_SECONDS = 45.0
 """Default silence after which others take a worker's runs. A network cut of half a minute costs nothing then."""

@@ -11,7 +11,7 @@ from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import Answer, Cancellations, Questions, RunFolder
 from codex_multi_role.run_folder.items import Cancellation
 from codex_multi_role.workers.database import Database
-from codex_multi_role.workers.tables import messages, server_seconds
+from codex_multi_role.workers.database_tables import messages, server_seconds
 
 ANSWER, CANCEL, STOP = "answer", "cancel", "stop"
 """The bodies: ``{key, answer}`` to a question, ``{unit, cancellation}`` of a task, ``{}`` to stop the run."""

@@ -9,10 +9,10 @@ import sqlalchemy as sa
 
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.workers.database import Database
+from codex_multi_role.workers.database_tables import runs, server_seconds
 from codex_multi_role.workers.membership import KnownWorker, list_workers
 from codex_multi_role.workers.queued_runs import RunState
 from codex_multi_role.workers.run_requests import can_take
-from codex_multi_role.workers.tables import runs, server_seconds
 
 
 def worker_records(database: Database) -> list[Json]:

@@ -14,8 +14,8 @@ from codex_multi_role.errors import ExitCode, RunBusy
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.workers.batch_totals import what_exceeds
 from codex_multi_role.workers.database import Database
+from codex_multi_role.workers.database_tables import runs, server_seconds
 from codex_multi_role.workers.run_requests import RunRequest, dequeue_order, row_values
-from codex_multi_role.workers.tables import runs, server_seconds
 
 if TYPE_CHECKING:
     from codex_multi_role.engine.run_queue import RunQueues
@@ -26,7 +26,7 @@ MAX_CRASHES = 3
 
 
 class RunState(StrEnum):
-    """``held``: not in a queue because the batch's totals do not allow it now."""
+    """``held``: not in a queue because the batch's totals do not allow it now, or its store cannot be written."""
 
     WAITING = "waiting"
     HELD = "held"
@@ -169,6 +169,10 @@ class QueuedRuns:
                 f"run {run.run_id} has been taken over by another worker",
                 "What this process did since then is dropped.",
             )
+
+    def hold(self, run: QueuedRun, why: str, seconds: float) -> None:
+        """Let the run of an attempt wait outside of the queues for so long. Raises `AttemptOver`, `StorageError`."""
+        self.save(run, state=RunState.HELD, why=why, resumes_at=server_seconds() + seconds)
 
     def enqueue_again(self, run: QueuedRun, why: str, *, crashed: bool = False) -> bool:
         """Enqueue a run that ``run`` describes after its last recorded step; False if its row has changed since.

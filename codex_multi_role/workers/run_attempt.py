@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from datetime import datetime
@@ -16,12 +17,14 @@ import codex_multi_role.api.running as running
 from codex_multi_role.engine.run_queue import QueuedJournal
 from codex_multi_role.errors import CodexMultiRoleError, ExitCode, RunInterrupted, RunNotFound, StorageError
 from codex_multi_role.host.atomic import storage_errors
+from codex_multi_role.host.database_url import files_of_database
 from codex_multi_role.lifecycle.session import Placement
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_options import RunOptions, RunReport
 from codex_multi_role.store import (
     RunSaver,
     Store,
+    StoreUnwritable,
     WorkspaceSource,
     fetch_snapshots,
     fill_workspace,
@@ -39,6 +42,11 @@ from codex_multi_role.workspace.worktrees import Trees
 
 JOIN_SECONDS = 120.0
 """How long the last look may take; the store and the database have deadlines of their own."""
+STORE_SECONDS = 600.0
+"""How long a finished turn waits in this process until the store can be written again."""
+HOLD_SECONDS = 30.0
+"""How long a run is held if its store cannot be written, before another process tries."""
+PAUSE_SECONDS = 2.0
 LOOK_SECONDS = 1.0
 """How often a run process receives messages, and saves new events for those who watch."""
 
@@ -56,8 +64,9 @@ class RunAttempt:
         draining: threading.Event,
         report: Callable[..., None],
     ) -> None:
-        self._draining = draining
+        self._draining, self._report = draining, report
         self._database, self._queued, self._store, self._run = database, queued, store, run
+        self._of_workers = (folder.resolve(), *filter(None, [store.folder]), *files_of_database(database.url))
         self._runs_dir = folder / "runs"
         self._workspace = folder / "workspaces" / run.run_id
         self._definitions = folder / "definitions" / run.run_id
@@ -68,10 +77,12 @@ class RunAttempt:
         self._has_saved = bool(run.manifest)
         self._saved_events = 0
         self._is_cancelled = False
+        self._problem = ""
 
     def work(self, journal: QueuedJournal) -> str:
         """Work on the run until it ends, parks or is interrupted; returns what came of it, in words.
 
+        If the store cannot be written, nothing is started, and the run is held: what a turn brings could not be saved.
         Raises `AttemptOver` if another worker took the run, `StorageError` if its end cannot be recorded.
         """
         placement = Placement(
@@ -82,15 +93,19 @@ class RunAttempt:
             begin=self._begin,
             placer=self._called,
             is_tolerant_call=self._run.request.is_tolerant if self._run.request.parent else None,
+            off_limits=self._of_workers,
         )
         try:
+            self._store.require_room()
             with self._following():
                 report = self._resumed(placement) if self._run.manifest else self._started(placement)
+            self._save_end(report)
+        except StoreUnwritable as error:
+            return self._held(error)
         except (AttemptOver, StorageError):
             raise
         except CodexMultiRoleError as error:
             return self._refused(error)
-        self._save()
         return self._record(report)
 
     def _started(self, placement: Placement) -> RunReport:
@@ -135,12 +150,41 @@ class RunAttempt:
         return make_workspace(source, self._store, self._workspace)
 
     def _save(self, take_trees: Callable[[], Trees] | None = None) -> None:
+        """Save the run as it is. What a turn brought is not lost while the store cannot be written, but saved later."""
+        end = time.monotonic() + STORE_SECONDS
+        while True:
+            try:
+                return self._save_now(take_trees)
+            except StoreUnwritable as error:
+                if time.monotonic() > end:
+                    raise
+                self._explain(error)
+            time.sleep(PAUSE_SECONDS)
+
+    def _save_now(self, take_trees: Callable[[], Trees] | None = None) -> None:
         """Save the run as it is; from then on, this state is the one that others see and continue from."""
         self._saved_events = self._event_bytes
         self._saver.save(take_trees)
 
+    def _save_end(self, report: RunReport) -> None:
+        """Save the end of the run. An interrupted one is continued from the last saved step anyway."""
+        try:
+            self._save_now()
+        except StoreUnwritable:
+            if report.exit_code != ExitCode.INTERRUPTED:
+                raise
+
+    def _explain(self, error: StorageError) -> None:
+        """Tell the worker, and those who look at the run, what the run waits for."""
+        problem = _as_text(error)
+        if problem != self._problem:
+            self._queued.save(self._run, why=problem)
+            self._report(problem=problem)
+            self._problem = problem
+
     def _publish(self, manifest: str) -> None:
-        self._queued.save(self._run, manifest=manifest, record=self._folder.record())
+        self._queued.save(self._run, manifest=manifest, record=self._folder.record(), why="")
+        self._problem = ""
         self._called.manifest = manifest
         self._has_saved = True
 
@@ -169,7 +213,7 @@ class RunAttempt:
                 self._is_cancelled |= receive(self._database, self._folder)
                 self._called.stop_cancelled()
                 if self._has_saved and self._event_bytes != self._saved_events:
-                    self._save()
+                    self._save_now()
             except AttemptOver:
                 over.set()
                 os.kill(os.getpid(), signal.SIGTERM)
@@ -198,9 +242,18 @@ class RunAttempt:
 
     def _refused(self, error: CodexMultiRoleError) -> str:
         """Record that the run could not start: its goal, team or repository is wrong."""
-        problem = f"{error} {error.hint}".strip()
+        problem = _as_text(error)
         self._end(state=RunState.ENDED, why=problem, exit_code=int(error.exit_code))
         return f"could not start: {problem}"
 
+    def _held(self, error: StorageError) -> str:
+        """Let the run wait until its store may be writable again."""
+        self._queued.hold(self._run, _as_text(error), HOLD_SECONDS)
+        return f"held for {HOLD_SECONDS:g} s: {error}"
+
     def _end(self, **values: Any) -> None:  # noqa: ANN401 - columns of the table
         self._queued.save(self._run, **values)
+
+
+def _as_text(error: CodexMultiRoleError) -> str:
+    return f"{error}. {error.hint}".removesuffix(". ")

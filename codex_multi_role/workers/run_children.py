@@ -32,6 +32,7 @@ class RunChild:
         self.run_id = ""
         self.result = ""
         self.waits = False
+        self._problem = ""
         self._process = _start(log)
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -53,6 +54,12 @@ class RunChild:
                 self.run_id = news.get("run_id", self.run_id)
                 self.result = news.get("result", self.result)
                 self.waits = bool(news.get("waits", self.waits))
+                self._problem = news.get("problem", self._problem)
+
+    def take_problem(self) -> str:
+        """What the process is waiting out, in words; empty if it has not said so since the last call."""
+        problem, self._problem = self._problem, ""
+        return problem
 
     @property
     def exit_code(self) -> int | None:

@@ -24,15 +24,16 @@ _NO_END = {"outcome": "", "reason": "", "hint": "", "exit_code": None, "ended_at
 _OUTCOMES = {ExitCode.WRONG_USAGE: UsageError.reason, ExitCode.INTERRUPTED: RunInterrupted.reason}
 
 
-def shared_record(run: QueuedRun, workers: Sequence[KnownWorker], *, is_answered: bool) -> Json:
+def shared_record(run: QueuedRun, database_url: str, workers: Sequence[KnownWorker], *, is_answered: bool) -> Json:
     """The latest saved ``run.json``, with the status of the row instead of that of the process that wrote it.
 
-    ``is_answered``: whether an answer to it has not been received yet. ``shared`` is added: ``{state, queue, worker,
-    attempt, why, since}``. A run that was never saved has what it was submitted with.
+    ``is_answered``: whether an answer to it has not been received yet. ``shared`` is added: ``{database, state,
+    queue, worker, attempt, why, since}``. A run that was never saved has what it was submitted with.
     """
     record = dict(run.record) if run.record else _as_submitted(run)
     is_queued = run.state in (RunState.WAITING, RunState.HELD) or (run.state is RunState.PARKED and is_answered)
     shared = {
+        "database": database_url,
         "state": str(run.state),
         "queue": run.queue,
         "worker": run.worker if run.state is RunState.RUNNING else None,

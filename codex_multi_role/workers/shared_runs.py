@@ -17,12 +17,12 @@ from codex_multi_role.run_folder import Record, RunFolder
 from codex_multi_role.run_folder.folder import LATEST
 from codex_multi_role.store import Store
 from codex_multi_role.workers.database import PATIENCE_SECONDS, Database, DatabaseUnreachable
+from codex_multi_role.workers.database_tables import runs
 from codex_multi_role.workers.membership import KnownWorker, list_workers
 from codex_multi_role.workers.messages import answered_runs, carry_out_early
 from codex_multi_role.workers.mirrors import Mirrors, mirrors_folder
 from codex_multi_role.workers.queued_runs import QueuedRun, QueuedRuns
 from codex_multi_role.workers.shared_record import shared_record
-from codex_multi_role.workers.tables import runs
 
 LOOK_SECONDS = 1.0
 """How often a followed run is looked at: run processes save new events as often."""
@@ -87,7 +87,7 @@ class SharedRuns:
     def mirror(self, run: QueuedRun) -> RunFolder:
         """A copy of the run's folder on this machine, brought up to date. Raises `StorageError`."""
         is_answered = run.run_id in answered_runs(self.database)
-        record = shared_record(run, list_workers(self.database), is_answered=is_answered)
+        record = shared_record(run, self.database.url, list_workers(self.database), is_answered=is_answered)
         return self.mirrors.refresh(run.manifest, record, partial(carry_out_early, self.database))
 
     def follow(self, run_id: str) -> Iterator[Record]:
@@ -129,7 +129,7 @@ class SharedRuns:
         return [self._recorded(run, workers, is_answered=run.run_id in answered) for run in ordered]
 
     def _recorded(self, run: QueuedRun, workers: Sequence[KnownWorker], *, is_answered: bool) -> RecordedRun:
-        record = shared_record(run, workers, is_answered=is_answered)
+        record = shared_record(run, self.database.url, workers, is_answered=is_answered)
         return RecordedRun(self.mirrors.folder_of(run.run_id), record, (int(run.changed_at * 1e9), 0))
 
 

@@ -38,10 +38,15 @@ def open_store(database: Database, address: str | None, default: str) -> Store:
                 f"the runs of {database} are saved in {known}, not in {wanted.address}",
                 "Leave --store out; the database knows it.",
             )
-    store = Store.open(known)
+    return open_known_store(database, known)
+
+
+def open_known_store(database: Database, address: str) -> Store:
+    """The store of the database's runs, which is at this address. Raises `StorageError` if it is another one here."""
+    store = Store.open(address)
     if database.set_first("store_identity", store.identity) != store.identity:
         raise StorageError(
-            f"{known} on this machine is not the store of {database}, but another one at the same address",
+            f"{address} on this machine is not the store of {database}, but another one at the same address",
             "Mount the shared folder at that place, or use an address that all machines can reach.",
         )
     return store
@@ -55,12 +60,19 @@ def require_portable(options: Mapping[str, Any], set_by_worker: Collection[str] 
     for name in options:
         if name in {*NOT_ON_WORKERS, *OF_THIS_MACHINE} - {*set_by_worker}:
             raise UsageError(f"--{name.replace('_', '-')} cannot be used for a run on workers")
-    text = json.dumps({**options}, ensure_ascii=False, default=str)
-    if Redactor(os.environ)(text) != text:
-        raise UsageError(
-            "the goal or its options contain the value of a secret environment variable",
-            "Queues keep them as they are. Let the workers' environment provide the secret instead.",
-        )
+    require_no_secret(options)
+
+
+def require_no_secret(values: Mapping[str, Any]) -> None:
+    """Raise `UsageError` if one of the values contains that of a secret variable of this process."""
+    redact = Redactor(os.environ)
+    for name, value in values.items():
+        text = json.dumps(value, ensure_ascii=False, default=str)
+        if redact(text) != text:
+            raise UsageError(
+                f'"{name}" contains the value of a secret environment variable',
+                "Queues keep it as it is. Let the workers' environment provide the secret instead.",
+            )
 
 
 @dataclass

@@ -21,7 +21,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from codex_multi_role.errors import RunInterrupted, StorageError, UsageError
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.workers.database import Database, DatabaseUnreachable
-from codex_multi_role.workers.tables import settings
+from codex_multi_role.workers.database_tables import settings
 
 PREFIX = "limit:"
 KINDS = ("provider", "model")

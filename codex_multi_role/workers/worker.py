@@ -9,6 +9,7 @@ from pathlib import Path
 from threading import Event
 
 from codex_multi_role.errors import StorageError
+from codex_multi_role.host.atomic import storage_errors
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.workers.database import Database
 from codex_multi_role.workers.housekeeping import keep_house
@@ -33,6 +34,11 @@ class WorkerFolders:
     """``work``: on this machine's disk, for the runs in progress. ``log``: of the run processes."""
 
     work: Path
+
+    def create(self) -> None:
+        """Only this user can look into what is created. Raises `StorageError`."""
+        with storage_errors(self.work):
+            self.work.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     @property
     def log(self) -> Path:
@@ -66,6 +72,7 @@ class Worker:
 
         Raises `UsageError` if a living worker has the name, and `StorageError` if the database cannot be used at first.
         """
+        self._folders.create()
         self._membership.join()
         self._last_beat = time.monotonic()
         try:
@@ -90,6 +97,9 @@ class Worker:
 
     def _look(self, fill: Callable[[], None]) -> None:
         """One look. An unreachable database is not the end: the run processes go on for a while."""
+        for child in self._children:
+            if problem := child.take_problem():
+                self._report(f"run {child.run_id}: {problem}")
         self._children = [child for child in self._children if not self._has_ended(child)]
         try:
             self._beat()
@@ -159,10 +169,12 @@ class Worker:
                 f"run {child.run_id}: its process ended with exit code {child.exit_code}; see {self._folders.log}"
             )
             self._give_back(child.run_id)
-        elif child.exit_code:
-            self._report(
-                f"a run process ended with exit code {child.exit_code} before it had a run; see {self._folders.log}"
-            )
+        else:
+            self._not_before[child.queue] = time.monotonic() + EMPTY_PAUSE_SECONDS
+            if child.exit_code:
+                self._report(
+                    f"a run process ended with exit code {child.exit_code} before it had a run; see {self._folders.log}"
+                )
         return True
 
     def _give_back(self, run_id: str) -> None:

@@ -4,50 +4,17 @@ from __future__ import annotations
 
 import json
 import signal
-import threading
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from codex_multi_role.errors import ExitCode
 from codex_multi_role.workers.database import Database
-from codex_multi_role.workers.queued_runs import QueuedRuns, RunState
+from codex_multi_role.workers.queued_runs import QueuedRuns
 from tests.support.batches import batch, one_role, results, started, write_goals
+from tests.support.played_workers import PlayedWorker, ending
 from tests.support.shared_runs import SharedRuns
 from tests.support.teams import TeamFolder
-
-WAIT_SECONDS = 60.0
-LOOK_SECONDS = 0.1
-
-
-class PlayedWorker(threading.Thread):
-    """Takes every waiting run as a worker does, and ends it at once with what is to be recorded of it."""
-
-    def __init__(self, url: str, count: int, **ending: Any) -> None:
-        super().__init__(daemon=True)
-        self._url, self._count, self._ending = url, count, ending
-        self._over = threading.Event()
-
-    def run(self) -> None:
-        database = Database.open(self._url)
-        queued = QueuedRuns(database)
-        while self._count and not self._over.wait(LOOK_SECONDS):
-            for waiting in queued.list():
-                if self._count and (run := queued.claim(waiting.run_id, "played", "identity")):
-                    queued.save(run, **self._ending)
-                    self._count -= 1
-        queued.close()
-        database.close()
-
-    def end(self) -> None:
-        self._over.set()
-        self.join(WAIT_SECONDS)
-
-
-def ending(code: int, status: str, **more: Any) -> dict[str, Any]:
-    record = {"status": status, "outcome": status, "exit_code": code, "totals": {"turns": 3, "input_tokens": 7}}
-    return {"state": RunState.ENDED, "exit_code": code, "why": "as played", "record": record, **more}
 
 
 def url_of(team: TeamFolder) -> str:
@@ -74,6 +41,38 @@ def test_results_come_from_the_database(tmp_path: Path) -> None:
     assert rows["goals-2"].request.limits == {"turns": 4}
     again = batch(team, "--database-url", url_of(team), "--resume", "--json")
     assert [json.loads(line)["type"] for line in again.stdout.splitlines()] == ["batch_ended"]
+
+
+def test_commands_of_summary_name_the_database(tmp_path: Path) -> None:
+    team = one_role(tmp_path)
+    write_goals(team, {"goal": "first"}, {"goal": "second"})
+    worker = PlayedWorker(url_of(team), 2, **ending(3, "failed"))
+    worker.start()
+    done = batch(team, "--database-url", url_of(team), "--queue=nightly")
+    worker.end()
+    assert f"codex-multi-role show goals-1 --database-url {url_of(team)}\n" in done.stderr
+    resumed = f"codex-multi-role batch goals.jsonl --resume --name=goals --database-url={url_of(team)} --queue=nightly"
+    assert f"next     {resumed}\n" in done.stderr
+
+
+def test_resumed_batch_counts_what_has_finished(tmp_path: Path) -> None:
+    """And it looks for workers of the queue in which its runs are."""
+    team = one_role(tmp_path)
+    write_goals(team, {"goal": "first"})
+    first = PlayedWorker(url_of(team), 1, **ending(0, "succeeded"))
+    first.start()
+    assert batch(team, "--database-url", url_of(team), "--queue=nightly").returncode == 0
+    first.end()
+    again = batch(team, "--database-url", url_of(team), "--resume")
+    assert "1 goal, 1 of them finished for workers: 0 workers with 0 places\n" in again.stderr
+
+
+def test_failures_cannot_limit_goals_of_workers(tmp_path: Path) -> None:
+    team = one_role(tmp_path)
+    write_goals(team, {"goal": "first"})
+    refused = batch(team, "--database-url", url_of(team), "--max-failures=1")
+    assert refused.returncode == ExitCode.WRONG_USAGE
+    assert "--max-failures cannot be used with --database-url" in refused.stderr
 
 
 def test_known_batch_needs_resume(tmp_path: Path) -> None:

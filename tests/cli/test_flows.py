@@ -166,8 +166,8 @@ def test_validate_shows_what_limits_leave_of_the_worst_case(project: Path) -> No
     assert words[0].startswith("at most 2 turns and 2 repair turns, 5 prompts including retries after ")
     assert " of 1 process in " in words[0]
     assert words[1:] == [
-        "no turn starts once 9,000 tokens are used, but running turns still finish",
-        "no turn starts after 1 min 30 s",
+        "at most 9,000 tokens, and the model calls in progress when they are exceeded",
+        "turns end after 1 min 30 s",
     ]
 
 

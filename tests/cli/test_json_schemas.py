@@ -73,7 +73,7 @@ ROLES: list[Any] = [
         "sandbox": "read-only",
         "approval_policy": "never",
         "auto_approve": {"commands": True, "file_changes": False},
-        "limits": {"idle_seconds": 5, "turn_seconds": 50.5},
+        "limits": {"idle_seconds": 5, "turn_seconds": 50.5, "max_turns": 7, "max_tokens": 9_000, "max_cost": 1.5},
         "protect": ["tests/**"],
         "mcp_servers": {
             "docs": {

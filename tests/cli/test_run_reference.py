@@ -70,8 +70,9 @@ def test_question_is_shown_and_answered_from_anywhere(on_workers: RunsWithoutWor
     on_workers.share(parked(tmp_path / "worker"))
     shown = on_workers.command("show")
     assert "question   ok.1: Ship it?" in shown.stdout
+    which = f"asking --database-url {on_workers.url}"
     assert shown.stdout.endswith(
-        "next: codex-multi-role approve asking, or codex-multi-role reject asking --comment WHY\n"
+        f"next: codex-multi-role approve {which}, or codex-multi-role reject {which} --comment WHY\n"
     )
     assert on_workers.command("reject", "asking").returncode == 2
     done = on_workers.command("approve", "--comment", "good")
@@ -89,7 +90,7 @@ def test_waiting_run_is_cancelled_and_resumed_from_anywhere(on_workers: RunsWith
     assert done.stderr.startswith("first: Cancelled: cancelled by ")
     watched = on_workers.command("watch", "--plain")
     assert watched.returncode == 130
-    assert "next     codex-multi-role resume first\n" in watched.stderr
+    assert f"next     codex-multi-role resume first --database-url {on_workers.url}\n" in watched.stderr
     assert "nothing to cancel" in on_workers.command("cancel").stderr
     refused = on_workers.command("resume", "--workspace", str(tmp_path))
     assert (refused.returncode, "--workspace cannot be used" in refused.stderr) == (2, True)

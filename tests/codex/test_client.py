@@ -23,10 +23,11 @@ from codex_multi_role.codex.codex_settings import without_user_servers
 from codex_multi_role.codex.failures import Remedy
 from codex_multi_role.codex.home import copy_threads
 from codex_multi_role.codex.incoming import Message
-from codex_multi_role.codex.notifications import CodexEvent, ItemCompleted, ItemStarted, TokenUsageUpdated
-from codex_multi_role.codex.running_turn import ApprovalAnswered, TurnDeadlines
+from codex_multi_role.codex.notifications import ItemCompleted, ItemStarted
+from codex_multi_role.codex.running_turn import ApprovalAnswered, Observed, TurnDeadlines
 from codex_multi_role.codex.transport import Cancelled
 from codex_multi_role.codex.turn_outcome import ITEMS_TEXT_LIMIT, LONGEST_PROMPT, TurnOutcome, TurnRecorder
+from codex_multi_role.codex.usage_counter import TokensUsed
 from codex_multi_role.errors import TOO_MANY_FILES, CodexCrashed, CodexNotLoggedIn, CodexStartFailed
 from tests.support.codex import ANSWER, PATCH, PATIENT, ROLE, Harness, request, take, wire
 from tests.support.teams import Record
@@ -76,7 +77,7 @@ def test_answer_deltas_and_tokens_of_each_turn(one_for_all: tuple[Harness, RoleC
         outcome = asked(one_for_all[1], word)
         assert (outcome.status, json.loads(outcome.text)) == ("completed", {"summary": word})
         assert outcome.delta_text == outcome.text
-        assert (outcome.input_tokens, outcome.output_tokens) == (100, 7)
+        assert (outcome.usage.input, outcome.usage.output) == (100, 7)
         assert word in outcome.items_text
 
 
@@ -129,7 +130,7 @@ def test_patches_are_reported_once_each(harness: Harness) -> None:
 
 
 def test_account_of_items_has_a_bound() -> None:
-    recorder = TurnRecorder(None)
+    recorder = TurnRecorder()
     for number in range(1_000):
         recorder.add(ItemCompleted({"type": "agentMessage", "id": f"{number}", "text": "x" * 50_000}))
     account = recorder.outcome("completed", "", "").items_text
@@ -147,7 +148,7 @@ def test_resumed_thread_remembers_and_counts_only_its_new_tokens(harness: Harnes
     second = harness.client(entries, thread_id=thread)
     assert second.thread.resumed
     assert second.thread.id == thread
-    assert take(second).input_tokens == 100
+    assert take(second).usage.input == 100
 
 
 def test_forked_thread_remembers_and_counts_only_new_tokens(harness: Harness) -> None:
@@ -163,7 +164,7 @@ def test_forked_thread_remembers_and_counts_only_new_tokens(harness: Harness) ->
     forked = second.thread.id
     second.use_thread(thread, str(harness.workspace))
     assert thread != forked == second.thread.id
-    assert take(second, 3).input_tokens == 100
+    assert take(second, 3).usage.input == 100
     rollout = next((harness.folder / "home/sessions").rglob(f"*{forked}.jsonl")).read_text()
     assert "answer 3" in rollout
     assert thread in rollout
@@ -283,8 +284,8 @@ def test_turn_that_ended_at_its_deadline_counts(harness: Harness, monkeypatch: p
 def test_turn_that_ended_as_it_was_cancelled_counts(harness: Harness) -> None:
     client = harness.client([{**ANSWER, "usage": {"input_tokens": 100, "output_tokens": 7}}])
 
-    def cancel(event: CodexEvent | ApprovalAnswered) -> None:
-        if isinstance(event, TokenUsageUpdated):
+    def cancel(event: Observed) -> None:
+        if isinstance(event, TokensUsed):
             end = time.monotonic() + 30
             while "turn/completed" not in str(client._transport._inbox.queue) and time.monotonic() < end:
                 time.sleep(0.01)
@@ -349,7 +350,7 @@ def approvals_seen(
 ) -> tuple[TurnOutcome, list[ApprovalAnswered]]:
     seen: list[ApprovalAnswered] = []
 
-    def observe(event: CodexEvent | ApprovalAnswered) -> None:
+    def observe(event: Observed) -> None:
         if isinstance(event, ApprovalAnswered):
             seen.append(event)
 
@@ -425,7 +426,7 @@ def below(client: RoleClient, argument: str) -> list[psutil.Process]:
 def test_command_of_a_finished_turn_does_not_live_on(harness: Harness) -> None:
     command = {"call": "exec_command", "arguments": {"cmd": "sleep 300", "yield_time_ms": 250}}
     client = harness.client([{"steps": [command, ANSWER]}], sandbox="workspace-write", approval_policy="on-request")
-    started: list[CodexEvent | ApprovalAnswered] = []
+    started: list[Observed] = []
     client.run_turn(request(), PATIENT, started.append)
     assert any(isinstance(event, ItemStarted) for event in started)
     sleepers = below(client, "300")

@@ -98,7 +98,7 @@ def test_unreported_tokens_are_counted_with_the_next_turn(harness: Harness) -> N
     client = harness.client(
         [entry, entry], codex=disturbed(harness.folder, Once("in", "thread/tokenUsage/updated", "drop"))
     )
-    assert [take(client, visit).input_tokens for visit in (1, 2)] == [0, 200]
+    assert [take(client, visit).usage.input for visit in (1, 2)] == [0, 200]
 
 
 def test_what_codex_asks_that_we_do_not_know_is_refused(harness: Harness) -> None:

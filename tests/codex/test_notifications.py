@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codex_multi_role.codex.notifications import EventParser, TokenUsageUpdated, TurnFinished, WarningIssued, turn_id_of
+from codex_multi_role.codex.notifications import EventParser, TurnFinished, WarningIssued, turn_id_of
 from codex_multi_role.codex.turn_outcome import TurnRecorder
 
 WORDS = ["fileChange", "agentMessage", "commandExecution", "completed", "failed"]
@@ -22,7 +22,7 @@ JSON = st.recursive(
     st.lists(st.tuples(st.sampled_from(METHODS), st.fixed_dictionaries({}, optional=dict.fromkeys(KEYS, JSON)) | JSON))
 )
 def test_messages_of_any_shape_are_events_or_nothing(told: list[tuple[str, object]]) -> None:
-    recorder = TurnRecorder(None)
+    recorder = TurnRecorder()
     for method, params in told:
         message = {"method": method, "params": params}
         turn_id_of(message)
@@ -36,7 +36,7 @@ def test_messages_of_any_shape_are_events_or_nothing(told: list[tuple[str, objec
 
 def test_unknown_turn_status_is_reported_as_a_failure() -> None:
     """A newer Codex may end a turn with a status that is unknown here."""
-    outcome = TurnRecorder(None).finished(TurnFinished("paused", None))
+    outcome = TurnRecorder().finished(TurnFinished("paused", None))
     assert (outcome.status, outcome.reason) == ("failed", "failed")
     assert "ended the turn as paused" in outcome.message
 
@@ -69,29 +69,3 @@ def test_every_kind_of_warning_has_its_text(method: str, params: dict[str, objec
     """In one line, and bounded; empty if nobody needs to know."""
     said = " ".join(" ".join(str(params[key]) for key in ("message", "summary", "details") if key in params).split())
     assert EventParser().parse({"method": method, "params": params}) == WarningIssued(said if text is None else text)
-
-
-def counted(*totals: object, last: object = 0) -> TurnRecorder:
-    recorder = TurnRecorder((100, 10))
-    for total in totals:
-        usage = {"total": {"inputTokens": total, "outputTokens": 10}, "last": {"inputTokens": last, "outputTokens": 0}}
-        event = EventParser().parse({"method": "thread/tokenUsage/updated", "params": {"tokenUsage": usage}})
-        assert event is not None
-        recorder.add(event)
-    return recorder
-
-
-@given(st.lists(st.integers(-1_000, 1_000) | st.sampled_from([None, "7", 1.5, True])))
-def test_token_counts_never_go_down_and_what_is_odd_is_noted(totals: list[object]) -> None:
-    outcome = counted(*totals).outcome("completed", "", "")
-    assert outcome.input_tokens >= max([0, *(total - 100 for total in totals if type(total) is int)])
-    rising = all(type(total) is int for total in totals) and [100, *totals] == sorted([100, *totals])  # type: ignore[type-var]
-    assert outcome.odd_usage == (not rising)
-
-
-def test_negative_first_count_of_resumed_thread_costs_nothing() -> None:
-    """The count is recorded as odd usage."""
-    recorder = TurnRecorder(None)
-    recorder.add(TokenUsageUpdated(-50, 0, -60, 0))
-    assert recorder.outcome("completed", "", "").input_tokens == 0
-    assert recorder.outcome("completed", "", "").odd_usage

@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.codex.notifications import CodexEvent
 from codex_multi_role.codex.permissions import PROFILE, WriteAccess, has_own_rules, profile
-from codex_multi_role.codex.running_turn import ApprovalAnswered
+from codex_multi_role.codex.running_turn import Observed
 from tests.support.codex import ANSWER, PATIENT, Harness, request
 
 TABLE = """[sandbox_workspace_write]
@@ -65,5 +64,5 @@ def test_protected_folder_is_read_only_except_workspace_copies(harness: Harness,
     assert not (runs / "forged.txt").exists()
 
 
-def nobody(_: CodexEvent | ApprovalAnswered) -> None:
+def nobody(_: Observed) -> None:
     """Looks."""

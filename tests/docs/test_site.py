@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.docs.pages import TOP
+from tests.docs.pages import OPERATION, TOP
 
 pytestmark = pytest.mark.systems
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)[^)]*\)")
@@ -70,6 +70,12 @@ def _leaves(part: object) -> list[str]:
         return [part]
     inner = part.values() if isinstance(part, dict) else part if isinstance(part, list) else []
     return [leaf for each in inner for leaf in _leaves(each)]
+
+
+def test_tests_that_show_a_guarantee_exist() -> None:
+    named = re.findall(r"`(tests/\S+\.py)::(\w+)`", (TOP / OPERATION).read_text())
+    assert len(named) > 10
+    assert [each for file, each in named if f"def {each}(" not in (TOP / file).read_text()] == []
 
 
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/llms.txt", "examples/README.md"])

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from codex_multi_role.catalog import RoleSpec
 from codex_multi_role.engine.placed_calls import MAX_ID, enclosing_units, placed_id
 from codex_multi_role.errors import BudgetUsedUp, DefinitionError
 from codex_multi_role.run_folder.folder import RUN_ID
@@ -58,16 +59,19 @@ def test_enclosing_units_begin_with_the_outermost() -> None:
     assert enclosing_units("a.1.0/b.2.1") == ["a.1.0", "a.1.0/b.2.1"]
 
 
-def budget(**limits: int) -> Budget:
-    return Budget(Limits(**limits), [], WorkClock(0.0, lambda: 0.0))
+PLANNER = RoleSpec(name="planner", prompt_text="Plan.")
+
+
+def budget(turns: int, tokens: int | None = None) -> Budget:
+    return Budget(Limits(turns, tokens), [], WorkClock(0.0, lambda: 0.0))
 
 
 def test_peers_get_equal_shares_of_what_is_left() -> None:
     shared = budget(turns=10, tokens=1000)
-    shared.reserve_turn("planner")
+    shared.reserve_turn(PLANNER)
     assert [shared.reserve_share(run_id, 3) for run_id in "abc"] == [Limits(3, 333), Limits(3, 333), Limits(3, 334)]
     with pytest.raises(BudgetUsedUp, match="10 of 10 turns"):
-        shared.reserve_turn("planner")
+        shared.reserve_turn(PLANNER)
 
 
 def test_ended_run_leaves_what_it_did_not_use() -> None:

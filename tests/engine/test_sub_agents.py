@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.models import INPUT_TOKENS, OUTPUT_TOKENS, Body, Items, any_model, call, message
+from tests.support.models import INPUT_TOKENS, OUTPUT_TOKENS, Body, Items, any_model, message
+from tests.support.sub_agents import DONE, is_sub_agents, spawning
 from tests.support.teams import Record, TeamFolder
 
 FORCING = "gpt-6.1-sol"
 """Its metadata in the binary's catalog demands MultiAgentV2."""
-DONE = json.dumps({"summary": "fine"})
 
 
 def finished(body: Body) -> Items:
@@ -39,24 +39,6 @@ def test_settings_of_a_role_switch_sub_agents_on(tmp_path: Path, model: str, set
         team = team_of(tmp_path, codex_config={setting: True})
         assert team.run(playbook=None, config=served.config, model=model).exit_code == 1
     assert "spawn_agent" in json.dumps(served.bodies[0])
-
-
-def is_sub_agents(body: Body) -> bool:
-    """Whether a sub-agent sent it: only the role's own thread knows the goal."""
-    return "reach it" not in json.dumps(body["input"])
-
-
-def spawning(body: Body) -> Items:
-    """The role starts a sub-agent and waits until it is done; whatever else is asked is answered at once."""
-    said = json.dumps(body["input"])
-    if is_sub_agents(body):
-        return message("sub-task done")
-    if "agent_id" not in said:
-        return call("spawn_agent", "c1", "multi_agent_v1", message="sub-task")
-    if "subagent_notification" not in said and "c2" not in said:
-        agent = said.partition('"agent_id\\\\\\":\\\\\\"')[2].partition("\\")[0]
-        return call("wait_agent", "c2", "multi_agent_v1", targets=[agent], timeout_ms=10_000)
-    return message(DONE)
 
 
 def test_tokens_of_sub_agents_count_in_turn_and_run(tmp_path: Path) -> None:

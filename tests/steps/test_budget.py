@@ -1,8 +1,15 @@
-"""The clock of a run's work, by a time that the test sets."""
+"""The clock of a run's work, by a time that the test sets; limits, and what they interrupt."""
 
 from __future__ import annotations
 
-from codex_multi_role.steps.budget import WorkClock
+from decimal import Decimal
+
+import pytest
+
+from codex_multi_role.catalog import RoleLimits, RoleSpec
+from codex_multi_role.codex.usage import TokenUsage
+from codex_multi_role.errors import BudgetUsedUp
+from codex_multi_role.steps.budget import Budget, Limits, WorkClock
 
 
 class Time:
@@ -50,3 +57,75 @@ def test_turn_that_asks_itself_counts_only_where_another_does() -> None:
                 time.now += 3
         time.now += 1
     assert clock.seconds == 5
+
+
+ONE, TWO = (RoleSpec(name=name, prompt_text="Do it.", source=f"{name}.yaml") for name in ("one", "two"))
+
+
+def limited(name: str, **own: float) -> RoleSpec:
+    limits = RoleLimits(idle_seconds=1, turn_seconds=1, **own)
+    return RoleSpec(name=name, prompt_text="Do it.", limits=limits, source=f"{name}.yaml")
+
+
+def budget(limits: Limits) -> Budget:
+    return Budget(limits, [], WorkClock(0.0, Time()))
+
+
+def test_limit_is_exceeded_beyond_it_and_used_up_at_it() -> None:
+    used = budget(Limits(tokens=100))
+    used.spend(ONE, "m", TokenUsage(80, 30, 20))
+    assert not used.exceeded.is_set()
+    with pytest.raises(BudgetUsedUp, match=r"^100 of 100 tokens are used: one 100$"):
+        used.reserve_turn(ONE)
+    used.spend(TWO, "m", TokenUsage(1))
+    assert used.exceeded.is_set()
+
+
+def test_interruption_shows_what_was_used_in_the_end() -> None:
+    """Turns that end later may have used more by then."""
+    used = budget(Limits(tokens=100))
+    assert used.interruption() is None
+    used.spend(ONE, "m", TokenUsage(150))
+    used.spend(TWO, "m", TokenUsage(70))
+    assert str(used.interruption()) == "220 of 100 tokens are used: one 150, two 70"
+
+
+def test_exceeded_limit_admits_no_turn_even_if_others_used_less() -> None:
+    """A run on workers may leave some of what was reserved for it, but the running turns were interrupted already."""
+    used = budget(Limits(tokens=100))
+    used.reserve_share("on workers", 2)
+    used.spend(ONE, "m", TokenUsage(60))
+    used.count_elsewhere("on workers", 1, 0, is_reserved=False)
+    with pytest.raises(BudgetUsedUp):
+        used.reserve_turn(ONE)
+
+
+def test_limits_of_a_role_concern_that_role() -> None:
+    one = limited("one", max_tokens=100)
+    used = budget(Limits())
+    used.spend(TWO, "m", TokenUsage(1_000))
+    used.spend(one, "m", TokenUsage(100))
+    assert not used.exceeded.is_set()
+    used.spend(one, "m", TokenUsage(1))
+    error = used.interruption()
+    assert str(error) == "101 of 100 tokens are used, the limit of role one"
+    assert error is not None
+    assert error.hint.startswith("Raise limits.max_tokens of role one in one.yaml")
+
+
+def test_cost_is_limited_by_the_price_of_each_model() -> None:
+    def price(model: str, usage: TokenUsage) -> Decimal | None:
+        return Decimal("0.01") * usage.output if model == "priced" else None
+
+    used = Budget(Limits(cost=Decimal(1)), [], WorkClock(0.0), price)
+    used.spend(ONE, "free", TokenUsage(output=500))
+    used.spend(limited("two", max_cost=0.9), "priced", TokenUsage(output=80))
+    assert not used.exceeded.is_set()
+    used.spend(limited("two", max_cost=0.9), "priced", TokenUsage(output=15))
+    assert str(used.interruption()) == "0.95 of 0.90 dollars are used, the limit of role two"
+
+
+def test_cached_input_counts_once_in_the_ledger() -> None:
+    turn = {"model": "m", "tokens": {"input": 50, "cached_input": 40, "output": 10}}
+    with pytest.raises(BudgetUsedUp, match="60 of 60 tokens are used: one 60"):
+        Budget(Limits(tokens=60), [("one", turn)], WorkClock(0.0)).reserve_turn(ONE)

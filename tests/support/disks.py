@@ -62,7 +62,14 @@ class Disk:
         (self.folder / BALLAST).unlink(missing_ok=True)
 
     def make_read_only(self) -> None:
-        subprocess.run(self.inside("mount", "-o", "remount,ro", str(self.mounted_at)), check=True, timeout=30)
+        """Raises ``CalledProcessError`` if a file on it is being written."""
+        self._mount_again("ro")
+
+    def make_writable(self) -> None:
+        self._mount_again("rw")
+
+    def _mount_again(self, how: str) -> None:
+        subprocess.run(self.inside("mount", "-o", f"remount,{how}", str(self.mounted_at)), check=True, timeout=30)
 
 
 @contextmanager

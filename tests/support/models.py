@@ -37,12 +37,27 @@ def call(name: str, call_id: str, namespace: str = "", **arguments: object) -> I
     return [{**item, "arguments": json.dumps(arguments)}]
 
 
+def failing(code: str) -> Items:
+    """Output items: the model reports an error instead of an answer."""
+    return [{"type": "error", "code": code, "message": "this error was requested"}]
+
+
+BREAKING: Items = [{"type": "break"}]
+"""Output items: the answer breaks off."""
+
+
+def equal_usage(_: int) -> Body:
+    total = INPUT_TOKENS + OUTPUT_TOKENS
+    return {"input_tokens": INPUT_TOKENS, "output_tokens": OUTPUT_TOKENS, "total_tokens": total}
+
+
 @dataclass
 class AnyModel:
-    """``answer`` gives the output items for a request; every answer uses the same number of tokens."""
+    """``answer`` gives the output items for a request; ``spent``: the usage of each answer."""
 
     base_url: str
     bodies: list[Body] = field(default_factory=list)
+    spent: list[Body] = field(default_factory=list)
 
     @property
     def config(self) -> tuple[str, ...]:
@@ -52,8 +67,11 @@ class AnyModel:
 
 
 @contextmanager
-def any_model(answer: Callable[[Body], Items]) -> Iterator[AnyModel]:
-    """A model on the loopback; ``answer`` gives the output items for the body of each request."""
+def any_model(answer: Callable[[Body], Items], usage: Callable[[int], Body] = equal_usage) -> Iterator[AnyModel]:
+    """A model on the loopback; ``answer`` gives the output items for the body of each request.
+
+    ``usage``: the tokens of the answer with that number, as the provider reports them.
+    """
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -64,7 +82,9 @@ def any_model(answer: Callable[[Body], Items]) -> Iterator[AnyModel]:
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             model.bodies.append(body)
-            data = "".join(f"event: {each['type']}\ndata: {json.dumps(each)}\n\n" for each in _events(answer(body)))
+            events = list(_events(answer(body), usage(len(model.spent))))
+            model.spent += [each["response"]["usage"] for each in events if each["type"] == "response.completed"]
+            data = "".join(f"event: {each['type']}\ndata: {json.dumps(each)}\n\n" for each in events)
             self.send_response(200)
             self.send_header("Content-Type", "text/event-stream")
             self.send_header("Content-Length", str(len(data.encode())))
@@ -83,10 +103,13 @@ def any_model(answer: Callable[[Body], Items]) -> Iterator[AnyModel]:
         thread.join(STOP_SECONDS)
 
 
-def _events(items: Items) -> Iterator[Body]:
-    total = INPUT_TOKENS + OUTPUT_TOKENS
-    usage = {"input_tokens": INPUT_TOKENS, "output_tokens": OUTPUT_TOKENS, "total_tokens": total}
+def _events(items: Items, usage: Body) -> Iterator[Body]:
     yield {"type": "response.created", "response": {"id": "r"}}
+    if items[0]["type"] == "error":
+        yield {"type": "response.failed", "response": {"id": "r", "error": items[0]}}
+        return
+    if items == BREAKING:
+        return
     for index, item in enumerate(items):
         yield {"type": "response.output_item.done", "output_index": index, "item": item}
     yield {"type": "response.completed", "response": {"id": "r", "usage": usage}}

@@ -114,7 +114,7 @@ class PureClient:
 
     def run_turn(self, request: TurnRequest, _: object, observe: Observer, *__: object) -> TurnOutcome:
         self.thread.used = True
-        folder, recorder = Path(self.thread.settings.folder), TurnRecorder((0, 0))
+        folder, recorder = Path(self.thread.settings.folder), TurnRecorder()
         writes = WRITES.search(request.prompt)
         looks = writes or LOOKS.search(request.prompt)
         if looks:

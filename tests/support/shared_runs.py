@@ -23,16 +23,17 @@ LOOK_SECONDS = 0.1
 
 @dataclass
 class SharedRuns:
-    """The database at ``url``, a store below ``folder``, and the workers that this test has started."""
+    """The database at ``url``, a store, by default below ``folder``, and the workers that this test has started."""
 
     folder: Path
     url: str
+    store_at: str = ""
     workers: dict[str, subprocess.Popen[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.database = Database.open(self.url)
         self.queued = QueuedRuns(self.database)
-        self.store = open_store(self.database, None, str(self.folder / "store"))
+        self.store = open_store(self.database, None, self.store_at or str(self.folder / "store"))
         self.submitter = Submitter(self.store)
 
     def submit(self, options: RunOptions, *run_ids: str, **place: Any) -> None:
@@ -60,10 +61,20 @@ class SharedRuns:
         return process.communicate(timeout=WAIT_SECONDS)[1]
 
     def kill(self, name: str) -> None:
-        """End the worker as a power cut does; its run processes notice by themselves."""
+        """End the worker; its run processes notice by themselves, and give their runs back."""
         process = self.workers.pop(name)
         process.kill()
         process.communicate()
+
+    def kill_all(self, name: str) -> None:
+        """End the worker and its run processes, none of which can give its run back."""
+        import psutil
+
+        worker = psutil.Process(self.workers[name].pid)
+        worker.suspend()
+        for process in worker.children():
+            process.kill()
+        self.kill(name)
 
     def drain(self, name: str) -> str:
         """Tell the worker to leave, and wait until it has; returns what it reported."""
@@ -83,15 +94,15 @@ class SharedRuns:
         assert found is not None
         return found
 
-    def wait(self, condition: Callable[[], object]) -> None:
+    def wait(self, condition: Callable[[], object], seconds: float = WAIT_SECONDS) -> None:
         """Wait until the condition holds; fail if it does not in time."""
-        end = time.monotonic() + WAIT_SECONDS
+        end = time.monotonic() + seconds
         while not condition():
             assert time.monotonic() < end, [(run.run_id, run.state, run.why) for run in self.queued.list()]
             time.sleep(LOOK_SECONDS)
 
-    def wait_for(self, state: RunState, *run_ids: str) -> None:
-        self.wait(lambda: all(self.run(run_id).state is state for run_id in run_ids))
+    def wait_for(self, state: RunState, *run_ids: str, seconds: float = WAIT_SECONDS) -> None:
+        self.wait(lambda: all(self.run(run_id).state is state for run_id in run_ids), seconds)
 
     def results(self) -> list[tuple[str, str, int | None]]:
         """ID, state and exit code of every run."""

@@ -14,8 +14,8 @@ from sse_starlette import ServerSentEvent
 
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.web import followers
+from codex_multi_role.web.followed_run import FollowedRun
 from codex_multi_role.web.followers import Followers
-from codex_multi_role.web.run_state import RunState
 from tests.support.recorded_runs import make_run
 
 DEADLINE_SECONDS = 30
@@ -43,11 +43,11 @@ def test_all_viewers_of_run_share_one_follower(folder: RunFolder, monkeypatch: p
     monkeypatch.setattr(followers, "MOST_VIEWERS", 3)
     made = []
 
-    def make(folder: RunFolder, form_secret: str) -> RunState:
+    def make(folder: RunFolder, form_secret: str) -> FollowedRun:
         made.append(folder)
-        return RunState(folder, form_secret)
+        return FollowedRun(folder, form_secret)
 
-    monkeypatch.setattr(followers, "RunState", make)
+    monkeypatch.setattr(followers, "FollowedRun", make)
     ended = asyncio.Event()
 
     async def look() -> None:
@@ -76,10 +76,10 @@ def test_nobody_is_followed_for_long_when_nobody_looks(folder: RunFolder) -> Non
 
 
 def test_follower_error_is_not_reported_as_missing_run(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(state: RunState) -> bool:
+    def fail(state: FollowedRun) -> bool:
         raise KeyError("cycles")
 
-    monkeypatch.setattr(RunState, "look", fail)
+    monkeypatch.setattr(FollowedRun, "look", fail)
 
     async def look() -> None:
         with pytest.raises(KeyError, match="cycles"):

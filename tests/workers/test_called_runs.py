@@ -8,6 +8,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+import sqlalchemy as sa
 
 from codex_multi_role.run_folder import Answer, RunFolder, list_turns
 from codex_multi_role.run_folder.events import now
@@ -15,10 +16,13 @@ from codex_multi_role.run_folder.items import Cancellation
 from codex_multi_role.run_folder.states import read_states
 from codex_multi_role.store import read_saved, restore_run
 from codex_multi_role.workers.database import Database
+from codex_multi_role.workers.database_tables import messages
+from codex_multi_role.workers.deciding import resume_shared
 from codex_multi_role.workers.housekeeping import keep_house
 from codex_multi_role.workers.membership import Membership, WorkerSettings
 from codex_multi_role.workers.messages import send_answer, send_cancellation, send_stop
 from codex_multi_role.workers.queued_runs import QueuedRuns, RunState
+from codex_multi_role.workers.shared_runs import SharedRuns as Shared
 from tests.support.placed_calls import WRITES, calling
 from tests.support.shared_runs import SharedRuns, left_of, request
 from tests.support.teams import NEVER, Record, TeamFolder
@@ -78,6 +82,14 @@ def living_worker(database: Database, name: str = "a") -> str:
 def is_running(shared: SharedRuns, run_id: str) -> bool:
     found = shared.queued.find(run_id)
     return found is not None and found.state is RunState.RUNNING
+
+
+def is_told_to_stop(shared: SharedRuns, run_id: str) -> bool:
+    """Whether the run was told, or has already stopped."""
+    told = sa.select(messages.c.number).where(messages.c.run_id == run_id, messages.c.kind == "stop")
+    with shared.database.transaction() as connection:
+        is_told = connection.execute(told).first() is not None
+    return is_told or not is_running(shared, run_id)
 
 
 def has_started(shared: SharedRuns, run_id: str) -> bool:
@@ -185,6 +197,63 @@ def test_killed_processes_continue_what_they_did(tmp_path: Path, shared: SharedR
     assert {exit_code for _, _, exit_code in shared.results()} == {0}
     turns = paid_turns(shared)
     assert len(turns) == len(set(turns)) == 5
+
+
+def divided(shared: SharedRuns, *options: str) -> list[str]:
+    """Let ``a`` work on the parent and one item, and ``b`` on three; returns these."""
+    shared.start("a", "--concurrency", "1", *options)
+    shared.wait(lambda: working_on(shared, "a") > {"first"})
+    shared.start("b", "--concurrency", "3")
+    shared.wait(lambda: len(working_on(shared, "b")) == 3)
+    return sorted(working_on(shared, "b"))
+
+
+def working_on(shared: SharedRuns, worker: str) -> set[str]:
+    return {run.run_id for run in shared.queued.list() if run.state is RunState.RUNNING and run.worker == worker}
+
+
+@pytest.mark.long
+def test_items_may_end_while_nobody_works_on_their_parent(tmp_path: Path, shared: SharedRuns) -> None:
+    submitted(shared, calling(tmp_path / "team", ITEMS, [{**WRITES, "delay_seconds": 6}] * 40))
+    items = divided(shared, "--dead-after", "30")
+    shared.kill_all("a")
+    shared.wait_for(RunState.ENDED, *items)
+    assert (shared.run("first").state, shared.run("first").attempt) == (RunState.RUNNING, 1)
+    shared.wait_for(RunState.ENDED, "first")
+    assert (shared.run("first").exit_code, shared.run("first").attempt) == (0, 2)
+    assert [shared.run(item).attempt for item in items] == [1, 1, 1]
+    turns = paid_turns(shared)
+    assert len(turns) == len(set(turns)) == 5
+    assert files_of(shared, "first") == ["a.txt", "b.txt", "base.txt", "c.txt", "d.txt"]
+    spent = [(run.record or {})["totals"]["turns"] for run in shared.queued.list()]
+    assert spent[0] == sum(spent[1:]) + 1
+
+
+@pytest.mark.long
+def test_drained_parent_leaves_its_items_alone(tmp_path: Path, shared: SharedRuns) -> None:
+    submitted(shared, calling(tmp_path / "team", ITEMS, [{**WRITES, "delay_seconds": 6}] * 40))
+    items = divided(shared)
+    assert "run first: given back" in shared.drain("a")
+    shared.wait_for(RunState.ENDED, "first")
+    assert (shared.run("first").exit_code, shared.run("first").attempt) == (0, 2)
+    assert [shared.run(item).attempt for item in items] == [1, 1, 1]
+    turns = paid_turns(shared)
+    assert len(turns) == len(set(turns)) == (shared.run("first").record or {})["totals"]["turns"] == 5
+
+
+@pytest.mark.long
+def test_run_resumed_at_once_skips_no_item(tmp_path: Path, shared: SharedRuns) -> None:
+    """Its items are still being stopped then, because it was cancelled."""
+    submitted(shared, calling(tmp_path / "team", ITEMS[:2], [{**WRITES, "delay_seconds": 8}] * 9))
+    shared.start("a", "--concurrency", "2")
+    shared.wait(lambda: is_running(shared, "first.each.1.1"))
+    send_stop(shared.database, "first")
+    shared.wait(lambda: is_told_to_stop(shared, "first.each.1.1"))
+    assert resume_shared(Shared(shared.database), shared.run("first"), {})
+    shared.wait_for(RunState.ENDED, "first")
+    assert shared.run("first").exit_code == 0
+    assert states_of_items(shared) == ["COMPLETED", "COMPLETED"]
+    assert files_of(shared, "first") == ["a.txt", "b.txt", "base.txt"]
 
 
 @pytest.mark.long

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.workers.database import Database
-from codex_multi_role.workers.tables import settings
+from codex_multi_role.workers.database_tables import settings
 from tests.support.journals import MIGRATED_EACH
 
 
@@ -48,3 +48,12 @@ def test_database_that_cannot_be_reached_is_named() -> None:
 def test_text_that_is_no_url_is_refused() -> None:
     with pytest.raises(UsageError, match="the database URL has no scheme"):
         Database.open("nonsense")
+
+
+@pytest.mark.long
+def test_server_ends_transactions_that_idle(database_url: str) -> None:
+    """So a frozen process does not keep rows locked, and others can take its run."""
+    database = Database.open(database_url)
+    with database.transaction() as connection:
+        assert connection.scalar(sa.text("SHOW idle_in_transaction_session_timeout")) == "30s"
+    database.close()

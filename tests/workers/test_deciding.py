@@ -139,3 +139,7 @@ def test_secret_is_not_put_into_a_queue(
     monkeypatch.setenv("SHOP_API_KEY", "sesame-open-sesame")
     with pytest.raises(UsageError, match="secret environment variable"):
         resume_shared(on_workers.shared, on_workers.row(asking.run_id), {"config": ("key=sesame-open-sesame",)})
+    with pytest.raises(UsageError, match='"comment" contains the value of a secret environment variable'):
+        answer_shared(
+            on_workers.shared, on_workers.row(asking.run_id), approved=True, comment="sesame-open-sesame", question=None
+        )

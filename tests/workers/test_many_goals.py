@@ -14,8 +14,8 @@ import pytest
 
 from codex_multi_role.run_folder import RunFolder, list_turns
 from codex_multi_role.store import restore_run
+from codex_multi_role.workers.database_tables import runs
 from codex_multi_role.workers.queued_runs import RunState
-from codex_multi_role.workers.tables import runs
 from tests.support.databases import PASSWORD, DatabaseServer, new_database, running_server
 from tests.support.networks import Machine, Network, network
 from tests.support.shared_runs import SharedRuns, left_of

@@ -7,11 +7,11 @@ import sqlalchemy as sa
 
 from codex_multi_role.errors import UsageError
 from codex_multi_role.workers.database import Database
+from codex_multi_role.workers.database_tables import messages, runs, server_seconds, workers
 from codex_multi_role.workers.housekeeping import keep_house
 from codex_multi_role.workers.membership import Membership, WorkerSettings, list_workers
 from codex_multi_role.workers.overview import queue_records, why_waiting, worker_records
 from codex_multi_role.workers.queued_runs import QueuedRuns, RunState
-from codex_multi_role.workers.tables import messages, runs, server_seconds, workers
 from tests.support.shared_runs import request
 
 

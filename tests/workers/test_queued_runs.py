@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
+import sqlalchemy as sa
 
+from codex_multi_role.errors import StorageError
 from codex_multi_role.workers.batch_totals import record_batch
 from codex_multi_role.workers.database import Database
 from codex_multi_role.workers.housekeeping import keep_house
@@ -58,6 +60,19 @@ def test_run_is_enqueued_again_once(queued: QueuedRuns) -> None:
     run = claimed(queued)
     assert queued.enqueue_again(run, "its worker died")
     assert not queued.enqueue_again(run, "its worker died")
+
+
+def test_failing_engine_is_a_storage_error(database: Database, queued: QueuedRuns) -> None:
+    """A worker reports those and tries again; others would end it."""
+    queued.submit([request("one")])
+    run = claimed(queued)
+    table = "dbos.workflow_status CASCADE" if database.is_postgres else "workflow_status"
+    with database.transaction() as connection:
+        connection.execute(sa.text(f"DROP TABLE {table}"))
+    with pytest.raises(StorageError, match="cannot be used"):
+        queued.enqueue_again(run, "its worker died")
+    with pytest.raises(StorageError, match="cannot be used"):
+        queued.lost(0)
 
 
 def test_run_whose_processes_crash_is_given_up(queued: QueuedRuns) -> None:

@@ -7,18 +7,20 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 import sqlalchemy as sa
 
 from codex_multi_role.run_folder import Answer, RunFolder, list_turns
 from codex_multi_role.run_folder.events import now
 from codex_multi_role.store import restore_run
+from codex_multi_role.workers.database_tables import runs
 from codex_multi_role.workers.membership import list_workers
 from codex_multi_role.workers.messages import send_answer, send_stop
 from codex_multi_role.workers.queued_runs import RunState
-from codex_multi_role.workers.tables import runs
 from tests.support.shared_runs import SharedRuns, left_of
 from tests.support.teams import NEVER, WRITER, TeamFolder, say, with_flow
+from tests.support.tools import EDITOR, shell
 
 
 @pytest.fixture
@@ -81,6 +83,22 @@ def test_run_that_cannot_start_ends_with_the_reason(tmp_path: Path, shared: Shar
 
 
 @pytest.mark.long
+def test_role_cannot_change_what_workers_share(tmp_path: Path, shared: SharedRuns) -> None:
+    """All of it is in a temporary folder, where roles may write otherwise."""
+    database, machine = tmp_path / "queue.sqlite", tmp_path / "machines/only/workers/only"
+    tries = [f"echo evil >> {database}{suffix}" for suffix in ("", "-wal", "-shm")]
+    tries += [f"mv {tmp_path}/store {tmp_path}/gone", f"touch {tmp_path}/store/evil", f"touch {machine}/evil"]
+    team = TeamFolder(
+        tmp_path / "team", {"one": EDITOR}, {"one": [shell("; ".join([*tries, f"touch {tmp_path}/may"]))]}
+    )
+    shared.submit(team.options(), "first")
+    assert "run first: cycles_used_up" in shared.work()
+    assert (tmp_path / "may").exists()
+    assert not [path for path in (tmp_path / "gone", tmp_path / "store/evil", machine / "evil") if path.exists()]
+    assert b"evil\n" not in database.read_bytes()
+
+
+@pytest.mark.long
 def test_run_of_a_killed_worker_continues_elsewhere(tmp_path: Path, on_postgres: SharedRuns) -> None:
     shared = on_postgres
     shared.submit(writer(tmp_path, cycles=4, seconds=2).options(cycles=4), "first")
@@ -91,6 +109,30 @@ def test_run_of_a_killed_worker_continues_elsewhere(tmp_path: Path, on_postgres:
     shared.wait_for(RunState.ENDED, "first")
     run = shared.run("first")
     assert (run.worker, run.attempt, run.exit_code) == ("b", 2, 1)
+    positions = completed_turns(restored(shared, "first"))
+    assert len(positions) == len(set(positions)) == 4
+
+
+@pytest.mark.long
+def test_process_that_comes_back_late_changes_nothing(tmp_path: Path, on_postgres: SharedRuns) -> None:
+    """It was frozen while another worker took its run and ended it."""
+    shared = on_postgres
+    shared.submit(writer(tmp_path, cycles=4, seconds=2).options(cycles=4), "first")
+    worker = psutil.Process(shared.start("a").pid)
+    shared.wait(lambda: shared.run("first").manifest)
+    [late] = worker.children()
+    frozen = [worker, *worker.children(recursive=True)]
+    for process in frozen:
+        process.suspend()
+    shared.start("b")
+    shared.wait_for(RunState.ENDED, "first")
+    ended = shared.run("first")
+    for process in frozen[1:]:
+        process.resume()
+    shared.wait(lambda: late.status() == psutil.STATUS_ZOMBIE)
+    worker.resume()
+    assert shared.run("first") == ended
+    assert (ended.worker, ended.attempt, ended.exit_code) == ("b", 2, 1)
     positions = completed_turns(restored(shared, "first"))
     assert len(positions) == len(set(positions)) == 4
 
@@ -148,6 +190,25 @@ def test_parked_run_continues_after_an_answer(tmp_path: Path, on_postgres: Share
     shared.wait_for(RunState.ENDED, "first")
     run = shared.run("first")
     assert (run.exit_code, run.attempt) == (0, 2)
+    assert len(completed_turns(restored(shared, "first"))) == 2
+
+
+@pytest.mark.long
+def test_run_whose_saved_state_is_missing_can_be_resumed_later(tmp_path: Path, shared: SharedRuns) -> None:
+    """Such as with a store that is older than the database, until it is restored."""
+    steps = [{"id": "plan", "ask": "one"}, {"id": "gate", "review": "Release it?"}, {"id": "end", "ask": "one"}]
+    shared.submit(with_flow(writer(tmp_path, cycles=2), {"steps": steps}).options(flow="own"), "first")
+    shared.work()
+    (saved := tmp_path / "store/runs/first").rename(tmp_path / "aside")
+    assert shared.queued.enqueue_again(shared.run("first"), "")
+    shared.work()
+    run = shared.run("first")
+    assert (run.state, run.exit_code) == (RunState.ENDED, 3)
+    (tmp_path / "aside").rename(saved)
+    send_answer(shared.database, "first", "gate.1", Answer(True, "yes", "tester", now()))
+    assert shared.queued.enqueue_again(run, "it is resumed")
+    shared.work()
+    assert shared.run("first").exit_code == 0
     assert len(completed_turns(restored(shared, "first"))) == 2
 
 

@@ -236,4 +236,5 @@ def _reached(left: Json) -> str:
 
 
 def _tokens(run: RunFacts, unit: str) -> int:
-    return sum(sum(turn["tokens"].values()) for turn in run.turns if str(turn.get("unit", "")).startswith(unit))
+    own = (turn["tokens"] for turn in run.turns if str(turn.get("unit", "")).startswith(unit))
+    return sum(tokens["input"] + tokens["output"] for tokens in own)

@@ -7,10 +7,12 @@ from dataclasses import replace
 from functools import partial
 
 from codex_multi_role.batches.schedule import Schedule
+from codex_multi_role.catalog import RoleSpec
 from codex_multi_role.lifecycle.kept_definitions import remembered_options
 from codex_multi_role.lifecycle.members import Members
 from codex_multi_role.run_folder.turn_folder import list_turns, own_turns
 from codex_multi_role.steps.budget import Budget, WorkClock
+from codex_multi_role.steps.cap import Cap
 from tests.promises.breakage import Breakage
 from tests.promises.change import ReplacedFunction, replaced, returns
 
@@ -18,15 +20,13 @@ broken = partial(Breakage, 4)
 USED_UP = "engine/test_budget.py::test_used_up_limit_parks_the_run_and_says_where_it_went"
 
 
-def _uncounted(reserve: Callable[..., None], self: Budget, role: str) -> None:
+def _uncounted(reserve: Callable[..., None], self: Budget, role: RoleSpec) -> None:
     reserve(self, role)
-    self._turns[role] -= 1
+    self._turns[role.name] -= 1
 
 
 def _unchecked(limit_of: str) -> ReplacedFunction:
-    return replaced(
-        Budget._check, lambda check, self, what, *figures: None if what == limit_of else check(self, what, *figures)
-    )
+    return replaced(Budget._caps, lambda caps, *given: filter(lambda cap: cap.what != limit_of, caps(*given)))
 
 
 LIMITS = (
@@ -42,12 +42,7 @@ LIMITS = (
     ),
     broken(
         "it is reserved before it starts",
-        replaced(
-            Budget._check,
-            lambda check, self, what, used, limit, ledger: (
-                None if used == limit else check(self, what, used, limit, ledger)
-            ),
-        ),
+        replaced(Cap.is_used_up, lambda _, self: self.is_exceeded()),
         (USED_UP, "engine/test_budget.py::test_repair_turns_are_reserved_too"),
     ),
     broken(
@@ -88,7 +83,9 @@ LIMITS = (
     ),
     broken(
         "what earlier sessions used counts",
-        replaced(Budget.__init__, lambda init, self, limits, ledger, clock: init(self, limits, (), clock)),
+        replaced(
+            Budget.__init__, lambda init, self, limits, ledger, clock, price: init(self, limits, (), clock, price)
+        ),
         ("engine/test_budget.py::test_what_was_used_counts_once_across_sessions",),
     ),
     broken(

@@ -11,12 +11,12 @@ import pytest
 from codex_multi_role.presentation.plain import PlainLines
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.run_folder import RunFolder
-from codex_multi_role.web import run_state
-from codex_multi_role.web.run_state import RunState
+from codex_multi_role.web import followed_run
+from codex_multi_role.web.followed_run import FollowedRun
 from tests.support.recorded_runs import make_run, whole_run
 
 
-def told(state: RunState) -> list[str]:
+def told(state: FollowedRun) -> list[str]:
     return [line for _, line in state.snapshot.lines]
 
 
@@ -29,7 +29,7 @@ def test_run_read_in_pieces_is_the_one_read_at_once(tmp_path: Path) -> None:
     folder = make_run(tmp_path / "runs", "first")
     content = folder.events_path.read_bytes()
     folder.events_path.write_bytes(b"")
-    state = RunState(folder, "secret")
+    state = FollowedRun(folder, "secret")
     state.look()
     for begin in range(0, len(content), 100):  # lines come in pieces, as a kill or a slow disk may leave them
         with folder.events_path.open("ab") as file:
@@ -37,13 +37,13 @@ def test_run_read_in_pieces_is_the_one_read_at_once(tmp_path: Path) -> None:
         state.look()
     assert told(state) == expected()
     assert state.snapshot.number == len(whole_run())
-    at_once = RunState(folder, "secret")
+    at_once = FollowedRun(folder, "secret")
     at_once.look()
     assert state.snapshot.parts == at_once.snapshot.parts
 
 
 def test_whoever_comes_back_gets_what_is_new_only(tmp_path: Path) -> None:
-    state = RunState(make_run(tmp_path / "runs", "first"), "secret")
+    state = FollowedRun(make_run(tmp_path / "runs", "first"), "secret")
     state.look()
     assert state.snapshot.lines_after(0) == expected()
     assert state.snapshot.lines_after(state.snapshot.number) == []
@@ -57,23 +57,23 @@ def test_line_that_cannot_be_read_is_passed_over(tmp_path: Path, line: str) -> N
     folder = make_run(tmp_path / "runs", "first")
     content = folder.events_path.read_bytes()
     folder.events_path.write_bytes(line.encode("latin-1") + b"\n" + content)
-    state = RunState(folder, "secret")
+    state = FollowedRun(folder, "secret")
     state.look()
     assert told(state) == expected()
 
 
 def test_long_log_is_read_bit_by_bit_and_only_its_end_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_state, "EVENTS_A_LOOK", 1000)
+    monkeypatch.setattr(followed_run, "EVENTS_A_LOOK", 1000)
     folder = make_run(tmp_path / "runs", "first")
     warning = {"type": "warning", "at": "2026-01-31T10:15:00.000+00:00"}
     lines = (json.dumps({**warning, "message": f"number {number}"}) for number in range(2500))
     folder.events_path.write_text("\n".join(lines) + "\n")
-    state = RunState(folder, "secret")
+    state = FollowedRun(folder, "secret")
     looks = 0
     while state.look() or state.behind:
         looks += 1
     assert looks >= 3
-    assert (len(state.snapshot.lines), state.snapshot.dropped) == (run_state.KEPT_LINES, 1500)
+    assert (len(state.snapshot.lines), state.snapshot.dropped) == (followed_run.KEPT_LINES, 1500)
     assert told(state)[-1].endswith("number 2499")
 
 
@@ -91,7 +91,7 @@ STATES = [
 def test_what_can_be_done_depends_on_how_it_ended(
     tmp_path: Path, record: dict[str, Any], status: str, is_resumable: bool
 ) -> None:
-    state = RunState(make_run(tmp_path / "runs", "first", **record), "secret")
+    state = FollowedRun(make_run(tmp_path / "runs", "first", **record), "secret")
     state.look()
     assert state.snapshot.facts is not None
     assert (state.snapshot.status, state.snapshot.facts.is_resumable) == (status, is_resumable)
@@ -102,7 +102,7 @@ def test_what_can_be_done_depends_on_how_it_ended(
 
 
 def test_record_of_another_version_is_shown_too(tmp_path: Path) -> None:
-    state = RunState(make_run(tmp_path / "runs", "first", options={}), "secret")
+    state = FollowedRun(make_run(tmp_path / "runs", "first", options={}), "secret")
     state.look()
     assert "--cycles 6" in {part.name: part.html for part in state.snapshot.parts}["controls"]
 
@@ -110,7 +110,7 @@ def test_record_of_another_version_is_shown_too(tmp_path: Path) -> None:
 def test_run_whose_record_is_damaged_is_shown_as_that(tmp_path: Path) -> None:
     folder = make_run(tmp_path / "runs", "first")
     folder.record_path.write_text("{")
-    state = RunState(folder, "secret")
+    state = FollowedRun(folder, "secret")
     state.look()
     assert state.snapshot.status == "unreadable"
     assert told(state) == expected()
@@ -128,6 +128,6 @@ def test_overview_names_failed_tests_and_existing_cycles(tmp_path: Path) -> None
 
 
 def overview(folder: RunFolder) -> str:
-    state = RunState(folder, "")
+    state = FollowedRun(folder, "")
     state.look()
     return {part.name: part.html for part in state.snapshot.parts}["overview"]

@@ -94,7 +94,7 @@ class Snapshot:
         return [line for of_event, line in self.lines if of_event > number]
 
 
-class RunState:
+class FollowedRun:
     """Follows one run. Only one thread may `look` at a time; threads may share what it returns.
 
     ``refresh`` brings ``folder`` up to date if it is a copy, and returns what keeps it from being so.

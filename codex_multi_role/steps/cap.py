@@ -1,0 +1,55 @@
+"""One limit on what a run or one of its roles may use, and the message when it is reached."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+
+from codex_multi_role.catalog import RoleSpec
+from codex_multi_role.errors import BudgetUsedUp
+
+TURNS, TOKENS, DOLLARS, SECONDS = "turns", "tokens", "dollars", "seconds"
+ROLE_KEYS = {TURNS: "max_turns", TOKENS: "max_tokens", DOLLARS: "max_cost"}
+"""The keys of a role's own limits."""
+MORE = "Raise the limit and `codex-multi-role resume` the run; finished turns are not repeated."
+
+Amount = int | float | Decimal
+
+
+@dataclass(frozen=True)
+class Cap:
+    """``most`` of ``what`` may be used; ``used`` returns how much is. ``ledger``: the amounts by role.
+
+    ``role``: whose own limit it is; None for a limit of the run.
+    """
+
+    what: str
+    most: Amount
+    used: Callable[[], Amount]
+    ledger: Mapping[str, Amount]
+    role: RoleSpec | None = None
+
+    def is_used_up(self) -> bool:
+        return self.used() >= self.most
+
+    def is_exceeded(self) -> bool:
+        return self.used() > self.most
+
+    def error(self) -> BudgetUsedUp:
+        """Which limit, how much of it is used, by whom, and where to raise it."""
+        used = f"{self._words(self.used())} of {self._words(self.most)} {self.what} are used"
+        if self.role is not None:
+            return BudgetUsedUp(f"{used}, the limit of role {self.role.name}", self._hint(self.role))
+        shares = sorted(self.ledger.items(), key=lambda each: -each[1])
+        where = ", ".join(f"{role} {self._words(amount)}" for role, amount in shares)
+        return BudgetUsedUp(f"{used}: {where}" if where else used, MORE)
+
+    def _hint(self, role: RoleSpec) -> str:
+        return (
+            f"Raise limits.{ROLE_KEYS[self.what]} of role {role.name} in {role.source}, and `codex-multi-role resume` "
+            "the run with --roles; finished turns are not repeated."
+        )
+
+    def _words(self, amount: Amount) -> str:
+        return f"{amount:,.{2 if self.what == DOLLARS else 0}f}"

@@ -1,0 +1,142 @@
+"""Random streams of usage reports, against a provider that only adds up its requests; and counts that are odd."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codex_multi_role.codex.notifications import EventParser, TokenUsageUpdated
+from codex_multi_role.codex.usage import TokenUsage
+from codex_multi_role.codex.usage_counter import UsageCounter
+
+NOTHING = [0, 0, 0]
+STREAMS = 1_000
+
+
+@dataclass
+class SimulatedThreads:
+    """What Codex reports of its threads, and ``provider``: the sums of all requests of this run."""
+
+    random: Random
+    counter: UsageCounter = field(default_factory=UsageCounter)
+    provider: list[int] = field(default_factory=lambda: [*NOTHING])
+    counted: TokenUsage = field(default_factory=TokenUsage)
+    totals: dict[str, list[int]] = field(default_factory=dict)
+    lasts: dict[str, list[int]] = field(default_factory=dict)
+
+    def start(self) -> None:
+        thread = f"thread {len(self.totals)}"
+        self.totals[thread], self.lasts[thread] = [*NOTHING], [*NOTHING]
+        self.counter.start(thread)
+
+    def request(self) -> None:
+        """One request, or several of which only the last one's report arrives."""
+        thread = self._any()
+        for _ in range(self.random.choice((1, 1, 1, 2))):
+            size = self.random.randrange(1, 1_000)
+            self.lasts[thread] = [size, self.random.randrange(size + 1), self.random.randrange(100)]
+            for sums in (self.totals[thread], self.provider):
+                sums[:] = map(sum, zip(sums, self.lasts[thread], strict=True))
+        self._report(thread)
+
+    def repeat(self) -> None:
+        self._report(self._any())
+
+    def estimate(self) -> None:
+        """After a compaction, Codex reports the same totals with a last request of nothing."""
+        thread = self._any()
+        self.lasts[thread] = [*NOTHING]
+        self._report(thread)
+
+    def restart(self) -> None:
+        """A request was too long for the model."""
+        thread = self._any()
+        self.totals[thread], self.lasts[thread] = [*NOTHING], [*NOTHING]
+        self._report(thread)
+
+    def resume(self) -> None:
+        """Another process resumes the threads; Codex reports the past of some."""
+        self.counter = UsageCounter()
+        for thread in self.totals:
+            if self.random.random() < 0.5:
+                self.counter.skip(self._reported(thread))
+            else:  # its first report in this process is that of a single request
+                self._request_once(thread)
+
+    def fork(self) -> None:
+        """A thread that starts with the totals of another one, and whose first report is that of a single request."""
+        parent, thread = self._any(), f"thread {len(self.totals)}"
+        self.totals[thread], self.lasts[thread] = [*self.totals[parent]], [*NOTHING]
+        self._request_once(thread)
+
+    def _request_once(self, thread: str) -> None:
+        self.lasts[thread] = [self.random.randrange(1, 1_000), 0, 3]
+        for sums in (self.totals[thread], self.provider):
+            sums[:] = map(sum, zip(sums, self.lasts[thread], strict=True))
+        self._report(thread)
+
+    def _any(self) -> str:
+        return self.random.choice([*self.totals])
+
+    def _reported(self, thread: str) -> TokenUsageUpdated:
+        return TokenUsageUpdated(thread, tuple(self.totals[thread]), tuple(self.lasts[thread]))
+
+    def _report(self, thread: str) -> None:
+        used = self.counter.count(self._reported(thread))
+        assert not used.is_odd
+        self.counted += used.usage
+
+
+def test_sums_of_random_streams_are_those_of_the_provider() -> None:
+    for seed in range(STREAMS):
+        threads = SimulatedThreads(Random(seed))
+        threads.start()
+        steps = (threads.request,) * 4 + (threads.repeat, threads.estimate, threads.restart)
+        for _ in range(threads.random.randrange(40)):
+            threads.random.choice((*steps, threads.resume, threads.fork, threads.start))()
+            assert threads.counted == TokenUsage(*threads.provider), f"stream {seed}"
+
+
+def reported(total: object, last: object) -> TokenUsageUpdated:
+    usage = {
+        "total": {"inputTokens": total, "cachedInputTokens": 0, "outputTokens": 10},
+        "last": {"inputTokens": last, "cachedInputTokens": 0, "outputTokens": 0},
+    }
+    params = {"threadId": "one", "tokenUsage": usage}
+    event = EventParser().parse({"method": "thread/tokenUsage/updated", "params": params})
+    assert isinstance(event, TokenUsageUpdated)
+    return event
+
+
+ODD = st.integers(-1_000, 1_000) | st.sampled_from([None, "7", 1.5, True])
+
+
+@given(st.lists(st.tuples(ODD, ODD)))
+def test_odd_counts_never_take_anything_back(counts: list[tuple[object, object]]) -> None:
+    counter = UsageCounter()
+    for total, last in counts:
+        used = counter.count(reported(total, last))
+        assert min(used.usage.input, used.usage.cached_input, used.usage.output) >= 0
+        assert used.is_odd or (type(total) is int and type(last) is int and last >= 0)
+
+
+@pytest.mark.parametrize(("total", "last"), [(-50, -60), (90, -10), (None, 5), (95, 96), (1.5, 1)])
+def test_odd_count_costs_nothing_and_is_noted(total: object, last: object) -> None:
+    counter = UsageCounter()
+    counter.count(reported(100, 100))
+    used = counter.count(reported(total, last))
+    assert (used.usage, used.is_odd) == (TokenUsage(), True)
+
+
+def test_usage_is_recorded_and_read_again() -> None:
+    used = TokenUsage(100, 40, 7)
+    assert TokenUsage.of_record(used.as_record()) == used
+    assert used.total == 107
+
+
+def test_old_record_has_no_cached_input() -> None:
+    assert TokenUsage.of_record({"input": 5, "output": 1}) == TokenUsage(5, 0, 1)

@@ -1,0 +1,19 @@
+"""A sample of the kills of `batch_kills`; all of them take minutes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.endurance.batch_kills import GOALS, Trials, try_places
+from tests.support.databases import DatabaseServer
+
+
+@pytest.mark.long
+def test_batch_killed_at_some_places_is_resumed(tmp_path: Path, database_server: DatabaseServer) -> None:
+    trials = Trials(database_server.url, tmp_path)
+    expected, count = trials.undisturbed()
+    assert len(expected.results) == expected.workflows == GOALS
+    places = range(0, count, max(1, count // 8))
+    assert {place: problems for place, problems in try_places(trials, places, expected, 2) if problems} == {}

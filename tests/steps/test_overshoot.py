@@ -1,0 +1,128 @@
+"""Random turns side by side, until one exceeds the limit: each uses at most the request that it was waiting for."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any, cast
+
+import pytest
+
+from codex_multi_role.catalog import RoleSpec
+from codex_multi_role.codex.approvals import ApprovalPolicy
+from codex_multi_role.codex.running_turn import Observed, RunningTurn, TurnDeadlines
+from codex_multi_role.codex.thread import RoleThread, ThreadSettings
+from codex_multi_role.codex.transport import CANCELLED, AppServerTransport
+from codex_multi_role.codex.turn_outcome import TurnOutcome, TurnRequest
+from codex_multi_role.codex.usage_counter import TokensUsed
+from codex_multi_role.steps.budget import Budget, Limits, WorkClock
+
+SECONDS = 20.0
+ROLE = RoleSpec(name="one", prompt_text="Do it.")
+
+
+@dataclass
+class Line:
+    """A simulated app-server with one turn. ``in_flight``: the request that completes before the interrupt arrives."""
+
+    in_flight: int
+    inbox: queue.Queue[Any] = field(default_factory=queue.Queue)
+    changed: threading.Condition = field(default_factory=threading.Condition)
+    sent: int = 0
+    asked: int = 0
+    total: int = 0
+    last: int = 0
+
+    def request(self, method: str, params: object, deadline_seconds: float) -> Any:
+        if method == "thread/start":
+            return {"thread": {"id": "t"}}
+        self.send({"method": "turn/started", "params": {"threadId": "t", "turn": {"id": "u"}}})
+        return {"turn": {"id": "u"}}
+
+    def ask(self, method: str, params: object) -> Future[Any]:
+        if self.in_flight:
+            self.report(self.in_flight)
+        self.end("interrupted")
+        return Future()
+
+    def next_message(self, timeout_seconds: float) -> Any:
+        with self.changed:
+            self.asked += 1
+            self.changed.notify_all()
+        return self.inbox.get(timeout=SECONDS)
+
+    def send(self, message: object) -> None:
+        with self.changed:
+            self.sent += 1
+            self.changed.notify_all()
+        self.inbox.put(message)
+
+    def report(self, tokens: int) -> None:
+        self.total, self.last = self.total + tokens, tokens
+        usage = {
+            "total": {"inputTokens": self.total, "cachedInputTokens": 0, "outputTokens": 0},
+            "last": {"inputTokens": tokens, "cachedInputTokens": 0, "outputTokens": 0},
+        }
+        params = {"threadId": "t", "turnId": "u", "tokenUsage": usage}
+        self.send({"method": "thread/tokenUsage/updated", "params": params})
+
+    def end(self, status: str) -> None:
+        self.send({"method": "turn/completed", "params": {"turn": {"id": "u", "status": status}}})
+
+    def await_reader(self, exceeded: threading.Event) -> None:
+        """Wait until the turn has handled all that was sent, or a limit is exceeded."""
+        with self.changed:
+            assert self.changed.wait_for(lambda: self.asked > self.sent or exceeded.is_set(), SECONDS)
+
+
+def take(line: Line, budget: Budget) -> TurnOutcome:
+    """Run the turn as a step does: what it uses is counted at once, and an exceeded limit wakes it."""
+
+    def observe(event: Observed) -> None:
+        if isinstance(event, TokensUsed):
+            budget.spend(ROLE, "m", event.usage)
+
+    transport = cast(AppServerTransport, line)
+    thread = RoleThread(transport, ThreadSettings("/", "read-only", "never", None), {})
+    thread.open(None)
+    deadlines, ends = TurnDeadlines(SECONDS, SECONDS), (budget.exceeded,)
+    with budget.exceeded.calling(lambda: line.send(CANCELLED)):
+        return RunningTurn(transport, thread, ApprovalPolicy(), deadlines, observe, None, ends).run(TurnRequest("go"))
+
+
+def played(random: Random, lines: list[Line], budget: Budget, limit: int) -> list[TurnOutcome]:
+    """Report random requests until one exceeds the limit, or the turns end."""
+    with ThreadPoolExecutor(len(lines)) as pool:
+        turns = [pool.submit(take, line, budget) for line in lines]
+        for _ in range(random.randrange(60)):
+            line, tokens = random.choice(lines), random.randrange(1, 100)
+            line.await_reader(budget.exceeded)
+            if sum(each.total for each in lines) + tokens > limit:
+                line.in_flight = 0  # its next request has just started
+            line.report(tokens)
+            line.await_reader(budget.exceeded)
+            if budget.exceeded.is_set():
+                break
+        else:
+            for line in lines:
+                line.await_reader(budget.exceeded)
+                line.end("completed")
+        return [turn.result(SECONDS) for turn in turns]
+
+
+@pytest.mark.parametrize("streams", [100, pytest.param(1_000, marks=pytest.mark.long)])
+def test_overshoot_is_at_most_one_request_per_running_turn(streams: int) -> None:
+    for seed in range(streams):
+        random = Random(seed)
+        limit = random.randrange(1, 2_000)
+        lines = [Line(random.choice((0, random.randrange(1, 100)))) for _ in range(random.randrange(1, 5))]
+        budget = Budget(Limits(tokens=limit), [], WorkClock(0.0))
+        turns = played(random, lines, budget, limit)
+        used = sum(turn.usage.total for turn in turns)
+        assert used == sum(line.total for line in lines)
+        assert used - limit <= sum(line.last for line in lines), f"stream {seed}"
+        expected = "interrupted" if used > limit else "completed"
+        assert {turn.status for turn in turns} == {expected}, f"stream {seed}"
