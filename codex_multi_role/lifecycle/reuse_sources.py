@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,15 +31,13 @@ def earlier_turns(folders: Callable[[], Iterable[RunFolder]]) -> EarlierTurns:
     """The turns of these runs, which are read when the first one is looked up."""
     from codex_multi_role.steps.earlier_turns import EarlierTurns  # lazy: most runs reuse nothing
 
-    return EarlierTurns(lambda: (run for folder in folders() for run in _readable(folder)))
+    return EarlierTurns(lambda: filter(None, map(earlier_run, folders())))
 
 
-def _readable(folder: RunFolder) -> Iterator[EarlierRun]:
-    """The run, unless its record is missing or damaged: then none of its turns can be taken over."""
+def earlier_run(folder: RunFolder) -> EarlierRun | None:
+    """The run; None if its record is missing or damaged: then none of its turns can be taken over."""
     from codex_multi_role.steps.earlier_turns import EarlierRun
 
-    try:
-        workspace = Path(folder.record()["workspace"])
-    except (RunNotFound, KeyError):
-        return
-    yield EarlierRun(folder, workspace)
+    with suppress(RunNotFound, KeyError):
+        return EarlierRun(folder, Path(folder.record()["workspace"]))
+    return None

@@ -9,6 +9,7 @@ import shutil
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -101,7 +102,7 @@ class Reuse:
         inputs = self.inputs(asked, role)
         for turn in self._earlier.with_inputs(inputs, position_of(asked)):
             if not _refusal(turn, inputs, self._workspace, may_decline=may_decline) and self._reserve(turn):
-                taken = _Taking(run, asked, turn, self._placed(turn)).take()
+                taken = _Taking(run, asked, turn, partial(self.placed, run=turn.run)).take()
                 if taken is not None:
                     self._keep_thread(run, asked, turn)
                     return taken
@@ -134,8 +135,7 @@ class Reuse:
         names = path_names(self._folder, self._workspace)
         for run in self._sources.values():
             if (same := run.same_result(measured.named(names))) is not None:
-                placed: Json = names.placed(run.names.named(same))
-                return replace(measured, result=placed).written(folder)
+                return replace(measured, result=self.placed(same, run)).written(folder)
         return measured.written(folder)
 
     def _reserve(self, turn: EarlierTurn) -> bool:
@@ -145,11 +145,12 @@ class Reuse:
             self.taken.add(turn.turn_id)
             return free
 
-    def _placed(self, turn: EarlierTurn) -> Callable[[Json], Json]:
+    def placed(self, value: Json, run: EarlierRun) -> Json:
+        """``value`` of an earlier run, with the paths of this one."""
         from codex_multi_role.steps.earlier_turns import path_names
 
-        names = path_names(self._folder, self._workspace)
-        return lambda value: names.placed(turn.run.names.named(value))
+        placed: Json = path_names(self._folder, self._workspace).placed(run.names.named(value))
+        return placed
 
     def _keep_thread(self, run: RunResources, asked: TurnPrompt, turn: EarlierTurn) -> None:
         """Let a later live turn continue the conversation, which Codex then forks from the earlier run's."""

@@ -14,7 +14,7 @@ from codex_multi_role.lifecycle.definitions import Definitions
 from codex_multi_role.lifecycle.forking.prepare import Fork
 from codex_multi_role.lifecycle.forking.prepare_rerun import first_visit, make_rerun, rerun_options, workspace_of
 from codex_multi_role.lifecycle.forking.workspace import MARK, ForkWorkspace
-from codex_multi_role.lifecycle.reuse_sources import earlier_turns
+from codex_multi_role.lifecycle.reuse_sources import earlier_run, earlier_turns
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.steps import RunResources
@@ -102,7 +102,7 @@ def _walk(definitions: Definitions, folder: RunFolder, parent: RunFolder, parts:
     past = recorded_steps(record["options"].get("database_url") or parent.journal_path, parent.run_id)
     state = new_state(definitions.flow, options.goal, definitions.inputs, options.cycles)
     flows = CallableFlows(definitions.flows, cache(definitions.bound))
-    walk_forecast(flows, state, run, past, reuse.assume_changes)
+    walk_forecast(flows, state, run, past, reuse.assumed)
     return reuse.forecast()
 
 
@@ -110,14 +110,16 @@ class _ForecastReuse(Reuse):
     """Takes turns over like a run does, and notes those that would be asked."""
 
     def __init__(self, folder: RunFolder, workspace: Path, read_role: RoleInputsReader, parent: RunFolder) -> None:
+        self._parent = earlier_run(parent)
         self._turns = earlier_turns(lambda: [parent])
         super().__init__(folder, workspace, read_role, self._turns)
         self._asked: list[ExpectedTurn] = []
         self._assumes_changes = False
 
-    def assume_changes(self) -> None:
-        """Assume that a check, which was not run here, leaves the workspace as the next turn found it."""
+    def assumed(self, result: Json) -> Json:
+        """The result of a check, with the paths of this run. Assume that it changed the workspace as it did before."""
         self._assumes_changes = True
+        return result if self._parent is None else self.placed(result, self._parent)
 
     def take(self, run: RunResources, asked: TurnPrompt, *, may_decline: bool) -> TurnResult | None:
         from codex_multi_role.engine.forecast import PathEnded
