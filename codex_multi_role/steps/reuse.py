@@ -68,8 +68,11 @@ class Reuse:
         """Whether turns of that conversation were taken over."""
         return thread_id in self._taken_threads
 
-    def inputs(self, asked: TurnPrompt, role: RoleInputs) -> dict[str, str]:
-        """The inputs of a turn, by part. ``thread`` names the last turn that its conversation remembers."""
+    def inputs(self, run: RunResources, asked: TurnPrompt, role: RoleInputs) -> dict[str, str]:
+        """The inputs of a turn, by part. ``thread`` names the last turn that its conversation remembers.
+
+        ``folder`` is the copy of the workspace that it works in, which Codex shows to the model.
+        """
         from codex_multi_role.steps.earlier_turns import files_named_in, path_names  # lazy: after the first prompt
 
         names = path_names(self._folder, self._workspace)
@@ -80,6 +83,7 @@ class Reuse:
         files = digest(files_named_in(named, self._folder.path))
         return {
             "prompt": digest(named),
+            "folder": run.copy or run.within,
             "files named in the prompt": files,
             "thread": thread,
             **role.parts,
@@ -99,7 +103,7 @@ class Reuse:
         if self._earlier is None:
             return None
         role = self.read_role(asked.role, run.workspace.root)
-        inputs = self.inputs(asked, role)
+        inputs = self.inputs(run, asked, role)
         for turn in self._earlier.with_inputs(inputs, position_of(asked)):
             if not _refusal(turn, inputs, self._workspace, may_decline=may_decline) and self._reserve(turn):
                 taken = _Taking(run, asked, turn, partial(self.placed, run=turn.run)).take()
@@ -109,10 +113,10 @@ class Reuse:
                 self.taken.discard(turn.turn_id)
         return None
 
-    def why_asked(self, asked: TurnPrompt, role: RoleInputs, *, may_decline: bool) -> str:
+    def why_asked(self, run: RunResources, asked: TurnPrompt, role: RoleInputs, *, may_decline: bool) -> str:
         """Why a turn is not taken over, as far as that is known without the workspace; empty if it may be."""
         assert self._earlier is not None
-        inputs, position = self.inputs(asked, role), position_of(asked)
+        inputs, position = self.inputs(run, asked, role), position_of(asked)
         refusals = [
             _refusal(turn, inputs, self._workspace, may_decline=may_decline)
             for turn in self._earlier.with_inputs(inputs, position)

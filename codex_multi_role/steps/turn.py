@@ -274,7 +274,7 @@ class Attempt:
     def _basis(self) -> TurnBasis:
         """What an answered turn depended on, for later runs."""
         looked, seen = self.look.has_looked, self.before if self.role.writes_itself else self.look.seen
-        inputs = self.run.services.reuse.inputs(self.asked, self.inputs)
+        inputs = self.run.services.reuse.inputs(self.run, self.asked, self.inputs)
         refused = self._difference_of_attempt() or self.look.refusal(self.inputs, seen, self.after)
         basis = TurnBasis(position_of(self.asked), inputs, refused=refused)
         return replace(basis, workspace=seen, hidden=self.look.hidden, after=self.after) if looked else basis

@@ -125,7 +125,7 @@ class _ForecastReuse(Reuse):
         from codex_multi_role.engine.forecast import PathEnded
 
         role, position = self.read_role(asked.role, run.workspace.root), position_of(asked)
-        reason = self.why_asked(asked, role, may_decline=may_decline)
+        reason = self.why_asked(run, asked, role, may_decline=may_decline)
         before = self._turns.at(position)
         if self._assumes_changes and before is not None and before.basis.workspace:
             self._assumes_changes = False
