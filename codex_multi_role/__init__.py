@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         cancel_task,
         fork,
         load_run,
+        rerun,
         restart,
         resume,
         run,
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "api": (
         *("ReportedRun", "Flow", "Role", "Route", "Run", "RunOptions", "RunReport", "Step", "Team", "Turn"),
-        *("answer", "cancel_task", "fork", "load_run", "restart", "resume", "run", "runs"),
+        *("answer", "cancel_task", "fork", "load_run", "rerun", "restart", "resume", "run", "runs"),
     ),
     "catalog": ("RoleSpec", "RoleSpecCatalog"),
     "errors": (
@@ -97,6 +98,7 @@ __all__ = [
     "events",
     "fork",
     "load_run",
+    "rerun",
     "restart",
     "resume",
     "run",

@@ -13,6 +13,8 @@ from codex_multi_role.host.database_url import check_database_url
 
 LOCAL_ROLES = Path("roles")
 """The folder of a project's own roles, below the current folder."""
+EVERY_RUN = "*"
+"""In place of a run's id: every run. No id is like it."""
 MOST_REPAIRS = 10
 """The maximum of ``repair_attempts``, because they bound the steps that an ask can record."""
 REPLAY_MATCHES = ("strict", "nearest")
@@ -31,7 +33,8 @@ LONGEST_PAUSE_SECONDS = 60.0
 class RunOptions:
     """The options of ``run``. Paths may be relative to the current folder; times are in seconds, costs in US dollars.
 
-    An empty ``goal`` means the flow's own.
+    An empty ``goal`` means the flow's own. ``reuse``: the ID of a run, or `EVERY_RUN` for all in ``runs_dir``: equal
+    turns are taken over from there.
     """
 
     goal: str = ""
@@ -67,6 +70,7 @@ class RunOptions:
     max_processes: int | None = None
     yes: bool = False
     database_url: str | None = None
+    reuse: str = ""
 
     def __post_init__(self) -> None:
         if self.cycles < 1:

@@ -47,6 +47,7 @@ OPTIONS = st.builds(
     prices=st.none() | ABSOLUTE,
     max_processes=st.none() | st.integers(1, 64),
     yes=st.booleans(),
+    reuse=st.sampled_from(["", "*", "20260131_101500_0a1b2c3d"]),
     database_url=st.none() | st.just("postgresql://runs@db/runs?sslmode=require"),
 )
 

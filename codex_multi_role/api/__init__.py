@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from codex_multi_role.api.python_team import Flow, Role, Route, Step, Team
     from codex_multi_role.api.recorded_runs import ReportedRun, Run, Turn, load_run, runs
-    from codex_multi_role.api.run_goal import fork, restart, resume, run
+    from codex_multi_role.api.run_goal import fork, rerun, restart, resume, run
     from codex_multi_role.api.running import answer, cancel_task
     from codex_multi_role.run_options import RunOptions, RunReport
 
 _MODULES = {
     "api.python_team": ("Flow", "Role", "Route", "Step", "Team"),
     "api.recorded_runs": ("ReportedRun", "Run", "Turn", "load_run", "runs"),
-    "api.run_goal": ("fork", "restart", "resume", "run"),
+    "api.run_goal": ("fork", "rerun", "restart", "resume", "run"),
     "api.running": ("answer", "cancel_task"),
     "run_options": ("RunOptions", "RunReport"),
 }
@@ -40,6 +40,7 @@ __all__ = [
     "cancel_task",
     "fork",
     "load_run",
+    "rerun",
     "restart",
     "resume",
     "run",

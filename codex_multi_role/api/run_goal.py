@@ -78,3 +78,4 @@ def _as_reported_run(call: Callable[Given, RunReport]) -> Callable[Given, Report
 resume = _as_reported_run(running.resume)
 fork = _as_reported_run(running.fork)
 restart = _as_reported_run(running.restart)
+rerun = _as_reported_run(running.rerun)

@@ -10,7 +10,7 @@ from pathlib import Path
 from codex_multi_role.errors import UsageError
 from codex_multi_role.integrations.telemetry import exported
 from codex_multi_role.lifecycle.definitions import load_definitions
-from codex_multi_role.lifecycle.forking import Fork, prepare_fork, prepare_restart
+from codex_multi_role.lifecycle.forking import Fork, prepare_fork, prepare_rerun, prepare_restart
 from codex_multi_role.lifecycle.kept_definitions import keep_definitions, remembered_options
 from codex_multi_role.lifecycle.own_worktree import abandon_worktree, in_new_worktree, in_same_worktree
 from codex_multi_role.lifecycle.readiness import require_ready
@@ -20,7 +20,7 @@ from codex_multi_role.run_folder import AskPerson, Cancellations, Question, Ques
 from codex_multi_role.run_folder.items import find_open_task
 from codex_multi_role.run_options import RunOptions, RunReport
 
-__all__ = ["OnEvent", "answer", "cancel_task", "fork", "restart", "resume", "run"]
+__all__ = ["OnEvent", "answer", "cancel_task", "fork", "rerun", "restart", "resume", "run"]
 
 KEPT_BY_A_RUN = frozenset({"goal", "run_id", "runs_dir", "flow", "database_url", "record"})
 
@@ -130,6 +130,23 @@ def restart(
     again. Raises everything that `fork` raises, and `RunBusy` while a process works on the run.
     """
     made = prepare_restart(RunFolder.find(runs_dir, reference), task, changes or {})
+    return _work_on(made, runs_dir, on_event, ask_person)
+
+
+def rerun(
+    reference: str,
+    *,
+    runs_dir: Path = RunOptions.runs_dir,
+    changes: Mapping[str, object] | None = None,
+    on_event: OnEvent | None = None,
+    ask_person: AskPerson | None = None,
+) -> RunReport:
+    """Do a run again with the current YAML, and wait until it ends; equal turns are taken over instead of asked.
+
+    A turn counts as equal if everything it depends on is: its prompt, the role's settings, the conversation so far, and
+    the workspace if it looked at files. Raises everything that `fork` raises.
+    """
+    made = prepare_rerun(RunFolder.find(runs_dir, reference), changes or {})
     return _work_on(made, runs_dir, on_event, ask_person)
 
 

@@ -14,7 +14,7 @@ import click
 from codex_multi_role.cli.completion import flow_names, playbook_names, run_ids
 from codex_multi_role.cli.settings import Setting, SettingsCommand, assignments, finite, not_empty, report_file
 from codex_multi_role.run_folder.folder import LATEST
-from codex_multi_role.run_options import MOST_REPAIRS, REPLAY_MATCHES, RunOptions
+from codex_multi_role.run_options import EVERY_RUN, MOST_REPAIRS, REPLAY_MATCHES, RunOptions
 
 DEFAULTS = {field.name: field.default for field in fields(RunOptions)}
 FOLDER = click.Path(file_okay=False, path_type=Path)
@@ -256,6 +256,18 @@ DRY_RUN = Setting(
     is_flag=True,
     help="Show every prompt of the first pass without starting anything; <role.field> marks unknown values.",
 )
+RERUN_DRY_RUN = Setting(
+    ["--dry-run"],
+    is_flag=True,
+    help="List the turns that would be asked, why, and what they used before; nothing is started or changed.",
+)
+REUSE = Setting(
+    ["--reuse"],
+    is_flag=True,
+    flag_value=EVERY_RUN,
+    default="",
+    help="Take over turns of earlier runs in --runs-dir if everything that they depend on is equal.",
+)
 NEW_WORKSPACE = Setting(
     ["--workspace"],
     metavar="DIR",
@@ -322,7 +334,7 @@ RUN_SECTIONS = {
     ],
     "Models and Codex": [MODEL, CONFIG, CODEX_BIN, REPAIR_ATTEMPTS],
     "Without a model": [PLAYBOOK, RECORD, REPLAY, REPLAY_MATCH, DRY_RUN],
-    "Limits": [MAX_TURNS, MAX_TOKENS, MAX_COST, PRICES, MAX_SECONDS, MAX_PROCESSES],
+    "Limits": [MAX_TURNS, MAX_TOKENS, MAX_COST, PRICES, MAX_SECONDS, MAX_PROCESSES, REUSE],
     "Tests": [RUN_TESTS, PYTEST_CMD, PYTHON, TEST_SANDBOX, TEST_SECONDS],
     "Questions": [YES, AWAIT_ANSWERS],
     "Output": [JSON, PLAIN, QUIET, *REPORTS],
@@ -406,6 +418,7 @@ RUN_OF_BATCH = [
         PRICES,
         MAX_SECONDS,
         MAX_PROCESSES,
+        REUSE,
     ),
     *(RUN_TESTS, PYTEST_CMD, PYTHON, TEST_SANDBOX, TEST_SECONDS, YES, JSON, PLAIN, QUIET),
 ]

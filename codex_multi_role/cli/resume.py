@@ -66,7 +66,7 @@ def resume(ctx: click.Context, /, run: str, **values: Any) -> None:  # noqa: ANN
     folder = found if isinstance(found, RunFolder) else found.folder()
     record = folder.record()
     changes = changes_of(ctx, record["options"])
-    _say_changes(ctx, changes)
+    say_changes(ctx, changes)
     if not isinstance(found, RunFolder):
         _resume_on_workers(ctx, found, changes)
         return
@@ -97,7 +97,7 @@ def fork(ctx: click.Context, /, run: str, **values: Any) -> None:  # noqa: ANN40
     """
     folder = RunFolder.find(values["runs_dir"], run)
     changes = changes_for(ctx, folder.record()["options"])
-    _say_changes(ctx, changes)
+    say_changes(ctx, changes)
     import codex_multi_role.api as api
 
     progress = Progress()
@@ -127,7 +127,7 @@ def restart(ctx: click.Context, /, run: str, task: str, **values: Any) -> None: 
     """
     folder = RunFolder.find(values["runs_dir"], run)
     changes = changes_for(ctx, folder.record()["options"])
-    _say_changes(ctx, changes)
+    say_changes(ctx, changes)
     import codex_multi_role.api as api
 
     progress = Progress()
@@ -181,7 +181,7 @@ def _wait_for_quota(record: Mapping[str, Any], *, quiet: bool) -> None:
         time.sleep(min(left, LONGEST_NAP_SECONDS))
 
 
-def _say_changes(ctx: click.Context, changes: Mapping[str, Any]) -> None:
+def say_changes(ctx: click.Context, changes: Mapping[str, Any]) -> None:
     """Print which options of the run change."""
     if changes and not (ctx.params["json"] or ctx.params["quiet"]):
         say(f"changed: {', '.join(f'{name}={value}' for name, value in changes.items())}")

@@ -66,7 +66,8 @@ class Fleet:
 
     ``more`` describes a member that is first requested later. A shared home has one state database, and new processes
     race for it (measured: 7 of 8 die), including those of other runs. At most ``most`` are alive at once: an idle one
-    is ended to make room for another role, and its thread is resumed when its role is requested again.
+    is ended to make room for another role, and its thread is resumed when its role is requested again. ``inherited``
+    is the mapping that all members have.
     """
 
     def __init__(
@@ -80,7 +81,9 @@ class Fleet:
         on_restart: Callable[[str, str], None],
         first_alone: bool,
         most: int | None = None,
+        inherited: dict[str, str] | None = None,
     ) -> None:
+        self._inherited = inherited if inherited is not None else {}
         self._members = dict(members)
         self._more = more
         self._version = version
@@ -133,6 +136,10 @@ class Fleet:
             self._retire(role)
             client = self._started(role)
         return client
+
+    def inherit(self, thread_id: str, last_turn: str) -> None:
+        """Let members continue another run's thread as it was after ``last_turn``."""
+        self._inherited[thread_id] = last_turn
 
     def renew(self, concerned: Callable[[str], bool]) -> None:
         """Restart each member ``concerned`` on its thread before its next turn, as ``more`` then describes it."""

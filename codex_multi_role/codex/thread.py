@@ -46,9 +46,10 @@ class ThreadSettings:
         instructions = {"developerInstructions": told} if told else {}
         return {"cwd": self.folder, "approvalPolicy": self.approval_policy, **access, **model, **instructions}
 
-    def start_params(self) -> dict[str, Any]:
+    def with_tools(self, params: dict[str, Any]) -> dict[str, Any]:
+        """``params`` for a new thread, the only kind that can be given tools."""
         tools = {"dynamicTools": [tool.as_json() for tool in self.tools]} if self.tools else {}
-        return {**self.params(), **tools}
+        return {**params, **tools}
 
 
 class RoleThread:
@@ -57,6 +58,7 @@ class RoleThread:
     ``inherited``: threads of another run that this one continues without changing them: by id, the last turn to
     remember. ``forgot``: Codex had lost the requested thread, and no turn has completed since. ``usage`` counts what
     all threads of the process use. ``own``: every thread this process has opened; all others are sub-agents.
+    ``instructions``: the developer message that it was opened with.
     """
 
     def __init__(self, transport: AppServerTransport, settings: ThreadSettings, inherited: Mapping[str, str]) -> None:
@@ -65,7 +67,7 @@ class RoleThread:
         self._inherited = inherited
         self._folder = settings.folder
         self._asked_for: str | None = None
-        self.id = ""
+        self.id = self.instructions = ""
         self.resumed = False
         self.forgot = False
         self.used = True
@@ -89,8 +91,10 @@ class RoleThread:
 
     def open(self, thread_id: str | None) -> None:
         """Start a thread, or resume the one with ``thread_id``; a lost one is replaced. Raises `CodexError`."""
-        recalled = self._recall(thread_id) if thread_id else None
-        result = recalled or self._transport.request("thread/start", self.settings.start_params(), THREAD_SECONDS)
+        params = self.settings.params()
+        recalled = self._recall(thread_id, params) if thread_id else None
+        result = recalled or self._transport.request("thread/start", self.settings.with_tools(params), THREAD_SECONDS)
+        self.instructions = str(params.get("developerInstructions", ""))
         self.id = id_of("thread", result)
         self.own.add(self.id)
         self._asked_for, self._folder = thread_id, self.settings.folder
@@ -101,9 +105,9 @@ class RoleThread:
         if self.settings.effort is None:  # Codex's own settings may have one; a role's is sent with each turn
             self.effort = str(result.get("reasoningEffort") or "")
 
-    def _recall(self, thread_id: str) -> Message | None:
+    def _recall(self, thread_id: str, opening: Message) -> Message | None:
         """The thread with ``thread_id``, or a fork of it if it is inherited; None if Codex no longer has it."""
-        params = {**self.settings.params(), "threadId": thread_id, "excludeTurns": True}
+        params = {**opening, "threadId": thread_id, "excludeTurns": True}
         last_turn = self._inherited.get(thread_id)
         with contextlib.suppress(CodexRefused):
             if last_turn is None:

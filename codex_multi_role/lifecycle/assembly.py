@@ -20,12 +20,15 @@ from codex_multi_role.lifecycle.definitions import Definitions, role_settings, s
 from codex_multi_role.lifecycle.members import Members, unwritable_paths
 from codex_multi_role.lifecycle.preparing import preparation_of, sandbox_variables
 from codex_multi_role.lifecycle.recordings.model_providers import ModelProviders, start_providers
+from codex_multi_role.lifecycle.reuse_sources import earlier_turns, named_runs
+from codex_multi_role.lifecycle.role_inputs import RoleReader
 from codex_multi_role.lifecycle.steering import Steering
 from codex_multi_role.run_folder import EventLog, RunFolder, list_turns, own_turns, started_turns
 from codex_multi_role.run_folder.events import ProcessesStarting
 from codex_multi_role.run_folder.placed_runs import as_turn, spent_elsewhere
 from codex_multi_role.steps import RunProgress, RunResources, RunServices, RunSettings, TestSettings
 from codex_multi_role.steps.budget import Budget, Limits, WorkClock
+from codex_multi_role.steps.reuse import Reuse
 from codex_multi_role.workspace import ProtectedFiles, Snapshots, Workspace, Worktrees
 from codex_multi_role.workspace.preparation import forget_setups
 
@@ -64,7 +67,8 @@ def live_parts(
         homes = WarmHomes(definitions.codex, user_store(os.environ), Family.of_run(folder.path, "homes"))
         fleet = Members(definitions, folder, models, read_only, homes, catalog, kept_folder).fleet(events)
         stack.callback(fleet.stop)
-        if starting := fleet.start(_needed_first(definitions, folder)):
+        # Turns of earlier runs need no process, so that only those start which a turn asks for.
+        if not definitions.options.reuse and (starting := fleet.start(_needed_first(definitions, folder))):
             events.publish(ProcessesStarting(starting))
         stack.enter_context(homes.made_meanwhile())
         yield _resources(definitions, folder, events, fleet, clock, catalog, steering, read_only)
@@ -93,6 +97,8 @@ def _resources(
     workspace = Workspace.of_run(definitions.workspace, folder.path, steering.globs)
     snapshots = Snapshots(folder.snapshots_path, workspace)
     progress = RunProgress(started_turns(folder))
+    flows = definitions.flows.values()
+    protect = tuple(sorted({glob for flow in flows for glob in flow.protect} | set(steering.links)))
     services = RunServices(
         catalog_now=catalog,
         folder=folder,
@@ -109,9 +115,13 @@ def _resources(
         sandbox=sandbox_of_tests(options, definitions.codex, definitions.workspace, read_only),
         budget=_budget(definitions, folder, clock),
         clock=clock,
+        reuse=Reuse(
+            folder,
+            definitions.workspace,
+            RoleReader(definitions, catalog, protect).read,
+            earlier_turns(partial(named_runs, options.reuse, folder)) if options.reuse else None,
+        ),
     )
-    flows = definitions.flows.values()
-    protect = tuple(sorted({glob for flow in flows for glob in flow.protect} | set(steering.links)))
     settings = RunSettings(
         goal=options.goal,
         tests=TestSettings(options.run_tests, options.pytest_cmd, options.test_seconds, definitions.python),

@@ -82,6 +82,7 @@ class Members:
             on_restart=lambda role, reason: events.publish(RoleRestarted(role, reason)),
             first_alone=any(needs_user_home(self._given(role)) for role in self.definitions.roles),
             most=self.definitions.options.max_processes,
+            inherited=inherited,
         )
 
     def _member(self, instance: str) -> Member:

@@ -16,6 +16,7 @@ from codex_multi_role.presentation.story import RUNNING, ReportedTurn, Story, Te
 from codex_multi_role.presentation.wording import compact, cost_in_words, duration, one_line, plural, verdict
 from codex_multi_role.run_folder import Question, Questions, RunFolder, TurnFolder, list_turns
 from codex_multi_role.run_folder.cost import Cost
+from codex_multi_role.run_folder.turn_folder import REUSED
 
 KILLED = "killed"
 LONGEST_RESULT = 8_000_000
@@ -175,6 +176,8 @@ def _chips(turn: ReportedTurn, result: dict[str, Any]) -> list[Chip]:
     found = [Chip(one_line(unit, 80))] if (unit := result.get("unit")) else []
     if turn.inherited or result.get("inherited"):
         found.append(Chip("inherited"))
+    if result.get(REUSED):
+        found.append(Chip("taken over"))
     if repaired := result.get("repair_of") or turn.repair_of:
         found.append(Chip(f"repairs turn {repaired}", WARN))
     if continued := result.get("continues") or turn.continues:

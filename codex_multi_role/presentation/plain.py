@@ -125,6 +125,8 @@ def _mcp_call_ended(event: events.McpCallEnded) -> list[str]:
 @_lines.register
 def _turn_ended(event: events.TurnEnded) -> list[str]:
     tokens = f"{event.input_tokens:,} tokens in, {event.output_tokens:,} out"
+    if event.reused_from:
+        tokens = f"taken over from {event.reused_from}"
     status, outcome = status_in_words(event.status), status_in_words(event.outcome)
     words = [word for word in (outcome if outcome != status else "", event.reason) if word]
     why = f" ({': '.join(words)})" if words else ""

@@ -184,7 +184,8 @@ class TurnEnded(RunEvent):
     """``status``, ``outcome`` (one word) and ``reason`` (a sentence) as in ``turn.json``.
 
     ``worked_seconds``: the time worked on the run so far, as ``--max-seconds`` counts it; None if an earlier version
-    did not record it. ``cost``: in US dollars; None if the model has no price.
+    did not record it. ``cost``: in US dollars; None if the model has no price. ``reused_from``: the turn of
+    an earlier run, ``RUN/ROLE/TURN``, that was taken over instead of asking; its tokens do not count again.
     """
 
     role: str
@@ -198,6 +199,7 @@ class TurnEnded(RunEvent):
     summary: str
     worked_seconds: float | None = None
     cost: float | None = None
+    reused_from: str = ""
 
 
 @dataclass(frozen=True)

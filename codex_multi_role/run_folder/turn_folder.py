@@ -21,6 +21,8 @@ ANALYSIS_PATH = "analysis_md_path"
 """The key of a handoff with the path of its analysis."""
 INHERITED = "inherited"
 """In ``turn.json`` of a fork: a turn of the run that it was forked from."""
+REUSED = "reused_from"
+"""In ``turn.json``: the turn of an earlier run, ``{run_id, role, turn}``, that this one was taken over from."""
 
 
 @dataclass(frozen=True)
@@ -166,9 +168,13 @@ def list_turns(run: RunFolder) -> Iterator[tuple[str, TurnFolder]]:
 
 
 def own_turns(run: RunFolder) -> Iterator[tuple[str, dict[str, Any]]]:
-    """``(role, turn.json)`` of the turns that this run paid for, without those that a fork inherited."""
+    """``(role, turn.json)`` of the turns that this run paid for, without those that are from another run."""
     results = ((role, turn.result()) for role, turn in list_turns(run))
-    return ((role, result) for role, result in results if not result.get(INHERITED))
+    return ((role, result) for role, result in results if not _is_from_another_run(result))
+
+
+def _is_from_another_run(result: Mapping[str, Any]) -> bool:
+    return bool(result.get(INHERITED) or result.get(REUSED))
 
 
 def totals_of(run: RunFolder, seconds: float = 0.0) -> dict[str, Any]:
@@ -195,7 +201,7 @@ def totals_of(run: RunFolder, seconds: float = 0.0) -> dict[str, Any]:
 
 
 def inherited_threads(run: RunFolder) -> dict[str, str]:
-    """The threads of a fork's inherited turns: by id, Codex's id of the last answered one of them on it.
+    """The threads of turns from other runs: by id, Codex's id of the last answered one of them on it.
 
     It is empty for a thread without one. Unanswered turns do not count, because Codex does not know one that it died
     in.
@@ -204,7 +210,7 @@ def inherited_threads(run: RunFolder) -> dict[str, str]:
     for _, turn in list_turns(run):
         result = turn.result()
         thread = result.get("thread_id")
-        if thread and result.get(INHERITED):
+        if thread and _is_from_another_run(result):
             found[thread] = result["turn_id"] if result.get("recorded") else found.get(thread, "")
     return found
 

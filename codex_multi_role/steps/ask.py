@@ -149,7 +149,8 @@ def _recorded(run: RunResources, asked: TurnPrompt, question: Ask, record: Recor
             return finished.as_json()
         in_copy = run.in_copy(question.copy, fresh=asked.repair + asked.step == 0)
         try:
-            return _accepted(run, question, take_turn(in_copy, replace(asked, place=place)), asked.repair).as_json()
+            turn = _taken(in_copy, question, replace(asked, place=place))
+            return _accepted(run, question, turn, asked.repair).as_json()
         except (RoleFailed, CodexError) as error:
             if not question.tolerate:
                 raise
@@ -157,6 +158,12 @@ def _recorded(run: RunResources, asked: TurnPrompt, question: Ask, record: Recor
             return TurnResult(asked.role.name, asked.instance, 0, "", "failed", error.reason, str(error)).as_json()
 
     return TurnResult(**record(f"{asked.role.name} {which}", work))
+
+
+def _taken(run: RunResources, question: Ask, asked: TurnPrompt) -> TurnResult:
+    """The turn, from an earlier run if everything it depends on is equal, otherwise from Codex."""
+    may_decline = question.tolerate or question.may_decline
+    return run.services.reuse.take(run, asked, may_decline=may_decline) or take_turn(run, asked)
 
 
 def _accepted(run: RunResources, question: Ask, turn: TurnResult, repairs: int) -> TurnResult:
@@ -190,7 +197,7 @@ def _apply(run: RunResources, question: Ask, turn: TurnResult) -> Json:
         return {"changed_paths": turn.changed_paths}
     run = run.in_copy(question.copy, fresh=False)
     folder = TurnFolder.of(run.services.folder, turn.instance, turn.number)
-    with run.progress.workspace_lock:
+    with run.progress.stays.at(run.workspace.root), run.progress.workspace_lock:
         entries = (turn.handoff or {}).get("files")
         named = named_paths(entries)
         protected = protected_among(run, question.role, named)

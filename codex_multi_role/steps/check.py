@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +62,9 @@ def _carry_out(run: RunResources, unit: Unit, name: str, options: Mapping[str, o
     else:
         folder = make_folder(run.services.folder.path / "checks" / unit.key)
         context = _context(run, folder, options, unit.key, name)
-        result = checked(run, folder, lambda: find_check(name)(context), (), "")
+        result = _measured(
+            run, folder, name, options, lambda: checked(run, folder, partial(find_check(name), context), (), "")
+        )
     if result["status"] == COULD_NOT_RUN:
         raise CheckFailed(f"{unit.where}: the check {name} could not run: {result.get('reason', '')}")
     return result
@@ -82,7 +86,8 @@ def run_tests(
     run.services.events.publish(TestsStarted(number, role, turn))
     own = {"pytest_cmd": run.settings.tests.pytest_cmd} if run.settings.tests.pytest_cmd else {}
     context = _context(run, folder, {**own, **(options or {})})
-    result = {"number": number, **checked(run, folder, lambda: find_check("tests")(context), put_back, role)}
+    test = partial(checked, run, folder, partial(find_check("tests"), context), put_back, role)
+    result = _measured(run, folder, "tests", context.options, lambda: {"number": number, **test()})
     counts = (int(str(result.get(name, 0))) for name in ("passed", "failed", "errors", "skipped"))
     passed, failed, errors, skipped = counts
     seconds = float(str(result.get("seconds", 0)))
@@ -91,6 +96,25 @@ def run_tests(
         TestsEnded(number, str(result["status"]), passed, failed, errors, skipped, seconds, names)
     )
     return result
+
+
+def _measured(
+    run: RunResources, folder: Path, name: str, options: Mapping[str, object], check: Callable[[], Json]
+) -> Json:
+    """The result of a check; that of an earlier run if only times differ and the files are the same."""
+    from codex_multi_role.steps.timed_results import TimedResult  # lazy: the first prompt can do without
+
+    before = run.snapshots.take() if run.settings.changes_workspace else ""
+    with run.progress.stays.at(run.workspace.root) as stay:
+        result = check()
+    if stay.shared:
+        return result
+    python = run.settings.tests.python
+    using = {"options": dict(options), "python": [str(python.path), python.version]}
+    measured = TimedResult(name, before, using, result)
+    if measured.has_times and not before:  # nothing in the run can have changed it since
+        measured = replace(measured, workspace=run.snapshots.take())
+    return run.services.reuse.confirmed(measured, folder)
 
 
 def _failed_tests(result: Json, redact: Callable[[str], str]) -> list[str]:

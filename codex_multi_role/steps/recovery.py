@@ -36,8 +36,12 @@ def finished_before(run: RunResources, place: int, role: str, *, may_decline: bo
     if not recorded:
         return None
     turn = TurnResult(**recorded)
-    is_answer = not turn.problem or (turn.declined and may_decline)
-    return turn if turn.role == role and (turn.ask_again or is_answer) else None
+    return turn if turn.role == role and is_settled(turn, may_decline=may_decline) else None
+
+
+def is_settled(turn: TurnResult, *, may_decline: bool) -> bool:
+    """Whether the turn leaves an answer or another turn follows it: it did not end its role."""
+    return turn.ask_again or not turn.problem or (turn.declined and may_decline)
 
 
 def cut_short(run: RunResources, instance: str, place: int) -> TurnFolder | None:

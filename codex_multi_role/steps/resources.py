@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from threading import Event
+from typing import TYPE_CHECKING
 
 from codex_multi_role.catalog import RoleSpec, RoleSpecCatalog
 from codex_multi_role.catalog.prices import PriceList
@@ -19,9 +20,13 @@ from codex_multi_role.run_folder.states import States
 from codex_multi_role.steps.budget import Budget, WorkClock
 from codex_multi_role.steps.cancellation_token import CancellationToken
 from codex_multi_role.steps.placing import CallPlacer
+from codex_multi_role.steps.stays import Stays
 from codex_multi_role.workspace import ProtectedFiles, Snapshots, Workspace, Worktrees
 from codex_multi_role.workspace.commands import Sandbox
 from codex_multi_role.workspace.worktrees import Trees
+
+if TYPE_CHECKING:
+    from codex_multi_role.steps.reuse import Reuse
 
 Work = Callable[[int], Json]
 Recorder = Callable[[str, Work], Json]
@@ -79,7 +84,8 @@ class RunServices:
     ``catalog_now`` returns the current roles, which may change while the run works. ``sandbox`` wraps a command.
     ``ask_person`` asks the person who is present, None if nobody is. ``states`` receives changes of state; None if
     nothing is executed. ``permit`` waits until a role's turn may start. ``save`` saves the run outside of this machine,
-    before the journal records a step. ``placer``: set if workers may walk called flows.
+    before the journal records a step. ``placer``: set if workers may walk called flows. ``reuse`` takes turns from
+    earlier runs.
     """
 
     catalog_now: Callable[[], RoleSpecCatalog]
@@ -91,6 +97,7 @@ class RunServices:
     sandbox: Sandbox
     budget: Budget
     clock: WorkClock
+    reuse: Reuse
     ask_person: AskPerson | None = None
     permit: Permit = lambda _role, _stopping: nullcontext()
     states: States | None = None
@@ -107,6 +114,7 @@ class RunProgress:
     must stop as soon as the work in progress is done. ``running_instances``: those that take a turn
     now. ``running_items``: the running items of fan-outs, by unit, each with its cancellation token. ``waits_for``: the
     keys of the questions for which the run must park. ``workspace_lock`` is held while the workspace is changed.
+    ``stays``: what works in the workspace and its copies now.
     """
 
     earlier_turns: Mapping[int, TurnFolder] = field(default_factory=dict)
@@ -117,6 +125,7 @@ class RunProgress:
     running_items: dict[str, CancellationToken] = field(default_factory=dict)
     waits_for: set[str] = field(default_factory=set)
     workspace_lock: threading.Lock = field(default_factory=threading.Lock)
+    stays: Stays = field(default_factory=Stays)
 
 
 @dataclass(frozen=True)

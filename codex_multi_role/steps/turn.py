@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 
 from codex_multi_role.catalog import fill
 from codex_multi_role.codex.client import RoleClient
@@ -32,8 +33,10 @@ from codex_multi_role.steps.recovery import (
     pause,
 )
 from codex_multi_role.steps.resources import RunResources
+from codex_multi_role.steps.stays import Stay
 from codex_multi_role.steps.turn_events import TurnEvents
 from codex_multi_role.steps.turn_helpers import TurnHelpers
+from codex_multi_role.steps.turn_inputs import TurnBasis, TurnLook, position_of
 from codex_multi_role.steps.turn_record import (
     COMPLETED,
     CURRENT_THREAD,
@@ -68,8 +71,9 @@ def take_turn(run: RunResources, asked: TurnPrompt) -> TurnResult:
                 run.services.permit(asked.role, run.progress.stopping),
                 run.services.fleet.borrowed(asked.instance) as client,
                 _running(run, asked.instance),
+                run.progress.stays.at(run.workspace.root, may_write=asked.role.writes_itself) as stay,
             ):
-                result, outcome = Attempt(run, asked, attempt, client).take()
+                result, outcome = Attempt(run, asked, attempt, client, stay).take()
         except CodexStartFailed as error:
             if last or not error.transient:
                 raise
@@ -98,9 +102,12 @@ def _running(run: RunResources, instance: str) -> Iterator[None]:
 
 
 class Attempt:
-    """One attempt at a turn, on a borrowed process. Raises `BudgetUsedUp`, `CodexError` before anything is sent."""
+    """One attempt at a turn, on a borrowed process. Raises `BudgetUsedUp`, `CodexError` before anything is sent.
 
-    def __init__(self, run: RunResources, asked: TurnPrompt, number: int, client: RoleClient) -> None:
+    ``stay``: its stay in the workspace.
+    """
+
+    def __init__(self, run: RunResources, asked: TurnPrompt, number: int, client: RoleClient, stay: Stay) -> None:
         self.run, self.asked, self.number = run, asked, number
         self.role = asked.role
         self.client = _on_thread(run, asked, client)
@@ -113,10 +120,13 @@ class Attempt:
         self.began = time.monotonic()
         self.events = TurnEvents(run, asked.role, asked.instance, self.folder.number)
         self.kept = {**asked.kept, **kept_by_unfinished_attempt(self.cut_short)}
-        self.before = ""
+        self.before = self.after = ""
+        self.forgot = False
         self.guard: ProtectedState | None = None
         self.used, self.recorded = TokenUsage(), TokenUsage()
         self.sent = ""
+        self.look = TurnLook(self.role, run.workspace, run.snapshots, stay)
+        self.inputs = run.services.reuse.read_role(self.role, run.workspace.root)
 
     def take(self) -> tuple[TurnResult, TurnOutcome]:
         """Send the prompt and store what comes of it.
@@ -139,9 +149,12 @@ class Attempt:
         if self.role.writes_itself:
             self.guard = ProtectedState.of(self.run, self.role, self.cut_short)
             self.before = first_state(self.run, self.asked.instance, self.cut_short)
-        forgot = self.client.thread.forgot and self.asked.thread != NEW_THREAD
-        known = not forgot and self.known.suffice_for(self.asked)
-        asked = self.asked.when_known if known else self.asked.when_forgotten if forgot else self.asked.prompt
+            self.look.note_hidden_files()
+        self.forgot = self.client.thread.forgot and self.asked.thread != NEW_THREAD
+        if self.forgot and self.run.services.reuse.has_taken(self.asked.thread):
+            self._warn("its conversation of the earlier run was not found; it starts another with its latest handoff")
+        known = not self.forgot and self.known.suffice_for(self.asked)
+        asked = self.asked.when_known if known else self.asked.when_forgotten if self.forgot else self.asked.prompt
         prompt = self._sendable(asked)
         self.folder.begin(prompt, self._details())
         self.events.started(self.asked, self.number, self.client.thread)
@@ -161,7 +174,7 @@ class Attempt:
     def _send(self, prompt: str) -> TurnOutcome:
         """Run the turn until it ends, the run stops, or any turn exceeds a limit of the budget."""
         stopping, limits, budget = self.run.progress.stopping, self.role.limits, self.run.services.budget
-        helpers = TurnHelpers(self.run, self.role, self.asked.instance, self.folder, self.kept)
+        helpers = TurnHelpers(self.run, self.role, self.asked.instance, self.folder, self.kept, self.look.called)
         deadlines = TurnDeadlines(limits.idle_seconds, min(limits.turn_seconds, budget.seconds_left))
         ends = (stopping, budget.exceeded)
         with stopping.calling(self.client.wake), budget.exceeded.calling(self.client.wake):
@@ -180,6 +193,7 @@ class Attempt:
             case ItemStarted() | ItemCompleted() if self.used != self.recorded:
                 self.recorded = self.used
                 self.folder.write_running(self._details())
+        self.look.observe(event)
         self.events.observe(event)
 
     def _request(self, prompt: str) -> TurnRequest:
@@ -200,8 +214,10 @@ class Attempt:
             handoff = self.folder.write_handoff(reply.handoff if reply.refusal else {**reply.handoff, **self.kept})
         put_back = self.guard.put_back(self.run, self.asked.instance, self.folder) if self.guard else []
         snapshot, changed = self.before, []
+        if snapshot or self.look.has_looked:
+            self.after = self.run.snapshots.take()
         if snapshot:
-            changed = store_patch(self.run, self.folder, snapshot, self.run.snapshots.take())
+            changed = store_patch(self.run, self.folder, snapshot, self.after)
         elif handoff is not None and "files" in handoff and self.role.behaviors.apply_files:
             snapshot = self.run.snapshots.take()
         status, word, reason = self._ending(outcome, reply)
@@ -259,10 +275,29 @@ class Attempt:
                 TOLD: result.protected_restored,
                 "approvals": self.events.approvals,
                 "repaired_locally": bool(reply and reply.repaired_locally),
+                "basis": self._basis().as_json() if result.answered else None,
                 "recorded": result.as_json() if result.answered else None,
                 **({INSTRUCTIONS: self.known.after(self.asked, self.sent, result.number)} if has_instructions else {}),
             }
         )
+        self.run.services.reuse.note(result.thread_id, outcome.turn_id, self.folder)
+
+    def _basis(self) -> TurnBasis:
+        """What an answered turn depended on, for later runs."""
+        looked, seen = self.look.has_looked, self.before if self.role.writes_itself else self.look.seen
+        inputs = self.run.services.reuse.inputs(self.run, self.asked, self.inputs)
+        refused = self._difference_of_attempt() or self.look.refusal(self.inputs, seen, self.after)
+        basis = TurnBasis(position_of(self.asked), inputs, refused=refused)
+        return replace(basis, workspace=seen, hidden=self.look.hidden, after=self.after) if looked else basis
+
+    def _difference_of_attempt(self) -> str:
+        """What a first attempt on an untouched conversation would not have remembered, or empty."""
+        if self.number > 1 or self.cut_short is not None:
+            return "it was answered at a later attempt"
+        if self.forgot:
+            return "its conversation was lost"
+        told = self.inputs.instructions != self.client.thread.instructions
+        return "the project instructions changed since its conversation started" if told else ""
 
     def _record_failure(self, error: CodexMultiRoleError) -> None:
         if self.folder.unfinished:

@@ -104,15 +104,18 @@ LONGEST_PROBLEM = 500
 class TurnHelpers:
     """The `Helpers` of one turn of ``instance``; every tool call is stored in the turn's folder.
 
-    ``kept`` collects what the tools store for the handoff.
+    ``kept`` collects what the tools store for the handoff, ``called`` the names of the tools.
     """
 
-    def __init__(self, run: RunResources, role: RoleSpec, instance: str, folder: TurnFolder, kept: Json) -> None:
+    def __init__(
+        self, run: RunResources, role: RoleSpec, instance: str, folder: TurnFolder, kept: Json, called: set[str]
+    ) -> None:
         self._run = run
         self._role = role
         self._instance = instance
         self._folder = folder
         self._kept = kept
+        self._called = called
         self._questions = TurnQuestions(run, instance, folder.number, role.limits.turn_seconds)
 
     @property
@@ -148,6 +151,7 @@ class TurnHelpers:
     def _call(self, tool: Tool, arguments: Json) -> ToolReply:
         if problems := schema_problems(arguments, tool.input_schema):
             return _refused(f"wrong arguments: {'; '.join(problems)}")
+        self._called.add(tool.name)
         result = tool.call(self._context(), arguments)
         if result.keep:
             kept = {**self._kept, **result.keep}

@@ -103,7 +103,7 @@ def merged_back(run: RunResources, step: StepSpec, key: str, outcome: StepOutcom
 
 
 def _merge(run: RunResources, key: str) -> Json:
-    with run.progress.workspace_lock:
+    with run.progress.stays.at(run.workspace.root), run.progress.workspace_lock:
         merged = run.services.worktrees.merge(key).as_json()
     paths, conflicts = merged["paths"][:SHOWN_PATHS], merged["conflicts"][:SHOWN_PATHS]
     run.services.events.publish(CopyMerged(key, merged["status"], paths, conflicts))

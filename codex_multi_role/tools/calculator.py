@@ -250,4 +250,5 @@ calculator = Tool(
     ),
     input_schema=_SCHEMA,
     call=_call,
+    pure=True,
 )

@@ -35,4 +35,5 @@ terminate = Tool(
     description="Report that your task has ended: success, or failure with the reason. Then give the final summary.",
     input_schema=_SCHEMA,
     call=_call,
+    pure=True,
 )

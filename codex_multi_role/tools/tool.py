@@ -54,13 +54,14 @@ class Tool:
     """``description`` tells the model when to call it and what it gets; ``input_schema`` is a JSON Schema of an object.
 
     ``call`` gets arguments that match the schema. Its errors, except StorageError, are reported to the model and end
-    nothing.
+    nothing. ``pure``: the answer depends on the arguments alone, so that later runs may take over a turn with it.
     """
 
     name: str
     description: str
     input_schema: Mapping[str, Any]
     call: Callable[[ToolContext, Mapping[str, Any]], ToolResult]
+    pure: bool = False
 
     def __post_init__(self) -> None:
         if not NAME.fullmatch(self.name):

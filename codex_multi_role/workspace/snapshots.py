@@ -146,7 +146,7 @@ class Snapshots:
         with self._lock:
             self._prepare()
             _copy_objects(source / "objects", self._git.git_dir / "objects")
-            if self._git.run("cat-file", "-e", f"{tree}^{{tree}}", allowed=(0, 1, 128)).returncode:
+            if not self._has(tree):
                 raise StorageError(
                     f"the recorded state {tree} of the workspace is not in {source}",
                     "Restore the run folder from a copy, or start another run.",
@@ -174,6 +174,22 @@ class Snapshots:
             self._git.run("read-tree", tree, index=index)
             self._git.run("update-index", "--add", "-z", "--stdin", stdin=ignored, index=index)
             return self._write_tree(index)
+
+    def find_in(self, sources: Iterable[Path], tree: str) -> bool:
+        """Whether ``tree`` is here or in one of the repositories ``sources``, whose objects are then copied.
+
+        Raises `StorageError` if they cannot be.
+        """
+        with self._lock:
+            self._prepare()
+            for source in sources:
+                if self._has(tree):
+                    break
+                _copy_objects(source / "objects", self._git.git_dir / "objects")
+            return self._has(tree)
+
+    def _has(self, tree: str) -> bool:
+        return self._git.run("cat-file", "-e", f"{tree}^{{tree}}", allowed=(0, 1, 128)).returncode == 0
 
     def patch(self, before: str, after: str) -> bytes:
         """The changes between two snapshots as a unified diff, binary files included.

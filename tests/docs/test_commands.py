@@ -29,14 +29,20 @@ NEEDS_LOGIN = 'codex-multi-role --goal "Add a --version flag, with a test" --cyc
 EXIT_CODES = {NEEDS_LOGIN: 2, NO_GOAL_REACHED: 1}
 PLAYED = {
     "README.md",
-    *(f"docs/how-to/{name}.md" for name in ("use-the-result", "worktree", "pull-request", "prove-a-run", "batch")),
+    *(
+        f"docs/how-to/{name}.md"
+        for name in ("use-the-result", "worktree", "pull-request", "prove-a-run", "batch", "rerun")
+    ),
     "docs/tutorial/first-run.md",
 }
 """Here playbooks are always played; elsewhere by the long tests."""
 WORKED_ON = {
     "docs/tutorial/first-run.md",
     *(f"docs/how-to/{name}.md" for name in ("watch", "resume-and-fork", "providers")),
-    *(f"docs/how-to/{name}.md" for name in ("use-the-result", "worktree", "pull-request", "prove-a-run", "batch")),
+    *(
+        f"docs/how-to/{name}.md"
+        for name in ("use-the-result", "worktree", "pull-request", "prove-a-run", "batch", "rerun")
+    ),
 }
 """Each command works on a run of four roles; by default, those of the README do so."""
 A_RUN = "mkdir workspace && codex-multi-role --playbook roman-numerals --workspace workspace --cycles"

@@ -121,7 +121,7 @@ class Script:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("codex_multi_role.engine.askers.ask", self._answer)
             patch.setattr("codex_multi_role.engine.flow_walk.after", self._after)
-            patch.setattr("codex_multi_role.engine.durable_run.drawn_slots", _slots)
+            patch.setattr("codex_multi_role.engine.durable_run.drawn_slots", slots_in_memory)
             patch.setattr(sys.modules[carry_out.__module__], "_pause", lambda *_: {})
             patch.setattr("codex_multi_role.steps.check._carry_out", self._check)
             yield
@@ -203,5 +203,5 @@ class _Slot:
         return work()
 
 
-def _slots() -> Iterator[_Slot]:
+def slots_in_memory() -> Iterator[_Slot]:
     return (_Slot(number) for number in count(1))

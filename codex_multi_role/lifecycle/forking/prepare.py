@@ -68,7 +68,7 @@ def prepare_fork(
         folder = RunFolder.create(options.runs_dir, options.run_id)
         undo.callback(shutil.rmtree, folder.path, ignore_errors=True)
         path = workspace.make(folder.run_id, undo)
-        definitions = _with_workspace(path, definitions)
+        definitions = with_workspace(path, definitions)
         catalog_file = keep_definitions(definitions, folder)
         inheritance = _Inheritance(definitions, parent, folder, beginning, again)
         nested = inheritance.take(events, undo)
@@ -86,13 +86,14 @@ def _options(parent: RunFolder, record: Mapping[str, Any], changes: Mapping[str,
     if kept:
         raise UsageError(f"a fork keeps its run's {', '.join(sorted(kept))}", "Start another run for that.")
     remembered = replace(remembered_options(parent, record), run_id=None, record=None, runs_dir=parent.path.parent)
-    remembered = replace(remembered, worktree=False, branch=None)
+    remembered = replace(remembered, worktree=False, branch=None, reuse="")  # what follows is to be done again
     if changes.get("flow", remembered.flow) != remembered.flow:
         remembered = replace(remembered, inputs={})  # they belong to another flow
     return remembered.changed(changes)
 
 
-def _with_workspace(workspace: Path, definitions: Definitions) -> Definitions:
+def with_workspace(workspace: Path, definitions: Definitions) -> Definitions:
+    """``definitions`` for a run that works in ``workspace``."""
     return replace(definitions, workspace=workspace, options=replace(definitions.options, workspace=workspace))
 
 

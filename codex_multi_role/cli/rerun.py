@@ -1,0 +1,92 @@
+"""``rerun``: do a run again with the current YAML; equal turns are taken over."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from codex_multi_role.cli.ci_reports import reported
+from codex_multi_role.cli.foreground import in_foreground, report_and_exit
+from codex_multi_role.cli.options import (
+    FORKABLE,
+    OF_THIS_PROCESS,
+    RERUN_DRY_RUN,
+    RUNS_DIR,
+    command,
+    run_argument,
+)
+from codex_multi_role.cli.output import put_json_line, put_line, say
+from codex_multi_role.cli.resume import changes_for, say_changes
+from codex_multi_role.presentation.progress import Progress
+from codex_multi_role.presentation.wording import plural
+from codex_multi_role.run_folder import RunFolder
+
+if TYPE_CHECKING:
+    from codex_multi_role.lifecycle.forking.rerun_forecast import ExpectedTurn, Forecast
+
+
+@command(
+    RUNS_DIR, *FORKABLE, RERUN_DRY_RUN, *OF_THIS_PROCESS, short_help="Repeat a run; equal turns are not asked again."
+)
+@run_argument
+@click.pass_context
+@reported
+def rerun(ctx: click.Context, /, run: str, **values: Any) -> None:  # noqa: ANN401 - the settings above
+    """Do RUN (default: the latest run) again in a new run, with the YAML as it is now.
+
+    A turn is taken over from RUN if everything it depends on is equal: its prompt, the settings of its role, the
+    conversation so far and, if it looked at files, the workspace. All other turns are asked again. Checks and tests run
+    again, too. The workspace is restored in a new folder as it was when RUN started. RUN and its workspace are not
+    changed.
+
+    The new run has the options of RUN. Options given here, as flags or in the environment, replace them; -i and -c add
+    to them.
+
+    \b
+    Examples:
+      codex-multi-role rerun --dry-run
+      codex-multi-role rerun 20260131_101500 --goal "The same in Rust"
+    """
+    folder = RunFolder.find(values["runs_dir"], run)
+    changes = changes_for(ctx, folder.record()["options"])
+    say_changes(ctx, changes)
+    if values["dry_run"]:
+        from codex_multi_role.lifecycle.forking.rerun_forecast import forecast_rerun  # here: slow to import
+
+        _put_forecast(forecast_rerun(folder, changes), as_json=values["json"], quiet=values["quiet"])
+        return
+    import codex_multi_role.api as api
+
+    progress = Progress()
+    with in_foreground(ctx, progress) as callbacks:
+        report = api.rerun(folder.run_id, runs_dir=folder.path.parent, changes=changes, **callbacks)
+    report_and_exit(ctx, report, progress)
+
+
+def _put_forecast(forecast: Forecast, *, as_json: bool, quiet: bool) -> None:
+    if as_json:
+        for turn in forecast.asked:
+            put_json_line(turn.as_json())
+        put_json_line(forecast.as_json())
+    elif not quiet:
+        for turn in forecast.asked:
+            put_line(_line(turn))
+        say(_summary(forecast))
+
+
+def _line(turn: ExpectedTurn) -> str:
+    asked = "asked" if turn.certain else "may be asked"
+    used = _tokens(turn.tokens["input"], turn.tokens["output"]) if turn.tokens is not None else "unknown tokens"
+    return f"{turn.position}: {asked}, {used}: {turn.reason}"
+
+
+def _summary(forecast: Forecast) -> str:
+    found = forecast.as_json()
+    taken = f"{plural(forecast.taken, 'turn')} taken over, {found['asked']} asked, {found['possible']} may be asked"
+    tokens = forecast.tokens
+    return f"{taken}; as in the earlier run, all of these use {_tokens(tokens['input'], tokens['output'])} at most"
+
+
+def _tokens(read: int, written: int) -> str:
+    return f"{read:,} tokens in, {written:,} out"

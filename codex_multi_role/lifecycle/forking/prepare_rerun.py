@@ -1,0 +1,96 @@
+"""Prepare a rerun: a new run of the current YAML that starts from the workspace with which another run started."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from codex_multi_role.errors import UsageError
+from codex_multi_role.lifecycle.assembly import idle_parts
+from codex_multi_role.lifecycle.definitions import load_definitions
+from codex_multi_role.lifecycle.forking.prepare import KEPT_BY_A_FORK, Fork, with_workspace
+from codex_multi_role.lifecycle.forking.workspace import ForkWorkspace
+from codex_multi_role.lifecycle.kept_definitions import keep_definitions, remembered_options
+from codex_multi_role.run_folder import Beginning, RunFolder, beginnings, events_with_inherited
+from codex_multi_role.run_options import RunOptions
+
+
+def prepare_rerun(parent: RunFolder, changes: Mapping[str, object]) -> Fork:
+    """Create a run that does ``parent`` again and takes over its turns as far as they are equal.
+
+    ``changes`` (`RunOptions` fields) override the parent's options. The parent may be live; it is not changed. Raises
+    `UsageError`, `StorageError`.
+    """
+    record, beginning = parent.record(), first_visit(parent)
+    options = rerun_options(parent, record, changes)
+    given = options.workspace if "workspace" in changes else None
+    return make_rerun(parent, options, ForkWorkspace(workspace_of(record), given, beginning.workspace), beginning)
+
+
+def make_rerun(parent: RunFolder, options: RunOptions, workspace: ForkWorkspace, beginning: Beginning) -> Fork:
+    """Create the run from its ``options``, which works in ``workspace``. A failure leaves nothing of it behind."""
+    definitions = load_definitions(replace(options, workspace=workspace.check()))
+    workspace.require_state(definitions.changes_workspace)
+    with ExitStack() as undo:
+        folder = RunFolder.create(options.runs_dir, options.run_id)
+        undo.callback(shutil.rmtree, folder.path, ignore_errors=True)
+        path = workspace.make(folder.run_id, undo)
+        definitions = with_workspace(path, definitions)
+        catalog_file = keep_definitions(definitions, folder)
+        nested: list[str] = []
+        if beginning.workspace:
+            with idle_parts(definitions, folder) as parts:
+                nested = parts.snapshots.fill_from(parent.snapshots_path, beginning.workspace)
+        undo.pop_all()
+    origin = {"run_id": parent.run_id, "step": beginning.step, "visit": beginning.visit}
+    note = f"repeats {parent.run_id} and takes over its equal turns; {workspace.in_words(path, nested)}"
+    return Fork(definitions, folder, catalog_file, origin, note)
+
+
+def workspace_of(record: Mapping[str, Any]) -> Path:
+    """The user's own folder that the run of this ``run.json`` was started for."""
+    return Path(record.get("source_workspace", record["workspace"]))
+
+
+def first_visit(parent: RunFolder) -> Beginning:
+    """Where the run, or the run that it was forked from, started. Raises `UsageError` if it never did."""
+    known = beginnings(events_with_inherited(parent))
+    if not known:
+        raise UsageError(f"the run {parent.run_id} has not started any step to repeat", "Start another run.")
+    return known[0]
+
+
+def rerun_options(parent: RunFolder, record: Mapping[str, Any], changes: Mapping[str, object]) -> RunOptions:
+    """The options of a rerun of the run with this ``run.json``: the YAML is read where people edit it.
+
+    Raises `UsageError`.
+    """
+    if kept := KEPT_BY_A_FORK & set(changes):
+        raise UsageError(f"a rerun keeps its run's {', '.join(sorted(kept))}", "Start another run for that.")
+    remembered = remembered_options(parent, record)
+    given = RunOptions.from_record(record["options"])
+    if given.playbook and _is_missing(given.playbook):
+        given = replace(given, playbook=remembered.playbook)
+    options = replace(
+        remembered,
+        run_id=None,
+        record=None,
+        runs_dir=parent.path.parent,
+        worktree=False,
+        branch=None,
+        roles=Path(record["roles_source"]),
+        playbook=given.playbook,
+        reuse=parent.run_id,
+    )
+    if changes.get("flow", options.flow) != options.flow:
+        options = replace(options, inputs={})  # they belong to another flow
+    return options.changed(changes)
+
+
+def _is_missing(playbook: str) -> bool:
+    """Whether ``playbook`` is a path, and not the name of one, whose file is gone."""
+    return "/" in playbook and not Path(playbook).is_file()

@@ -1,0 +1,151 @@
+"""Which turns a rerun would ask, and why, found without a model in a temporary copy of the workspace."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+
+from codex_multi_role.flow import new_state
+from codex_multi_role.lifecycle.assembly import idle_parts
+from codex_multi_role.lifecycle.definitions import Definitions
+from codex_multi_role.lifecycle.forking.prepare import Fork
+from codex_multi_role.lifecycle.forking.prepare_rerun import first_visit, make_rerun, rerun_options, workspace_of
+from codex_multi_role.lifecycle.forking.workspace import MARK, ForkWorkspace
+from codex_multi_role.lifecycle.reuse_sources import earlier_run, earlier_turns
+from codex_multi_role.reading.json_types import Json
+from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.steps import RunResources
+from codex_multi_role.steps.reuse import Reuse
+from codex_multi_role.steps.turn_inputs import RoleInputsReader, position_of
+from codex_multi_role.steps.turn_record import TurnPrompt, TurnResult
+from codex_multi_role.workspace import Worktrees
+
+DEPENDS = "it depends on a turn that is asked, or on a result that may be another"
+
+
+@dataclass(frozen=True)
+class ExpectedTurn:
+    """A turn of a rerun. ``tokens``: what it used in the earlier run; None if that has no such turn.
+
+    ``certain``: it will be asked; otherwise it may be.
+    """
+
+    position: str
+    role: str
+    reason: str
+    certain: bool
+    tokens: Mapping[str, int] | None
+    model: str = ""
+
+    def as_json(self) -> Json:
+        tokens = None if self.tokens is None else dict(self.tokens)
+        return {
+            "type": "turn", "position": self.position, "role": self.role, "certain": self.certain,
+            "reason": self.reason, "tokens": tokens, "model": self.model,
+        }  # fmt: skip
+
+
+@dataclass
+class Forecast:
+    """``taken``: how many turns are taken over; ``asked``: those that are, or may be, asked."""
+
+    taken: int = 0
+    asked: list[ExpectedTurn] = field(default_factory=list)
+
+    @property
+    def tokens(self) -> Mapping[str, int]:
+        """What all turns that are or may be asked used in the earlier run."""
+        known = [turn.tokens for turn in self.asked if turn.tokens is not None]
+        return {kind: sum(each[kind] for each in known) for kind in ("input", "output")}
+
+    def as_json(self) -> Json:
+        certain = sum(turn.certain for turn in self.asked)
+        numbers = {"taken": self.taken, "asked": certain, "possible": len(self.asked) - certain}
+        return {"type": "forecast", **numbers, "tokens": dict(self.tokens)}
+
+
+def forecast_rerun(parent: RunFolder, changes: Mapping[str, object]) -> Forecast:
+    """What `prepare_rerun` with these ``changes`` leads to. Nothing of the project is changed, and nothing is started.
+
+    Results of checks and answers of people are assumed to stay as they are. Raises what `prepare_rerun` raises.
+    """
+    original = workspace_of(parent.record())
+    with (
+        tempfile.TemporaryDirectory(prefix="codex-multi-role-") as runs,
+        # Beside the workspace, because what is in the folders above both is an input, too.
+        tempfile.TemporaryDirectory(prefix=f"{original.name}{MARK}", dir=original.parent) as workspace,
+    ):
+        made = _in_temporary_folders(parent, changes, Path(runs).resolve(), Path(workspace).resolve())
+        with idle_parts(made.definitions, made.folder) as parts:
+            return _walk(made.definitions, made.folder, parent, parts)
+
+
+def _in_temporary_folders(parent: RunFolder, changes: Mapping[str, object], runs: Path, workspace: Path) -> Fork:
+    record, beginning = parent.record(), first_visit(parent)
+    options = replace(rerun_options(parent, record, changes), runs_dir=runs)
+    given = workspace if beginning.workspace else options.workspace if "workspace" in changes else None
+    return make_rerun(parent, options, ForkWorkspace(workspace_of(record), given, beginning.workspace), beginning)
+
+
+def _walk(definitions: Definitions, folder: RunFolder, parent: RunFolder, parts: RunResources) -> Forecast:
+    from codex_multi_role.engine.flow_walk import CallableFlows  # lazy: slow to import
+    from codex_multi_role.engine.forecast import walk_forecast
+    from codex_multi_role.engine.journal_fork import recorded_steps
+
+    record, options = parent.record(), definitions.options
+    reuse = _ForecastReuse(folder, definitions.workspace, parts.services.reuse.read_role, parent)
+    worktrees = Worktrees(folder.worktrees_path, parts.workspace, parts.snapshots, folder.run_id)
+    run = replace(parts, services=replace(parts.services, reuse=reuse, worktrees=worktrees))
+    past = recorded_steps(record["options"].get("database_url") or parent.journal_path, parent.run_id)
+    state = new_state(definitions.flow, options.goal, definitions.inputs, options.cycles)
+    flows = CallableFlows(definitions.flows, cache(definitions.bound))
+    walk_forecast(flows, state, run, past, reuse.assumed)
+    return reuse.forecast()
+
+
+class _ForecastReuse(Reuse):
+    """Takes turns over like a run does, and notes those that would be asked."""
+
+    def __init__(self, folder: RunFolder, workspace: Path, read_role: RoleInputsReader, parent: RunFolder) -> None:
+        self._parent = earlier_run(parent)
+        self._turns = earlier_turns(lambda: [parent])
+        super().__init__(folder, workspace, read_role, self._turns)
+        self._asked: list[ExpectedTurn] = []
+        self._assumes_changes = False
+
+    def assumed(self, result: Json) -> Json:
+        """The result of a check, with the paths of this run. Assume that it changed the workspace as it did before."""
+        self._assumes_changes = True
+        return result if self._parent is None else self.placed(result, self._parent)
+
+    def take(self, run: RunResources, asked: TurnPrompt, *, may_decline: bool) -> TurnResult | None:
+        from codex_multi_role.engine.forecast import PathEnded
+
+        role, position = self.read_role(asked.role, run.workspace.root), position_of(asked)
+        reason = self.why_asked(run, asked, role, may_decline=may_decline)
+        before = self._turns.at(position)
+        if self._assumes_changes and before is not None and before.basis.workspace:
+            self._assumes_changes = False
+            if run.snapshots.find_in(before.run.repositories, before.basis.workspace):
+                run.snapshots.restore(before.basis.workspace)
+        if not reason and (taken := super().take(run, asked, may_decline=may_decline)):
+            return taken
+        tokens, model = (before.tokens, str(before.result["model"])) if before else (None, "")
+        why = reason or "changed: the files of the workspace"
+        self._asked.append(ExpectedTurn(position, asked.role.name, why, True, tokens, model))
+        raise PathEnded(why)
+
+    def forecast(self) -> Forecast:
+        return Forecast(len(self.taken), [*self._asked, *self._possible()])
+
+    def _possible(self) -> Iterator[ExpectedTurn]:
+        """The earlier turns that the walk did not get to."""
+        named = {turn.position for turn in self._asked}
+        for turn in sorted(self._turns, key=lambda turn: turn.result.get("journal_step") or 0):
+            if turn.turn_id not in self.taken and turn.basis.position not in named:
+                recorded = turn.result["recorded"]
+                model = str(turn.result["model"])
+                yield ExpectedTurn(turn.basis.position, recorded["role"], DEPENDS, False, turn.tokens, model)

@@ -1,0 +1,150 @@
+"""What the turns of a role depend on besides their prompt, their conversation and the workspace.
+
+Digests by part, so that a later run can tell what is different. A setting whose effect cannot be compared, such as an
+MCP server, rules out that its turns are taken over.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from codex_multi_role.catalog import RoleSpec, RoleSpecCatalog
+from codex_multi_role.codex.codex_settings import known_settings, needs_user_home, user_home
+from codex_multi_role.codex.permissions import WriteAccess, has_own_rules
+from codex_multi_role.codex.project_instructions import ProjectInstructions
+from codex_multi_role.lifecycle.definitions import Definitions, role_settings
+from codex_multi_role.steps.turn_inputs import RoleInputs, digest
+from codex_multi_role.tools import find_tool
+from codex_multi_role.version import __version__
+
+SKILLS = (Path(".agents/skills"), Path(".codex/skills"))
+HOME_FILES = ("AGENTS.md", "AGENTS.override.md", "*.toml", "rules/*")
+LONGEST_PATH = 1024
+NOT_COMPARABLE = ("mcp_servers", "hooks")
+"""Codex's settings that add what nobody can compare: programs that run for the role."""
+
+
+@dataclass(frozen=True)
+class RoleReader:
+    """Reads `RoleInputs`. ``catalog`` returns the current roles; ``protect``: what the flows keep from all of them."""
+
+    definitions: Definitions
+    catalog: Callable[[], RoleSpecCatalog]
+    protect: tuple[str, ...]
+
+    def read(self, role: RoleSpec, folder: Path) -> RoleInputs:
+        """The inputs of ``role``, which works in ``folder``: the workspace or a copy of it."""
+        given = (*role_settings(role), *self.definitions.options.config)
+        home = user_home(os.environ) if self._model_digest is None and needs_user_home(given) else None
+        settings = known_settings(given, home)
+        parts = {
+            "role": role.name,
+            "model": self._model_digest or role.resolved_model(os.environ, self.definitions.options.model) or "",
+            "reasoning effort": role.reasoning_effort or "",
+            "Codex settings": digest([settings, list(_home_files(home)), list(_files_in(settings))]),
+            "rights": digest(
+                [role.sandbox, role.approval_policy, role.auto_approve.model_dump(), role.behaviors.apply_files]
+            ),
+            "protected files": digest(sorted({*self.protect, *role.protect})),
+            "reply schema": digest(role.output_schema),
+            "steps": str(role.max_steps),
+            "tools": digest([_tool(name) for name in role.tools]),
+            "skills": digest(
+                [*self._own_skills(role), *(_found_skills(folder, home) if role.project_instructions else ())]
+            ),
+            "versions": self._versions,
+        }
+        instructions = ""
+        if role.project_instructions:
+            found = ProjectInstructions.configured(self.definitions.workspace, settings)
+            instructions = found.developer_message(folder)
+        scripted = self._model_digest is not None
+        return RoleInputs(parts, instructions, _refusal(given), _outside(role, given, home), scripted)
+
+    @cached_property
+    def _model_digest(self) -> str | None:
+        """What takes the place of a model: a playbook or a recording, or None."""
+        if self.definitions.playbook is not None:
+            return digest(self.definitions.playbook.text)
+        if self.definitions.recording is not None:
+            return digest(self.definitions.recording.path.read_bytes().hex())
+        return None
+
+    @cached_property
+    def _versions(self) -> str:
+        """Ours and Codex's. The file stands for its version, because asking it takes a process."""
+        codex = self.definitions.codex.resolve()
+        known = codex.stat()
+        return digest([__version__, str(codex), known.st_size, known.st_mtime_ns])
+
+    def _own_skills(self, role: RoleSpec) -> Iterator[object]:
+        skills = self.catalog().skills
+        for name in role.skills:
+            yield [name, {path: content.hex() for path, content in skills[name].files.items()}]
+
+
+def _tool(name: str) -> list[object]:
+    """A tool as the model sees it, and the module that answers."""
+    tool = find_tool(name)
+    source = inspect.getsourcefile(tool.call)
+    code = Path(source).read_bytes().hex() if source else ""
+    return [tool.name, tool.description, tool.input_schema, digest(code)]
+
+
+def _home_files(home: Path | None) -> Iterator[object]:
+    """The user's own instructions, profiles and rules, which Codex adds to those of the project."""
+    for pattern in HOME_FILES if home is not None else ():
+        assert home is not None
+        yield [[path.name, _content(path)] for path in sorted(home.glob(pattern))]
+
+
+def _files_in(settings: object) -> Iterator[object]:
+    """The contents of the files that settings name, such as those with instructions."""
+    if isinstance(settings, Mapping):
+        for value in settings.values():
+            yield from _files_in(value)
+    elif isinstance(settings, list):
+        for value in settings:
+            yield from _files_in(value)
+    elif isinstance(settings, str) and "/" in settings and len(settings) < LONGEST_PATH:
+        yield [settings, _content(Path(settings).expanduser())]
+
+
+def _found_skills(folder: Path, home: Path | None) -> Iterator[object]:
+    """The skills that Codex itself finds: their names and descriptions are part of its prompt."""
+    places = [place / skills for place in (folder, *folder.parents) for skills in SKILLS]
+    for place in [*places, *([home / "skills"] if home else [])]:
+        if place.is_dir():
+            for file in sorted(place.rglob("SKILL.md")):
+                yield [str(file.relative_to(place)), _content(file)]
+
+
+def _content(path: Path) -> str:
+    try:
+        return path.read_bytes().hex()
+    except OSError:
+        return ""
+
+
+def _refusal(given: tuple[str, ...]) -> str:
+    settings: dict[str, Any] = known_settings(given, None)
+    found = next((name for name in NOT_COMPARABLE if settings.get(name)), "")
+    return f"its role has {found}, whose answers may differ" if found else ""
+
+
+def _outside(role: RoleSpec, given: tuple[str, ...], home: Path | None) -> str:
+    """Why commands of the role may see or change more than the workspace, or empty."""
+    access = WriteAccess.of(given, home)
+    if role.sandbox == "danger-full-access" or has_own_rules(given):
+        return "its role has no sandbox, or rules of its own"
+    if role.auto_approve.commands or role.auto_approve.file_changes:
+        return "its role may leave the sandbox"
+    if role.sandbox == "workspace-write" and (access.network_access or access.writable_roots):
+        return "its commands may use the network or other folders"
+    return ""

@@ -1,0 +1,140 @@
+"""The turns and check results of earlier runs that a run can take over."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from uuid import uuid4
+
+from codex_multi_role.playbook.normalization import PathNames
+from codex_multi_role.reading.json_files import read_object
+from codex_multi_role.reading.json_types import Json
+from codex_multi_role.run_folder import RunFolder, TurnFolder, list_turns
+from codex_multi_role.steps.timed_results import MEASURED, TimedResult
+from codex_multi_role.steps.turn_inputs import TurnBasis, digest
+
+IN_RUN_FOLDER = re.compile(r"<<run folder>>/([\w./+@-]*[\w+@-])")
+MOST_FILES = 2000
+
+
+def path_names(run: RunFolder, workspace: Path) -> PathNames:
+    """Names for the paths in which two runs of the same team differ."""
+    return PathNames({"workspace": workspace, "run folder": run.path})
+
+
+def files_named_in(text: str, run_folder: Path) -> list[tuple[str, str]]:
+    """The paths below the run folder that ``text`` names, with digests of what is there: a role may read it."""
+    names = sorted(set(IN_RUN_FOLDER.findall(text)))
+    return [(name, _digest_of(run_folder / name)) for name in names]
+
+
+def _digest_of(path: Path) -> str:
+    """Of a folder, that of its files; new each time if it cannot be read, or has too many."""
+    files = list(islice(path.rglob("*"), MOST_FILES + 1)) if path.is_dir() else [path]
+    try:
+        if len(files) <= MOST_FILES:
+            return digest([(str(file.relative_to(path)), _content_of(file)) for file in sorted(files)])
+    except OSError:
+        pass
+    return uuid4().hex
+
+
+def _content_of(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+
+
+@dataclass(frozen=True)
+class EarlierTurn:
+    """An answered turn of an earlier ``run``; ``result``: its ``turn.json``."""
+
+    run: EarlierRun
+    instance: str
+    folder: TurnFolder
+    result: Json
+    basis: TurnBasis
+
+    @property
+    def turn_id(self) -> str:
+        """Codex's id, the same for all runs that took the turn over."""
+        return str(self.result["turn_id"])
+
+    @property
+    def tokens(self) -> Mapping[str, int]:
+        """What it cost the run that asked it."""
+        found: Mapping[str, int] = self.result.get("reused_tokens") or self.result["tokens"]
+        return found
+
+    @property
+    def origin(self) -> Json:
+        return {"run_id": self.run.folder.run_id, "role": self.instance, "turn": self.folder.number}
+
+
+@dataclass(frozen=True)
+class EarlierRun:
+    """``workspace``: where it worked, besides in copies of that."""
+
+    folder: RunFolder
+    workspace: Path
+
+    @cached_property
+    def names(self) -> PathNames:
+        return path_names(self.folder, self.workspace)
+
+    @cached_property
+    def _measured(self) -> list[TimedResult]:
+        paths = [*self.folder.path.glob(f"checks/*/{MEASURED}"), *self.folder.path.glob(f"tests/*/{MEASURED}")]
+        return [TimedResult(**stored) for stored in map(read_object, paths) if stored]
+
+    @property
+    def repositories(self) -> list[Path]:
+        """Those with the states of its workspace and of the copies."""
+        return [self.folder.snapshots_path, *self.folder.worktrees_path.glob("*/snapshots.git")]
+
+    def turns(self) -> Iterator[EarlierTurn]:
+        """Those that were answered and recorded with what they depend on."""
+        for instance, folder in list_turns(self.folder):
+            result = folder.result()
+            basis = TurnBasis.read(result)
+            if basis is not None and result.get("recorded"):
+                yield EarlierTurn(self, instance, folder, result, basis)
+
+    def same_result(self, wanted: TimedResult) -> Json | None:
+        """The result of the same check on the same files that differs in times and paths alone; None without one."""
+        same = (each for each in self._measured if each.named(self.names).without_times == wanted.without_times)
+        return next((each.result for each in same), None)
+
+
+class EarlierTurns:
+    """All turns of ``runs``, by their inputs and by their position; read when the first one is looked up."""
+
+    def __init__(self, runs: Callable[[], Iterable[EarlierRun]]) -> None:
+        self._runs = runs
+
+    @cached_property
+    def _all(self) -> list[EarlierTurn]:
+        return [turn for run in self._runs() for turn in run.turns()]
+
+    @cached_property
+    def _by_inputs(self) -> Mapping[str, list[EarlierTurn]]:
+        found: dict[str, list[EarlierTurn]] = defaultdict(list)
+        for turn in self._all:
+            found[digest(turn.basis.inputs)].append(turn)
+        return found
+
+    def with_inputs(self, inputs: Mapping[str, str], position: str) -> list[EarlierTurn]:
+        """The turns with the same inputs; those at the same position come first."""
+        found = self._by_inputs.get(digest(inputs), [])
+        return sorted(found, key=lambda turn: turn.basis.position != position)
+
+    def at(self, position: str) -> EarlierTurn | None:
+        """The latest turn at the same position, whatever its inputs."""
+        return next((turn for turn in reversed(self._all) if turn.basis.position == position), None)
+
+    def __iter__(self) -> Iterator[EarlierTurn]:
+        return iter(self._all)

@@ -1,0 +1,338 @@
+"""Take a turn from an earlier run instead of asking for it, if everything that it depends on is provably equal.
+
+Every run notes what its turns depend on (`TurnBasis`); only a run with earlier runs to look at takes any over.
+"""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from codex_multi_role.codex.home import copy_threads
+from codex_multi_role.codex.usage import TokenUsage
+from codex_multi_role.host.atomic import storage_errors
+from codex_multi_role.reading.json_types import Json
+from codex_multi_role.run_folder import RunFolder, TurnFolder, list_turns
+from codex_multi_role.run_folder.events import TurnEnded, TurnStarted
+from codex_multi_role.run_folder.turn_folder import ANALYSIS, ANALYSIS_PATH, REUSED
+from codex_multi_role.steps.recovery import cut_short, first_state, is_settled
+from codex_multi_role.steps.turn_inputs import RoleInputs, RoleInputsReader, digest, position_of
+from codex_multi_role.steps.turn_record import INVALID, NEW_THREAD, TurnPrompt, TurnResult
+from codex_multi_role.workspace.hidden_files import hidden_files
+
+if TYPE_CHECKING:
+    from codex_multi_role.steps.earlier_turns import EarlierRun, EarlierTurn, EarlierTurns
+    from codex_multi_role.steps.resources import RunResources
+    from codex_multi_role.steps.timed_results import TimedResult
+
+NEW = "new"
+KEPT_FILES = ("assistant_text.txt", "delta_text.txt", "items_text.md", "kept.json", "tool_calls.jsonl")
+"""What a turn's folder has besides its prompt, handoff, changes and ``turn.json``."""
+
+
+class Reuse:
+    """What the turns of this run depend on and, with ``earlier`` turns, which of those stand for turns of this run.
+
+    ``read_role`` reads the inputs of a role; ``workspace`` is the run's own. ``taken``: Codex's ids of the turns that
+    were taken over. Threads may share it.
+    """
+
+    def __init__(
+        self,
+        folder: RunFolder,
+        workspace: Path,
+        read_role: RoleInputsReader,
+        earlier: EarlierTurns | None = None,
+    ) -> None:
+        self._folder, self._workspace, self.read_role, self._earlier = folder, workspace, read_role, earlier
+        self._lock = threading.Lock()
+        self._latest_turns: dict[str, str] = {}
+        self.taken: set[str] = set()
+        self._sources: dict[str, EarlierRun] = {}
+        self._copied: set[tuple[Path, Path]] = set()
+        self._taken_threads: set[str] = set()
+        turns = [(turn.result(), turn) for _, turn in list_turns(folder)]
+        for result, turn in sorted(turns, key=lambda each: (each[0].get("journal_step") or 0, each[1].number)):
+            if thread := result.get("thread_id"):
+                self._latest_turns[thread] = result.get("turn_id") or str(turn.path)
+            if result.get(REUSED) and result.get("recorded"):
+                self.taken.add(result["turn_id"])
+                self._taken_threads.add(str(thread))
+
+    def has_taken(self, thread_id: str) -> bool:
+        """Whether turns of that conversation were taken over."""
+        return thread_id in self._taken_threads
+
+    def inputs(self, run: RunResources, asked: TurnPrompt, role: RoleInputs) -> dict[str, str]:
+        """The inputs of a turn, by part. ``thread`` names the last turn that its conversation remembers.
+
+        ``folder`` is the copy of the workspace that it works in, which Codex shows to the model.
+        """
+        from codex_multi_role.steps.earlier_turns import files_named_in, path_names  # lazy: after the first prompt
+
+        names = path_names(self._folder, self._workspace)
+        thread = NEW if asked.thread == NEW_THREAD else self._latest_turns.get(asked.thread, "")
+        scripted = {"scripted answer": digest(position_of(asked))} if role.scripted else {}
+        told = digest(names.named(role.instructions))
+        named = names.named(asked.prompt)
+        files = digest(files_named_in(named, self._folder.path))
+        return {
+            "prompt": digest(named),
+            "folder": run.copy or run.within,
+            "files named in the prompt": files,
+            "thread": thread,
+            **role.parts,
+            "project instructions": told,
+            **scripted,
+        }
+
+    def note(self, thread_id: str, turn_id: str, folder: TurnFolder) -> None:
+        """Note that the conversation now also remembers this turn."""
+        self._latest_turns[thread_id] = turn_id or str(folder.path)
+
+    def take(self, run: RunResources, asked: TurnPrompt, *, may_decline: bool) -> TurnResult | None:
+        """The turn as an earlier run has it, with its changes made in the workspace; None if it must be asked.
+
+        Raises `StorageError`.
+        """
+        if self._earlier is None:
+            return None
+        role = self.read_role(asked.role, run.workspace.root)
+        inputs = self.inputs(run, asked, role)
+        for turn in self._earlier.with_inputs(inputs, position_of(asked)):
+            if not _refusal(turn, inputs, self._workspace, may_decline=may_decline) and self._reserve(turn):
+                taken = _Taking(run, asked, turn, partial(self.placed, run=turn.run)).take()
+                if taken is not None:
+                    self._keep_thread(run, asked, turn)
+                    return taken
+                self.taken.discard(turn.turn_id)
+        return None
+
+    def why_asked(self, run: RunResources, asked: TurnPrompt, role: RoleInputs, *, may_decline: bool) -> str:
+        """Why a turn is not taken over, as far as that is known without the workspace; empty if it may be."""
+        assert self._earlier is not None
+        inputs, position = self.inputs(run, asked, role), position_of(asked)
+        refusals = [
+            _refusal(turn, inputs, self._workspace, may_decline=may_decline)
+            for turn in self._earlier.with_inputs(inputs, position)
+            if turn.turn_id not in self.taken
+        ]
+        if refusals:
+            return "" if "" in refusals else refusals[0]
+        before = self._earlier.at(position)
+        return "no earlier run has this turn" if before is None else _differences(before.basis.inputs, inputs)
+
+    def confirmed(self, measured: TimedResult, folder: Path) -> Json:
+        """The result of a check or, if an earlier run measured the same but for times, the earlier result.
+
+        The roles that read it then see equal inputs. ``folder``: that of the check, where later runs find the result.
+        """
+        if not measured.has_times:
+            return measured.result
+        from codex_multi_role.steps.earlier_turns import path_names
+
+        names = path_names(self._folder, self._workspace)
+        for run in self._sources.values():
+            if (same := run.same_result(measured.named(names))) is not None:
+                return replace(measured, result=self.placed(same, run)).written(folder)
+        return measured.written(folder)
+
+    def _reserve(self, turn: EarlierTurn) -> bool:
+        """A turn stands for one turn of this run: two equal prompts get two answers if there are two."""
+        with self._lock:
+            free = turn.turn_id not in self.taken
+            self.taken.add(turn.turn_id)
+            return free
+
+    def placed(self, value: Json, run: EarlierRun) -> Json:
+        """``value`` of an earlier run, with the paths of this one."""
+        from codex_multi_role.steps.earlier_turns import path_names
+
+        placed: Json = path_names(self._folder, self._workspace).placed(run.names.named(value))
+        return placed
+
+    def _keep_thread(self, run: RunResources, asked: TurnPrompt, turn: EarlierTurn) -> None:
+        """Let a later live turn continue the conversation, which Codex then forks from the earlier run's."""
+        thread, self._sources[turn.run.folder.run_id] = turn.result["thread_id"], turn.run
+        self._latest_turns[thread] = turn.turn_id
+        self._taken_threads.add(thread)
+        run.services.fleet.inherit(thread, turn.turn_id)
+        homes = turn.run.folder.path / ".codex" / turn.instance, self._folder.codex_home(asked.instance)
+        with self._lock:
+            is_new = homes not in self._copied
+            self._copied.add(homes)
+        if is_new:
+            copy_threads(*homes)
+
+
+def _refusal(turn: EarlierTurn, inputs: Mapping[str, str], workspace: Path, *, may_decline: bool) -> str:
+    """Why ``turn``, whose inputs are equal, still cannot be taken over."""
+    recorded = TurnResult(**turn.result["recorded"])
+    if turn.basis.refused:
+        return turn.basis.refused
+    if not inputs["thread"]:
+        return "its conversation is unknown"
+    if not is_settled(recorded, may_decline=may_decline):
+        return f"the earlier turn ended without an answer: {recorded.reason}"
+    moved = turn.run.workspace != workspace and turn.basis.workspace != turn.basis.after
+    return "its changes name the folder of the earlier workspace" if moved and _names_its_folder(turn) else ""
+
+
+def _names_its_folder(turn: EarlierTurn) -> bool:
+    patch = turn.folder.patch_path
+    names = (turn.run.workspace, turn.run.folder.path)
+    return patch.exists() and any(str(name).encode() in patch.read_bytes() for name in names)
+
+
+def _differences(before: Mapping[str, str], now: Mapping[str, str]) -> str:
+    changed = [part for part in now if before.get(part) != now[part]] + [part for part in before if part not in now]
+    return f"changed: {', '.join(changed)}"
+
+
+@dataclass(frozen=True)
+class _Taking:
+    """One turn being taken over. ``placed`` replaces the earlier run's paths by this run's."""
+
+    run: RunResources
+    asked: TurnPrompt
+    turn: EarlierTurn
+    placed: Callable[[Json], Json]
+
+    def take(self) -> TurnResult | None:
+        """None if the workspace is not in the state that the turn looked at."""
+        run, recorded = self.run, TurnResult(**self.turn.result["recorded"])
+        with run.progress.stays.at(run.workspace.root), run.progress.workspace_lock:
+            before = self._before(recorded)
+            if self.turn.basis.workspace and not self._fits(before):
+                return None
+            folder = TurnFolder.create(run.services.folder, self.asked.instance)
+            self._start(folder, before)
+            changed = self._change_workspace(folder, before)
+        self._copy_files(folder)
+        handoff = self._handoff(folder, recorded)
+        may_repair = self.asked.repair < run.settings.repair_attempts
+        result = replace(
+            recorded,
+            instance=self.asked.instance,
+            number=folder.number,
+            handoff=handoff,
+            snapshot=before if recorded.snapshot else "",
+            changed_paths=changed,
+            ask_again=may_repair if recorded.status == INVALID else recorded.ask_again,
+        )
+        self._end(folder, before, result)
+        return result
+
+    def _before(self, recorded: TurnResult) -> str:
+        """The current state, without what an interrupted attempt left; empty if the turn does not depend on it."""
+        if not (recorded.snapshot or self.turn.basis.workspace):
+            return ""
+        return first_state(self.run, self.asked.instance, cut_short(self.run, self.asked.instance, self.asked.place))
+
+    def _fits(self, before: str) -> bool:
+        """Whether the workspace is in the state that the turn looked at, and the one it left still exists."""
+        basis, snapshots = self.turn.basis, self.run.snapshots
+        is_same = before == basis.workspace and hidden_files(snapshots, self.run.workspace) == basis.hidden
+        return is_same and snapshots.find_in(self.turn.run.repositories, basis.after)
+
+    def _start(self, folder: TurnFolder, before: str) -> None:
+        folder.begin(self.asked.prompt, self._details(before))
+        started = TurnStarted(
+            role=self.asked.instance,
+            turn=folder.number,
+            cycle=self.asked.cycle,
+            attempt=1,
+            repair_of=self.asked.repair_of,
+            continues=self.asked.continues,
+            unit=self.asked.unit,
+            model=str(self.turn.result["model"]),
+            thread_id=str(self.turn.result["thread_id"]),
+            worked_seconds=round(self.run.services.clock.seconds, 3),
+        )
+        self.run.services.events.publish(started)
+
+    def _change_workspace(self, folder: TurnFolder, before: str) -> list[str]:
+        basis, snapshots = self.turn.basis, self.run.snapshots
+        if not basis.workspace or basis.after == before:
+            return []
+        snapshots.restore(basis.after)
+        snapshots.write_patch(before, basis.after, folder.patch_path)
+        folder.write_changes(before, basis.after)
+        return list(snapshots.changed_paths(before, basis.after))
+
+    def _copy_files(self, folder: TurnFolder) -> None:
+        for name in KEPT_FILES:
+            source = self.turn.folder.path / name
+            if source.exists():
+                with storage_errors(folder.path / name):
+                    shutil.copyfile(source, folder.path / name)
+
+    def _handoff(self, folder: TurnFolder, recorded: TurnResult) -> Json | None:
+        if recorded.handoff is None:
+            return None
+        handoff = {key: value for key, value in recorded.handoff.items() if key != ANALYSIS_PATH}
+        analysis = self.turn.folder.path / ANALYSIS
+        if ANALYSIS_PATH in recorded.handoff and analysis.exists():
+            with storage_errors(analysis):
+                handoff["analysis_md"] = analysis.read_text(encoding="utf-8")
+        elif ANALYSIS_PATH in recorded.handoff:
+            handoff = recorded.handoff
+        return folder.write_handoff(self.placed(handoff))
+
+    def _details(self, before: str) -> Json:
+        earlier = self.turn.result
+        return {
+            **{name: earlier[name] for name in ("thread_id", "model", "tools", "turn_id")},
+            REUSED: self.turn.origin,
+            "attempt": 1,
+            "repair_of": self.asked.repair_of,
+            "continues": self.asked.continues,
+            "cycle": self.asked.cycle,
+            "unit": self.asked.unit,
+            "journal_step": self.asked.place,
+            "snapshot": before,
+            "tokens": TokenUsage().as_record(),
+            "reused_tokens": self.turn.tokens,
+            "seconds": 0.0,
+            "worked_seconds": round(self.run.services.clock.seconds, 3),
+        }
+
+    def _end(self, folder: TurnFolder, before: str, result: TurnResult) -> None:
+        basis = replace(self.turn.basis, position=position_of(self.asked))
+        folder.write_result(
+            {
+                "status": result.status,
+                "outcome": result.outcome,
+                "reason": result.reason,
+                **self._details(before),
+                "changed_paths": result.changed_paths,
+                "protected_restored": result.protected_restored,
+                "approvals": self.turn.result.get("approvals", []),
+                "repaired_locally": self.turn.result.get("repaired_locally", False),
+                "basis": basis.as_json(),
+                "recorded": result.as_json(),
+            }
+        )
+        self._publish_end(result)
+
+    def _publish_end(self, result: TurnResult) -> None:
+        summary = str((result.handoff or {}).get("summary", ""))
+        ended = TurnEnded(
+            role=result.instance,
+            turn=result.number,
+            status=result.status,
+            outcome=result.outcome,
+            reason=result.reason,
+            input_tokens=0,
+            output_tokens=0,
+            seconds=0.0,
+            summary=self.run.services.folder.redact(summary)[:200],
+            worked_seconds=round(self.run.services.clock.seconds, 3),
+            reused_from="{run_id}/{role}/{turn}".format(**self.turn.origin),
+        )
+        self.run.services.events.publish(ended)

@@ -1,0 +1,232 @@
+"""Runs that are repeated on the real binary: what is asked again, what it remembers, what the workspace holds."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from codex_multi_role import RunReport, fork, rerun, resume
+from codex_multi_role.lifecycle.forking.rerun_forecast import forecast_rerun
+from codex_multi_role.run_folder import RunFolder
+from tests.support.forks import builders
+from tests.support.models import AnyModel, Body, Items, any_model, message, texts
+from tests.support.pure_models import files_of, key_of
+from tests.support.teams import WRITER, Record, TeamFolder, read, say, warnings, with_flow
+
+EDITED = "Do it again."
+
+
+def again(team: TeamFolder, run: str = "latest", **changes: object) -> RunReport:
+    """Repeat ``run`` with ``changes`` of its options."""
+    team.events.clear()
+    return rerun(run, runs_dir=team.runs, changes=changes, on_event=team.events.append)
+
+
+def taken(team: TeamFolder) -> list[bool]:
+    """Whether each turn of the last run was taken over, in order."""
+    return [bool(event["reused_from"]) for event in team.of_type("turn_ended")]
+
+
+def workspace(report: RunReport) -> Path:
+    return Path(read(report.folder / "run.json")["workspace"])
+
+
+def answer(body: Body) -> Items:
+    """A handoff that depends on all that the request shows of the conversation."""
+    said = texts(body, "assistant") + texts(body, "user").rpartition("Role: ")[2]
+    return message(json.dumps({"summary": key_of(said)[:8]}))
+
+
+@pytest.fixture
+def model() -> Iterator[AnyModel]:
+    with any_model(answer) as served:
+        yield served
+
+
+def talkers(folder: Path, model: AnyModel, steps: list[Record]) -> TeamFolder:
+    """Two roles that only answer, on the real binary with ``model``."""
+    team = TeamFolder(folder, {"one": {}, "two": {}}, {})
+    return with_flow(team, {"steps": steps})
+
+
+def test_unchanged_run_asks_nothing(tmp_path: Path) -> None:
+    """Without a process and without a bill, and its workspace is the same byte for byte."""
+    team = TeamFolder(
+        tmp_path,
+        {"plan": {}, "build": WRITER},
+        {"plan": [say()], "build": [say(files=[{"path": "a.txt", "content": "1\n"}])]},
+    )
+    (team.workspace / "old.txt").write_text("old\n")
+    with_flow(team, {"steps": [{"ask": "plan"}, {"ask": "build"}]})
+    team.run(flow="own")
+    forecast = forecast_rerun(RunFolder.find(team.runs, "latest"), {})
+    report = again(team)
+    assert (forecast.taken, forecast.asked) == (2, [])
+    assert (taken(team), report.totals["turns"], report.totals["input_tokens"]) == ([True, True], 0, 0)
+    assert not team.of_type("role_started")
+    assert files_of(workspace(report)) == files_of(team.workspace)
+
+
+@pytest.mark.long
+def test_asked_turn_remembers_turns_taken_over(tmp_path: Path, model: AnyModel) -> None:
+    """Its conversation is forked from the earlier run's; a role that is not concerned is not asked."""
+    steps: list[Record] = [
+        {"id": "a", "ask": "one"},
+        {"id": "b", "ask": "two", "with": {"note": "fixed"}},
+        {"id": "c", "ask": "one"},
+    ]
+    team = talkers(tmp_path, model, steps)
+    team.run(flow="own", playbook=None, config=model.config)
+    with_flow(team, {"steps": [*steps[:2], {**steps[2], "prompt": EDITED}]})
+    model.bodies.clear()
+    again(team)
+    assert taken(team) == [True, True, False]
+    (body,) = model.bodies
+    assert texts(body, "user").count("Do it.") == 1
+    assert EDITED in texts(body, "user")
+    assert "summary" in texts(body, "assistant")
+
+
+@pytest.mark.long
+def test_lost_conversation_is_reported(tmp_path: Path, model: AnyModel) -> None:
+    """Without Codex's files of the earlier run, the role gets its latest handoff instead; no run takes that over."""
+    steps: list[Record] = [{"id": "a", "ask": "one"}, {"id": "c", "ask": "one"}]
+    team = talkers(tmp_path, model, steps)
+    first = team.run(flow="own", playbook=None, config=model.config)
+    shutil.rmtree(first.folder / ".codex")
+    with_flow(team, {"steps": [steps[0], {**steps[1], "prompt": EDITED}]})
+    report = again(team)
+    assert taken(team) == [True, False]
+    assert any("conversation of the earlier run was not found" in each for each in warnings(team.events))
+    assert read(report.folder / "one/turn_002/turn.json")["basis"]["refused"] == "its conversation was lost"
+
+
+@pytest.mark.long
+def test_rerun_of_rerun_takes_over_both(tmp_path: Path, model: AnyModel) -> None:
+    """What a rerun took over, and what it asked, stands for a third run; asked conversations go on there."""
+    steps: list[Record] = [{"id": "a", "ask": "one"}, {"id": "c", "ask": "one"}]
+    team = talkers(tmp_path, model, steps)
+    team.run(flow="own", playbook=None, config=model.config)
+    with_flow(team, {"steps": [steps[0], {**steps[1], "prompt": EDITED}]})
+    again(team)
+    assert taken(team) == [True, False]
+    again(team)
+    assert taken(team) == [True, True]
+    with_flow(team, {"steps": [steps[0], {**steps[1], "prompt": EDITED}, {"id": "d", "ask": "one"}]})
+    model.bodies.clear()
+    again(team)
+    assert taken(team) == [True, True, False]
+    assert texts(model.bodies[0], "assistant").count("summary") == 2
+
+
+@pytest.mark.long
+def test_changed_check_results_are_seen(tmp_path: Path) -> None:
+    """Checks run again, and what they leave decides which of the later turns are taken over."""
+    team = builders(tmp_path)
+    first = team.run(flow="own")
+    report = again(team)
+    assert (taken(team), report.totals["turns"]) == ([True] * 7, 0)
+    assert files_of(workspace(report)) == files_of(team.workspace)
+    team.roles["judge"]["prompt_text"] = "Judge."
+    team.write_catalog()
+    forecast = forecast_rerun(RunFolder(first.folder), {})
+    assert [turn.role for turn in forecast.asked if turn.certain] == ["judge"]
+    again(team, first.run_id)
+    assert taken(team) == [True, True, False, True, False, True, False]
+
+
+@pytest.mark.long
+def test_tests_run_again_without_new_prompts(tmp_path: Path) -> None:
+    """Only the times of a test run differ: the roles then see the earlier figures, and so equal inputs."""
+    tests = "def test_it() -> None:\n    assert True\n"
+    plays = {"build": [say(files=[{"path": "test_it.py", "content": tests}])], "judge": [say()]}
+    team = with_flow(
+        TeamFolder(tmp_path, {"build": WRITER, "judge": {}}, plays), {"steps": [{"ask": "build"}, {"ask": "judge"}]}
+    )
+    team.run(flow="own", run_tests=True)
+    again(team)
+    assert len(team.of_type("tests_ended")) == 1
+    assert taken(team) == [True, True]
+
+
+def looker(command: str) -> list[Record]:
+    """Answers of a model that runs ``command`` first."""
+    return [{"steps": [{"call": "exec_command", "arguments": {"cmd": command}}, say()]}]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("sandbox", "expected"), [("workspace-write", [True, False]), ("danger-full-access", [False, False])]
+)
+def test_files_that_a_turn_looked_at_count(tmp_path: Path, sandbox: str, expected: list[bool]) -> None:
+    """A turn that ran a command is asked again if the workspace differs, and always if it had no sandbox."""
+    roles = {"one": {"sandbox": sandbox}}
+    team = TeamFolder(tmp_path, roles, {"one": looker("cat in.txt > out.txt")})
+    with_flow(team, {"steps": [{"ask": "one"}]})
+    (team.workspace / "in.txt").write_text("1\n")
+    first = team.run(flow="own")
+    report = again(team)
+    assert taken(team) == expected[:1]
+    assert (workspace(report) / "out.txt").read_text() == "1\n"
+    (team.workspace / "in.txt").write_text("2\n")
+    (team.workspace / "out.txt").unlink()
+    team.run(flow="own", reuse=first.run_id)
+    assert taken(team) == expected[1:]
+    assert (team.workspace / "out.txt").read_text() == "2\n"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        ("git log", "it used git"),
+        ("cat .env", "changed: the files of the workspace"),
+        ("cat in.txt", ""),
+    ],
+)
+def test_files_in_no_snapshot_count(tmp_path: Path, command: str, reason: str) -> None:
+    """What git ignores is not in the restored workspace, so that a turn that may have read it is asked again."""
+    team = TeamFolder(tmp_path, {"one": {}}, {"one": looker(command)})
+    with_flow(team, {"steps": [{"ask": "one"}]})
+    for name, text in (("in.txt", "1\n"), (".gitignore", ".env\n.venv\n"), (".venv/lib.py", "")):
+        (team.workspace / name).parent.mkdir(exist_ok=True)
+        (team.workspace / name).write_text(text)
+    if reason.startswith("changed"):
+        (team.workspace / ".env").write_text("A=1\n")
+    first = team.run(flow="own")
+    if reason.startswith("changed"):
+        (team.workspace / ".env").write_text("A=2\n")
+    forecast = forecast_rerun(RunFolder(first.folder), {})
+    assert [turn.reason for turn in forecast.asked] == ([reason] if reason else [])
+    again(team)
+    assert taken(team) == [not reason]
+
+
+@pytest.mark.long
+def test_interrupted_rerun_resumes(tmp_path: Path) -> None:
+    """A rerun that a limit parks goes on with its own turns, and takes over the rest."""
+    team = builders(tmp_path)
+    first = team.run(flow="own")
+    team.roles["judge"]["prompt_text"] = "Judge."
+    team.write_catalog()
+    parked = again(team, first.run_id, max_turns=1)
+    assert (parked.status, taken(team)) == ("parked", [True, True, False, True])
+    team.events.clear()
+    report = resume(parked.run_id, runs_dir=team.runs, changes={"max_turns": 9}, on_event=team.events.append)
+    assert (report.outcome, report.totals["turns"], taken(team)) == ("judged", 3, [False, True, False])
+    assert files_of(workspace(report)) == files_of(team.workspace)
+
+
+@pytest.mark.long
+def test_fork_of_rerun_asks(tmp_path: Path) -> None:
+    """A fork does again what follows, even if it could be taken over."""
+    team = builders(tmp_path)
+    team.run(flow="own")
+    report = again(team)
+    team.events.clear()
+    fork(report.run_id, runs_dir=team.runs, start="judge:3", on_event=team.events.append)
+    assert taken(team) == [False]

@@ -1,0 +1,48 @@
+"""Which turns of an earlier run are taken over: exactly those that show a model nothing new."""
+
+from __future__ import annotations
+
+from collections import Counter
+from copy import deepcopy
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from tests.support.pure_models import PureModel, play
+from tests.support.random_reruns import EDITS, WITHOUT_EFFECT, random_project
+
+EDITS_PER_PROJECT = 10
+
+
+def check_project(folder: Path, seed: int, edits: int) -> int:
+    """Compare reruns of a random project after random edits with full runs; returns how many turns were taken over."""
+    chance, model, taken = Random(seed), PureModel(), 0
+    project = random_project(chance)
+    first = play(project.write(folder / "first"), model)
+    for number in range(edits):
+        edit = chance.choice(EDITS)
+        edited = deepcopy(project)
+        edit(chance, edited)
+        where = f"seed {seed}, edit {number}: {edit.__name__}"
+        full = play(edited.write(folder / f"full{number}"), model)
+        again = play(replace(edited.write(folder / f"again{number}"), reuse=first.run_id), model)
+        assert Counter(again.shown) == Counter(full.shown) - Counter(first.shown), where
+        assert (again.files, again.end) == (full.files, full.end), where
+        assert not again.shown or edit not in WITHOUT_EFFECT, where
+        taken += len(full.shown) - len(again.shown)
+    return taken
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_rerun_asks_what_depends_on_the_edit(seed: int, tmp_path: Path) -> None:
+    """A sample of the long test below."""
+    check_project(tmp_path, seed, edits=3)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(100, 200))
+def test_thousand_random_edits(seed: int, tmp_path: Path) -> None:
+    """Asked is what shows the model something new and nothing else, and the files are those of a full run."""
+    check_project(tmp_path, seed, EDITS_PER_PROJECT)

@@ -1,0 +1,223 @@
+"""Runs whose model is a pure function of what it is shown, without Codex: equal inputs get equal answers, no others do.
+
+The engine, the steps, threads, snapshots and takeovers are the real ones; only the process behind a thread is not. The
+model keeps a key of everything that it was shown for each turn, which is how a test knows what depends on what.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from codex_multi_role import RunOptions
+from codex_multi_role.codex.fleet import Fleet, Member
+from codex_multi_role.codex.notifications import ItemCompleted, ItemStarted
+from codex_multi_role.codex.running_turn import Observer
+from codex_multi_role.codex.thread import RoleThread
+from codex_multi_role.codex.transport import AppServerTransport
+from codex_multi_role.codex.turn_outcome import TurnOutcome, TurnRecorder, TurnRequest
+from codex_multi_role.engine import CallableFlows, DurableRun
+from codex_multi_role.engine.journal_slots import RunHalted
+from codex_multi_role.errors import CodexRefused
+from codex_multi_role.flow import new_state
+from codex_multi_role.lifecycle.assembly import idle_parts
+from codex_multi_role.lifecycle.definitions import load_definitions
+from codex_multi_role.lifecycle.members import Members
+from codex_multi_role.lifecycle.recordings.model_providers import ModelProviders
+from codex_multi_role.reading.json_types import Json
+from codex_multi_role.run_folder import RunFolder
+from tests.support.scripted import slots_in_memory
+
+LOOKS, WRITES, SUBMITS = re.compile(r"\bLOOK\b"), re.compile(r"\bWRITE (\S+)"), re.compile(r"\bSUBMIT (\S+)")
+"""What a role's prompt lets the model do: run a command, write a file by a command, submit a file."""
+
+
+def key_of(value: object) -> str:
+    text = json.dumps(value, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    """The files below ``folder`` with their content."""
+    paths = (path for path in folder.rglob("*") if path.is_file() and ".git" not in path.relative_to(folder).parts)
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(paths)}
+
+
+@dataclass
+class PureModel:
+    """``threads``: the turns that each one remembers, of all runs; ``shown``: the keys of the current run's turns."""
+
+    threads: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
+    shown: list[str] = field(default_factory=list)
+
+    def fork(self, thread: str, last_turn: str) -> str:
+        turns = self.threads[thread]
+        place = [turn for turn, _ in turns].index(last_turn)
+        return self.start(turns[: place + 1])
+
+    def start(self, turns: list[tuple[str, str]]) -> str:
+        thread = str(uuid.uuid4())
+        self.threads[thread] = list(turns)
+        return thread
+
+    def answer(self, thread: str, shown: object) -> tuple[str, str]:
+        """A new turn on ``thread``: its id and the key of what the model was shown, its memory included."""
+        turn, key = str(uuid.uuid4()), key_of([shown, [known for _, known in self.threads[thread]]])
+        self.threads[thread].append((turn, key))
+        self.shown.append(key)
+        return turn, key
+
+
+@dataclass
+class _Threads:
+    """The part of the protocol that is about threads."""
+
+    model: PureModel
+
+    def request(self, method: str, params: Mapping[str, Any], _: float) -> Json:
+        thread = str(params.get("threadId"))
+        if method == "thread/start":
+            thread = self.model.start([])
+        elif thread not in self.model.threads:
+            raise CodexRefused("no such thread", 0)
+        elif method == "thread/fork":
+            thread = self.model.fork(thread, params["lastTurnId"])
+        return {"thread": {"id": thread}, "model": params.get("model", "its own")}
+
+
+class PureClient:
+    """What the steps use of a `RoleClient`."""
+
+    broken = ""
+
+    def __init__(self, model: PureModel, member: Member, names: Mapping[str, str]) -> None:
+        self._model, self._member, self._names = model, member, names
+        transport = cast(AppServerTransport, _Threads(model))
+        self.thread = RoleThread(transport, member.thread, member.inherited)
+        self.thread.open(member.thread_id)
+
+    def use_thread(self, thread_id: str | None, folder: str) -> None:
+        self.thread.use(thread_id, folder)
+
+    def wake(self) -> None:
+        pass
+
+    def run_turn(self, request: TurnRequest, _: object, observe: Observer, *__: object) -> TurnOutcome:
+        self.thread.used = True
+        folder, recorder = Path(self.thread.settings.folder), TurnRecorder()
+        writes = WRITES.search(request.prompt)
+        looks = writes or LOOKS.search(request.prompt)
+        if looks:
+            self._observe(observe, recorder, {"type": "commandExecution", "id": "c", "command": "look"})
+        seen = {name: content.hex() for name, content in files_of(folder).items()} if looks else {}
+        asked = request.params("") | {"responsesapiClientMetadata": None}  # no model is shown it
+        turn, key = self._model.answer(self.thread.id, [self._setting(), self._named(asked), seen])
+        if writes:
+            (folder / writes[1]).write_text(f"{key[:12]}\n")
+        self._observe(observe, recorder, {"type": "agentMessage", "id": "m", "text": self._text(request, key)})
+        self.thread.forgot = False
+        return replace(recorder.outcome("completed", "", ""), turn_id=turn)
+
+    @staticmethod
+    def _observe(observe: Observer, recorder: TurnRecorder, item: Json) -> None:
+        for event in (ItemStarted(item), ItemCompleted(item)):
+            recorder.add(event)
+            observe(event)
+
+    def _text(self, request: TurnRequest, key: str) -> str:
+        """A handoff; or text that needs a repair turn, for one in six prompts."""
+        if int(key[:6], 16) % 6 == 0 and request.metadata["multi_role_repair"] == "0":
+            return "not JSON"
+        handoff = {
+            "summary": key[:8],
+            "kind": int(key[:4], 16) % 2,
+            "items": [key[8], key[9]][: 1 + int(key[10], 16) % 2],
+        }
+        submits = SUBMITS.search(request.prompt)
+        files = {"files": [{"path": submits[1], "content": key[:12]}]} if submits else {}
+        return json.dumps({**handoff, **files})
+
+    def _setting(self) -> object:
+        """All that the process and its thread were set up with."""
+        argv = [each for each in self._member.launch.argv if not each.startswith("shell_environment_policy.set.")]
+        tools = [tool.as_json() for tool in self.thread.settings.tools]
+        skills = [files_of(Path(folder)) for folder in self.thread.settings.skill_folders]
+        return self._named([argv, self.thread.settings.params(), tools, str(skills)])
+
+    def _named(self, value: object) -> object:
+        text = json.dumps(value, default=str)
+        for path, name in self._names.items():
+            text = text.replace(path, name)
+        return text
+
+
+class PureFleet:
+    """What the steps use of a `Fleet`."""
+
+    def __init__(self, members: Members, model: PureModel, names: Mapping[str, str]) -> None:
+        self._members, self._model, self._names = members, model, names
+        self._inherited: dict[str, str] = {}
+        self._clients: dict[str, PureClient] = {}
+
+    def inherit(self, thread_id: str, last_turn: str) -> None:
+        self._inherited[thread_id] = last_turn
+
+    @contextmanager
+    def borrowed(self, instance: str) -> Iterator[PureClient]:
+        yield self.client(instance)
+
+    def client(self, instance: str) -> PureClient:
+        if instance not in self._clients:
+            member = replace(self._members._member(instance), inherited=self._inherited)
+            self._clients[instance] = PureClient(self._model, member, self._names)
+        return self._clients[instance]
+
+
+@dataclass(frozen=True)
+class PureRun:
+    """``shown``: the keys of the turns that were asked; ``files``: the workspace afterwards; ``end``: how it ended."""
+
+    run_id: str
+    shown: list[str]
+    files: dict[str, bytes]
+    end: str
+    prompts: list[str]
+
+
+def play(options: RunOptions, model: PureModel) -> PureRun:
+    """Do a run with the model in this process, with its journal in memory."""
+    definitions = load_definitions(options)
+    folder = RunFolder.create(options.runs_dir)
+    folder.write_record(
+        {"run_id": folder.run_id, "workspace": str(definitions.workspace), "options": options.as_record()}
+    )
+    project = definitions.workspace.parent
+    names = {str(folder.path): "<run>", str(definitions.workspace): "<workspace>", str(project): "<project>"}
+    model.shown = []
+    with idle_parts(definitions, folder) as parts, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("codex_multi_role.engine.durable_run.drawn_slots", slots_in_memory)
+        fleet = PureFleet(Members(definitions, folder, ModelProviders()), model, names)
+        run = replace(parts, services=replace(parts.services, fleet=cast(Fleet, fleet)))
+        state = new_state(definitions.flow, options.goal, definitions.inputs, options.cycles)
+        durable = DurableRun(CallableFlows(definitions.flows, cache(definitions.bound)), state, run)
+        with suppress(RunHalted):
+            durable.work()
+    ending = durable.ending.result(0)
+    prompts = [path.read_text() for path in sorted(folder.path.glob("*/turn_*/prompt.txt"))]
+    return PureRun(
+        folder.run_id,
+        model.shown,
+        files_of(definitions.workspace),
+        f"{ending.outcome}: {ending.reason} {ending.details}",
+        prompts,
+    )
