@@ -124,8 +124,7 @@ class Attempt:
         Errors, above all `StorageError`, are also recorded in ``turn.json``.
         """
         try:
-            self.sent = self._begin()
-            outcome = self._send(self.sent)
+            outcome = self._send(self._begin())
             reply = read_reply(outcome.text, self.role.output_schema) if outcome.status == COMPLETED else None
             result = self._store(outcome, reply)
             self.events.ended(result, outcome, reply, self._seconds(), self._cost())
@@ -142,7 +141,7 @@ class Attempt:
         forgot = self.client.thread.forgot and self.asked.thread != NEW_THREAD
         known = not forgot and self.known.suffice_for(self.asked)
         asked = self.asked.when_known if known else self.asked.when_forgotten if forgot else self.asked.prompt
-        prompt = self._sendable(asked)
+        self.sent = prompt = self._sendable(asked)
         self.folder.begin(prompt, self._details())
         self.events.started(self.asked, self.number, self.client.thread)
         return prompt
@@ -246,7 +245,6 @@ class Attempt:
         return COMPLETED, COMPLETED, ""
 
     def _write(self, result: TurnResult, outcome: TurnOutcome, reply: Reply | None) -> None:
-        has_instructions = result.answered and not outcome.compacted
         self.folder.write_result(
             {
                 "status": result.status,
@@ -260,9 +258,14 @@ class Attempt:
                 "approvals": self.events.approvals,
                 "repaired_locally": bool(reply and reply.repaired_locally),
                 "recorded": result.as_json() if result.answered else None,
-                **({INSTRUCTIONS: self.known.after(self.asked, self.sent, result.number)} if has_instructions else {}),
+                INSTRUCTIONS: self._known_afterwards(outcome, result.answered),
             }
         )
+
+    def _known_afterwards(self, outcome: TurnOutcome, answered: bool) -> Json:
+        if outcome.compacted:
+            return KnownInstructions().as_json()
+        return self.known.after(self.asked, self.sent, self.folder.number if answered else None).as_json()
 
     def _record_failure(self, error: CodexMultiRoleError) -> None:
         if self.folder.unfinished:
@@ -283,6 +286,7 @@ class Attempt:
             "journal_step": self.asked.place,
             "snapshot": self.before,
             "protected": self.guard.tree if self.guard else "",
+            INSTRUCTIONS: self.known.after(self.asked, self.sent, None).as_json(),
             "tokens": self.used.as_record(),
             "cost": self._cost(),
             "prices": self.run.settings.prices.date,
