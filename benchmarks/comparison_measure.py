@@ -42,7 +42,7 @@ class Footprint:
 
 
 def measure_times(job: Job, drivers: Sequence[Driver], model: ComparisonModel) -> dict[str, float | str]:
-    """The median seconds of each driver, or why there are none. Drivers take turns; a failed one is not run again."""
+    """The median seconds of each driver, or its failure. Drivers take turns; a failed one is not run again."""
     seconds: dict[str, list[float]] = {driver.name: [] for driver in drivers}
     failures: dict[str, str] = {}
     for _ in range(job.rounds + 1):

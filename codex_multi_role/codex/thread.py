@@ -89,6 +89,11 @@ class RoleThread:
         if not present:
             self.open(thread_id)
 
+    @property
+    def continues(self) -> frozenset[str]:
+        """The ids under which the conversation is known: the thread's own, and that of the one it is a fork of."""
+        return frozenset({self.id} if self.forgot or self._asked_for is None else {self.id, self._asked_for})
+
     def open(self, thread_id: str | None) -> None:
         """Start a thread, or resume the one with ``thread_id``; a lost one is replaced. Raises `CodexError`."""
         params = self.settings.params()

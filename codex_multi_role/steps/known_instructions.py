@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import asdict, dataclass, replace
 from typing import Self
 
@@ -12,7 +13,7 @@ from codex_multi_role.steps.turn_record import TurnPrompt
 KEPT_CHARACTERS = 16_000
 """Codex keeps the latest 80,000 bytes of prompts when it compacts a thread (measured on 0.163.0), in any script."""
 INSTRUCTIONS = "instructions"
-"""The key in ``turn.json``; missing for a turn after which the thread may not have them."""
+"""The key in ``turn.json``."""
 
 
 @dataclass(frozen=True)
@@ -27,18 +28,28 @@ class KnownInstructions:
     characters: int = 0
 
     @classmethod
-    def of(cls, latest: TurnFolder | None, thread_id: str) -> Self:
+    def of(cls, latest: TurnFolder | None, threads: Collection[str]) -> Self:
         """What the thread has after the instance's ``latest`` turn; nothing is known of any other thread."""
         result = latest.result() if latest else {}
-        return cls(**result.get(INSTRUCTIONS, {})) if result.get("thread_id") == thread_id else cls()
+        return cls(**result.get(INSTRUCTIONS, {})) if result.get("thread_id") in threads else cls()
 
     def suffice_for(self, asked: TurnPrompt) -> bool:
         """Whether the prompt may leave its instructions out. They must survive a compaction before it is answered."""
         within = self.characters + len(asked.when_known) <= KEPT_CHARACTERS
         return bool(asked.instructions) and self.digest == asked.instructions and within
 
-    def after(self, asked: TurnPrompt, sent: str, turn: int) -> Json:
-        """``turn.json``'s account of the thread after ``turn``, which ``sent`` that prompt, was answered."""
-        repeated = asked.instructions and sent != asked.when_known
-        now = KnownInstructions(asked.instructions, turn) if repeated else self
-        return asdict(replace(now, characters=now.characters + len(sent)))
+    def after(self, asked: TurnPrompt, sent: str, answered_turn: int | None) -> Self:
+        """The state after ``sent``. A turn that is not answered may have left all of its prompt in the thread, or none.
+
+        Other instructions replace these, even those of a step's own prompt, because the last ones given apply.
+        """
+        follows = sent == asked.when_known or asked.repair + asked.step > 0
+        same = asked.instructions != "" and asked.instructions == self.digest
+        if follows or (same and answered_turn is None):
+            return replace(self, characters=self.characters + len(sent))
+        if answered_turn is None or not asked.instructions:
+            return type(self)()
+        return type(self)(asked.instructions, answered_turn, len(sent))
+
+    def as_json(self) -> Json:
+        return asdict(self)

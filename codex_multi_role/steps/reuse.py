@@ -20,6 +20,7 @@ from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import RunFolder, TurnFolder, list_turns
 from codex_multi_role.run_folder.events import TurnEnded, TurnStarted
 from codex_multi_role.run_folder.turn_folder import ANALYSIS, ANALYSIS_PATH, REUSED
+from codex_multi_role.steps.known_instructions import INSTRUCTIONS
 from codex_multi_role.steps.recovery import cut_short, first_state, is_settled
 from codex_multi_role.steps.turn_inputs import RoleInputs, RoleInputsReader, digest, position_of
 from codex_multi_role.steps.turn_record import INVALID, NEW_THREAD, TurnPrompt, TurnResult
@@ -82,7 +83,7 @@ class Reuse:
         named = names.named(asked.prompt)
         files = digest(files_named_in(named, self._folder.path))
         return {
-            "prompt": digest(named),
+            "prompt": digest([named, names.named(asked.when_known)]),
             "folder": run.copy or run.within,
             "files named in the prompt": files,
             "thread": thread,
@@ -241,7 +242,7 @@ class _Taking:
         return is_same and snapshots.find_in(self.turn.run.repositories, basis.after)
 
     def _start(self, folder: TurnFolder, before: str) -> None:
-        folder.begin(self.asked.prompt, self._details(before))
+        folder.begin(self.asked.prompt, self._details(folder, before))
         started = TurnStarted(
             role=self.asked.instance,
             turn=folder.number,
@@ -284,7 +285,7 @@ class _Taking:
             handoff = recorded.handoff
         return folder.write_handoff(self.placed(handoff))
 
-    def _details(self, before: str) -> Json:
+    def _details(self, folder: TurnFolder, before: str) -> Json:
         earlier = self.turn.result
         return {
             **{name: earlier[name] for name in ("thread_id", "model", "tools", "turn_id")},
@@ -296,11 +297,18 @@ class _Taking:
             "unit": self.asked.unit,
             "journal_step": self.asked.place,
             "snapshot": before,
+            INSTRUCTIONS: self._instructions(folder),
             "tokens": TokenUsage().as_record(),
+            "cost": 0.0,
             "reused_tokens": self.turn.tokens,
             "seconds": 0.0,
             "worked_seconds": round(self.run.services.clock.seconds, 3),
         }
+
+    def _instructions(self, folder: TurnFolder) -> Json:
+        """What the conversation has of the role's instructions. The prompt of a taken turn shows all of them."""
+        known: Json = self.turn.result.get(INSTRUCTIONS, {})
+        return {**known, "turn": folder.number} if known.get("digest") else known
 
     def _end(self, folder: TurnFolder, before: str, result: TurnResult) -> None:
         basis = replace(self.turn.basis, position=position_of(self.asked))
@@ -309,7 +317,7 @@ class _Taking:
                 "status": result.status,
                 "outcome": result.outcome,
                 "reason": result.reason,
-                **self._details(before),
+                **self._details(folder, before),
                 "changed_paths": result.changed_paths,
                 "protected_restored": result.protected_restored,
                 "approvals": self.turn.result.get("approvals", []),
@@ -330,6 +338,7 @@ class _Taking:
             reason=result.reason,
             input_tokens=0,
             output_tokens=0,
+            cost=0.0,
             seconds=0.0,
             summary=self.run.services.folder.redact(summary)[:200],
             worked_seconds=round(self.run.services.clock.seconds, 3),

@@ -115,7 +115,7 @@ class Attempt:
         run.services.budget.reserve_turn(asked.role)
         self.cut_short = cut_short(run, asked.instance, asked.place)
         latest = TurnFolder.latest(run.services.folder, asked.instance)
-        self.known = KnownInstructions.of(latest, self.client.thread.id)
+        self.known = KnownInstructions.of(latest, self.client.thread.continues)
         self.folder = TurnFolder.create(run.services.folder, asked.instance)
         self.began = time.monotonic()
         self.events = TurnEvents(run, asked.role, asked.instance, self.folder.number)
@@ -134,8 +134,7 @@ class Attempt:
         Errors, above all `StorageError`, are also recorded in ``turn.json``.
         """
         try:
-            self.sent = self._begin()
-            outcome = self._send(self.sent)
+            outcome = self._send(self._begin())
             reply = read_reply(outcome.text, self.role.output_schema) if outcome.status == COMPLETED else None
             result = self._store(outcome, reply)
             self.events.ended(result, outcome, reply, self._seconds(), self._cost())
@@ -155,7 +154,7 @@ class Attempt:
             self._warn("its conversation of the earlier run was not found; it starts another with its latest handoff")
         known = not self.forgot and self.known.suffice_for(self.asked)
         asked = self.asked.when_known if known else self.asked.when_forgotten if self.forgot else self.asked.prompt
-        prompt = self._sendable(asked)
+        self.sent = prompt = self._sendable(asked)
         self.folder.begin(prompt, self._details())
         self.events.started(self.asked, self.number, self.client.thread)
         return prompt
@@ -262,7 +261,6 @@ class Attempt:
         return COMPLETED, COMPLETED, ""
 
     def _write(self, result: TurnResult, outcome: TurnOutcome, reply: Reply | None) -> None:
-        has_instructions = result.answered and not outcome.compacted
         self.folder.write_result(
             {
                 "status": result.status,
@@ -277,7 +275,7 @@ class Attempt:
                 "repaired_locally": bool(reply and reply.repaired_locally),
                 "basis": self._basis().as_json() if result.answered else None,
                 "recorded": result.as_json() if result.answered else None,
-                **({INSTRUCTIONS: self.known.after(self.asked, self.sent, result.number)} if has_instructions else {}),
+                INSTRUCTIONS: self._known_afterwards(outcome, result.answered),
             }
         )
         self.run.services.reuse.note(result.thread_id, outcome.turn_id, self.folder)
@@ -299,6 +297,11 @@ class Attempt:
         told = self.inputs.instructions != self.client.thread.instructions
         return "the project instructions changed since its conversation started" if told else ""
 
+    def _known_afterwards(self, outcome: TurnOutcome, answered: bool) -> Json:
+        if outcome.compacted:
+            return KnownInstructions().as_json()
+        return self.known.after(self.asked, self.sent, self.folder.number if answered else None).as_json()
+
     def _record_failure(self, error: CodexMultiRoleError) -> None:
         if self.folder.unfinished:
             with suppress(StorageError):
@@ -318,6 +321,7 @@ class Attempt:
             "journal_step": self.asked.place,
             "snapshot": self.before,
             "protected": self.guard.tree if self.guard else "",
+            INSTRUCTIONS: self.known.after(self.asked, self.sent, None).as_json(),
             "tokens": self.used.as_record(),
             "cost": self._cost(),
             "prices": self.run.settings.prices.date,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -41,20 +41,32 @@ def test_only_instructions_that_survive_are_left_out(known: KnownInstructions, a
     assert known.suffice_for(asked) is enough
 
 
-def test_known_instructions_age_until_they_are_repeated() -> None:
-    known, repair = KnownInstructions("digest", 1, 100), replace(ASKED, instructions="")
-    assert known.after(ASKED, ASKED.when_known, 2) == {"digest": "digest", "turn": 1, "characters": 108}
-    assert known.after(repair, "a repair", 2) == {"digest": "digest", "turn": 1, "characters": 108}
-    assert known.after(ASKED, ASKED.prompt, 2) == {"digest": "digest", "turn": 2, "characters": 9}
+@pytest.mark.parametrize(
+    ("asked", "sent", "answered", "known"),
+    [
+        (ASKED, "the rest", 2, KnownInstructions("digest", 1, 108)),
+        (ASKED, "the rest", None, KnownInstructions("digest", 1, 108)),
+        (replace(ASKED, instructions="", repair=1), "a repair", 2, KnownInstructions("digest", 1, 108)),
+        (ASKED, "all of it", 2, KnownInstructions("digest", 2, 9)),
+        (ASKED, "all of it", None, KnownInstructions("digest", 1, 109)),
+        (replace(ASKED, instructions="edited"), "all of it", 2, KnownInstructions("edited", 2, 9)),
+        (replace(ASKED, instructions="edited"), "all of it", None, KnownInstructions()),
+        (replace(ASKED, instructions=""), "a step's own", 2, KnownInstructions()),
+    ],
+)
+def test_known_instructions_age_and_give_way_to_others(
+    asked: TurnPrompt, sent: str, answered: int | None, known: KnownInstructions
+) -> None:
+    assert KnownInstructions("digest", 1, 100).after(asked, sent, answered) == known
 
 
 def test_nothing_is_known_of_another_or_a_broken_turn(tmp_path: Path) -> None:
     folder, known = TurnFolder(tmp_path, Redactor({})), KnownInstructions("digest", 1, 9)
-    folder.write_result({"thread_id": "a", INSTRUCTIONS: asdict(known)})
-    assert KnownInstructions.of(folder, "a") == known
-    assert KnownInstructions.of(folder, "b") == KnownInstructions.of(None, "a") == KnownInstructions()
+    folder.write_result({"thread_id": "a", INSTRUCTIONS: known.as_json()})
+    assert KnownInstructions.of(folder, {"a"}) == known
+    assert KnownInstructions.of(folder, {"b"}) == KnownInstructions.of(None, "a") == KnownInstructions()
     folder.write_result({"thread_id": "a", "status": "interrupted"})
-    assert KnownInstructions.of(folder, "a") == KnownInstructions()
+    assert KnownInstructions.of(folder, {"a"}) == KnownInstructions()
 
 
 def test_resumed_conversation_keeps_its_instructions(tmp_path: Path) -> None:
