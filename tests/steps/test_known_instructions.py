@@ -64,7 +64,7 @@ def test_nothing_is_known_of_another_or_a_broken_turn(tmp_path: Path) -> None:
     folder, known = TurnFolder(tmp_path, Redactor({})), KnownInstructions("digest", 1, 9)
     folder.write_result({"thread_id": "a", INSTRUCTIONS: known.as_json()})
     assert KnownInstructions.of(folder, {"a"}) == known
-    assert KnownInstructions.of(folder, {"b"}) == KnownInstructions.of(None, "a") == KnownInstructions()
+    assert KnownInstructions.of(folder, {"b"}) == KnownInstructions.of(None, {"a"}) == KnownInstructions()
     folder.write_result({"thread_id": "a", "status": "interrupted"})
     assert KnownInstructions.of(folder, {"a"}) == KnownInstructions()
 
