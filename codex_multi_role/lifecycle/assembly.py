@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 from itertools import chain
@@ -122,7 +123,17 @@ def _resources(
             earlier_turns(partial(named_runs, options.reuse, folder)) if options.reuse else None,
         ),
     )
-    settings = RunSettings(
+    settings = _settings(definitions, catalog, steering, protect)
+    if protect:
+        settings = replace(settings, first_protected=ProtectedFiles(snapshots, workspace, protect).first())
+    return RunResources(settings, services, progress, workspace, snapshots)
+
+
+def _settings(
+    definitions: Definitions, catalog: Callable[[], RoleSpecCatalog], steering: Steering, protect: tuple[str, ...]
+) -> RunSettings:
+    options = definitions.options
+    return RunSettings(
         goal=options.goal,
         tests=TestSettings(options.run_tests, options.pytest_cmd, options.test_seconds, definitions.python),
         repair_attempts=options.repair_attempts,
@@ -130,13 +141,11 @@ def _resources(
         prices=definitions.prices,
         changes_workspace=definitions.changes_workspace,
         protect=protect,
-        first_protected=ProtectedFiles(snapshots, workspace, protect).first() if protect else "",
         steering_absent=steering.absent,
         steering_present=steering.present,
         searches_web=partial(_searches_web, definitions, catalog),
         yes=options.yes,
     )
-    return RunResources(settings, services, progress, workspace, snapshots)
 
 
 def _budget(definitions: Definitions, folder: RunFolder, clock: WorkClock) -> Budget:

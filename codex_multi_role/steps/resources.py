@@ -6,8 +6,9 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from codex_multi_role.catalog import RoleSpec, RoleSpecCatalog
 from codex_multi_role.catalog.prices import PriceList
@@ -21,12 +22,14 @@ from codex_multi_role.steps.budget import Budget, WorkClock
 from codex_multi_role.steps.cancellation_token import CancellationToken
 from codex_multi_role.steps.placing import CallPlacer
 from codex_multi_role.steps.stays import Stays
+from codex_multi_role.steps.turn_inputs import RoleInputs, RoleInputsReader
+from codex_multi_role.steps.turn_record import TurnPrompt, TurnResult
 from codex_multi_role.workspace import ProtectedFiles, Snapshots, Workspace, Worktrees
 from codex_multi_role.workspace.commands import Sandbox
 from codex_multi_role.workspace.worktrees import Trees
 
 if TYPE_CHECKING:
-    from codex_multi_role.steps.reuse import Reuse
+    from codex_multi_role.steps.timed_results import TimedResult
 
 Work = Callable[[int], Json]
 Recorder = Callable[[str, Work], Json]
@@ -77,6 +80,23 @@ class RunSettings:
     yes: bool = False
 
 
+class TurnReuse(Protocol):
+    """What turns depend on, and those of earlier runs that are taken over; see `Reuse`."""
+
+    @property
+    def read_role(self) -> RoleInputsReader: ...
+
+    def inputs(self, run: RunResources, asked: TurnPrompt, role: RoleInputs) -> dict[str, str]: ...
+
+    def note(self, thread_id: str, turn_id: str, folder: TurnFolder) -> None: ...
+
+    def has_taken(self, thread_id: str) -> bool: ...
+
+    def take(self, run: RunResources, asked: TurnPrompt, *, may_decline: bool) -> TurnResult | None: ...
+
+    def confirmed(self, measured: TimedResult, folder: Path) -> Json: ...
+
+
 @dataclass(frozen=True)
 class RunServices:
     """The live parts that every step shares.
@@ -97,7 +117,7 @@ class RunServices:
     sandbox: Sandbox
     budget: Budget
     clock: WorkClock
-    reuse: Reuse
+    reuse: TurnReuse
     ask_person: AskPerson | None = None
     permit: Permit = lambda _role, _stopping: nullcontext()
     states: States | None = None

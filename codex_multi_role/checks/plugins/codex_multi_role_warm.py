@@ -48,7 +48,7 @@ KILL_ROUNDS = 200
 ROUND_SECONDS = 0.01
 
 
-class Child:
+class WarmChild:
     """What a fork does at its end; no ``session`` in the process that forks."""
 
     session: pytest.Session | None = None
@@ -117,12 +117,12 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
         return _give_up(problem)
     ctypes.CDLL(None).prctl(SUBREAPER, 1)
     for direction in (1, -1):  # what one test prepares for the next ones is reached by another one first
-        Child.notes = SLOT / f"notes{direction}.json"
+        WarmChild.notes = SLOT / f"notes{direction}.json"
         if (pid := _fork(session, server.items[::direction])) == 0:
             return None
-        if problem := server.learn(Child.notes, _exit_code(pid, UNMUTATED_SECONDS)):
+        if problem := server.learn(WarmChild.notes, _exit_code(pid, UNMUTATED_SECONDS)):
             return _give_up(problem)
-    Child.notes = None
+    WarmChild.notes = None
     recorder.stop()
     functions = LoadedFunctions(TARGET, server.text)
     if functions.problem:
@@ -137,7 +137,7 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
             _answer(job["id"], 0)
             continue
         Path(TARGET).write_text(job["text"], encoding="utf-8")
-        Child.mutant = job["id"]
+        WarmChild.mutant = job["id"]
         if (pid := _fork(session, tests)) == 0:
             session.config.option.maxfail = job["maxfail"]
             apply(changes)
@@ -149,24 +149,24 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    before = Child.passed.get(report.nodeid, True)
-    Child.passed[report.nodeid] = before and report.passed
+    before = WarmChild.passed.get(report.nodeid, True)
+    WarmChild.passed[report.nodeid] = before and report.passed
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_unconfigure() -> None:
     """End a child at once, unless a thread would keep a process from ending: Python's own end takes longer."""
-    session = Child.session
+    session = WarmChild.session
     if session is None:
         return
-    if Child.notes:
+    if WarmChild.notes:
         told = {"reach": recorder.reach(session.items).as_json(), "modules": _new_modules()}
-        Child.notes.write_text(json.dumps(told))
+        WarmChild.notes.write_text(json.dumps(told))
     if all(each.daemon or each is threading.main_thread() for each in threading.enumerate()):
-        if not Child.notes:
+        if not WarmChild.notes:
             stopped = session.config.option.maxfail
-            ran = [item for item in session.items if item.nodeid in Child.passed]
-            _answer(Child.mutant, int(session.exitstatus), ran if stopped else session.items)
+            ran = [item for item in session.items if item.nodeid in WarmChild.passed]
+            _answer(WarmChild.mutant, int(session.exitstatus), ran if stopped else session.items)
         os._exit(int(session.exitstatus))
 
 
@@ -184,13 +184,13 @@ def _claim() -> Any:  # noqa: ANN401 - JSON
 
 
 def _answer(mutant: str, code: int, tests: Sequence[pytest.Item] = ()) -> None:
-    outcome = {"code": code, "tests": [item.nodeid for item in tests], "passed": Child.passed}
+    outcome = {"code": code, "tests": [item.nodeid for item in tests], "passed": WarmChild.passed}
     (SHARED / "outcomes" / f"{mutant}.json").write_text(json.dumps(outcome))
 
 
 def _new_modules() -> list[str]:
     """The modules outside the project that were loaded since the fork."""
-    files = {name: getattr(sys.modules[name], "__file__", None) for name in sys.modules.keys() - Child.loaded}
+    files = {name: getattr(sys.modules[name], "__file__", None) for name in sys.modules.keys() - WarmChild.loaded}
     return sorted(name for name, file in files.items() if file and not file.startswith(str(SLOT)))
 
 
@@ -205,8 +205,8 @@ def _fork(session: pytest.Session, items: list[pytest.Item]) -> int:
         for plugin in ("codex_multi_role_measuring", "terminalreporter"):
             session.config.pluginmanager.unregister(name=plugin)
         session.config.option.tbstyle = "no"  # nobody reads why a test fails
-        Child.loaded = frozenset(sys.modules)
-        Child.session, session.items, session.testscollected = session, items, len(items)
+        WarmChild.loaded = frozenset(sys.modules)
+        WarmChild.session, session.items, session.testscollected = session, items, len(items)
     return pid
 
 
