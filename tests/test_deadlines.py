@@ -186,7 +186,7 @@ LOCKS = {
     ("steps/ask.py", "run.progress.workspace_lock"): "one call of git, or one set of files",
     ("steps/budget.py", "self._lock"): QUICK,
     ("steps/reuse.py", "self._lock"): QUICK,
-    ("steps/reuse.py", "run.progress.workspace_lock"): "calls of git, GIT_SECONDS each, and a copy of its objects",
+    ("steps/taking.py", "run.progress.workspace_lock"): "calls of git, GIT_SECONDS each, and a copy of its objects",
     ("steps/stays.py", "self._lock"): QUICK,
     ("steps/unit.py", "run.progress.workspace_lock"): "calls of git, GIT_SECONDS each",
     ("steps/protection.py", "run.progress.workspace_lock"): "calls of git, and the check's deadline",
