@@ -189,8 +189,8 @@ def settings_file() -> str:
 def _example(setting: Setting) -> str:
     if setting.multiple:
         return "[key=value]"
-    if isinstance(setting.default, bool):
-        return str(setting.default).lower()
+    if setting.is_flag:
+        return str(bool(setting.default)).lower()
     if isinstance(setting.default, Path | int | float | str):
         return str(setting.default)
     return str(setting.metavar or setting.type.name).upper()

@@ -134,8 +134,8 @@ class Reuse:
         names = path_names(self._folder, self._workspace)
         for run in self._sources.values():
             if (same := run.same_result(measured.named(names))) is not None:
-                return replace(measured, result=self.placed(same, run)).written(folder)
-        return measured.written(folder)
+                return replace(measured, result=self.placed(same, run)).written(folder, self._folder.redact)
+        return measured.written(folder, self._folder.redact)
 
     def _reserve(self, turn: EarlierTurn) -> bool:
         """A turn stands for one turn of this run: two equal prompts get two answers if there are two."""

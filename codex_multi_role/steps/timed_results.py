@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Self
 
 from codex_multi_role.host.atomic import write_json
+from codex_multi_role.host.redaction import Redactor
 from codex_multi_role.playbook.normalization import PathNames, normalize
 from codex_multi_role.reading.json_types import Json
 
@@ -38,7 +39,9 @@ class TimedResult:
     def named(self, names: PathNames) -> Self:
         return replace(self, using=names.named(self.using), result=names.named(self.result))
 
-    def written(self, folder: Path) -> Json:
-        """Store it for later runs; returns the result. Raises `StorageError`."""
-        write_json(folder / MEASURED, asdict(self))
+    def written(self, folder: Path, redact: Redactor) -> Json:
+        """Store it for later runs, unless it has secrets; returns the result. Raises `StorageError`."""
+        stored = asdict(self)
+        if redact.within(stored) == stored:
+            write_json(folder / MEASURED, stored)
         return self.result
