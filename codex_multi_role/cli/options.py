@@ -264,8 +264,7 @@ RERUN_DRY_RUN = Setting(
 REUSE = Setting(
     ["--reuse"],
     is_flag=True,
-    flag_value=EVERY_RUN,
-    default="",
+    callback=lambda _ctx, _option, given: EVERY_RUN if given else "",
     help="Take over turns of earlier runs in --runs-dir if everything that they depend on is equal.",
 )
 NEW_WORKSPACE = Setting(

@@ -12,7 +12,7 @@ from codex_multi_role.cli.run import NOT_OF_THE_RUN, run
 from codex_multi_role.cli.settings import FILE
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.host.settings_files import PYPROJECT
-from codex_multi_role.run_options import RunOptions
+from codex_multi_role.run_options import EVERY_RUN, RunOptions
 from tests.support.catalogs import message_at
 
 DOCS = Path(__file__).parents[2] / "docs/how-to"
@@ -291,3 +291,9 @@ def test_mistake_in_the_mapping_names_its_key(text: str, message: str) -> None:
     with pytest.raises((DefinitionError, click.BadParameter)) as error:
         settings_of()
     assert message in str(error.value) + getattr(error.value, "message", "")
+
+
+@pytest.mark.parametrize(("value", "reused"), [("true", EVERY_RUN), ("false", "")])
+def test_reuse_may_be_a_setting(value: str, reused: str) -> None:
+    context = run.make_context("run", [], default_map={"reuse": value})
+    assert context.params["reuse"] == reused
