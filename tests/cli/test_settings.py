@@ -49,6 +49,7 @@ THREE_SOURCES = [
     ("run_tests", ["--run-tests"], "0", "run-tests: false", (True, False, False, True)),
     ("test_sandbox", ["--no-test-sandbox"], "yes", "test_sandbox: off", (False, True, False, True)),
     ("yes", ["--yes"], "0", "yes: true", (True, False, True, False)),
+    ("reuse", ["--reuse"], "0", "reuse: true", (EVERY_RUN, "", EVERY_RUN, "")),
     ("json", ["--json"], "true", "json: yes", (True, True, True, False)),
     ("runs_dir", ["--runs-dir", "a"], "b", "runs-dir: c", (Path("a"), Path("b"), Path("c"), Path("runs"))),
     (
@@ -291,9 +292,3 @@ def test_mistake_in_the_mapping_names_its_key(text: str, message: str) -> None:
     with pytest.raises((DefinitionError, click.BadParameter)) as error:
         settings_of()
     assert message in str(error.value) + getattr(error.value, "message", "")
-
-
-@pytest.mark.parametrize(("value", "reused"), [("true", EVERY_RUN), ("false", "")])
-def test_reuse_may_be_a_setting(value: str, reused: str) -> None:
-    context = run.make_context("run", [], default_map={"reuse": value})
-    assert context.params["reuse"] == reused
