@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,8 +20,9 @@ from codex_multi_role.cli.options import (
 from codex_multi_role.cli.output import put_json_line, put_line, say
 from codex_multi_role.cli.resume import changes_for, say_changes
 from codex_multi_role.presentation.progress import Progress
-from codex_multi_role.presentation.wording import plural
+from codex_multi_role.presentation.wording import cost_in_words, plural
 from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.run_folder.cost import Cost
 
 if TYPE_CHECKING:
     from codex_multi_role.lifecycle.forking.rerun_forecast import ExpectedTurn, Forecast
@@ -77,16 +79,17 @@ def _put_forecast(forecast: Forecast, *, as_json: bool, quiet: bool) -> None:
 
 def _line(turn: ExpectedTurn) -> str:
     asked = "asked" if turn.certain else "may be asked"
-    used = _tokens(turn.tokens["input"], turn.tokens["output"]) if turn.tokens is not None else "unknown tokens"
+    used = "unknown tokens" if turn.tokens is None else _used(turn.tokens, Cost.of(turn.cost))
     return f"{turn.position}: {asked}, {used}: {turn.reason}"
 
 
 def _summary(forecast: Forecast) -> str:
     found = forecast.as_json()
     taken = f"{plural(forecast.taken, 'turn')} taken over, {found['asked']} asked, {found['possible']} may be asked"
-    tokens = forecast.tokens
-    return f"{taken}; as in the earlier run, all of these use {_tokens(tokens['input'], tokens['output'])} at most"
+    if not forecast.asked:
+        return taken
+    return f"{taken}; in the earlier run, all of these used {_used(forecast.tokens, forecast.cost)}"
 
 
-def _tokens(read: int, written: int) -> str:
-    return f"{read:,} tokens in, {written:,} out"
+def _used(tokens: Mapping[str, int], cost: Cost) -> str:
+    return f"{tokens['input']:,} tokens in, {tokens['output']:,} out, {cost_in_words(cost)}"

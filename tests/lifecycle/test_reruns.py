@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from codex_multi_role.lifecycle.forking.rerun_forecast import forecast_rerun
 from codex_multi_role.run_folder import RunFolder
 from tests.support.forks import builders
 from tests.support.models import AnyModel, Body, Items, any_model, message, texts
+from tests.support.prices import price_playbook
 from tests.support.pure_models import files_of, key_of
 from tests.support.teams import WRITER, Record, TeamFolder, read, say, warnings, with_flow
 
@@ -135,6 +137,10 @@ def test_changed_check_results_are_seen(tmp_path: Path) -> None:
     team.write_catalog()
     forecast = forecast_rerun(RunFolder(first.folder), {})
     assert [turn.role for turn in forecast.asked if turn.certain] == ["judge"]
+    assert forecast.cost.known is None
+    price_playbook(team.folder / "roles/prices.yaml", 10)
+    priced = forecast_rerun(RunFolder(first.folder), {})
+    assert priced.cost.known == sum(priced.tokens.values()) / Decimal(100_000)
     again(team, first.run_id)
     assert taken(team) == [True, True, False, True, False, True, False]
 

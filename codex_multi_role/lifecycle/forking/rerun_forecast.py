@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from functools import cache
 from pathlib import Path
 
+from codex_multi_role.codex.usage import TokenUsage
 from codex_multi_role.flow import new_state
 from codex_multi_role.lifecycle.assembly import idle_parts
 from codex_multi_role.lifecycle.definitions import Definitions
@@ -17,7 +20,9 @@ from codex_multi_role.lifecycle.forking.workspace import MARK, ForkWorkspace
 from codex_multi_role.lifecycle.reuse_sources import earlier_run, earlier_turns
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.run_folder.cost import Cost, as_number
 from codex_multi_role.steps import RunResources
+from codex_multi_role.steps.earlier_turns import EarlierTurn
 from codex_multi_role.steps.reuse import Reuse
 from codex_multi_role.steps.turn_inputs import RoleInputsReader, position_of
 from codex_multi_role.steps.turn_record import TurnPrompt, TurnResult
@@ -30,7 +35,8 @@ DEPENDS = "it depends on a turn that is asked, or on a result that may be anothe
 class ExpectedTurn:
     """A turn of a rerun. ``tokens``: what it used in the earlier run; None if that has no such turn.
 
-    ``certain``: it will be asked; otherwise it may be.
+    ``certain``: it will be asked; otherwise it may be. ``model``: that of the rerun. ``cost``: of those tokens, in US
+    dollars; None if the model has no price.
     """
 
     position: str
@@ -39,12 +45,14 @@ class ExpectedTurn:
     certain: bool
     tokens: Mapping[str, int] | None
     model: str = ""
+    cost: Decimal | None = None
 
     def as_json(self) -> Json:
         tokens = None if self.tokens is None else dict(self.tokens)
         return {
             "type": "turn", "position": self.position, "role": self.role, "certain": self.certain,
             "reason": self.reason, "tokens": tokens, "model": self.model,
+            "cost": as_number(self.cost),
         }  # fmt: skip
 
 
@@ -61,10 +69,15 @@ class Forecast:
         known = [turn.tokens for turn in self.asked if turn.tokens is not None]
         return {kind: sum(each[kind] for each in known) for kind in ("input", "output")}
 
+    @property
+    def cost(self) -> Cost:
+        """Of these tokens; a turn that the earlier run does not have is unpriced."""
+        return sum((Cost.of(turn.cost) for turn in self.asked), Cost())
+
     def as_json(self) -> Json:
         certain = sum(turn.certain for turn in self.asked)
         numbers = {"taken": self.taken, "asked": certain, "possible": len(self.asked) - certain}
-        return {"type": "forecast", **numbers, "tokens": dict(self.tokens)}
+        return {"type": "forecast", **numbers, "tokens": dict(self.tokens), **self.cost.as_json()}
 
 
 def forecast_rerun(parent: RunFolder, changes: Mapping[str, object]) -> Forecast:
@@ -96,7 +109,7 @@ def _walk(definitions: Definitions, folder: RunFolder, parent: RunFolder, parts:
     from codex_multi_role.engine.journal_fork import recorded_steps
 
     record, options = parent.record(), definitions.options
-    reuse = _ForecastReuse(folder, definitions.workspace, parts.services.reuse.read_role, parent)
+    reuse = _ForecastReuse(folder, definitions, parts.services.reuse.read_role, parent)
     worktrees = Worktrees(folder.worktrees_path, parts.workspace, parts.snapshots, folder.run_id)
     run = replace(parts, services=replace(parts.services, reuse=reuse, worktrees=worktrees))
     past = recorded_steps(record["options"].get("database_url") or parent.journal_path, parent.run_id)
@@ -109,10 +122,13 @@ def _walk(definitions: Definitions, folder: RunFolder, parent: RunFolder, parts:
 class _ForecastReuse(Reuse):
     """Takes turns over like a run does, and notes those that would be asked."""
 
-    def __init__(self, folder: RunFolder, workspace: Path, read_role: RoleInputsReader, parent: RunFolder) -> None:
+    def __init__(
+        self, folder: RunFolder, definitions: Definitions, read_role: RoleInputsReader, parent: RunFolder
+    ) -> None:
+        self._definitions = definitions
         self._parent = earlier_run(parent)
         self._turns = earlier_turns(lambda: [parent])
-        super().__init__(folder, workspace, read_role, self._turns)
+        super().__init__(folder, definitions.workspace, read_role, self._turns)
         self._asked: list[ExpectedTurn] = []
         self._assumes_changes = False
 
@@ -133,10 +149,21 @@ class _ForecastReuse(Reuse):
                 run.snapshots.restore(before.basis.workspace)
         if not reason and (taken := super().take(run, asked, may_decline=may_decline)):
             return taken
-        tokens, model = (before.tokens, str(before.result["model"])) if before else (None, "")
         why = reason or "changed: the files of the workspace"
-        self._asked.append(ExpectedTurn(position, asked.role.name, why, True, tokens, model))
+        self._asked.append(self._expected(position, asked.role.name, why, before, certain=True))
         raise PathEnded(why)
+
+    def _expected(
+        self, position: str, role_name: str, reason: str, before: EarlierTurn | None, *, certain: bool
+    ) -> ExpectedTurn:
+        """A turn that is asked, with the figures of the turn ``before``."""
+        if before is None:
+            return ExpectedTurn(position, role_name, reason, certain, None)
+        role = next((role for role in self._definitions.catalog.roles if role.name == role_name), None)
+        now = role.resolved_model(os.environ, self._definitions.options.model) if role else None
+        model = now or str(before.result["model"])
+        cost = self._definitions.prices.cost(model, TokenUsage.of_record(before.tokens))
+        return ExpectedTurn(position, role_name, reason, certain, before.tokens, model, cost)
 
     def forecast(self) -> Forecast:
         return Forecast(len(self.taken), [*self._asked, *self._possible()])
@@ -146,6 +173,5 @@ class _ForecastReuse(Reuse):
         named = {turn.position for turn in self._asked}
         for turn in sorted(self._turns, key=lambda turn: turn.result.get("journal_step") or 0):
             if turn.turn_id not in self.taken and turn.basis.position not in named:
-                recorded = turn.result["recorded"]
-                model = str(turn.result["model"])
-                yield ExpectedTurn(turn.basis.position, recorded["role"], DEPENDS, False, turn.tokens, model)
+                role_name = turn.result["recorded"]["role"]
+                yield self._expected(turn.basis.position, role_name, DEPENDS, turn, certain=False)
