@@ -28,12 +28,14 @@ Price = Annotated[
 
 
 class Tokens(Protocol):
-    """How many tokens; ``cached_input`` is a part of ``input``."""
+    """How many tokens; ``cached_input`` and ``cache_write`` are parts of ``input``."""
 
     @property
     def input(self) -> int: ...
     @property
     def cached_input(self) -> int: ...
+    @property
+    def cache_write(self) -> int: ...
     @property
     def output(self) -> int: ...
 
@@ -43,18 +45,26 @@ class ModelPrice(Definition):
 
     input: Price = Field(description="Input tokens that were not cached.")
     cached_input: Price = Field(description="Input tokens that the provider had in its cache.")
+    cache_write: Price | None = Field(
+        default=None, description="Input tokens that the provider wrote to its cache; by default as `input`."
+    )
     output: Price = Field(description="Output tokens, reasoning included.")
 
     def cost(self, tokens: Tokens) -> Decimal:
         """In US dollars."""
         cached = min(tokens.cached_input, tokens.input)
-        amount = self.input * (tokens.input - cached) + self.cached_input * cached + self.output * tokens.output
-        return (amount / MILLION).quantize(SMALLEST_AMOUNT)
+        written = min(tokens.cache_write, tokens.input - cached)
+        of_input = self.input * (tokens.input - cached - written) + self.cached_input * cached + self._write * written
+        return ((of_input + self.output * tokens.output) / MILLION).quantize(SMALLEST_AMOUNT)
+
+    @property
+    def _write(self) -> Decimal:
+        return self.input if self.cache_write is None else self.cache_write
 
     @property
     def highest(self) -> Decimal:
         """The price of a million tokens, whatever they are."""
-        return max(self.input, self.cached_input, self.output)
+        return max(self.input, self.cached_input, self._write, self.output)
 
 
 class PricesFile(Definition):

@@ -139,7 +139,8 @@ def _tokens(params: Mapping[str, Any]) -> TokenUsageUpdated:
 
 
 def _counts(usage: Mapping[str, Any]) -> Counts:
-    return _count(usage, "inputTokens"), _count(usage, "cachedInputTokens"), _count(usage, "outputTokens")
+    written = _count(usage, "cacheWriteInputTokens") if "cacheWriteInputTokens" in usage else 0
+    return _count(usage, "inputTokens"), _count(usage, "cachedInputTokens"), _count(usage, "outputTokens"), written
 
 
 def _count(usage: Mapping[str, Any], key: str) -> int | None:

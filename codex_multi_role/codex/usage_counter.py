@@ -8,6 +8,7 @@ from codex_multi_role.codex.notifications import Counts, TokenUsageUpdated
 from codex_multi_role.codex.usage import TokenUsage
 
 Totals = tuple[int, ...]
+NOTHING = (0, 0, 0, 0)
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class UsageCounter:
 
     def start(self, thread: str) -> None:
         """Note that ``thread`` is new: it has used nothing yet."""
-        self._counted[thread] = (0, 0, 0)
+        self._counted[thread] = NOTHING
 
     def forget(self, thread: str) -> None:
         """Note that the past of ``thread`` was loaded again, so that its totals are unknown until its next report."""
@@ -45,12 +46,12 @@ class UsageCounter:
 
     def skip(self, report: TokenUsageUpdated) -> None:
         """Count the totals of ``report`` as used earlier."""
-        self._counted[report.thread] = _known(report.totals, (0, 0, 0))
+        self._counted[report.thread] = _known(report.totals, NOTHING)
 
     def count(self, report: TokenUsageUpdated) -> TokensUsed:
         """What was used since the thread's previous report; if its past is unknown, by its last request."""
-        now = _known(report.totals, self._counted.get(report.thread, (0, 0, 0)))
-        last = _known(report.lasts, (0, 0, 0))
+        now = _known(report.totals, self._counted.get(report.thread, NOTHING))
+        last = _known(report.lasts, NOTHING)
         before = self._counted.get(report.thread) or _less(now, last)
         self._counted[report.thread] = now
         is_valid = None not in (*report.totals, *report.lasts) and min(last) >= 0
@@ -58,7 +59,8 @@ class UsageCounter:
         if is_valid and now != before and min(_less(grown, last)) < 0 <= min(_less(now, last)):
             grown = now  # the totals have restarted
         used = [max(count, 0) for count in grown]
-        usage = TokenUsage(used[0], min(used[1], used[0]), used[2])
+        cached = min(used[1], used[0])
+        usage = TokenUsage(used[0], cached, used[2], min(used[3], used[0] - cached))
         return TokensUsed(usage, is_odd=not is_valid or min(grown) < 0)
 
 

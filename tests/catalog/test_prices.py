@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codex_multi_role.catalog import packaged_roles
-from codex_multi_role.catalog.prices import PriceList
+from codex_multi_role.catalog.prices import ModelPrice, PriceList
 from codex_multi_role.codex.usage import TokenUsage
 from codex_multi_role.errors import DefinitionError
 from tests.support.prices import write_prices
@@ -23,6 +23,13 @@ def test_cached_input_has_its_own_price(tmp_path: Path) -> None:
     prices = PriceList.load(write_prices(tmp_path / "own.yaml", m=(2.0, 0.1, 10.0)), tmp_path)
     assert prices.cost("m", TokenUsage(1_000_000, 400_000, 100_000)) == Decimal("1.2") + Decimal("0.04") + 1
     assert prices.cost("m", TokenUsage()) == 0
+
+
+@pytest.mark.parametrize(("cache_write", "cost"), [(None, "2.0"), (2.5, "2.15"), (0, "1.4")])
+def test_what_is_written_to_the_cache_may_have_its_own_price(cache_write: float | None, cost: str) -> None:
+    price = ModelPrice.model_validate({"input": 2, "cached_input": 0.5, "output": 10, "cache_write": cache_write})
+    assert price.cost(TokenUsage(1_000_000, 0, 0, 300_000)) == Decimal(cost)
+    assert price.cost(TokenUsage(1_000_000, 1_000_000, 0, 300_000)) == Decimal("0.5")
 
 
 @pytest.mark.parametrize("model", ["m-2026-01-31", "M", "m ", "", "openai/m"])

@@ -13,7 +13,7 @@ from codex_multi_role.codex.notifications import EventParser, TokenUsageUpdated
 from codex_multi_role.codex.usage import TokenUsage
 from codex_multi_role.codex.usage_counter import UsageCounter
 
-NOTHING = [0, 0, 0]
+NOTHING = [0, 0, 0, 0]
 STREAMS = 1_000
 
 
@@ -38,7 +38,9 @@ class SimulatedThreads:
         thread = self._any()
         for _ in range(self.random.choice((1, 1, 1, 2))):
             size = self.random.randrange(1, 1_000)
-            self.lasts[thread] = [size, self.random.randrange(size + 1), self.random.randrange(100)]
+            cached = self.random.randrange(size + 1)
+            written = self.random.randrange(size - cached + 1)
+            self.lasts[thread] = [size, cached, self.random.randrange(100), written]
             for sums in (self.totals[thread], self.provider):
                 sums[:] = map(sum, zip(sums, self.lasts[thread], strict=True))
         self._report(thread)
@@ -74,7 +76,7 @@ class SimulatedThreads:
         self._request_once(thread)
 
     def _request_once(self, thread: str) -> None:
-        self.lasts[thread] = [self.random.randrange(1, 1_000), 0, 3]
+        self.lasts[thread] = [self.random.randrange(1, 1_000), 0, 3, 1]
         for sums in (self.totals[thread], self.provider):
             sums[:] = map(sum, zip(sums, self.lasts[thread], strict=True))
         self._report(thread)

@@ -37,7 +37,8 @@ SECONDS = 20.0
 def usage(number: int) -> Body:
     """Different for each request, so that no sum is right by accident."""
     tokens = {"input_tokens": 1000 + 10 * number**2, "output_tokens": 10 + number}
-    return {**tokens, "input_tokens_details": {"cached_tokens": 7 * number}, "total_tokens": sum(tokens.values())}
+    parts = {"cached_tokens": 7 * number, "cache_write_tokens": 3 * number}
+    return {**tokens, "input_tokens_details": parts, "total_tokens": sum(tokens.values())}
 
 
 @dataclass
@@ -173,7 +174,12 @@ def recorded(case: Callable[[Recorder], None]) -> Iterator[str]:
         case(recorder)
         lines = list(shortened(read_lines(recorder.harness.wire_log)))
         provider = [
-            [spent["input_tokens"], spent["input_tokens_details"]["cached_tokens"], spent["output_tokens"]]
+            [
+                spent["input_tokens"],
+                spent["input_tokens_details"]["cached_tokens"],
+                spent["output_tokens"],
+                spent["input_tokens_details"]["cache_write_tokens"],
+            ]
             for spent in recorder.model.spent
         ]
         yield json.dumps({"shows": case.__doc__, "provider": provider})

@@ -28,7 +28,16 @@ OPENING = ("thread/start", "thread/resume", "thread/fork")
 REQUESTS = ("initialize", *OPENING, "turn/start", "turn/interrupt", "thread/compact/start")
 NOTIFICATIONS = ("turn/started", "turn/completed", "thread/tokenUsage/updated", "item/started", "item/completed")
 KEPT = {"id", "method", "params", "result", "thread", "turn", "status", "threadId", "turnId", "item", "type"}
-KEPT |= {"tokenUsage", "total", "last", "inputTokens", "cachedInputTokens", "outputTokens", "lastTurnId"}
+KEPT |= {
+    "tokenUsage",
+    "total",
+    "last",
+    "inputTokens",
+    "cachedInputTokens",
+    "cacheWriteInputTokens",
+    "outputTokens",
+    "lastTurnId",
+}
 UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
