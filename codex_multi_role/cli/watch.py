@@ -22,8 +22,9 @@ from codex_multi_role.presentation.event_tail import RunNow, RunsReader, follow
 from codex_multi_role.presentation.outcome import outcome_in_words, resume_command, run_status
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.presentation.recorded import Records
-from codex_multi_role.presentation.wording import compact, one_line
+from codex_multi_role.presentation.wording import compact, cost_in_words, one_line
 from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.run_folder.cost import Cost
 from codex_multi_role.run_folder.folder import LATEST
 from codex_multi_role.run_folder.owner import is_alive
 from codex_multi_role.run_options import RunReport
@@ -35,9 +36,9 @@ LOOK_SECONDS = 0.5
 LINES_AROUND = 3
 COLUMNS = (
     *(Column("run"), Column("flow"), Column("status"), Column("where", text=16)),
-    *(Column("turns", number=True), Column("tokens", number=True), Column("now", text=20)),
+    *(Column("turns", number=True), Column("tokens", number=True), Column("cost", number=True), Column("now", text=20)),
 )
-LEAST_WIDTHS = (0, 110, 0, 78, 110, 86, 60)
+LEAST_WIDTHS = (0, 120, 0, 78, 120, 86, 110, 60)
 """Minimum columns of a terminal for each of them."""
 
 
@@ -163,9 +164,12 @@ def _row(run: RunNow) -> Sequence[object]:
     tokens = totals.get("input_tokens", 0) + totals.get("output_tokens", 0)
     if run.progress is not None:
         where, turns, tokens = run.progress.where, run.progress.work.turns, run.progress.tokens
+        cost = run.progress.cost
     else:
         where, turns = outcome_in_words(str(run.record.get("outcome") or "")), totals.get("turns", 0)
-    return (run.run_id, run.record.get("flow") or "", run.status, where, turns, compact(tokens), _now(run))
+        cost = Cost.of_totals(totals)
+    used = (turns, compact(tokens), cost_in_words(cost))
+    return (run.run_id, run.record.get("flow") or "", run.status, where, *used, _now(run))
 
 
 def _now(run: RunNow) -> str:

@@ -129,13 +129,13 @@ def test_all_runs_at_once_until_none_is_worked_on(tmp_path: Path) -> None:
     assert ("killed" in drawn, code) == (True, 0)
 
 
-@pytest.mark.parametrize(("width", "headings"), [(60, 3), (80, 4), (120, 7), (200, 7)])
+@pytest.mark.parametrize(("width", "headings"), [(60, 3), (80, 4), (120, 8), (200, 8)])
 def test_all_runs_are_a_table_at_every_width(tmp_path: Path, width: int, headings: int) -> None:
     run_id = "20260131_101500_0a1b2c3d"
     make_run(tmp_path / "runs", run_id, status="interrupted", exit_code=130, reason="long " * 40)
     drawn, _, code = on_terminal([*WATCH, "--all"], tmp_path, COLUMNS=str(width))
     heading, row, *_ = CODES.sub("", drawn).strip().splitlines()
-    expected = ["run", "flow", "status", "where", "turns", "tokens", "now"]
+    expected = ["run", "flow", "status", "where", "turns", "tokens", "cost", "now"]
     shown = heading.split()
     assert (code, len(shown)) == (0, headings)
     assert shown == [name for name in expected if name in shown]

@@ -27,7 +27,7 @@ from codex_multi_role.presentation.outcome import exit_in_words, run_status, tok
 from codex_multi_role.presentation.progress import LASTING_EVENTS, Progress
 from codex_multi_role.presentation.recorded import read_record, status_now, totals_now
 from codex_multi_role.presentation.result import result_of as shown_result
-from codex_multi_role.presentation.wording import PROGRAM, one_line, plural, printable, verdict
+from codex_multi_role.presentation.wording import PROGRAM, cost_in_words, one_line, plural, printable, verdict
 from codex_multi_role.run_folder import RunEvent, RunFolder, skim_with_inherited
 from codex_multi_role.run_folder.events import TestsEnded, TurnEnded, TurnStarted
 from codex_multi_role.run_options import RunOptions
@@ -158,10 +158,11 @@ def _roles(run: RunEvidence, folder: RunFolder) -> list[str]:
 
 
 def _role(run: RunEvidence, name: str, said: list[str]) -> list[str]:
-    cost = run.progress.role(name)
-    tokens = tokens_in_words(cost.input_tokens, cost.output_tokens)
+    role = run.progress.role(name)
+    tokens = tokens_in_words(role.input_tokens, role.output_tokens)
+    cost = f", cost: {cost_in_words(role.cost)}" if role.cost.known is not None else ""
     return [
-        f"- {code(run.line(name))}: {plural(len(said), 'turn')}, tokens: {tokens}",
+        f"- {code(run.line(name))}: {plural(len(said), 'turn')}, tokens: {tokens}{cost}",
         *listed(said, MOST_TURNS_EACH, "  "),
     ]
 
