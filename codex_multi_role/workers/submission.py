@@ -60,7 +60,7 @@ def require_portable(options: Mapping[str, Any], set_by_worker: Collection[str] 
     for name in options:
         if name in {*NOT_ON_WORKERS, *OF_THIS_MACHINE} - {*set_by_worker}:
             raise UsageError(f"--{name.replace('_', '-')} cannot be used for a run on workers")
-    require_no_secret(options)
+    require_no_secret({name: value for name, value in options.items() if name not in set_by_worker})
 
 
 def require_no_secret(values: Mapping[str, Any]) -> None:

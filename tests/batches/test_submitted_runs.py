@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.errors import ExitCode
+from codex_multi_role.errors import ExitCode, UsageError
 from codex_multi_role.workers.database import Database
 from codex_multi_role.workers.queued_runs import QueuedRuns
+from codex_multi_role.workers.submission import OF_THIS_MACHINE, require_portable
 from tests.support.batches import batch, one_role, results, started, write_goals
 from tests.support.played_workers import PlayedWorker, ending
 from tests.support.shared_runs import SharedRuns
@@ -129,6 +130,15 @@ def test_secret_of_the_environment_is_never_queued(tmp_path: Path, monkeypatch: 
     assert refused.returncode == ExitCode.WRONG_USAGE
     assert "secret environment variable" in refused.stderr
     assert QueuedRuns(Database.open(url_of(team))).list() == []
+
+
+def test_address_may_come_from_a_secret_variable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in the guide, whose first command exports it. It is in no row."""
+    url = f"sqlite:///{tmp_path}/queue.sqlite"
+    monkeypatch.setenv("CODEX_MULTI_ROLE_DATABASE_URL", url)
+    require_portable({"goal": "first", "database_url": url}, OF_THIS_MACHINE)
+    with pytest.raises(UsageError, match="secret environment variable"):
+        require_portable({"goal": f"use {url}", "database_url": url}, OF_THIS_MACHINE)
 
 
 @pytest.mark.long

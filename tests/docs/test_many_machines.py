@@ -23,31 +23,33 @@ A_REPOSITORY = "git init -q && git -c user.name=You -c user.email=you@example.or
 SECONDS = 240
 
 
-def test_commands_of_many_machines_work(tmp_path: Path, database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commands_of_many_machines_work(tmp_path: Path, database_url: str) -> None:
     """From top to bottom. Workers start on two machines and work until the last command; then they are drained."""
     (folder := tmp_path / "project").mkdir()
     assert give(A_REPOSITORY, folder).returncode == 0
+    exported: dict[str, str] = {}
+    names = iter([("one", "two"), ("three", "four")])
     with ExitStack() as workers:
         for command in commands(MANY_MACHINES):
             here = command.replace(DATABASE, database_url).replace(STORE, str(tmp_path)).replace(HOME, str(tmp_path))
             if setting := EXPORT.fullmatch(here):
-                monkeypatch.setenv(*setting.groups())
+                exported[setting[1]] = setting[2]
             elif here.startswith(WORKER):
-                for name in ("one", "two"):
-                    workers.enter_context(working(f"{here} --name {name}", tmp_path / name))
+                for name in next(names):
+                    workers.enter_context(working(f"{here} --name {name}", tmp_path / name, exported))
             else:
-                done = give(here, folder)
+                done = give(here, folder, exported)
                 assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
                 assert "Traceback" not in done.stderr
 
 
 @contextmanager
-def working(command: str, folder: Path) -> Iterator[None]:
+def working(command: str, folder: Path, exported: dict[str, str]) -> Iterator[None]:
     """Let a worker work in ``folder`` during the block; afterwards, it leaves without an error."""
     folder.mkdir(exist_ok=True)
     pipe = subprocess.PIPE
     process = subprocess.Popen(
-        ["bash", "-c", f"exec {command}"], cwd=folder, env={**os.environ}, text=True, stderr=pipe
+        ["bash", "-c", f"exec {command}"], cwd=folder, env={**os.environ, **exported}, text=True, stderr=pipe
     )
     try:
         yield
