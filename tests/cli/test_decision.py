@@ -17,7 +17,7 @@ from codex_multi_role.errors import RunBusy
 from codex_multi_role.lifecycle.stopping import stop_run
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.owner import is_alive
-from tests.support.console import console
+from tests.support.console import DEADLINE_SECONDS, console
 from tests.support.preloaded import started
 from tests.support.processes import running, wait_for
 from tests.support.recorded_runs import make_run
@@ -190,7 +190,7 @@ def test_cancelled_run_process_ends_despite_stuck_work(
     ended.append(stuck(unreviewed))
     cancelled = console("cancel", "latest", folder=unreviewed.folder)
     assert (cancelled.returncode, cancelled.stdout) == (0, "")
-    assert ended[0].poll() == 130
+    assert ended[0].wait(DEADLINE_SECONDS) == 130  # its lock goes a moment before its process does
     assert read(unreviewed.runs / "latest/run.json")["status"] == "interrupted"
 
 
