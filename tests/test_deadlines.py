@@ -135,7 +135,7 @@ PLACES = {
         "while True",
     ): "until another turn has ended, or the run stops",
     ("workers/worker.py", "self._membership.join()"): "one transaction",
-    ("workers/worker.py", "while not self.draining.is_set()"): "a worker works until it is told to leave",
+    ("workers/worker.py", "while not self.draining.is_set()"): "a worker works until it is asked to leave",
     ("presentation/event_tail.py", "file.readline(LONGEST_LINE)"): "a file: what is there at once",
     ("workspace/commands.py", "os.read(descriptor, _CHUNK_BYTES)"): "does not block: set so before it is registered",
     **{

@@ -205,7 +205,7 @@ class RunningTurn:
         began = time.monotonic()
         while (waited := time.monotonic() - began) < INTERRUPT_SECONDS:
             is_ending = self.recorder.is_answered and waited < ANSWERED_SECONDS
-            if self.recorder.begun and not asked and not is_ending:
+            if self.recorder.is_started and not asked and not is_ending:
                 self._ask_to_end({**self._running_sub_agents, self._thread.id: self.recorder.turn_id})
                 asked = True
             patience = ANSWERED_SECONDS if is_ending else INTERRUPT_SECONDS

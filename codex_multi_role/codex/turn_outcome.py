@@ -100,13 +100,13 @@ class TurnRecorder:
         self._web_searches = 0
         self._said = False
         self.is_answered = False
-        self.begun = False
+        self.is_started = False
         self.turn_id = ""
 
     def add(self, event: CodexEvent) -> None:
         match event:
             case TurnStartConfirmed():
-                self.begun = True
+                self.is_started = True
             case TextDelta(text):
                 self._deltas.append(text)
             case ItemStarted(item):

@@ -36,7 +36,7 @@ class DurableRun:
     """One run: its flows, its live parts, and the state that a replay rebuilds.
 
     ``ending`` is resolved when the workflow halts in this process. ``tolerant`` as in `FlowWalk`. ``outcome``: what a
-    flow that calls this one sees, once it has ended. ``head_start``: what has begun before the journal was open.
+    flow that calls this one sees, once it has ended. ``head_start``: what has started before the journal was open.
     """
 
     def __init__(

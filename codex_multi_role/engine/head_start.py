@@ -37,7 +37,7 @@ class HeadStart:
     def __init__(self) -> None:
         self.announced = LastAnnounced()
         self._lock = threading.Lock()
-        self._begun: dict[int, Future[Json]] = {}
+        self._started: dict[int, Future[Json]] = {}
         self._is_over = False
 
     @contextmanager
@@ -63,9 +63,9 @@ class HeadStart:
             FlowWalk(flows, scope, announced=self.announced).walk()
 
     def _take(self, place: int, work: Callable[[], Json]) -> NoReturn:
-        """Do the work unless the run's own walk has begun; this walk ends here either way."""
+        """Do the work unless the run's own walk has started; this walk ends here either way."""
         with self._lock:
-            future = None if self._is_over else self._begun.setdefault(place, Future())
+            future = None if self._is_over else self._started.setdefault(place, Future())
         if future is not None:
             try:
                 future.set_result(work())
@@ -74,10 +74,12 @@ class HeadStart:
         raise RunHalted(ending_for(RunInterrupted()))
 
     def taken_over(self, slots: Iterator[JournalSlot]) -> Iterator[JournalSlot]:
-        """The slots of the run's own walk. Those whose work has begun here only record its result."""
+        """The slots of the run's own walk. Those whose work has started here only record its result."""
         with self._lock:
             self._is_over = True
-        return (_BegunSlot(slot, self._begun[slot.step_id]) if slot.step_id in self._begun else slot for slot in slots)
+        return (
+            _StartedSlot(slot, self._started[slot.step_id]) if slot.step_id in self._started else slot for slot in slots
+        )
 
 
 class _FirstSlot:
@@ -94,15 +96,15 @@ class _FirstSlot:
         self._take(self._number, func)
 
 
-class _BegunSlot:
-    """A slot of the journal whose work has begun before the journal was open."""
+class _StartedSlot:
+    """A slot of the journal whose work has started before the journal was open."""
 
-    def __init__(self, slot: JournalSlot, begun: Future[Json]) -> None:
-        self._slot, self._begun = slot, begun
+    def __init__(self, slot: JournalSlot, started: Future[Json]) -> None:
+        self._slot, self._started = slot, started
 
     @property
     def step_id(self) -> int:
         return self._slot.step_id
 
     def run(self, options: StepOptions | None, _: Callable[[], Json], /) -> Json:
-        return self._slot.run(options, self._begun.result)
+        return self._slot.run(options, self._started.result)

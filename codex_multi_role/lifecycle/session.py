@@ -340,7 +340,7 @@ class Session:
         flows = CallableFlows(self._definitions.flows, cache(self._definitions.bound))
         called = self._placement.is_tolerant_call if self._placement is not None else None
         head_start = HeadStart()
-        with self._begun(head_start, flows, parts), self._journal(parts) as begin:
+        with self._started_early(head_start, flows, parts), self._journal(parts) as begin:
             stop.interrupts = False
             while True:
                 durable = DurableRun(flows, self._state, parts, tolerant=bool(called), head_start=head_start)
@@ -358,7 +358,9 @@ class Session:
             parts.services.fleet.stop_soon()  # the processes end while the journal closes
             return ending
 
-    def _begun(self, head_start: HeadStart, flows: CallableFlows, parts: RunResources) -> AbstractContextManager[None]:
+    def _started_early(
+        self, head_start: HeadStart, flows: CallableFlows, parts: RunResources
+    ) -> AbstractContextManager[None]:
         """Start what needs no journal yet: the first asks of a run whose journal is a file that does not exist."""
         from codex_multi_role.engine import create_journal_file, sqlite_url  # lazy, as above
 

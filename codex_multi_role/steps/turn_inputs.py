@@ -98,7 +98,7 @@ def position_of(asked: TurnPrompt) -> str:
 class TurnLook:
     """What a turn looked at. ``stay``: its stay in the workspace, with others or alone; ``called``: its own tools.
 
-    A role that cannot write is only bound to the files from its first look on, so that they are recorded then.
+    A role that cannot write depends on files only after it first looks at one, so they are recorded then.
     """
 
     role: RoleSpec

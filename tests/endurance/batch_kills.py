@@ -10,13 +10,9 @@ executed once, and the results are those of an undisturbed batch. The exit code 
 
 from __future__ import annotations
 
-import os
-import random
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -24,12 +20,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import click
-
 from codex_multi_role.workers.database_tables import batches
+from tests.endurance.kill_command import kill_command
 from tests.support.batches import OF_TEAM, one_role, results, write_goals
 from tests.support.console import console_process, environment
-from tests.support.databases import execute, new_database, running_server
+from tests.support.databases import execute, new_database
 from tests.support.played_workers import PlayedWorker, ending
 from tests.support.teams import TeamFolder
 
@@ -160,26 +155,7 @@ def try_places(trials: Trials, places: Sequence[int], expected: Outcome, jobs: i
             yield place, left.differences(expected)
 
 
-@click.command(help=__doc__)
-@click.option("--points", type=int, default=0, help="Try so many, chosen at random; 0 tries all.")
-@click.option("--seed", type=int, default=0)
-@click.option("--only", type=int, multiple=True, help="Try only this point; repeatable.")
-@click.option("--jobs", type=int, default=os.cpu_count() or 1)
-def main(points: int, seed: int, only: tuple[int, ...], jobs: int) -> None:
-    folder = Path(tempfile.mkdtemp(prefix="batch-kills-"))
-    with running_server() as server:
-        trials = Trials(server.url, folder)
-        expected, count = trials.undisturbed()
-        click.echo(f"{count} places to kill at; undisturbed: {expected}")
-        chosen = only or (random.Random(seed).sample(range(count), points) if points else range(count))
-        wrong = 0
-        for place, problems in try_places(trials, sorted(chosen), expected, jobs):
-            click.echo(f"{place:4}  {'; '.join(problems) or 'as undisturbed'}")
-            wrong += bool(problems)
-    click.echo(f"{len(chosen)} kills, {wrong} wrong")
-    if wrong:
-        sys.exit(1)
-    shutil.rmtree(folder)
+main = kill_command("batch-kills", __doc__, Trials, try_places)
 
 
 if __name__ == "__main__":

@@ -12,13 +12,9 @@ anything was wrong.
 from __future__ import annotations
 
 import json
-import os
-import random
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -26,12 +22,11 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-import click
-
 from codex_multi_role.run_folder import RunFolder, list_turns
 from codex_multi_role.store import fill_workspace, restore_run
 from codex_multi_role.workers.queued_runs import QueuedRun, RunState
-from tests.support.databases import new_database, running_server
+from tests.endurance.kill_command import kill_command
+from tests.support.databases import new_database
 from tests.support.shared_runs import SharedRuns
 from tests.support.teams import WRITER, TeamFolder, say
 
@@ -185,26 +180,7 @@ def try_places(trials: Trials, places: Sequence[int], expected: Outcome, jobs: i
             yield place, left.differences(expected)
 
 
-@click.command(help=__doc__)
-@click.option("--points", type=int, default=0, help="Try so many, chosen at random; 0 tries all.")
-@click.option("--seed", type=int, default=0)
-@click.option("--only", type=int, multiple=True, help="Try only this point; repeatable.")
-@click.option("--jobs", type=int, default=os.cpu_count() or 1)
-def main(points: int, seed: int, only: tuple[int, ...], jobs: int) -> None:
-    folder = Path(tempfile.mkdtemp(prefix="worker-kills-"))
-    with running_server() as server:
-        trials = Trials(server.url, folder)
-        expected, count = trials.undisturbed()
-        click.echo(f"{count} places to kill at; undisturbed: {expected}")
-        chosen = only or (random.Random(seed).sample(range(count), points) if points else range(count))
-        wrong = 0
-        for place, problems in try_places(trials, sorted(chosen), expected, jobs):
-            click.echo(f"{place:4}  {'; '.join(problems) or 'as undisturbed'}")
-            wrong += bool(problems)
-    click.echo(f"{len(chosen)} kills, {wrong} wrong")
-    if wrong:
-        sys.exit(1)
-    shutil.rmtree(folder)
+main = kill_command("worker-kills", __doc__, Trials, try_places)
 
 
 if __name__ == "__main__":

@@ -109,7 +109,7 @@ def test_lost_conversation_is_reported(tmp_path: Path, model: AnyModel) -> None:
 
 @pytest.mark.long
 def test_rerun_of_rerun_takes_over_both(tmp_path: Path, model: AnyModel) -> None:
-    """What a rerun took over, and what it asked, stands for a third run; asked conversations go on there."""
+    """What a rerun took over, and what it asked, stands for a third run, which continues the conversations."""
     steps: list[Record] = [{"id": "a", "ask": "one"}, {"id": "c", "ask": "one"}]
     team = talkers(tmp_path, model, steps)
     team.run(flow="own", playbook=None, config=model.config)
@@ -214,7 +214,7 @@ def test_files_in_no_snapshot_count(tmp_path: Path, command: str, reason: str) -
 
 @pytest.mark.long
 def test_interrupted_rerun_resumes(tmp_path: Path) -> None:
-    """A rerun that a limit parks goes on with its own turns, and takes over the rest."""
+    """A rerun that a limit parks continues with its own turns, and takes over the rest."""
     team = builders(tmp_path)
     first = team.run(flow="own")
     team.roles["judge"]["prompt_text"] = "Judge."

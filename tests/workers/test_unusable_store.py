@@ -80,7 +80,7 @@ def test_held_run_continues_when_its_time_has_come(database: Database, queued: Q
 @pytest.mark.long
 @pytest.mark.parametrize("fault", FAULTS)
 def test_finished_turn_waits_for_the_store(fault: str, shared: SharedRuns, disk: Disk) -> None:
-    """The run's process keeps it, and goes on as if nothing had happened."""
+    """The run's process keeps it, and continues as if nothing had happened."""
     strike, repair, problem = FAULTS[fault]
     submitted(shared, "first")
     shared.start("a")
