@@ -83,10 +83,12 @@ class QueuedRuns:
     def submit(self, requests: Sequence[RunRequest]) -> None:
         """Enqueue new runs; one that is already known stays as it is. Raises `StorageError`.
 
-        Fair between batches: the n-th run of each has the same rank, counted from what waits now.
+        Fair between batches: the n-th run of each has the same rank, counted from what waits now. All get the same
+        time, because a clock that is set back between two rows would change their order.
         """
         with self._database.transaction() as connection:
             floors = self._lowest_ranks(connection)
+            now = float(connection.scalar(sa.select(server_seconds())) or 0)
         for start in range(0, len(requests), ROWS_AT_ONCE):
             part = requests[start : start + ROWS_AT_ONCE]
             same = sa.select(runs.c.run_id).where(runs.c.run_id.in_([each.run_id for each in part]))
@@ -94,12 +96,12 @@ class QueuedRuns:
                 known = set(connection.scalars(same))
                 for number, request in enumerate(part, start):
                     if request.run_id not in known:
-                        self._submit(connection, request, floors.get(request.priority, 0) + number)
+                        rank = floors.get(request.priority, 0) + number
+                        self._submit(connection, request, {**row_values(request, rank), "submitted_at": now})
 
-    def _submit(self, connection: sa.Connection, request: RunRequest, rank: int) -> None:
-        times = {"submitted_at": server_seconds(), "changed_at": server_seconds()}
-        values = {**row_values(request, rank), "state": RunState.WAITING, "enqueued": True, **times}
-        connection.execute(sa.insert(runs).values(values))
+    def _submit(self, connection: sa.Connection, request: RunRequest, values: Mapping[str, Any]) -> None:
+        state = {"state": RunState.WAITING, "enqueued": True, "changed_at": server_seconds()}
+        connection.execute(sa.insert(runs).values({**values, **state}))
         order = dequeue_order(request.priority, values["rank"])
         self._queues.enqueue(connection, request.run_id, request.full_queue, order)
 

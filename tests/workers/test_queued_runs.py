@@ -37,6 +37,15 @@ def test_run_submitted_twice_stays_as_it_is(queued: QueuedRuns) -> None:
     ]
 
 
+def test_runs_keep_their_order_if_a_clock_is_set_back(queued: QueuedRuns) -> None:
+    """All get the time of the submission; one was seen to be older than the line before it."""
+    names = [f"run {number}" for number in range(30, 0, -1)]
+    queued.submit([request(name, line=line) for line, name in enumerate(names)])
+    found = queued.list()
+    assert [run.run_id for run in found] == names
+    assert len({run.submitted_at for run in found}) == 1
+
+
 def test_late_process_writes_nothing(queued: QueuedRuns) -> None:
     queued.submit([request("one")])
     late = claimed(queued)
