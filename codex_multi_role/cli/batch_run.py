@@ -32,6 +32,7 @@ from codex_multi_role.batches.team_readiness import (
 )
 from codex_multi_role.cli.batch_summary import resume_batch_command, summary_lines
 from codex_multi_role.cli.batch_views import batch_view
+from codex_multi_role.cli.databases import open_database
 from codex_multi_role.cli.output import put_json_line, say
 from codex_multi_role.cli.run import parse_inputs
 from codex_multi_role.codex.locator import find_codex
@@ -161,11 +162,9 @@ def _totals(ctx: click.Context, remembered: Mapping[str, Any]) -> dict[str, floa
 def _submitted(ctx: click.Context, folder: BatchFolder, totals: Mapping[str, float], stack: ExitStack) -> SubmittedRuns:
     """Workers execute the runs. ``--concurrency`` is then a limit on the runs of this batch, if it was given."""
     from codex_multi_role.batches.submitted_runs import BatchQueue, SubmittedRuns  # here: most batches need no database
-    from codex_multi_role.workers.database import Database
     from codex_multi_role.workers.submission import Submitter, open_store
 
-    database = Database.open(ctx.params["database_url"])
-    stack.callback(database.close)
+    database = open_database(ctx.params["database_url"], folder.runs_dir)
     store = open_store(database, ctx.params["store"], str(folder.runs_dir / "store"))
     is_given = ctx.get_parameter_source("concurrency") is not ParameterSource.DEFAULT
     limits = {**totals, **({"concurrency": ctx.params["concurrency"]} if is_given else {})}

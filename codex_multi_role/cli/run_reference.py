@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from codex_multi_role.cli.databases import open_shared
 from codex_multi_role.presentation.recorded import RecordedRun, Records
 from codex_multi_role.presentation.wording import one_line
 from codex_multi_role.run_folder import RunFolder
@@ -70,12 +71,3 @@ def all_records(here: Records, shared: SharedRuns | None) -> list[RecordedRun]:
     from codex_multi_role.workers.finding import all_records as all_of_both
 
     return all_of_both(here, shared)
-
-
-def open_shared(database_url: str | None) -> SharedRuns | None:
-    """The runs that workers execute; None without a database, or if that is only used for journals."""
-    if database_url is None:
-        return None
-    from codex_multi_role.workers.shared_runs import SharedRuns  # here: without a database, it is not needed
-
-    return SharedRuns.open(database_url)

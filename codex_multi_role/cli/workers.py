@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from codex_multi_role.cli.databases import open_database
 from codex_multi_role.cli.options import DATABASE_URL, JSON, QUIET, RUNS_DIR, STORE, command
 from codex_multi_role.cli.output import put_json, put_table, say
 from codex_multi_role.cli.settings import Setting, assignments, not_empty
 from codex_multi_role.cli.tables import Column
 from codex_multi_role.errors import UsageError
-from codex_multi_role.host.atomic import make_folder
 from codex_multi_role.reading.json_types import Json
 
 if TYPE_CHECKING:
@@ -85,7 +85,6 @@ def worker(**values: Any) -> None:  # noqa: ANN401 - the settings above
       codex-multi-role worker --database-url postgresql://team@db/runs --concurrency 4
       codex-multi-role worker --database-url postgresql://team@db/runs --labels linux,gpu --store s3://team/runs
     """
-    from codex_multi_role.workers.database import Database
     from codex_multi_role.workers.membership import WorkerSettings
     from codex_multi_role.workers.submission import open_store
     from codex_multi_role.workers.worker import Worker, WorkerFolders
@@ -99,18 +98,13 @@ def worker(**values: Any) -> None:  # noqa: ANN401 - the settings above
         concurrency=values["concurrency"],
         dead_after_seconds=values["dead_after"],
     )
-    database = Database.open(values["database_url"] or default_database(runs_dir))
+    database = open_database(values["database_url"], runs_dir)
     store = open_store(database, values["store"], default_store(runs_dir))
     folders = WorkerFolders((values["work_dir"] or runs_dir / "workers" / name).absolute())
     report = (lambda line: None) if values["quiet"] else say
     at_work = Worker(database, store.address, folders, settings, report)
     _drain_on_signals(at_work)
     at_work.work(until_empty=values["until_empty"])
-
-
-def default_database(runs_dir: Path) -> str:
-    """On one machine, a file does."""
-    return f"sqlite:///{make_folder(runs_dir) / 'queue.sqlite'}"
 
 
 def default_store(runs_dir: Path) -> str:
@@ -137,10 +131,9 @@ def workers(database_url: str | None, runs_dir: Path, json: bool) -> None:
     Examples:
       codex-multi-role workers --database-url postgresql://team@db/runs
     """
-    from codex_multi_role.workers.database import Database
     from codex_multi_role.workers.overview import worker_records
 
-    records = worker_records(Database.open(database_url or default_database(runs_dir.absolute())))
+    records = worker_records(open_database(database_url, runs_dir))
     if json:
         put_json(records)
     elif records:
@@ -168,12 +161,11 @@ def queues(database_url: str | None, runs_dir: Path, limit: Sequence[str], json:
       codex-multi-role queues --database-url postgresql://team@db/runs --limit provider:openai=20 --limit model:gpt-5=4
       codex-multi-role queues --database-url postgresql://team@db/runs --limit model:gpt-5=none
     """
-    from codex_multi_role.workers.database import Database
     from codex_multi_role.workers.overview import queue_records
     from codex_multi_role.workers.turn_limits import limit_records, set_limit
 
     most = dict(map(_limit, limit))
-    database = Database.open(database_url or default_database(runs_dir.absolute()))
+    database = open_database(database_url, runs_dir)
     for name, number in most.items():
         set_limit(database, name, number)
     records, limits = queue_records(database), limit_records(database)

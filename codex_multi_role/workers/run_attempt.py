@@ -85,10 +85,11 @@ class RunAttempt:
         If the store cannot be written, nothing is started, and the run is held: what a turn brings could not be saved.
         Raises `AttemptOver` if another worker took the run, `StorageError` if its end cannot be recorded.
         """
+        limits = TurnLimits(self._database)
         placement = Placement(
             journal=lambda: nullcontext(journal.begin),
             save=self._save,
-            permit=TurnLimits(self._database).permit,
+            permit=limits.permit,
             draining=self._draining,
             begin=self._begin,
             placer=self._called,
@@ -109,6 +110,8 @@ class RunAttempt:
             return self._given_back(error)
         except CodexMultiRoleError as error:
             return self._refused(error)
+        finally:
+            limits.close()
         return self._record(report)
 
     def _continued_saver(self) -> RunSaver:

@@ -47,6 +47,10 @@ class SharedRuns:
             database.close()
         return cls(Database.open(url)) if is_shared else None
 
+    def close(self) -> None:
+        self.queued.close()
+        self.database.close()
+
     @cached_property
     def mirrors(self) -> Mirrors:
         identity = self.database.setting("store_identity") or self.database.url

@@ -90,6 +90,13 @@ class TurnLimits:
         self._connection: sa.Connection | None = None
         self._held: list[HeldPlace] = []
 
+    def close(self) -> None:
+        """Close the connection: all places are free then."""
+        with self._lock, suppress(SQLAlchemyError):
+            if self._connection is not None:
+                self._connection.close()
+            self._connection = None
+
     @contextmanager
     def permit(self, names: Iterable[str], stopping: Event) -> Iterator[None]:
         """Hold a place of every limit among ``names`` during the block, as soon as all are free.

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.endurance.batch_kills import GOALS, Trials, try_places
+from tests.endurance.batch_kills import GOALS, Trials
+from tests.endurance.kill_command import failures, try_places
 from tests.support.databases import DatabaseServer
 
 
@@ -16,4 +17,4 @@ def test_batch_killed_at_some_places_is_resumed(tmp_path: Path, database_server:
     expected, count = trials.undisturbed()
     assert len(expected.results) == expected.workflows == GOALS
     places = range(0, count, max(1, count // 8))
-    assert {place: problems for place, problems in try_places(trials, places, expected, 2) if problems} == {}
+    assert failures([*try_places(trials, places, expected, 2)]) == []

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.endurance.worker_kills import Trials, try_places
+from tests.endurance.kill_command import failures, try_places
+from tests.endurance.worker_kills import Trials
 from tests.support.databases import DatabaseServer
 
 
@@ -17,4 +18,4 @@ def test_killed_at_some_writes_and_continued(tmp_path: Path, database_server: Da
     assert (expected.exit_code, list(expected.files)) == (1, ["1.txt", "2.txt", "kept.txt"])
     assert len(expected.turns) == 2
     places = range(0, count, max(1, count // 5))
-    assert {place: problems for place, problems in try_places(trials, places, expected, 2) if problems} == {}
+    assert failures([*try_places(trials, places, expected, 2)]) == []

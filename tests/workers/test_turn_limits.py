@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,12 @@ def postgres(database_url: str) -> Iterator[Database]:
     database = Database.open(database_url)
     yield database
     database.close()
+
+
+@pytest.fixture
+def limits(postgres: Database) -> Iterator[TurnLimits]:
+    with closing(TurnLimits(postgres)) as limits:
+        yield limits
 
 
 def started(database: Database, seconds: float, turns: int) -> subprocess.Popen[str]:
@@ -100,7 +107,7 @@ def test_processes_never_exceed_a_limit(postgres: Database) -> None:
 
 
 @pytest.mark.long
-def test_killed_process_frees_its_places(postgres: Database) -> None:
+def test_killed_process_frees_its_places(postgres: Database, limits: TurnLimits) -> None:
     set_limit(postgres, "provider:openai", 2)
     process = started(postgres, 300, 2)
     assert process.stdout is not None
@@ -109,15 +116,15 @@ def test_killed_process_frees_its_places(postgres: Database) -> None:
     assert in_use(postgres) == {"provider:openai": 2}
     process.kill()
     process.communicate()
-    with TurnLimits(postgres).permit(["provider:openai"], threading.Event()):
+    with limits.permit(["provider:openai"], threading.Event()):
         pass  # waits until the server has noticed
 
 
 @pytest.mark.long
-def test_cut_connection_neither_blocks_nor_frees_another(postgres: Database) -> None:
+def test_cut_connection_neither_blocks_nor_frees_another(postgres: Database, limits: TurnLimits) -> None:
     """A running turn gets its place back on the next connection, and its end frees no place but its own."""
     set_limit(postgres, "model:a", 2)
-    limits, never = TurnLimits(postgres), threading.Event()
+    never = threading.Event()
     with limits.permit(["model:a"], never):
         cut_connections(postgres.url)
         with limits.permit(["model:a"], never):
@@ -127,27 +134,27 @@ def test_cut_connection_neither_blocks_nor_frees_another(postgres: Database) -> 
 
 
 @pytest.mark.long
-def test_place_taken_by_another_after_a_cut_stays_theirs(postgres: Database) -> None:
+def test_place_taken_by_another_after_a_cut_stays_theirs(postgres: Database, limits: TurnLimits) -> None:
     set_limit(postgres, "model:a", 1)
-    mine, others, never = TurnLimits(postgres), TurnLimits(Database(postgres.url)), threading.Event()
-    with mine.permit(["model:a"], never):
+    never = threading.Event()
+    with limits.permit(["model:a"], never), closing(TurnLimits(postgres)) as others:
         cut_connections(postgres.url)
         with others.permit(["model:a"], never):
             stopped = threading.Event()
             stopped.set()
-            with pytest.raises(RunInterrupted), mine.permit(["model:a"], stopped):
+            with pytest.raises(RunInterrupted), limits.permit(["model:a"], stopped):
                 pass  # reconnects, and sees that the place is taken
             assert in_use(postgres) == {"model:a": 1}
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("most", [2, None])
-def test_waiting_turn_sees_a_changed_limit(postgres: Database, most: int | None) -> None:
+def test_waiting_turn_sees_a_changed_limit(postgres: Database, limits: TurnLimits, most: int | None) -> None:
     set_limit(postgres, "model:a", 1)
-    limits, started_turn = TurnLimits(postgres), threading.Event()
+    started_turn = threading.Event()
 
     def second() -> None:
-        with TurnLimits(postgres).permit(["model:a"], threading.Event()):
+        with closing(TurnLimits(postgres)) as others, others.permit(["model:a"], threading.Event()):
             started_turn.set()
 
     with limits.permit(["model:a"], threading.Event()):
