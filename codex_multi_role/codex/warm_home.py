@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import stat
 import subprocess
 import tempfile
 import threading
@@ -23,6 +22,7 @@ import psutil
 from codex_multi_role.codex.codex_settings import app_server_argv
 from codex_multi_role.host.processes import Family
 from codex_multi_role.host.programs import program_path
+from codex_multi_role.host.user_cache import is_only_ours, make_user_cache, user_cache
 
 DATABASES = "*.sqlite"
 LOWEST_PRIORITY = 19
@@ -32,13 +32,8 @@ KEPT_SECONDS = 30 * 24 * 3600.0
 
 
 def user_store(environment: Mapping[str, str]) -> Path:
-    """The folder for the databases of the user's runs, in the user's cache (XDG base directories).
-
-    Without a home, it is a path that cannot be created.
-    """
-    named = Path(environment.get("XDG_CACHE_HOME", ""))
-    cache = named if named.is_absolute() else Path(environment.get("HOME") or os.devnull) / ".cache"
-    return cache / "codex-multi-role" / "codex-homes"
+    """The folder for the databases of the user's runs."""
+    return user_cache("codex-homes", environment)
 
 
 class WarmHomes:
@@ -60,7 +55,7 @@ class WarmHomes:
             if any(home.iterdir()):
                 return
             self._missed = not self._databases.exists()
-            if not self._missed and _only_ours(self._databases.parent):
+            if not self._missed and is_only_ours(self._databases.parent):
                 shutil.rmtree(copy, ignore_errors=True)  # left incomplete by a kill
                 shutil.copytree(self._databases, copy)
                 copy.replace(home)
@@ -114,18 +109,9 @@ def _identity(codex: Path) -> str:
     return f"databases-{status.st_size:x}-{status.st_mtime_ns:x}"
 
 
-def _only_ours(folder: Path) -> bool:
-    """Whether nobody else can write there: Codex trusts these databases as its own. Raises `OSError`."""
-    status = folder.lstat()
-    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & 0o022
-
-
 def _new_scratch(store: Path) -> Path:
     """Create a folder beside the future databases, after removing old entries there. Raises `OSError`."""
-    store.parent.mkdir(parents=True, exist_ok=True)
-    store.mkdir(mode=0o700, exist_ok=True)
-    if not _only_ours(store):
-        raise PermissionError(f"others can write {store}")
+    make_user_cache(store)
     for entry in store.iterdir():  # other binaries', or left by a kill; made again if still needed
         if time.time() - entry.stat().st_mtime > KEPT_SECONDS:
             shutil.rmtree(entry, ignore_errors=True)

@@ -11,8 +11,9 @@ from uuid import uuid4
 from codex_multi_role.engine.dbos_library import DBOS, SetWorkflowID
 from codex_multi_role.engine.durable_run import DurableRun
 from codex_multi_role.engine.journal_errors import journal_error
-from codex_multi_role.engine.journal_file import create_journal_file
+from codex_multi_role.engine.journal_file import create_journal_file, sqlite_path
 from codex_multi_role.engine.outages import Outages
+from codex_multi_role.engine.ready_journal import fill_journal
 from codex_multi_role.engine.sqlite_clock import url_with_clock
 from codex_multi_role.errors import CodexMultiRoleError, StorageError
 from codex_multi_role.host.database_url import with_timeouts
@@ -71,6 +72,8 @@ def listening(database_url: str, queue: str, work: Callable[[str], None], outage
     _work[:] = [work]
     silence_library()
     create_journal_file(database_url)
+    if path := sqlite_path(database_url):
+        fill_journal(path, create_journal)
     with outages.waited_for():
         try:
             _launch(database_url, queue)

@@ -20,6 +20,11 @@ def sqlite_url(path: Path) -> str:
     return f"{SQLITE_PREFIX}{quote(str(path))}"
 
 
+def sqlite_path(database_url: str) -> Path | None:
+    """The file that the URL names, if any."""
+    return Path(unquote(database_url.removeprefix(SQLITE_PREFIX))) if database_url.startswith(SQLITE_PREFIX) else None
+
+
 def sqlite_problem() -> str:
     """Why Python's SQLite library cannot hold a journal; empty if it can."""
     if sqlite3.sqlite_version_info >= MIN_SQLITE:
@@ -33,12 +38,13 @@ def create_journal_file(database_url: str) -> None:
     A recorded step then costs one disk flush, not four (1.0 ms, not 2.6). Raises `StorageError`, and `UsageError` if
     the SQLite library is too old.
     """
-    if not database_url.startswith(SQLITE_PREFIX):
+    path = sqlite_path(database_url)
+    if path is None:
         return
     if problem := sqlite_problem():
         raise UsageError(problem, UPGRADE)
     try:
-        with closing(sqlite3.connect(unquote(database_url.removeprefix(SQLITE_PREFIX)))) as connection:
+        with closing(sqlite3.connect(path)) as connection:
             connection.execute("PRAGMA journal_mode=WAL")
     except sqlite3.Error as error:
         raise StorageError(f"the journal {database_url} cannot be opened: {error}") from error

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 
 from codex_multi_role.host.spelling import as_on_disk
@@ -25,11 +26,16 @@ def exclude_from_path(folder: Path) -> None:
 
 def program_path(environment: Mapping[str, str]) -> str:
     """PATH of ``environment`` without folders that models can write and without relative ones, which vary."""
-    return os.pathsep.join(filter(_is_ours, environment.get("PATH", os.defpath).split(os.pathsep)))
+    return _without(frozenset(_excluded), environment.get("PATH", os.defpath))
 
 
-def _is_ours(place: str) -> bool:
+@lru_cache(maxsize=8)  # once per process of a role; models cannot change where folders outside of theirs lead
+def _without(excluded: frozenset[Path], places: str) -> str:
+    return os.pathsep.join(place for place in places.split(os.pathsep) if _is_outside(excluded, place))
+
+
+def _is_outside(excluded: frozenset[Path], place: str) -> bool:
     if not place.startswith("/"):
         return False
     lineages = [(path, *path.parents) for path in (Path(os.path.normpath(place)), as_on_disk(Path(place)))]
-    return all(_excluded.isdisjoint(lineage) for lineage in lineages)
+    return all(excluded.isdisjoint(lineage) for lineage in lineages)

@@ -16,10 +16,10 @@ from typing import cast
 from codex_multi_role.errors import CodexMultiRoleError, UsageError
 from codex_multi_role.playbook.answers import BROKEN, TEXT, events_of
 from codex_multi_role.playbook.loopback import END_OF_STREAM, JSON, LoopbackHandler, LoopbackServer
-from codex_multi_role.playbook.normalization import PathNames, normalize
 from codex_multi_role.playbook.recording import COMPACTION, Line, RecordedTurn, Recording
 from codex_multi_role.playbook.request import Asked, read_asked
 from codex_multi_role.playbook.responses import encode
+from codex_multi_role.reading.normalization import PathNames, normalize
 from codex_multi_role.run_options import REPLAY_DIFFERS
 
 Differs = Callable[[str, str, bool], None]

@@ -12,9 +12,9 @@ from itertools import islice
 from pathlib import Path
 from uuid import uuid4
 
-from codex_multi_role.playbook.normalization import PathNames
 from codex_multi_role.reading.json_files import read_object
 from codex_multi_role.reading.json_types import Json
+from codex_multi_role.reading.normalization import PathNames
 from codex_multi_role.run_folder import RunFolder, TurnFolder, list_turns
 from codex_multi_role.steps.timed_results import MEASURED, TimedResult
 from codex_multi_role.steps.turn_inputs import TurnBasis, digest

@@ -9,8 +9,8 @@ from typing import Self
 
 from codex_multi_role.host.atomic import write_json
 from codex_multi_role.host.redaction import Redactor
-from codex_multi_role.playbook.normalization import PathNames, normalize
 from codex_multi_role.reading.json_types import Json
+from codex_multi_role.reading.normalization import PathNames, normalize
 
 MEASURED = "measured.json"
 

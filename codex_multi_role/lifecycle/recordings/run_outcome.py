@@ -17,8 +17,8 @@ from typing import Any
 
 from codex_multi_role.host.spelling import as_on_disk
 from codex_multi_role.lifecycle.definitions import Definitions
-from codex_multi_role.playbook.normalization import PathNames, normalize
 from codex_multi_role.playbook.recording import Recording
+from codex_multi_role.reading.normalization import PathNames, normalize
 from codex_multi_role.run_folder import Answer, AskPerson, Question, Questions, RunFolder, list_turns
 from codex_multi_role.run_folder.events import now
 from codex_multi_role.run_options import RunReport

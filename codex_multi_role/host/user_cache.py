@@ -1,0 +1,29 @@
+"""The user's cache (XDG base directories): what can be made again, kept for the next run."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+
+
+def user_cache(name: str, environment: Mapping[str, str]) -> Path:
+    """The folder for what has that name. Without a home, it is a path that cannot be created."""
+    named = Path(environment.get("XDG_CACHE_HOME", ""))
+    cache = named if named.is_absolute() else Path(environment.get("HOME") or os.devnull) / ".cache"
+    return cache / "codex-multi-role" / name
+
+
+def make_user_cache(folder: Path) -> None:
+    """Create the folder. Raises `OSError`, also if others can write there."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if not is_only_ours(folder):
+        raise PermissionError(f"others can write {folder}")
+
+
+def is_only_ours(folder: Path) -> bool:
+    """Whether nobody else can write there: what is in it is trusted. Raises `OSError`."""
+    status = folder.lstat()
+    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & 0o022
