@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from concurrent.futures import Future
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from codex_multi_role.catalog import render
@@ -16,7 +17,7 @@ from codex_multi_role.catalog.flow_references import SUGGEST_NAMES
 from codex_multi_role.engine.askers import Asker, Scope
 from codex_multi_role.engine.flow_walk import SAID_DONE, CallableFlows, FlowWalk
 from codex_multi_role.engine.head_start import HeadStart
-from codex_multi_role.engine.journal_slots import JournalSlots, RunHalted, drawn_slots
+from codex_multi_role.engine.journal_slots import JournalSlots, RunHalted, drawn_slots, refuse_when_stopping
 from codex_multi_role.engine.leases import Instances
 from codex_multi_role.errors import (
     LOOK,
@@ -24,7 +25,6 @@ from codex_multi_role.errors import (
     DefinitionError,
     Ending,
     ExitCode,
-    RunInterrupted,
     RunStatus,
     ending_for,
 )
@@ -64,7 +64,7 @@ class DurableRun:
         try:
             asker = Asker(self._run, Instances())
             slots = self._head_start.taken_over(drawn_slots())
-            ids = JournalSlots(self._refuse_when_stopping, slots, save=self._run.services.save)
+            ids = JournalSlots(partial(refuse_when_stopping, self._run), slots, save=self._run.services.save)
             scope = Scope(self._run, ids, asker, self.state)
             walk = FlowWalk(self._flows, scope, tolerant=self._tolerant, announced=self._head_start.announced)
             end = walk.walk()
@@ -76,10 +76,6 @@ class DurableRun:
             halt = RunHalted(ending_for(error))
         self.ending.set_result(halt.ending)
         raise halt
-
-    def _refuse_when_stopping(self) -> None:
-        if self._run.progress.stopping.is_set() or self._run.progress.draining.is_set():
-            raise RunInterrupted
 
     def _ending(self, end: End) -> Ending:
         if end.outcome == SAID_DONE and self.state.finished_by:

@@ -1,7 +1,8 @@
 """The first turns of a new run, taken while its journal is being opened.
 
 A turn is written to its folder before its prompt is sent, and with its result before anything uses that. After a kill,
-a resumed run finds it by its journal position, as it does whenever the journal does not know a finished turn yet.
+a resumed run finds it by its journal position, as it does whenever the journal does not know a finished turn yet. All
+other work needs the journal: files, tests and checks.
 """
 
 from __future__ import annotations
@@ -10,12 +11,13 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
+from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from codex_multi_role.engine.askers import Asker, Scope
 from codex_multi_role.engine.flow_walk import CallableFlows, FlowWalk, LastAnnounced
-from codex_multi_role.engine.journal_slots import JournalSlot, JournalSlots, RunHalted
+from codex_multi_role.engine.journal_slots import JournalSlot, JournalSlots, RunHalted, refuse_when_stopping
 from codex_multi_role.engine.leases import Instances
 from codex_multi_role.errors import RunInterrupted, ending_for
 from codex_multi_role.flow import FlowState
@@ -29,7 +31,7 @@ ENDING_SECONDS = 20.0
 
 
 class HeadStart:
-    """Walks to the first asks of a run, and takes their turns. Their results wait for the run's own walk.
+    """Walks the flow as far as its turns reach, until the run's own walk begins, which records their results.
 
     ``announced`` is shared with that walk, so that it does not publish the same visit again.
     """
@@ -57,21 +59,23 @@ class HeadStart:
             raise
 
     def _walk(self, flows: CallableFlows, state: FlowState, run: RunResources) -> None:
-        ids = JournalSlots(lambda: None, (_FirstSlot(number, self._take) for number in count(1)))
+        slots = (_FirstSlot(number, self._take) for number in count(1))
+        ids = JournalSlots(partial(refuse_when_stopping, run), slots, is_open=False)
         scope = Scope(run, ids, Asker(run, Instances()), state)
         with suppress(Exception, RunHalted):  # the run's own walk meets the same error
             FlowWalk(flows, scope, announced=self.announced).walk()
 
-    def _take(self, place: int, work: Callable[[], Json]) -> NoReturn:
-        """Do the work unless the run's own walk has started; this walk ends here either way."""
+    def _take(self, place: int, work: Callable[[], Json]) -> Json:
+        """Do the work, unless the run's own walk has started: then this one ends."""
         with self._lock:
-            future = None if self._is_over else self._started.setdefault(place, Future())
-        if future is not None:
-            try:
-                future.set_result(work())
-            except BaseException as error:  # raised where the run's own walk waits for it
-                future.set_exception(error)
-        raise RunHalted(ending_for(RunInterrupted()))
+            if self._is_over:
+                raise RunHalted(ending_for(RunInterrupted()))
+            future = self._started.setdefault(place, Future())
+        try:
+            future.set_result(work())
+        except BaseException as error:  # raised where the run's own walk waits for it
+            future.set_exception(error)
+        return future.result()
 
     def taken_over(self, slots: Iterator[JournalSlot]) -> Iterator[JournalSlot]:
         """The slots of the run's own walk. Those whose work has started here only record its result."""
@@ -85,7 +89,7 @@ class HeadStart:
 class _FirstSlot:
     """A slot of a journal that is not open yet."""
 
-    def __init__(self, number: int, take: Callable[[int, Callable[[], Json]], NoReturn]) -> None:
+    def __init__(self, number: int, take: Callable[[int, Callable[[], Json]], Json]) -> None:
         self._number, self._take = number, take
 
     @property
@@ -93,7 +97,7 @@ class _FirstSlot:
         return self._number
 
     def run(self, _: StepOptions | None, func: Callable[[], Json], /) -> Json:
-        self._take(self._number, func)
+        return self._take(self._number, func)
 
 
 class _StartedSlot:

@@ -6,16 +6,23 @@ A run that halts leaves no trace in the journal, so that it can be resumed from 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Protocol
 
 from codex_multi_role.engine.journal_errors import journal_error
 from codex_multi_role.errors import CodexMultiRoleError, Ending, RunInterrupted, StorageError, ending_for
 from codex_multi_role.reading.json_types import Json
-from codex_multi_role.steps import Work
+from codex_multi_role.steps import RunResources, Work
 
 if TYPE_CHECKING:
     from codex_multi_role.engine.dbos_library import StepOptions
+
+
+def refuse_when_stopping(run: RunResources) -> None:
+    """Raise `RunInterrupted` if no more work may start."""
+    if run.progress.stopping.is_set() or run.progress.draining.is_set():
+        raise RunInterrupted
 
 
 class RunHalted(BaseException):
@@ -61,52 +68,51 @@ def drawn_slots() -> Iterator[JournalSlot]:
         yield DBOS.reserve_step()
 
 
+@dataclass(frozen=True)
 class JournalSlots:
     """Draws step IDs. Concurrent work gets its own range of IDs, drawn before any of the work starts.
 
     Concurrent asks therefore keep their positions in the journal however fast each is, and a replay finds them there.
-    Child workflows, with their polling, are not needed.
+    Child workflows, with their polling, are not needed. ``before`` is called before work is really done under one of
+    the IDs, but not on a replay; ``save`` after it; ``cancelled`` returns why the work of an item must not be done.
+    ``is_open``: whether there is a journal; without one, only work is done whose result the run folder keeps.
     """
 
-    def __init__(
-        self,
-        before: Callable[[], None],
-        source: Iterator[JournalSlot],
-        cancelled: Callable[[], ItemCancelled | None] = lambda: None,
-        save: Callable[[], object] = lambda: None,
-    ) -> None:
-        self._before = before
-        self._save = save
-        self._source = source
-        self._cancelled = cancelled
+    before: Callable[[], None]
+    source: Iterator[JournalSlot]
+    cancelled: Callable[[], ItemCancelled | None] = lambda: None
+    save: Callable[[], object] = lambda: None
+    is_open: bool = True
 
     def reserve(self, size: int) -> JournalSlots:
         """Reserve the next ``size`` IDs."""
-        return JournalSlots(self._before, iter(list(islice(self._source, size))), self._cancelled, self._save)
+        return replace(self, source=iter(list(islice(self.source, size))))
 
     def checkpoint(self) -> int:
         """Draw an ID under which nothing is recorded: the journal position where a step's visit begins."""
-        return next(self._source).step_id
+        return next(self.source).step_id
 
     def with_hook(self, before: Callable[[], None]) -> JournalSlots:
-        """The same IDs; ``before`` is called before work is really done under one of them, but not on a replay."""
+        """The same IDs; ``before`` is called as well."""
 
         def both() -> None:
-            self._before()
+            self.before()
             before()
 
-        return JournalSlots(both, self._source, self._cancelled, self._save)
+        return replace(self, before=both)
 
     def cancellable(self, cancelled: Callable[[], ItemCancelled | None]) -> JournalSlots:
         """The same IDs, for the work of an item that may be ``cancelled``."""
-        return JournalSlots(self._before, self._source, lambda: self._cancelled() or cancelled(), self._save)
+        return replace(self, cancelled=lambda: self.cancelled() or cancelled())
 
-    def record(self, name: str, work: Work) -> Json:
+    def record(self, name: str, work: Work, *, in_folder: bool = False) -> Json:
         """Run and record ``work`` once (the `Recorder` of the steps). What it raises is not recorded and halts the run.
 
         Raises `ItemCancelled` if a cancellation was recorded.
         """
-        place = next(self._source, None)
+        if not (self.is_open or in_folder):
+            raise RunHalted(ending_for(RunInterrupted()))
+        place = next(self.source, None)
         if place is None:
             message = f"the journal has no space reserved for {name}: fewer steps were planned when this item started"
             raise RunHalted(
@@ -130,7 +136,7 @@ class JournalSlots:
         Raises nothing but `RunHalted`.
         """
         try:
-            self._save()
+            self.save()
         except Exception as error:
             raise RunHalted(ending_for(error)) from error
         return result
@@ -141,12 +147,12 @@ class JournalSlots:
         Raises nothing but `RunHalted`.
         """
         try:
-            cancelled = self._cancelled()
+            cancelled = self.cancelled()
             if cancelled is None:
-                self._before()
+                self.before()
                 return work(number)
         except RunInterrupted as error:
-            cancelled = self._cancelled()
+            cancelled = self.cancelled()
             if cancelled is None:
                 raise RunHalted(ending_for(error)) from error
         except Exception as error:

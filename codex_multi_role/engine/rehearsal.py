@@ -89,8 +89,8 @@ class PastUnits:
         self.stopped_in = ""
 
     def watch(self, unit: Unit) -> Unit:
-        def record(name: str, work: Work) -> Json:
-            recorded = unit.record(name, work)
+        def record(name: str, work: Work, *, in_folder: bool = False) -> Json:
+            recorded = unit.record(name, work, in_folder=in_folder)
             self.units.setdefault(unit.key, (unit.given, []))[1].append(recorded)
             return recorded
 

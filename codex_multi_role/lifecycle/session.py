@@ -361,13 +361,11 @@ class Session:
     def _started_early(
         self, head_start: HeadStart, flows: CallableFlows, parts: RunResources
     ) -> AbstractContextManager[None]:
-        """Start what needs no journal yet: the first asks of a run whose journal is a file that does not exist."""
+        """Start what needs no journal yet: the first turns of a run whose journal is a file that does not exist."""
         from codex_multi_role.engine import create_journal_file, sqlite_url  # lazy, as above
 
-        step = self._definitions.flow.steps[0]
         path = self._folder.journal_path
-        elsewhere = self._placement is not None or self._definitions.options.database_url
-        if elsewhere or path.exists() or step.ask is None or step.for_each is not None:
+        if self._placement is not None or self._definitions.options.database_url or path.exists():
             return nullcontext()
         create_journal_file(sqlite_url(path))  # first: whether it can be written must be known before anything is paid
         return head_start.meanwhile(flows, self._first_state(), parts)

@@ -32,12 +32,17 @@ if TYPE_CHECKING:
     from codex_multi_role.steps.timed_results import TimedResult
 
 Work = Callable[[int], Json]
-Recorder = Callable[[str, Work], Json]
-"""Runs and records work once: ``record(name, work)`` returns what ``work`` returned, now or in an earlier process.
 
-``work`` gets its journal position, which is the same whenever the work is repeated.
-What ``work`` raises is not recorded: it ends the run, and a resumed run repeats the work.
-"""
+
+class Recorder(Protocol):
+    """Runs and records work once: returns what ``work`` returned, now or in an earlier process.
+
+    ``work`` gets its journal position, which is the same whenever the work is repeated. What it raises is not recorded:
+    it ends the run, and a resumed run repeats the work. ``in_folder``: a resumed run finds the result in the run folder
+    even if the journal does not know it, so that the work may be done before the journal is open.
+    """
+
+    def __call__(self, name: str, work: Work, *, in_folder: bool = False) -> Json: ...
 
 
 Permit = Callable[[RoleSpec, Event], AbstractContextManager[None]]

@@ -17,7 +17,7 @@ from codex_multi_role.lifecycle.session import Session
 from codex_multi_role.steps import RunResources
 from tests.support.preloaded import started
 from tests.support.processes import wait_for
-from tests.support.teams import NEVER, Record, TeamFolder, say
+from tests.support.teams import NEVER, WRITER, Record, TeamFolder, say
 
 KILLED = """
 import os, signal, sys
@@ -43,17 +43,18 @@ def team_of(folder: Path, first: Record) -> TeamFolder:
 
 
 def opened_after(monkeypatch: pytest.MonkeyPatch, name: str, then: Open = Session._journal) -> None:
-    """The journal is opened when the first role's ``name`` exists."""
+    """The journal is opened when the file with that name exists in the run folder."""
 
     def waiting(session: Session, parts: RunResources) -> AbstractContextManager[Any]:
-        wait_for(session._folder.path / "one" / name)
+        wait_for(session._folder.path / name)
         return then(session, parts)
 
     monkeypatch.setattr(Session, "_journal", waiting)
 
 
-def test_first_turn_is_taken_while_the_journal_opens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    opened_after(monkeypatch, "turn_001/handoff.json")
+@pytest.mark.parametrize("turn", ["one/turn_001", "two/turn_001", "one/turn_002", "two/turn_002"])
+def test_turns_are_taken_while_the_journal_opens(turn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened_after(monkeypatch, f"{turn}/handoff.json")
     team = team_of(tmp_path, say("first"))
     report = team.run(cycles=2)
     assert report.outcome == "cycles_used_up"
@@ -62,13 +63,28 @@ def test_first_turn_is_taken_while_the_journal_opens(tmp_path: Path, monkeypatch
     assert "first" in (report.folder / "two/turn_001/prompt.txt").read_text()
 
 
+def test_files_wait_for_the_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is changed that a resumed run would change once more."""
+    plays = [say("first", files=[{"path": "a.txt", "content": "a"}])]
+    team = TeamFolder(tmp_path, {"one": WRITER}, {"one": plays})
+
+    def without_files(session: Session, parts: RunResources) -> AbstractContextManager[Any]:
+        assert not (team.workspace / "a.txt").exists()
+        return open_journal(session, parts)
+
+    open_journal = Session._journal
+    opened_after(monkeypatch, "one/turn_001/handoff.json", without_files)
+    assert team.run().outcome == "cycles_used_up"
+    assert (team.workspace / "a.txt").read_text() == "a"
+
+
 def test_failing_journal_ends_the_first_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def failing(*_: object) -> AbstractContextManager[Any]:
         raise StorageError("the journal cannot be opened")
 
     team = team_of(tmp_path, NEVER)
     with monkeypatch.context() as patch:
-        opened_after(patch, "turn_001/turn.json", failing)
+        opened_after(patch, "one/turn_001/turn.json", failing)
         assert team.run().reason == "the journal cannot be opened"
     assert [turn[2] for turn in team.turns()] == ["interrupted"]
     team.plays["one"] = [say("first")] * 2
@@ -77,25 +93,28 @@ def test_failing_journal_ends_the_first_turn(tmp_path: Path, monkeypatch: pytest
 
 
 @pytest.mark.parametrize(
-    ("first", "log", "sign", "asked"),
+    ("plays", "log", "sign", "asked"),
     [
-        (NEVER, "one/events.jsonl", "turn/start", ["one", "two"]),
-        (say("first"), "events.jsonl", "turn_ended", ["two"]),
+        ([NEVER], "one/events.jsonl", "turn/start", ["one", "two"]),
+        ([say("first"), NEVER], "two/events.jsonl", "turn/start", ["two"]),
+        ([say("first"), say("second")], "two/turn_001/turn.json", '"recorded"', []),
     ],
 )
 def test_kill_before_the_journal_is_open_loses_no_turn(
-    tmp_path: Path, first: Record, log: str, sign: str, asked: list[str]
+    tmp_path: Path, plays: list[Record], log: str, sign: str, asked: list[str]
 ) -> None:
     """A finished turn is not paid for again; one that was cut short is repeated, and counts."""
-    team = team_of(tmp_path, first)
+    team = TeamFolder(
+        tmp_path, {"one": {}, "two": {}}, dict(zip(("one", "two"), ([play] for play in plays), strict=False))
+    )
     argv = [sys.executable, "-c", KILLED, *team.command()[3:], sign, str(team.runs / "latest" / log)]
     child = started(argv, cwd=team.folder, stdout=subprocess.PIPE)
     child.communicate(timeout=60)
     assert child.returncode == -signal.SIGKILL
-    team.plays["one"] = [say("first")] * 2
+    team.plays = {"one": [say("first")] * 2, "two": [say("second")] * 2}
     team.write_plays()
     report = team.resume(playbook=str(team.playbook))
     assert report.outcome == "cycles_used_up"
+    assert report.totals["turns"] == 2 + sum(play == NEVER for play in plays)
     assert [turn[0] for turn in team.turns()] == asked
-    assert report.totals["turns"] == 1 + len(asked)
     assert "first" in (report.folder / "two/turn_001/prompt.txt").read_text()

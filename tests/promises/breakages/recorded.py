@@ -47,7 +47,7 @@ def _merged_again(merge: Callable[..., MergeResult], self: Worktrees, key: str) 
 RECORDED = (
     broken(
         "a step's result is recorded in the journal",
-        replaced(JournalSlots.record, lambda _, self, name, work: self._do(work, next(self._source).step_id)),
+        replaced(JournalSlots.record, lambda _, self, name, work, **more: self._do(work, next(self.source).step_id)),
         ("engine/test_resume.py::test_after_used_up_cycles_with_more_of_them",),
     ),
     broken(
