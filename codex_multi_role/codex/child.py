@@ -7,6 +7,7 @@ import os
 import re
 import select
 import subprocess
+import sys
 import threading
 import time
 from collections import deque
@@ -118,7 +119,7 @@ class Child:
             self._stdin.close()
         for step in (self._process.terminate, self._process.kill):
             try:
-                self._process.wait(grace_seconds if grace_seconds > 0 else GRACE_SECONDS)
+                self._wait(grace_seconds if grace_seconds > 0 else GRACE_SECONDS)
                 break
             except subprocess.TimeoutExpired:
                 step()
@@ -127,6 +128,21 @@ class Child:
         self._launch.family.end()
         for thread in self._threads:
             thread.join(JOIN_SECONDS)
+
+    def _wait(self, seconds: float) -> None:
+        """Wait for the exit code. Raises `subprocess.TimeoutExpired`.
+
+        `Popen.wait` alone looks every 50 ms, as long as Codex takes to end.
+        """
+        deadline = time.monotonic() + seconds
+        if sys.platform == "linux":
+            with contextlib.suppress(OSError):  # its exit code is known already
+                process = os.pidfd_open(self.pid)
+                ended = select.poll()
+                ended.register(process, select.POLLIN)
+                ended.poll(seconds * 1000)
+                os.close(process)
+        self._process.wait(max(0.0, deadline - time.monotonic()))
 
     def _drain(self, stream: IO[bytes]) -> None:
         """Read stderr to its end, even if its file fails: a child would block if nobody read its stderr."""
