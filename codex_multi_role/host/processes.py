@@ -9,10 +9,11 @@ import signal
 import threading
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Generic, TypeVar
 
 import psutil
 
@@ -24,6 +25,7 @@ GRACE_SECONDS = 2.0
 _KILL_ROUNDS = 3
 _POLL_SECONDS = 0.01
 _STARTING_SECONDS = 2.0
+Seen = TypeVar("Seen")
 
 
 class Family:
@@ -112,37 +114,50 @@ class _Look:
     marks: Mapping[str, str]
 
 
-class _SharedLook:
+class _SharedLook(Generic[Seen]):
     """Lets threads that look for processes at the same time share a look, each one that began after it asked.
 
     A run ends all its Codex processes at once, and each end has to look at every process of the machine. The locks are
     reentrant, because a signal may ask while its own thread is looking.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, look: Callable[[], Seen]) -> None:
+        self._look = look
         self._asking_lock = threading.RLock()
         self._looking_lock = threading.RLock()
-        self._next: Future[list[_Look]] | None = None
+        self._next: Future[Seen] | None = None
 
-    def seen(self) -> list[_Look]:
-        """All processes. Raises OSError."""
+    def seen(self) -> Seen:
+        """What a look finds. Raises what it raises."""
         with self._asking_lock:
             mine = self._next = self._next or Future()
         with self._looking_lock:
             if not mine.done():
                 with self._asking_lock:
                     self._next = None
-                mine.set_result(list(_look()))
+                mine.set_result(self._look())
         return mine.result()
 
 
-_LOOK = _SharedLook()
-
-
-def _look() -> Iterator[_Look]:
+def _look() -> list[_Look]:
+    found = []
     for process in _all_processes():
         with contextlib.suppress(OSError):
-            yield _Look(process, os.getsid(process.pid), _marks(process))
+            found.append(_Look(process, os.getsid(process.pid), _marks(process)))
+    return found
+
+
+def _look_for_children() -> dict[int, list[psutil.Process]]:
+    """The processes by their parent's pid."""
+    found: dict[int, list[psutil.Process]] = {}
+    for process in _all_processes():
+        with contextlib.suppress(psutil.Error):
+            found.setdefault(process.ppid(), []).append(process)
+    return found
+
+
+_LOOK = _SharedLook(_look)
+_CHILDREN = _SharedLook(_look_for_children)
 
 
 def _marks(process: psutil.Process) -> dict[str, str]:
@@ -187,9 +202,10 @@ def has_free_descriptor() -> bool:
 
 def processes_below(pid: int) -> list[psutil.Process]:
     """All current descendants of ``pid``."""
-    with contextlib.suppress(psutil.Error):
-        return psutil.Process(pid).children(recursive=True)
-    return []
+    children, found = _CHILDREN.seen(), [pid]
+    for each in found:
+        found += [child.pid for child in children.get(each, ()) if child.pid not in found]
+    return [child for each in found for child in children.get(each, ())]
 
 
 def _below_except(pid: int, others: Set[psutil.Process]) -> Iterator[psutil.Process]:
