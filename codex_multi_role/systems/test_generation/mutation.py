@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -125,20 +126,26 @@ def _judged(context: CheckContext, options: MutationOptions, until: float) -> Ju
         return Judged("could not run", f"{options.target} is a folder: name a file")
     if problem := not_python(root, options.target) or none_python(root, options.tests):
         return Judged("could not run", problem)
-    try:
-        file = MutatedFile((root / options.target).read_bytes().decode("utf-8-sig"))
-    except ValueError as error:
-        return Judged("could not run", f"{options.target}: {error}")
-    mutants = _chosen(file, options)
-    if not mutants:
-        return Judged("no mutants", "its functions contain nothing to mutate", len(file.places))
-    with scratch_folder(context.workspace) as scratch:
+    with scratch_folder(context.workspace) as scratch, ThreadPoolExecutor(1, thread_name_prefix="mutants") as pool:
+        reading = pool.submit(_mutants, (root / options.target).read_bytes(), options)
         suite = Suite(context, options.tests, scratch, options.target)
-        undisturbed = repeat(suite, options.runs, until)
+        undisturbed = repeat(suite, options.runs, until)  # in processes of its own, which leave the thread its time
+        try:
+            found, mutants = reading.result()
+        except ValueError as error:
+            return Judged("could not run", f"{options.target}: {error}")
+        if not mutants:
+            return Judged("no mutants", "its functions contain nothing to mutate", found)
         if undisturbed.problem or undisturbed.bad:
             problem = undisturbed.problem or f"a test fails without mutants: {undisturbed.bad[0]}"
-            return Judged("could not run", problem, len(file.places), flaky=undisturbed.flaky)
-        return _with_matrix(suite, options, (file, mutants), undisturbed, until)
+            return Judged("could not run", problem, found, flaky=undisturbed.flaky)
+        return _with_matrix(suite, options, (found, mutants), undisturbed, until)
+
+
+def _mutants(content: bytes, options: MutationOptions) -> tuple[int, list[Mutant]]:
+    """How many places for a mutant the file has, and the mutants to judge. Raises ValueError, `UsageError`."""
+    file = MutatedFile(content.decode("utf-8-sig"))
+    return len(file.places), _chosen(file, options)
 
 
 def _chosen(file: MutatedFile, options: MutationOptions) -> list[Mutant]:
@@ -155,16 +162,16 @@ def _chosen(file: MutatedFile, options: MutationOptions) -> list[Mutant]:
 def _with_matrix(
     suite: Suite,
     options: MutationOptions,
-    subject: tuple[MutatedFile, list[Mutant]],
+    subject: tuple[int, list[Mutant]],
     undisturbed: Repeated,
     until: float,
 ) -> Judged:
-    file, mutants = subject
+    found, mutants = subject
     judge = Judge(suite, options.target, undisturbed.last, list(undisturbed.flaky))
     matrix = judge.matrix(mutants, until, options.concurrency, is_whole=options.matrix)
     reason = f"{len(matrix.left)} of {len(mutants)} mutants were not judged" if matrix.left else ""
     status: Status = "timed out" if matrix.left else "ok"
-    return Judged(status, reason, len(file.places), mutants, matrix, judge.tests, undisturbed.flaky)
+    return Judged(status, reason, found, mutants, matrix, judge.tests, undisturbed.flaky)
 
 
 def _record(context: CheckContext, options: MutationOptions, judged: Judged, seconds: float) -> MutationResult:
