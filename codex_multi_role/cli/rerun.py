@@ -70,11 +70,13 @@ def _put_forecast(forecast: Forecast, *, as_json: bool, quiet: bool) -> None:
     if as_json:
         for turn in forecast.asked:
             put_json_line(turn.as_json())
-        put_json_line(forecast.as_json())
+        put_json_line({**forecast.as_json(), "at_most": _at_most(forecast)})
     elif not quiet:
         for turn in forecast.asked:
             put_line(_line(turn))
         say(_summary(forecast))
+        if forecast.asked:
+            say(f"the new run: {_at_most(forecast)}")
 
 
 def _line(turn: ExpectedTurn) -> str:
@@ -89,6 +91,17 @@ def _summary(forecast: Forecast) -> str:
     if not forecast.asked:
         return taken
     return f"{taken}; in the earlier run, all of these used {_used(forecast.tokens, forecast.cost)}"
+
+
+def _at_most(forecast: Forecast) -> str:
+    """What the turns of the new run can cost, in words."""
+    from codex_multi_role.cli.worst_cost import worst_cost_words  # here: only a dry run needs it
+
+    if not forecast.asked:
+        return "no model is asked"
+    new, options = forecast.definitions, forecast.definitions.options
+    asked = [(role, new.model_of(role)) for role in new.roles]
+    return worst_cost_words(asked, new.prices, options.max_tokens, options.max_cost)
 
 
 def _used(tokens: Mapping[str, int], cost: Cost) -> str:

@@ -58,8 +58,12 @@ class ExpectedTurn:
 
 @dataclass
 class Forecast:
-    """``taken``: how many turns are taken over; ``asked``: those that are, or may be, asked."""
+    """``taken``: how many turns are taken over; ``asked``: those that are, or may be, asked.
 
+    ``definitions``: those of the new run, with the limits that apply to it.
+    """
+
+    definitions: Definitions
     taken: int = 0
     asked: list[ExpectedTurn] = field(default_factory=list)
 
@@ -166,7 +170,7 @@ class _ForecastReuse(Reuse):
         return ExpectedTurn(position, role_name, reason, certain, before.tokens, model, cost)
 
     def forecast(self) -> Forecast:
-        return Forecast(len(self.taken), [*self._asked, *self._possible()])
+        return Forecast(self._definitions, len(self.taken), [*self._asked, *self._possible()])
 
     def _possible(self) -> Iterator[ExpectedTurn]:
         """The earlier turns that the walk did not get to."""

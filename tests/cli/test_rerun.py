@@ -1,0 +1,27 @@
+"""The command ``rerun``: what its dry run prints."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.support.console import console
+from tests.support.prices import price_playbook
+from tests.support.teams import TeamFolder, say, with_flow
+
+
+def test_dry_run_says_what_the_new_run_costs_at_most(tmp_path: Path) -> None:
+    team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
+    with_flow(team, {"steps": [{"ask": "one"}]}).run(flow="own")
+    price_playbook(team.folder / "roles/prices.yaml", 10)
+    unchanged = console("rerun", "--dry-run", folder=team.folder)
+    assert (unchanged.stdout, unchanged.stderr) == ("", "1 turn taken over, 0 asked, 0 may be asked\n")
+    team.roles["one"]["prompt_text"] = "Do it again."
+    team.write_catalog()
+    unlimited = console("rerun", "--dry-run", folder=team.folder)
+    assert ": asked, " in unlimited.stdout
+    assert unlimited.stderr.endswith("the new run: no bound in money: set --max-tokens or --max-cost\n")
+    limited = console("rerun", "--dry-run", "--max-cost=0.5", "--json", folder=team.folder)
+    *_, forecast = map(json.loads, limited.stdout.splitlines())
+    assert (forecast["taken"], forecast["asked"]) == (0, 1)
+    assert forecast["at_most"].startswith("at most $0.50, and the model calls in progress then")
