@@ -6,11 +6,11 @@ import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from codex_multi_role.errors import UsageError
 from codex_multi_role.integrations.telemetry import exported
 from codex_multi_role.lifecycle.definitions import load_definitions
-from codex_multi_role.lifecycle.forking import Fork, prepare_fork, prepare_rerun, prepare_restart
 from codex_multi_role.lifecycle.kept_definitions import keep_definitions, remembered_options
 from codex_multi_role.lifecycle.own_worktree import abandon_worktree, in_new_worktree, in_same_worktree
 from codex_multi_role.lifecycle.readiness import require_ready
@@ -19,6 +19,9 @@ from codex_multi_role.lifecycle.session import OnEvent, Placement, Session
 from codex_multi_role.run_folder import AskPerson, Cancellations, Question, Questions, RunFolder, answer_of_person
 from codex_multi_role.run_folder.items import find_open_task
 from codex_multi_role.run_options import RunOptions, RunReport
+
+if TYPE_CHECKING:
+    from codex_multi_role.lifecycle.forking import Fork
 
 __all__ = ["OnEvent", "answer", "cancel_task", "fork", "rerun", "restart", "resume", "run"]
 
@@ -111,6 +114,8 @@ def fork(
     it was then. ``changes`` (`RunOptions` fields) override that run's options. Raises everything that `resume` raises
     except `RunBusy`: a run can be forked while it is running.
     """
+    from codex_multi_role.lifecycle.forking import prepare_fork  # lazy: a run without a past needs no part of it
+
     made = prepare_fork(RunFolder.find(runs_dir, reference), start, changes or {})
     return _work_on(made, runs_dir, on_event, ask_person)
 
@@ -129,6 +134,8 @@ def restart(
     So are the tasks that need it, and everything after them. The results of all other tasks are kept and not paid for
     again. Raises everything that `fork` raises, and `RunBusy` while a process works on the run.
     """
+    from codex_multi_role.lifecycle.forking import prepare_restart  # lazy: a run without a past needs no part of it
+
     made = prepare_restart(RunFolder.find(runs_dir, reference), task, changes or {})
     return _work_on(made, runs_dir, on_event, ask_person)
 
@@ -146,6 +153,8 @@ def rerun(
     A turn counts as equal if everything it depends on is: its prompt, the role's settings, the conversation so far, and
     the workspace if it looked at files. Raises everything that `fork` raises.
     """
+    from codex_multi_role.lifecycle.forking import prepare_rerun  # lazy: a run without a past needs no part of it
+
     made = prepare_rerun(RunFolder.find(runs_dir, reference), changes or {})
     return _work_on(made, runs_dir, on_event, ask_person)
 

@@ -1,16 +1,12 @@
-"""DBOS, imported without running a program, and without the libraries that a run does not use.
-
-On import, croniter (a dependency of DBOS) asks ``platform.architecture`` for the pointer width. That would run ``file``
-on the interpreter, without a deadline and for a known result.
+"""DBOS, imported without the libraries that a run does not use.
 
 DBOS imports a driver for Postgres, and SQLAlchemy's object mapper only to annotate functions. They take two fifths of
-the whole import (measured), so that they are imported when something in them is used.
+the whole import (measured), so that they are imported when something in them is used. So is the library for times of
+day, which would also run the program ``file``, without a deadline.
 """
 
 from __future__ import annotations
 
-import platform
-import struct
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +14,7 @@ from functools import cached_property
 from importlib import import_module
 from typing import Any, cast
 
-POSTPONED = ("psycopg", "sqlalchemy.orm", "sqlalchemy.ext.asyncio")
+POSTPONED = ("psycopg", "sqlalchemy.orm", "sqlalchemy.ext.asyncio", "croniter", "dateutil.parser")
 
 
 class Postponed:
@@ -64,21 +60,7 @@ def _postponed() -> Iterator[None]:
             del modules[name]
 
 
-def _pointer_width(*_: object, **__: object) -> tuple[str, str]:
-    return f"{8 * struct.calcsize('P')}bit", ""
-
-
-@contextmanager
-def _without_program() -> Iterator[None]:
-    original = platform.architecture
-    platform.architecture = _pointer_width
-    try:
-        yield
-    finally:
-        platform.architecture = original
-
-
-with _without_program(), _postponed():
+with _postponed():
     from dbos import DBOS, DBOSClient, SetWorkflowID, StepOptions, error
 
 DBOSBaseException = error.DBOSBaseException

@@ -6,9 +6,9 @@ Nothing is executed: the walk ends at the first work that is not recorded.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import count, takewhile
 
 from codex_multi_role.engine.askers import Asker, Scope
@@ -59,21 +59,22 @@ class _RecordedSlot:
         return recorded.output
 
 
+@dataclass(frozen=True)
 class _PastSlots(JournalSlots):
-    """The slots up to ``end``, where the checkpoint of a visit must be."""
+    """The slots up to ``end``, where the checkpoint of a visit must be. ``seen``: those whose record was returned."""
 
-    def __init__(self, past: Mapping[int, RecordedStep], end: int) -> None:
-        self.seen: set[int] = set()
-        self._end = end
-        super().__init__(lambda: None, self._places(past))
+    seen: set[int] = field(default_factory=set)
+    end: int = sys.maxsize
 
-    def _places(self, past: Mapping[int, RecordedStep]) -> Iterator[_RecordedSlot]:
-        return (_RecordedSlot(number, past, self.seen) for number in count(1))
+    @classmethod
+    def of(cls, past: Mapping[int, RecordedStep], end: int = sys.maxsize) -> _PastSlots:
+        seen: set[int] = set()
+        return cls(lambda: None, (_RecordedSlot(number, past, seen) for number in count(1)), seen=seen, end=end)
 
     def checkpoint(self) -> int:
         number = super().checkpoint()
-        if number >= self._end:
-            raise _RehearsalStopped("" if number == self._end else "earlier steps would record more")
+        if number >= self.end:
+            raise _RehearsalStopped("" if number == self.end else "earlier steps would record more")
         return number
 
 
@@ -100,7 +101,7 @@ class PastUnits:
 def walk_past(flows: CallableFlows, state: FlowState, run: RunResources, past: Mapping[int, RecordedStep]) -> PastUnits:
     """Walk as far as the past reaches. Raises `DefinitionError` for a template that fails on the way."""
     found = PastUnits()
-    ids = _PastSlots(past, sys.maxsize)
+    ids = _PastSlots.of(past)
     walk = FlowWalk(flows, Scope(run, ids, Asker(run, Instances()), state, found.watch))
     with suppress(RunHalted):
         walk.walk()
@@ -144,7 +145,7 @@ def rehearse(
     Raises `UsageError` if the past does not lead there, `DefinitionError` for a template that fails on the way.
     """
     step, visit, place = start
-    ids = _PastSlots(past, place)
+    ids = _PastSlots.of(past, place)
     walk = FlowWalk(flows, Scope(run, ids, Asker(run, Instances()), state))
     try:
         problem = f"the flow would end earlier, with {walk.walk().outcome}"
