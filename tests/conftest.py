@@ -24,9 +24,8 @@ pytest.register_assert_rewrite("tests.support")  # before anything of it is impo
 from tests.support.browser import browser  # noqa: E402
 from tests.support.console import WITHOUT_PLUGINS  # noqa: E402
 from tests.support.databases import database_server, database_url  # noqa: E402
-from tests.support.journals import migrated_once  # noqa: E402
 
-__all__ = ["browser", "database_server", "database_url", "migrated_once"]
+__all__ = ["browser", "database_server", "database_url"]
 
 settings.register_profile("gate", derandomize=True, database=None, deadline=None)
 settings.register_profile("search", max_examples=100_000, deadline=None)

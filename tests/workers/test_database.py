@@ -11,12 +11,10 @@ import sqlalchemy as sa
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.workers.database import Database
 from codex_multi_role.workers.database_tables import settings
-from tests.support.journals import MIGRATED_EACH
 
 
 def test_first_users_create_the_tables_once(tmp_path: Path) -> None:
-    (folder := tmp_path / MIGRATED_EACH).mkdir()
-    url = f"sqlite:///{folder}/queue.sqlite"
+    url = f"sqlite:///{tmp_path}/queue.sqlite"
     with ThreadPoolExecutor(4) as pool:
         assert {database.setting("schema_version") for database in pool.map(Database.open, [url] * 4)} == {"1"}
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -36,6 +36,16 @@ class Fork:
     note: str
 
 
+@dataclass(frozen=True)
+class NewRun:
+    """A run that was just created. ``undo``: what removes it again."""
+
+    definitions: Definitions
+    folder: RunFolder
+    catalog_file: str
+    undo: ExitStack
+
+
 def prepare_restart(parent: RunFolder, task: str, changes: Mapping[str, object]) -> Fork:
     """Create a run that does the ended ``task`` of ``parent`` again, and what needs it, and everything after that.
 
@@ -62,23 +72,30 @@ def prepare_fork(
     options = _options(parent, record, changes)
     given = options.workspace if "workspace" in changes else None
     workspace = ForkWorkspace(Path(record.get("source_workspace", record["workspace"])), given, beginning.workspace)
+    with created(options, workspace) as new:
+        inheritance = _Inheritance(new.definitions, parent, new.folder, beginning, again)
+        nested = inheritance.take(events, new.undo)
+    visit = {"step": beginning.step, "visit": beginning.visit}
+    place = workspace.in_words(new.definitions.workspace, nested)
+    note = f"forked from {parent.run_id} before {beginning.step}:{beginning.visit}; {place}"
+    if again is not None:
+        visit["task"] = again.name
+        note = f"{again.name} and the tasks that depend on it are redone; kept results: {inheritance.kept}. {note}"
+    return Fork(new.definitions, new.folder, new.catalog_file, {"run_id": parent.run_id, **visit}, note)
+
+
+@contextmanager
+def created(options: RunOptions, workspace: ForkWorkspace) -> Iterator[NewRun]:
+    """A new run that works in ``workspace``. If the block fails, nothing of it is left."""
     definitions = load_definitions(replace(options, workspace=workspace.check()))
     workspace.require_state(definitions.changes_workspace)
     with ExitStack() as undo:
         folder = RunFolder.create(options.runs_dir, options.run_id)
         undo.callback(shutil.rmtree, folder.path, ignore_errors=True)
         path = workspace.make(folder.run_id, undo)
-        definitions = with_workspace(path, definitions)
-        catalog_file = keep_definitions(definitions, folder)
-        inheritance = _Inheritance(definitions, parent, folder, beginning, again)
-        nested = inheritance.take(events, undo)
+        definitions = replace(definitions, workspace=path, options=replace(definitions.options, workspace=path))
+        yield NewRun(definitions, folder, keep_definitions(definitions, folder), undo)
         undo.pop_all()
-    visit = {"step": beginning.step, "visit": beginning.visit}
-    note = f"forked from {parent.run_id} before {beginning.step}:{beginning.visit}; {workspace.in_words(path, nested)}"
-    if again is not None:
-        visit["task"] = again.name
-        note = f"{again.name} and the tasks that depend on it are redone; kept results: {inheritance.kept}. {note}"
-    return Fork(definitions, folder, catalog_file, {"run_id": parent.run_id, **visit}, note)
 
 
 def _options(parent: RunFolder, record: Mapping[str, Any], changes: Mapping[str, object]) -> RunOptions:
@@ -90,11 +107,6 @@ def _options(parent: RunFolder, record: Mapping[str, Any], changes: Mapping[str,
     if changes.get("flow", remembered.flow) != remembered.flow:
         remembered = replace(remembered, inputs={})  # they belong to another flow
     return remembered.changed(changes)
-
-
-def with_workspace(workspace: Path, definitions: Definitions) -> Definitions:
-    """``definitions`` for a run that works in ``workspace``."""
-    return replace(definitions, workspace=workspace, options=replace(definitions.options, workspace=workspace))
 
 
 class _Inheritance:

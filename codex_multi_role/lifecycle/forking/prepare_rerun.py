@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from codex_multi_role.errors import UsageError
 from codex_multi_role.lifecycle.assembly import idle_parts
-from codex_multi_role.lifecycle.definitions import load_definitions
-from codex_multi_role.lifecycle.forking.prepare import KEPT_BY_A_FORK, Fork, with_workspace
+from codex_multi_role.lifecycle.forking.prepare import KEPT_BY_A_FORK, Fork, created
 from codex_multi_role.lifecycle.forking.workspace import ForkWorkspace
-from codex_multi_role.lifecycle.kept_definitions import keep_definitions, remembered_options
+from codex_multi_role.lifecycle.kept_definitions import remembered_options
 from codex_multi_role.run_folder import Beginning, RunFolder, beginnings, events_with_inherited
 from codex_multi_role.run_options import RunOptions
 
@@ -33,22 +30,15 @@ def prepare_rerun(parent: RunFolder, changes: Mapping[str, object]) -> Fork:
 
 def make_rerun(parent: RunFolder, options: RunOptions, workspace: ForkWorkspace, beginning: Beginning) -> Fork:
     """Create the run from its ``options``, which works in ``workspace``. A failure leaves nothing of it behind."""
-    definitions = load_definitions(replace(options, workspace=workspace.check()))
-    workspace.require_state(definitions.changes_workspace)
-    with ExitStack() as undo:
-        folder = RunFolder.create(options.runs_dir, options.run_id)
-        undo.callback(shutil.rmtree, folder.path, ignore_errors=True)
-        path = workspace.make(folder.run_id, undo)
-        definitions = with_workspace(path, definitions)
-        catalog_file = keep_definitions(definitions, folder)
-        nested: list[str] = []
+    nested: list[str] = []
+    with created(options, workspace) as new:
         if beginning.workspace:
-            with idle_parts(definitions, folder) as parts:
+            with idle_parts(new.definitions, new.folder) as parts:
                 nested = parts.snapshots.fill_from(parent.snapshots_path, beginning.workspace)
-        undo.pop_all()
     origin = {"run_id": parent.run_id, "step": beginning.step, "visit": beginning.visit}
-    note = f"repeats {parent.run_id} and takes over its equal turns; {workspace.in_words(path, nested)}"
-    return Fork(definitions, folder, catalog_file, origin, note)
+    place = workspace.in_words(new.definitions.workspace, nested)
+    note = f"repeats {parent.run_id} and takes over its equal turns; {place}"
+    return Fork(new.definitions, new.folder, new.catalog_file, origin, note)
 
 
 def workspace_of(record: Mapping[str, Any]) -> Path:
