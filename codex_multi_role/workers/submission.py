@@ -21,7 +21,7 @@ from codex_multi_role.workers.run_requests import DEFAULT_QUEUE, RunRequest
 
 OF_THIS_MACHINE = ("workspace", "roles", "runs_dir", "run_id", "playbook", "prices", "database_url")
 """Options that the worker sets by itself."""
-NOT_ON_WORKERS = ("python", "codex_bin", "record", "replay", "worktree", "branch")
+NOT_ON_WORKERS = ("python", "codex_bin", "record", "replay", "reuse", "worktree", "branch")
 
 
 def open_store(database: Database, address: str | None, default: str) -> Store:
@@ -59,7 +59,10 @@ def require_portable(options: Mapping[str, Any], set_by_worker: Collection[str] 
     """
     for name in options:
         if name in {*NOT_ON_WORKERS, *OF_THIS_MACHINE} - {*set_by_worker}:
-            raise UsageError(f"--{name.replace('_', '-')} cannot be used for a run on workers")
+            raise UsageError(
+                f"--{name.replace('_', '-')} cannot be used for a run on workers",
+                "Leave it out, also in settings files and environment variables.",
+            )
     require_no_secret({name: value for name, value in options.items() if name not in set_by_worker})
 
 

@@ -114,12 +114,14 @@ def test_goals_beyond_the_total_are_not_started(tmp_path: Path) -> None:
     assert results(team)["2"]["reason"] == "the batch has used or reserved 3 of 6 turns"
 
 
-def test_option_that_only_this_machine_has_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("option", ["--codex-bin=/usr/bin/true", "--reuse"])
+def test_option_that_only_this_machine_has_is_refused(tmp_path: Path, option: str) -> None:
+    """The earlier runs that --reuse looks at are in a folder of one machine."""
     team = one_role(tmp_path)
     write_goals(team, {"goal": "first"})
-    refused = batch(team, "--database-url", url_of(team), "--codex-bin", "/usr/bin/true")
+    refused = batch(team, "--database-url", url_of(team), option)
     assert refused.returncode == ExitCode.WRONG_USAGE
-    assert "--codex-bin cannot be used for a run on workers" in refused.stderr
+    assert f"{option.partition('=')[0]} cannot be used for a run on workers" in refused.stderr
 
 
 def test_secret_of_the_environment_is_never_queued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
