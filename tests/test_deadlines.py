@@ -22,12 +22,15 @@ DONE = "of a future that is done"
 PROVIDERS = "processes, each with its provider's time limit"
 INSPECTED = "a program, given ANSWER_SECONDS (checks/interpreter.py)"
 QUESTION = "a person; ends when the question is over"
+ONE_FILE = "finds the mutants of one file: computation, in proportion to its length"
 READS_FILE = "no future: it reads turn.json"
 PLACES = {
     (
         "systems/test_generation/kill_matrix.py",
         "pool.shutdown(cancel_futures=True)",
     ): "tests on mutants, each run with its deadline",
+    ("systems/test_generation/mutation.py", "with ThreadPoolExecutor(1, thread_name_prefix='mutants')"): ONE_FILE,
+    ("systems/test_generation/mutation.py", "reading.result()"): ONE_FILE,
     ("checks/warm_suite.py", "pool.shutdown(cancel_futures=True)"): "processes, each with the deadline of all",
     ("checks/plugins/codex_multi_role_warm.py", "select.poll()"): "asked with the seconds of a job",
     ("checks/plugins/codex_multi_role_warm.py", "os.waitpid(child, 0)"): "of a child that was killed",

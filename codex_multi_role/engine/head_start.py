@@ -72,10 +72,12 @@ class HeadStart:
                 raise RunHalted(ending_for(RunInterrupted()))
             future = self._started.setdefault(place, Future())
         try:
-            future.set_result(work())
-        except BaseException as error:  # raised where the run's own walk waits for it
+            result = work()
+        except BaseException as error:  # raised where the run's own walk waits for it, too
             future.set_exception(error)
-        return future.result()
+            raise
+        future.set_result(result)
+        return result
 
     def taken_over(self, slots: Iterator[JournalSlot]) -> Iterator[JournalSlot]:
         """The slots of the run's own walk. Those whose work has started here only record its result."""

@@ -118,7 +118,7 @@ class QueuedRuns:
 
     def list(self, *conditions: sa.ColumnElement[bool], limit: int = 100_000) -> list[QueuedRun]:
         """Those that meet the conditions, in the order of submission."""
-        rows = sa.select(runs).where(*conditions).order_by(runs.c.submitted_at, runs.c.line, runs.c.run_id).limit(limit)
+        rows = sa.select(runs).where(*conditions).order_by(runs.c.submitted_at, runs.c.line, runs.c.rank).limit(limit)
         found = self._database.insist(lambda connection: connection.execute(rows).mappings().all())
         return [_of_row(row) for row in found]
 

@@ -69,7 +69,7 @@ class SharedRuns:
         Raises `RunNotFound` if several have the prefix, `StorageError`.
         """
         if reference == LATEST:
-            chosen = sa.select(runs.c.run_id).order_by(runs.c.submitted_at.desc(), runs.c.run_id.desc()).limit(1)
+            chosen = sa.select(runs.c.run_id).order_by(runs.c.submitted_at.desc(), runs.c.rank.desc()).limit(1)
         else:
             begins = sa.func.substr(runs.c.run_id, 1, len(reference)) == reference
             shortest = (sa.func.length(runs.c.run_id), runs.c.run_id)
@@ -129,7 +129,7 @@ class SharedRuns:
             known |= {run.run_id: run for run in self.queued.list(runs.c.run_id.in_(part))}
         self._known = known
         workers, answered = list_workers(self.database), answered_runs(self.database)
-        ordered = sorted(known.values(), key=lambda run: (run.submitted_at, run.line or 0, run.run_id))
+        ordered = sorted(known.values(), key=lambda run: (run.submitted_at, run.line or 0, run.rank))
         return [self._recorded(run, workers, is_answered=run.run_id in answered) for run in ordered]
 
     def _recorded(self, run: QueuedRun, workers: Sequence[KnownWorker], *, is_answered: bool) -> RecordedRun:
