@@ -2,9 +2,10 @@
 
 *Ours* is the check ``mutation`` in a Python of its own, once stopping at the first test that kills a mutant, as mutmut
 does, and once finding all of them (the matrix). *mutmut* is ``mutmut run`` with the names of the same mutants, without
-earlier results. Both use the same Python, the same number of processes and no sandbox. A mutant of ours and
-one of mutmut's are the same if the whole text of the file is. The verdicts of all of them are compared. Those that
-mutmut gave up waiting for are left out of the times, because its limit is 15 s and ours 1 s for a test.
+earlier results. Both use the same Python, the same number of processes and no sandbox. The check is told what that
+Python has, as in a run, which finds it out once for all checks. A mutant of ours and one of mutmut's are the same if
+the whole text of the file is. The verdicts of all of them are compared. Those that mutmut gave up waiting for are left
+out of the times, because its limit is 15 s and ours 1 s for a test.
 
     python benchmarks/mutation.py [--runs 3]
 
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import shutil
 import subprocess
 import sys
@@ -29,6 +31,9 @@ from pathlib import Path
 from typing import Any
 
 from raw import medians, read_options
+
+from codex_multi_role.checks.interpreter import Interpreter, find_interpreter, inspect
+from codex_multi_role.workspace.commands import no_sandbox
 
 ROOT = Path(__file__).parent.parent
 PROGRAMS = ROOT / "tests" / "systems" / "test_generation" / "programs"
@@ -63,10 +68,15 @@ class Subject:
     folder: Path
     target: str
 
-    def ours(self, python: Path, ids: Sequence[str], matrix: bool = False) -> dict[str, bool]:
+    def examined(self, python: Path) -> Interpreter:
+        """What a run finds out about the Python of the project before its first check."""
+        environment = {**os.environ, "VIRTUAL_ENV": str(python.parent.parent)}
+        return inspect(find_interpreter(self.folder, environment), self.folder, environment, no_sandbox)
+
+    def ours(self, python: Interpreter, ids: Sequence[str], matrix: bool = False) -> dict[str, bool]:
         """Whether each mutant is killed."""
-        given = self.folder.parent / "given.json"
-        given.write_text(json.dumps([str(self.folder), self.target, str(python), list(ids), matrix]))
+        given = self.folder.parent / "given"
+        given.write_bytes(pickle.dumps((self.folder, self.target, python, list(ids), matrix)))
         ran = _run([sys.executable, __file__, "--raw", str(given)], self.folder.parent)
         found: dict[str, bool] = json.loads(ran)
         return found
@@ -97,11 +107,10 @@ def judge(given: Path) -> None:
     from codex_multi_role.systems.test_generation.mutation import judge_mutants
     from codex_multi_role.workspace import Workspace
 
-    folder, target, python, ids, matrix = json.loads(given.read_text())
-    variables = {**os.environ, "VIRTUAL_ENV": str(Path(python).parent.parent)}
+    folder, target, python, ids, matrix = pickle.loads(given.read_bytes())
     options = {"target": target, "mutants": ids, "concurrency": AT_ONCE, "matrix": matrix}
     artifacts = given.parent / "artifacts"
-    context = CheckContext(Workspace(Path(folder)), artifacts, variables, deadline_seconds=1_000, options=options)
+    context = CheckContext(Workspace(folder), artifacts, os.environ, 1_000, options=options, python=python)
     result: dict[str, Any] = judge_mutants(context)
     if result["status"] != "ok":
         raise SystemExit(result["reason"])
@@ -150,9 +159,9 @@ def same_mutants(subject: Subject, python: Path, codes: Mapping[str, int]) -> di
 
 def compare(subject: Subject, python: Path, runs: int) -> bool:
     """Print the times and the verdicts that differ; return whether all is as it should be."""
-    codes = subject.mutmut(python)
+    codes, known = subject.mutmut(python), subject.examined(python)
     same = same_mutants(subject, python, codes)
-    killed = subject.ours(python, list(same))
+    killed = subject.ours(known, list(same))
     differing = [(each, name) for each, name in same.items() if killed[each] is (codes[name] in SURVIVED)]
     late = {each for each, name in same.items() if codes[name] in TIMED_OUT}
     print(f"  {sum(killed.values())} killed, {len(late)} of them too slow for mutmut, {len(differing)} verdicts differ")
@@ -161,8 +170,8 @@ def compare(subject: Subject, python: Path, runs: int) -> bool:
     ids = [each for each in same if each not in late]
     figures = medians(
         {
-            "ours": lambda: _seconds(lambda: subject.ours(python, ids)),
-            "matrix": lambda: _seconds(lambda: subject.ours(python, ids, matrix=True)),
+            "ours": lambda: _seconds(lambda: subject.ours(known, ids)),
+            "matrix": lambda: _seconds(lambda: subject.ours(known, ids, matrix=True)),
             "mutmut": lambda: _seconds(lambda: subject.mutmut(python, [same[each] for each in ids])),
         },
         runs,
