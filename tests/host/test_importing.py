@@ -21,3 +21,16 @@ def test_settings_of_the_interpreter_are_restored(enabled: bool) -> None:
         assert sys.getswitchinterval() == interval
     finally:
         gc.enable()
+
+
+def test_what_was_imported_is_old_for_the_collector() -> None:
+    """Otherwise the first collection afterwards would walk all of it."""
+    gc.unfreeze()  # what this process of tests keeps
+    try:
+        with many_imports():
+            imported: list[list[int]] = [[] for _ in range(20_000)]
+        young, old = gc.get_objects(generation=0), gc.get_objects(generation=2)
+        assert [any(each is imported for each in found) for found in (young, old)] == [False, True]
+        assert gc.get_freeze_count() == 0
+    finally:
+        gc.freeze()
