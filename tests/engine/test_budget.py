@@ -81,16 +81,16 @@ def test_seconds_are_those_the_run_was_worked_on(tmp_path: Path, monkeypatch: py
 
 
 def test_seconds_of_a_killed_session_count_up_to_its_latest_turn(tmp_path: Path) -> None:
-    plays = {"one": [{**say(), "delay_seconds": 1}, say()], "two": [say(), say()]}
-    slow = TeamFolder(tmp_path, {"one": {}, "two": {}}, plays)
+    slow = team(tmp_path)
     report = slow.run(max_turns=2, cycles=2)
     assert report.exit_code == 5
-    record = read(report.folder / "run.json")
-    # As a kill leaves it: the totals are those of the session before.
-    (report.folder / "run.json").write_text(json.dumps({**record, "status": "running", "totals": {}}))
-    again = slow.resume(max_seconds=1, max_turns=None)
+    # As a kill leaves it after an hour's work: the totals are those of the session before.
+    record, turn = report.folder / "run.json", report.folder / "two/turn_001/turn.json"
+    record.write_text(json.dumps({**read(record), "status": "running", "totals": {}}))
+    turn.write_text(json.dumps({**read(turn), "worked_seconds": 3600.0}))
+    again = slow.resume(max_seconds=3000, max_turns=None)
     assert (again.outcome, slow.turns()) == ("budget_used_up", [])
-    assert "seconds are used: one 1, two 0" in again.reason
+    assert re.match(r"3,6\d\d of 3,000 seconds are used: ", again.reason)
 
 
 def test_time_that_a_person_takes_is_not_the_runs(tmp_path: Path) -> None:
