@@ -37,7 +37,7 @@ class Fork:
 
 
 @dataclass(frozen=True)
-class NewRun:
+class CreatedRun:
     """A run that was just created. ``undo``: what removes it again."""
 
     definitions: Definitions
@@ -85,7 +85,7 @@ def prepare_fork(
 
 
 @contextmanager
-def created(options: RunOptions, workspace: ForkWorkspace) -> Iterator[NewRun]:
+def created(options: RunOptions, workspace: ForkWorkspace) -> Iterator[CreatedRun]:
     """A new run that works in ``workspace``. If the block fails, nothing of it is left."""
     definitions = load_definitions(replace(options, workspace=workspace.check()))
     workspace.require_state(definitions.changes_workspace)
@@ -94,7 +94,7 @@ def created(options: RunOptions, workspace: ForkWorkspace) -> Iterator[NewRun]:
         undo.callback(shutil.rmtree, folder.path, ignore_errors=True)
         path = workspace.make(folder.run_id, undo)
         definitions = replace(definitions, workspace=path, options=replace(definitions.options, workspace=path))
-        yield NewRun(definitions, folder, keep_definitions(definitions, folder), undo)
+        yield CreatedRun(definitions, folder, keep_definitions(definitions, folder), undo)
         undo.pop_all()
 
 
