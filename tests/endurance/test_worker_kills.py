@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from tests.endurance.kill_command import failures, try_places
 from tests.endurance.worker_kills import Trials
 from tests.support.databases import DatabaseServer
 
 
-@pytest.mark.long
 def test_killed_at_some_writes_and_continued(tmp_path: Path, database_server: DatabaseServer) -> None:
     trials = Trials(database_server.url, tmp_path)
     expected, count = trials.undisturbed()
     assert (expected.exit_code, list(expected.files)) == (1, ["1.txt", "2.txt", "kept.txt"])
     assert len(expected.turns) == 2
-    places = range(0, count, max(1, count // 5))
+    places = (count // 4, count // 2)
     assert failures([*try_places(trials, places, expected, 2)]) == []
