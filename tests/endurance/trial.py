@@ -107,7 +107,7 @@ def _carry_out(trial: Trial, bench: Workbench, at_once: bool) -> int:
         _look(trial, bench, point, code, at_once)
         if bench.disk:
             bench.disk.free()
-        if bench.has_ended():
+        if bench.has_ended() and code != bench.fault.exit_code:  # killed after the end, it may lack its page
             break
     return code
 
@@ -115,7 +115,7 @@ def _carry_out(trial: Trial, bench: Workbench, at_once: bool) -> int:
 def _start_or_resume(trial: Trial, bench: Workbench, point: Point | None) -> int:
     """A run without ``run.json`` is started again under another name."""
     if bench.run.record_path.exists():
-        trial.resumes += 1
+        trial.resumes += not bench.has_ended()
         code = bench.resume(point)
         trial.struck_resumes += bool(bench.struck)
         return code
