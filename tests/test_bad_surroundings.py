@@ -19,10 +19,11 @@ import pytest
 from codex_multi_role import RunReport, run
 from codex_multi_role.errors import DefinitionError, StorageError, UsageError
 from codex_multi_role.run_folder import Record, RunFolder, list_turns
+from tests.endurance.ledger import recorded_steps
 from tests.support.console import DEADLINE_SECONDS, console, environment
 from tests.support.disks import Disk, small_disk
 from tests.support.preloaded import Preloaded
-from tests.support.processes import largest_file
+from tests.support.processes import largest_file, wait_until
 from tests.support.recorded_runs import make_run
 from tests.support.teams import TeamFolder, read, say
 
@@ -300,6 +301,8 @@ def test_journal_that_cannot_grow_ends_run_and_resume_continues(tmp_path: Path) 
 
     def stop_growth(event: Record) -> None:
         if (event["type"], event.get("role")) == ("turn_started", "two"):
+            journal = RunFolder.find(team.runs, "latest").journal_path
+            wait_until(lambda: recorded_steps(journal), "the first turn in the journal")  # it may not be open yet
             resource.setrlimit(resource.RLIMIT_FSIZE, (65536, limits[1]))
 
     try:
