@@ -2,10 +2,10 @@
 
 *Ours* is the check ``mutation`` in a Python of its own, once stopping at the first test that kills a mutant, as mutmut
 does, and once finding all of them (the matrix). *mutmut* is ``mutmut run`` with the names of the same mutants, without
-earlier results. Both use the same Python, the same number of processes and no sandbox. The check is told what that
-Python has, as in a run, which finds it out once for all checks. A mutant of ours and one of mutmut's are the same if
-the whole text of the file is. The verdicts of all of them are compared. Those that mutmut gave up waiting for are left
-out of the times, because its limit is 15 s and ours 1 s for a test.
+earlier results. Both use the same Python, the same number of processes and no sandbox. The Python is inspected before
+the measurement, as in a run, which inspects it once for all checks. A mutant of ours and one of mutmut's are the same
+if the whole text of the file is. The verdicts of all of them are compared. Those that mutmut gave up waiting for are
+left out of the times, because its limit is 15 s and ours 1 s for a test.
 
     python benchmarks/mutation.py [--runs 3]
 
@@ -68,8 +68,8 @@ class Subject:
     folder: Path
     target: str
 
-    def examined(self, python: Path) -> Interpreter:
-        """What a run finds out about the Python of the project before its first check."""
+    def inspect_python(self, python: Path) -> Interpreter:
+        """The project's Python, as a run knows it before its first check."""
         environment = {**os.environ, "VIRTUAL_ENV": str(python.parent.parent)}
         return inspect(find_interpreter(self.folder, environment), self.folder, environment, no_sandbox)
 
@@ -159,9 +159,9 @@ def same_mutants(subject: Subject, python: Path, codes: Mapping[str, int]) -> di
 
 def compare(subject: Subject, python: Path, runs: int) -> bool:
     """Print the times and the verdicts that differ; return whether all is as it should be."""
-    codes, known = subject.mutmut(python), subject.examined(python)
+    codes, interpreter = subject.mutmut(python), subject.inspect_python(python)
     same = same_mutants(subject, python, codes)
-    killed = subject.ours(known, list(same))
+    killed = subject.ours(interpreter, list(same))
     differing = [(each, name) for each, name in same.items() if killed[each] is (codes[name] in SURVIVED)]
     late = {each for each, name in same.items() if codes[name] in TIMED_OUT}
     print(f"  {sum(killed.values())} killed, {len(late)} of them too slow for mutmut, {len(differing)} verdicts differ")
@@ -170,8 +170,8 @@ def compare(subject: Subject, python: Path, runs: int) -> bool:
     ids = [each for each in same if each not in late]
     figures = medians(
         {
-            "ours": lambda: _seconds(lambda: subject.ours(known, ids)),
-            "matrix": lambda: _seconds(lambda: subject.ours(known, ids, matrix=True)),
+            "ours": lambda: _seconds(lambda: subject.ours(interpreter, ids)),
+            "matrix": lambda: _seconds(lambda: subject.ours(interpreter, ids, matrix=True)),
             "mutmut": lambda: _seconds(lambda: subject.mutmut(python, [same[each] for each in ids])),
         },
         runs,

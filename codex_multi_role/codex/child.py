@@ -132,7 +132,7 @@ class Child:
     def _wait(self, seconds: float) -> None:
         """Wait for the exit code. Raises `subprocess.TimeoutExpired`.
 
-        `Popen.wait` alone looks every 50 ms, as long as Codex takes to end.
+        `Popen.wait` alone looks every 50 ms, which is how long Codex takes to end.
         """
         deadline = time.monotonic() + seconds
         if sys.platform == "linux":

@@ -31,7 +31,7 @@ ENDING_SECONDS = 20.0
 
 
 class HeadStart:
-    """Walks the flow as far as its turns reach, until the run's own walk begins, which records their results.
+    """Walks the flow until work other than a turn is due, or the run's own walk begins, which records the results.
 
     ``announced`` is shared with that walk, so that it does not publish the same visit again.
     """

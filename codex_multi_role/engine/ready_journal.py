@@ -24,7 +24,7 @@ TABLES = "SELECT count(*) FROM sqlite_master WHERE type = 'table'"
 
 
 def fill_journal(path: Path, create_tables: Callable[[str], None]) -> None:
-    """Put the ready journal in the place of ``path`` if that has no tables, and nobody has opened it yet.
+    """Replace ``path`` with a copy of the ready journal if it has no tables. Nobody may have opened it yet.
 
     ``create_tables`` creates those of a database URL.
     """

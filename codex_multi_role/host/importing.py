@@ -17,7 +17,7 @@ def many_imports() -> Iterator[None]:
     """Collect no garbage during the block, and let other threads have their turn soon.
 
     Imports leave no garbage, but the collector walks everything they made again and again: a tenth of their time
-    (measured). Afterwards it is as old as the collector knows, so that the next collections leave it alone, too.
+    (measured). Afterwards all of it is in the oldest generation, which collections seldom scan.
     """
     was_enabled, interval = gc.isenabled(), sys.getswitchinterval()
     gc.disable()

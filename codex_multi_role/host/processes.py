@@ -201,7 +201,7 @@ def has_free_descriptor() -> bool:
 
 
 def processes_below(pid: int) -> list[psutil.Process]:
-    """All current descendants of ``pid``."""
+    """All current descendants of ``pid``. Unlike ``psutil``, threads that ask at the same time share one look."""
     children, found = _CHILDREN.seen(), [pid]
     for each in found:
         found += [child.pid for child in children.get(each, ()) if child.pid not in found]

@@ -69,7 +69,11 @@ class SharedRuns:
         Raises `RunNotFound` if several have the prefix, `StorageError`.
         """
         if reference == LATEST:
-            chosen = sa.select(runs.c.run_id).order_by(runs.c.submitted_at.desc(), runs.c.rank.desc()).limit(1)
+            chosen = (
+                sa.select(runs.c.run_id)
+                .order_by(runs.c.submitted_at.desc(), runs.c.line.desc(), runs.c.rank.desc())
+                .limit(1)
+            )
         else:
             begins = sa.func.substr(runs.c.run_id, 1, len(reference)) == reference
             shortest = (sa.func.length(runs.c.run_id), runs.c.run_id)

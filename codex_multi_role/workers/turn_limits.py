@@ -91,11 +91,11 @@ class TurnLimits:
         self._held: list[HeldPlace] = []
 
     def close(self) -> None:
-        """Close the connection: all places are free then."""
+        """Close the connection, which frees all places. A turn that ends later releases nothing."""
         with self._lock, suppress(SQLAlchemyError):
-            if self._connection is not None:
-                self._connection.close()
-            self._connection = None
+            connection, self._connection, self._held = self._connection, None, []
+            if connection is not None:
+                connection.close()
 
     @contextmanager
     def permit(self, names: Iterable[str], stopping: Event) -> Iterator[None]:

@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.console import console
 from tests.support.databases import execute
+from tests.support.processes import wait_until
 
 OTHERS = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
 
@@ -17,4 +18,4 @@ def test_command_closes_its_connections(command: tuple[str, ...], database_url: 
     assert console("queues", "--database-url", database_url, folder=tmp_path).returncode == 0
     done = console(*command, "--database-url", database_url, folder=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert execute(database_url, OTHERS) == [(0,)]
+    wait_until(lambda: execute(database_url, OTHERS) == [(0,)], "the end of its connections")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -16,7 +17,7 @@ from codex_multi_role.errors import StorageError
 from codex_multi_role.lifecycle.session import Session
 from codex_multi_role.steps import RunResources
 from tests.support.preloaded import started
-from tests.support.processes import wait_for
+from tests.support.processes import wait_for, wait_until
 from tests.support.teams import NEVER, WRITER, Record, TeamFolder, say
 
 KILLED = """
@@ -69,6 +70,7 @@ def test_files_wait_for_the_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     team = TeamFolder(tmp_path, {"one": WRITER}, {"one": plays})
 
     def without_files(session: Session, parts: RunResources) -> AbstractContextManager[Any]:
+        wait_until(lambda: "head-start" not in {each.name for each in threading.enumerate()}, "the end of its work")
         assert not (team.workspace / "a.txt").exists()
         return open_journal(session, parts)
 
@@ -95,18 +97,16 @@ def test_failing_journal_ends_the_first_turn(tmp_path: Path, monkeypatch: pytest
 @pytest.mark.parametrize(
     ("plays", "log", "sign", "asked"),
     [
-        ([NEVER], "one/events.jsonl", "turn/start", ["one", "two"]),
-        ([say("first"), NEVER], "two/events.jsonl", "turn/start", ["two"]),
-        ([say("first"), say("second")], "two/turn_001/turn.json", '"recorded"', []),
+        ({"one": [NEVER]}, "one/events.jsonl", "turn/start", ["one", "two"]),
+        ({"one": [say("first")], "two": [NEVER]}, "two/events.jsonl", "turn/start", ["two"]),
+        ({"one": [say("first")], "two": [say("second")]}, "two/turn_001/turn.json", '"recorded"', []),
     ],
 )
 def test_kill_before_the_journal_is_open_loses_no_turn(
-    tmp_path: Path, plays: list[Record], log: str, sign: str, asked: list[str]
+    tmp_path: Path, plays: dict[str, list[Record]], log: str, sign: str, asked: list[str]
 ) -> None:
     """A finished turn is not paid for again; one that was cut short is repeated, and counts."""
-    team = TeamFolder(
-        tmp_path, {"one": {}, "two": {}}, dict(zip(("one", "two"), ([play] for play in plays), strict=False))
-    )
+    team = TeamFolder(tmp_path, {"one": {}, "two": {}}, plays)
     argv = [sys.executable, "-c", KILLED, *team.command()[3:], sign, str(team.runs / "latest" / log)]
     child = started(argv, cwd=team.folder, stdout=subprocess.PIPE)
     child.communicate(timeout=60)
@@ -115,6 +115,6 @@ def test_kill_before_the_journal_is_open_loses_no_turn(
     team.write_plays()
     report = team.resume(playbook=str(team.playbook))
     assert report.outcome == "cycles_used_up"
-    assert report.totals["turns"] == 2 + sum(play == NEVER for play in plays)
+    assert report.totals["turns"] == 2 + ([NEVER] in plays.values())
     assert [turn[0] for turn in team.turns()] == asked
     assert "first" in (report.folder / "two/turn_001/prompt.txt").read_text()

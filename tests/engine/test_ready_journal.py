@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -80,7 +79,7 @@ def test_ready_journal_that_cannot_be_trusted_is_not_used(tmp_path: Path, cache:
     assert TeamFolder(tmp_path / "team", {"one": {}}, {"one": [say()]}).run().outcome == "cycles_used_up"
 
 
-def test_run_works_without_a_cache(tmp_path: Path, cache: Path) -> None:
-    shutil.rmtree(tmp_path / "cache", ignore_errors=True)
+@pytest.mark.usefixtures("cache")
+def test_run_works_without_a_cache(tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("a file where the folder would be")
     assert TeamFolder(tmp_path / "team", {"one": {}}, {"one": [say()]}).run().outcome == "cycles_used_up"
