@@ -24,9 +24,10 @@ from __future__ import annotations
 import errno
 import traceback
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from typing import ClassVar
+
+from codex_multi_role.dataclass import dataclass
 
 TOO_MANY_FILES = "too many files are open: raise the limit (`ulimit -n`), or use fewer processes at once"
 

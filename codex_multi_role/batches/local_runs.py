@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
@@ -19,6 +19,7 @@ from codex_multi_role.batches.batch_folder import BatchFolder
 from codex_multi_role.batches.goal_results import WAITING, GoalResult, News, is_finished, recorded_result
 from codex_multi_role.batches.planned_runs import PlannedRun
 from codex_multi_role.batches.run_process import Order
+from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import ExitCode, RunStatus
 from codex_multi_role.host.atomic import storage_errors
 from codex_multi_role.presentation.wording import one_line

@@ -6,12 +6,13 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from codex_multi_role.batches.goal_file import Goal, GoalProblems
 from codex_multi_role.batches.schedule import Entry
+from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import DefinitionError, StorageError, UsageError
 from codex_multi_role.run_options import RunOptions
 from codex_multi_role.workspace.repository import Repository

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from codex_multi_role.dataclass import dataclass
 from codex_multi_role.run_folder.cost import dollars
 
 AMOUNTS = ("turns", "tokens", "seconds", "cost")

@@ -11,9 +11,10 @@ import re
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path, PurePosixPath
 
+from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.reading.yaml_source import parse_text
 

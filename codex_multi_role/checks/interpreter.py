@@ -6,7 +6,7 @@ import json
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 
@@ -14,6 +14,7 @@ from codex_multi_role.checks.environments import has_python, named_by_tools, pro
 from codex_multi_role.checks.imports import PLUGINS, known_folders
 from codex_multi_role.checks.plugins.codex_multi_role_python import PACKAGES, described
 from codex_multi_role.checks.requirements import how_to_install, unmet_requirements
+from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import UsageError
 from codex_multi_role.host.redaction import without_secrets
 from codex_multi_role.workspace import run_command

@@ -12,7 +12,6 @@ import sqlite3
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from codex_multi_role.codex.home import login_state
 from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.codex.permissions import sandboxed
 from codex_multi_role.codex.protocol import changed_messages, protocol_as_tested
+from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import CodexMultiRoleError, UsageError
 from codex_multi_role.host.programs import exclude_from_path, program_path
 from codex_multi_role.host.redaction import Redactor

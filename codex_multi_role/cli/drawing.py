@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from rich import box
@@ -14,6 +13,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from codex_multi_role.dataclass import dataclass
 from codex_multi_role.presentation.outcome import (
     BAD,
     BUSY,

@@ -12,7 +12,6 @@ import re
 import shlex
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ import click
 from click.core import ParameterSource
 
 from codex_multi_role.cli.output import say
+from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.host.settings_files import (
     PYPROJECT,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from codex_multi_role.codex.project_instructions import ProjectInstructions
 from codex_multi_role.codex.transport import AppServerTransport
 from codex_multi_role.codex.turn_outcome import TurnRequest
 from codex_multi_role.codex.usage_counter import UsageCounter
+from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import CodexRefused
 
 THREAD_SECONDS = 30.0

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, astuple, dataclass, fields
+from dataclasses import asdict, astuple, fields
+
+from codex_multi_role.dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from codex_multi_role.codex.notifications import Counts, TokenUsageUpdated
 from codex_multi_role.codex.usage import TokenUsage
+from codex_multi_role.dataclass import dataclass
 
 Totals = tuple[int, ...]
 NOTHING = (0, 0, 0, 0)

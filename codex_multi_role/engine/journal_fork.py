@@ -6,10 +6,10 @@ import logging
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from codex_multi_role.dataclass import dataclass
 from codex_multi_role.engine import journal
 from codex_multi_role.engine.dbos_library import DBOSClient, SetWorkflowID
 from codex_multi_role.engine.journal import (

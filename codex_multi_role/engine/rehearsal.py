@@ -8,9 +8,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import count, takewhile
 
+from codex_multi_role.dataclass import dataclass
 from codex_multi_role.engine.askers import Asker, Scope
 from codex_multi_role.engine.dbos_library import StepOptions
 from codex_multi_role.engine.flow_walk import CallableFlows, FlowWalk

@@ -6,10 +6,11 @@ import contextvars
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import field
 from graphlib import TopologicalSorter
 from typing import Generic, TypeVar
 
+from codex_multi_role.dataclass import dataclass
 from codex_multi_role.engine.journal_slots import RunHalted
 from codex_multi_role.errors import ReviewWaiting
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from codex_multi_role.catalog import FlowSpec, Route, StepSpec
 from codex_multi_role.catalog.templates import evaluate
+from codex_multi_role.dataclass import dataclass
 from codex_multi_role.flow.state import FlowState
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import UsageError
 from codex_multi_role.history.workspace_states import Change, CopyStates, Trees, WorkspaceStates, states_of
 from codex_multi_role.reading.nearest import no_such

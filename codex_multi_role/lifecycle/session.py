@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import AbstractContextManager, ExitStack, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache, partial
 from pathlib import Path
 from threading import Event
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from codex_multi_role.catalog import RoleSpec
 from codex_multi_role.codex.codex_settings import provider_in
+from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import (
     CodexMultiRoleError,
     Ending,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import singledispatch
 
+from codex_multi_role.dataclass import dataclass
 from codex_multi_role.presentation.outcome import Incident, incident_in_words
 from codex_multi_role.presentation.progress import LASTING_EVENTS, Progress
 from codex_multi_role.presentation.wording import one_line

@@ -12,11 +12,11 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from pydantic import ValidationError
 
+from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import UsageError
 from codex_multi_role.host.atomic import make_folder, replacing, storage_errors
 from codex_multi_role.playbook.recording import Recording

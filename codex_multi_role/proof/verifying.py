@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, RoleSpecCatalog
 from codex_multi_role.checks import find_check
+from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import ExitCode, RunNotFound, StorageError, UsageError
 from codex_multi_role.flow import walk_bound
 from codex_multi_role.history import RunHistory, history_of

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import UsageError
 from codex_multi_role.reading.nearest import no_such
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
 from yaml.constructor import ConstructorError, SafeConstructor
+
+from codex_multi_role.dataclass import dataclass
 
 MAX_DEPTH = 64
 MAX_EXPANDED_CHARACTERS = 4 * 1024 * 1024
@@ -73,7 +74,7 @@ for _name in ("bool", "int", "float"):
     _JsonShapedLoader.add_constructor(_TAG + _name, _checked(SafeConstructor.yaml_constructors[_TAG + _name]))
 
 
-@dataclass(slots=True)
+@dataclass
 class _OpenNode:
     """A mapping or sequence that is still open. ``size`` in characters, ``height`` in levels below it."""
 
@@ -82,7 +83,7 @@ class _OpenNode:
     size: int = 1
     height: int = 1
     children: int = 0
-    key_next: bool = field(default=True)
+    key_next: bool = True
 
 
 def _check_events(text: str) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import UsageError
 from codex_multi_role.host.atomic import make_folder, write_json
 from codex_multi_role.reading.json_files import read_object

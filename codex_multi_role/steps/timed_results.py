@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Self
 
+from codex_multi_role.dataclass import dataclass
 from codex_multi_role.host.atomic import write_json
 from codex_multi_role.host.redaction import Redactor
 from codex_multi_role.reading.json_types import Json

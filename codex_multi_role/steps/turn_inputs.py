@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from pathlib import Path
 from typing import Self
 
@@ -18,6 +18,7 @@ from codex_multi_role.catalog import RoleSpec
 from codex_multi_role.codex.approvals import USER_INPUT
 from codex_multi_role.codex.notifications import ItemCompleted, ItemStarted
 from codex_multi_role.codex.running_turn import ApprovalAnswered, Observed
+from codex_multi_role.dataclass import dataclass
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.steps.stays import Stay
 from codex_multi_role.steps.turn_record import TurnPrompt

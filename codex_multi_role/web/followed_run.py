@@ -6,9 +6,10 @@ import hashlib
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import RunNotFound, RunStatus
 from codex_multi_role.presentation.event_tail import EventReader
 from codex_multi_role.presentation.outcome import more_cycles, next_from_record

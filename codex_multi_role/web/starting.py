@@ -10,10 +10,11 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from tempfile import TemporaryFile
 
+from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import CodexMultiRoleError, ExitCode, UsageError
 from codex_multi_role.host.atomic import make_folder, storage_errors
 from codex_multi_role.presentation.outcome import exit_in_words

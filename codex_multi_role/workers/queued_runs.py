@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
+from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import ExitCode, RunBusy
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.workers.batch_totals import what_exceeds

@@ -11,10 +11,11 @@ import re
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import IO
 
+from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.host.processes import GRACE_SECONDS, RUN, Family, start_hint
 from codex_multi_role.host.programs import program_path

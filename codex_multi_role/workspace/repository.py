@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 
+from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import StorageError
 from codex_multi_role.workspace.created_files import folders_below
 from codex_multi_role.workspace.git import Git, last_words

@@ -9,11 +9,12 @@ Elsewhere, and if the repository ignores the workspace, it is a plain folder.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from threading import RLock
 from typing import Any, Literal, cast
 
+from codex_multi_role.dataclass import dataclass
 from codex_multi_role.workspace.copying import describe, fill, register
 from codex_multi_role.workspace.git import Git
 from codex_multi_role.workspace.manifest import (

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
 
 from codex_multi_role.codex.usage import TokenUsage
+from codex_multi_role.dataclass import dataclass
 from codex_multi_role.flow import new_state
 from codex_multi_role.lifecycle.assembly import idle_parts
 from codex_multi_role.lifecycle.definitions import Definitions

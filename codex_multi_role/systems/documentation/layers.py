@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import PurePosixPath
 from typing import Any, Literal
+
+from codex_multi_role.dataclass import dataclass
 
 BATCH = 3
 MOST_NODES = 60
