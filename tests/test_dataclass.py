@@ -83,7 +83,7 @@ def empty(make: Make) -> Any:
 
 
 def child(make: Make) -> Any:
-    parent = point(make)
+    parent: Any = point(make)
 
     @make(frozen=True)
     class Child(parent):  # type: ignore[misc]

@@ -202,10 +202,23 @@ def has_free_descriptor() -> bool:
 
 def processes_below(pid: int) -> list[psutil.Process]:
     """All current descendants of ``pid``. Unlike ``psutil``, threads that ask at the same time share one look."""
+    if pid == os.getpid() and not _has_children():
+        return []
     children, found = _CHILDREN.seen(), [pid]
     for each in found:
         found += [child.pid for child in children.get(each, ()) if child.pid not in found]
     return [child for each in found for child in children.get(each, ())]
+
+
+def _has_children() -> bool:
+    """Whether this process has or may have any, also ended ones; at once, without a look at all processes."""
+    if not hasattr(os, "waitid"):  # macOS, before Python 3.13
+        return True
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return False
+    return True
 
 
 def _below_except(pid: int, others: Set[psutil.Process]) -> Iterator[psutil.Process]:

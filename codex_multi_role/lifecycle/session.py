@@ -199,7 +199,8 @@ class Session:
         family.others = set(processes_below(os.getpid()))  # a program that embeds us may have its own children
         if killed_before:
             end_earlier_guard(folder)
-        self._end_left_over(family)
+        if killed_before or self._earlier is not None:
+            self._end_left_over(family)
         family.spared.add(stack.enter_context(guarded(folder)))
         stack.callback(family.end)
         return family
