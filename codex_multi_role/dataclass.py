@@ -27,9 +27,10 @@ else:
         more methods."""
 
         def finish(cls: Class) -> Class:
-            # A class without a docstring would get its signature as one, which takes as long as a method.
-            cls.__doc__ = cls.__doc__ or cls.__name__
+            docstring = cls.__doc__
+            cls.__doc__ = docstring or cls.__name__  # otherwise its signature, which takes as long as a method
             dataclasses.dataclass(cls, eq=False, repr=False, **options)
+            cls.__doc__ = docstring
             if "__repr__" not in vars(cls):
                 cls.__repr__ = _represented
             if eq:

@@ -157,5 +157,6 @@ def test_copies_and_replacements_are_equal() -> None:
 
 
 def test_a_class_keeps_its_docstring() -> None:
+    assert point(dataclass).__doc__ is None
     assert with_own_methods(dataclass).__doc__ == "Its own docstring."
     assert repr(with_own_methods(dataclass)(1)) == "own"
