@@ -6,6 +6,7 @@ import contextlib
 import errno
 import os
 import signal
+import sys
 import threading
 import time
 import uuid
@@ -91,26 +92,22 @@ class Family:
 
     def members(self) -> list[psutil.Process]:
         """The members that are running now."""
-        found = {each.process for each in _LOOK.seen() if self._owns(each)} | self._seen
+        found = {each.process for each in _MARKS.seen() if self._owns(each)} | self._seen
         if self.leader:
-            with contextlib.suppress(psutil.Error):
-                found.add(psutil.Process(self.leader))
-            found.update(processes_below(self.leader))
+            found.update(_processes([self.leader, *_session_of(self.leader)]), processes_below(self.leader))
         if self.others is not None:
             found.update(_below_except(os.getpid(), self.others))
         return [process for process in found if process.pid not in self.spared and lives(process)]
 
-    def _owns(self, seen: _Look) -> bool:
-        is_in_session = bool(self.leader) and seen.session == self.leader
-        return is_in_session or f"{seen.marks.get(self.variable, '')}/".startswith(f"{self.mark}/")
+    def _owns(self, seen: _Marked) -> bool:
+        return f"{seen.marks.get(self.variable, '')}/".startswith(f"{self.mark}/")
 
 
 @dataclass(frozen=True)
-class _Look:
-    """A process, the leader of its session, and those of our variables that its environment has."""
+class _Marked:
+    """A process, and those of our variables that its environment has."""
 
     process: psutil.Process
-    session: int
     marks: Mapping[str, str]
 
 
@@ -139,24 +136,32 @@ class _SharedLook(Generic[Seen]):
         return mine.result()
 
 
-def _look() -> list[_Look]:
-    found = []
-    for process in _all_processes():
-        with contextlib.suppress(OSError):
-            found.append(_Look(process, os.getsid(process.pid), _marks(process)))
-    return found
+def _look_for_marks() -> list[_Marked]:
+    return [_Marked(process, _marks(process)) for process in _processes(filter(_may_be_marked, psutil.pids()))]
+
+
+def _may_be_marked(pid: int) -> bool:
+    """Whether the process has a mark, or none only because its program is starting.
+
+    `psutil` would tell as well, but takes ten times as long for all processes of a machine.
+    """
+    try:
+        environment = Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:  # it has ended, or belongs to somebody else, or this is no Linux
+        return sys.platform != "linux"
+    return not environment or any(f"{variable}=".encode() in environment for variable in (COMMAND, RUN))
 
 
 def _look_for_children() -> dict[int, list[psutil.Process]]:
-    """The processes by their parent's pid."""
+    """All descendants of this process, by their parent's pid."""
     found: dict[int, list[psutil.Process]] = {}
-    for process in _all_processes():
+    for process in psutil.Process().children(recursive=True):
         with contextlib.suppress(psutil.Error):
             found.setdefault(process.ppid(), []).append(process)
     return found
 
 
-_LOOK = _SharedLook(_look)
+_MARKS = _SharedLook(_look_for_marks)
 _CHILDREN = _SharedLook(_look_for_children)
 
 
@@ -201,7 +206,10 @@ def has_free_descriptor() -> bool:
 
 
 def processes_below(pid: int) -> list[psutil.Process]:
-    """All current descendants of ``pid``. Unlike ``psutil``, threads that ask at the same time share one look."""
+    """All current descendants of ``pid``, which is this process or one that it started.
+
+    Unlike with ``psutil``, threads that ask at the same time share one look.
+    """
     if pid == os.getpid() and not _has_children():
         return []
     children, found = _CHILDREN.seen(), [pid]
@@ -233,13 +241,21 @@ def _below_except(pid: int, others: Set[psutil.Process]) -> Iterator[psutil.Proc
                 yield process
 
 
-def _all_processes() -> Iterator[psutil.Process]:
-    """All processes, without `psutil.process_iter`, which caches them between calls.
+def _session_of(leader: int) -> Iterator[int]:
+    """The pids in the session of ``leader``, who may have ended."""
+    for pid in psutil.pids():
+        with contextlib.suppress(OSError):
+            if os.getsid(pid) == leader:
+                yield pid
+
+
+def _processes(pids: Iterable[int]) -> Iterator[psutil.Process]:
+    """Those of the processes that exist, without `psutil.process_iter`, which caches them between calls.
 
     After the system reuses a pid, its cache would once return the old, dead process instead of the new one. The cache
     is also not thread-safe.
     """
-    for pid in psutil.pids():
+    for pid in pids:
         with contextlib.suppress(psutil.Error):
             yield psutil.Process(pid)
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import psutil
 
 from codex_multi_role.errors import StorageError
-from codex_multi_role.host.processes import Family, processes_below
+from codex_multi_role.host.processes import Family
 from codex_multi_role.host.settings_files import holds_settings, without_settings
 from codex_multi_role.workspace.created_files import created, unescaped
 from codex_multi_role.workspace.paths import is_repository
@@ -68,7 +68,8 @@ def _end_processes_of(folder: str) -> None:
     """End the run's processes and their descendants, marked or not."""
     family = Family.of_run(Path(folder))
     for process in family.members():
-        family.adopt(processes_below(process.pid))
+        with suppress(psutil.Error):
+            family.adopt(process.children(recursive=True))
     family.end()
 
 

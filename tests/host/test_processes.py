@@ -108,7 +108,7 @@ def test_look_is_shared_by_those_who_asked_before_it_began(monkeypatch: pytest.M
     """A run ends all its processes at once. Each end finds what was started before it asked."""
     others, pids, looks = 8, psutil.pids, 0
     asked = CountingLock(2 + others)  # the first look takes it twice: to ask and to begin
-    monkeypatch.setattr(processes._LOOK, "_asking_lock", asked)
+    monkeypatch.setattr(processes._MARKS, "_asking_lock", asked)
     began = threading.Event()
 
     def first_waits() -> list[int]:

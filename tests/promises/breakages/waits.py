@@ -188,7 +188,10 @@ WAITS = (
     ),
     broken(
         "a process that has the number of an earlier one is ended as well",
-        replaced(processes._all_processes, lambda _: psutil.process_iter()),
+        replaced(
+            processes._processes,
+            lambda _, pids: iter([each for ids in [{*pids}] for each in psutil.process_iter() if each.pid in ids]),
+        ),
         ("host/test_processes.py::test_process_with_reused_pid_is_ended",),
     ),
 )
