@@ -88,6 +88,7 @@ PLACES = {
         "while not (found := process.environ()) and _is_starting(process)",
     ): "STARTING_SECONDS from the start of the process",
     ("host/processes.py", "mine.result()"): DONE,
+    ("host/processes.py", "os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)"): "returns at once",
     ("lifecycle/definitions.py", "(started or start()).result()"): INSPECTED,
     ("lifecycle/definitions.py", "with ThreadPoolExecutor(1, thread_name_prefix='python')"): INSPECTED,
     (

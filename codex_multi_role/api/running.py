@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -176,8 +177,13 @@ def _work_on(made: Fork, runs_dir: Path, on_event: OnEvent | None, ask_person: A
 
 def _work(session: Callable[[OnEvent | None], Session], on_event: OnEvent | None, runs_dir: Path) -> RunReport:
     with exported(on_event) as emit:
-        report = session(emit).work()
+        report = session(emit).work(meanwhile=_import_page)
     return _with_page(report, runs_dir)
+
+
+def _import_page() -> None:
+    with suppress(Exception):  # reported when the page is to be written
+        import codex_multi_role.report  # noqa: F401
 
 
 def _with_page(report: RunReport, runs_dir: Path) -> RunReport:

@@ -10,6 +10,7 @@ import json
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -183,6 +184,7 @@ def searches_web(settings: tuple[str, ...]) -> bool:
     return bool(known_settings((*LEAN, *settings), None)["web_search"] != "disabled")
 
 
+@lru_cache(maxsize=256)
 def _as_table(setting: str) -> Mapping[str, Any]:
     try:
         return tomllib.loads(setting)
@@ -192,9 +194,12 @@ def _as_table(setting: str) -> Mapping[str, Any]:
 
 
 def _merge(known: dict[str, Any], table: Mapping[str, Any]) -> None:
+    """Add what ``table`` has, which stays as it is."""
     for key, value in table.items():
-        if isinstance(value, Mapping) and isinstance(known.get(key), dict):
-            _merge(known[key], value)
+        if isinstance(value, Mapping):
+            earlier = known.get(key)
+            known[key] = merged = earlier if isinstance(earlier, dict) else {}
+            _merge(merged, value)
         else:
             known[key] = value
 

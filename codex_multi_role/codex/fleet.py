@@ -160,14 +160,13 @@ class Fleet:
 
     def _new(self, role: str) -> Future[RoleClient]:
         with self._lock:
-            if role not in self._members and self._more is not None:
-                self._members[role] = self._more(role)
             self._clients[role] = future = Future[RoleClient]()
             self._first = self._first or future
         return future
 
     def _start_into(self, role: str, future: Future[RoleClient]) -> None:
         try:
+            self._describe(role)
             if self._first_alone and self._first is not None and future is not self._first:
                 wait([self._first], timeout=READY_SECONDS)
             self._take_over(role, future)
@@ -176,6 +175,11 @@ class Fleet:
             future.set_result(client)
         except BaseException as error:  # raised when the client is requested
             future.set_exception(error)
+
+    def _describe(self, role: str) -> None:
+        with self._lock:
+            if role not in self._members and self._more is not None:
+                self._members[role] = self._more(role)
 
     def _alone(self, role: str, future: Future[RoleClient]) -> AbstractContextManager[None]:
         """Keep other runs out of the shared home during the first start."""

@@ -133,6 +133,7 @@ class Session:
         self._clock = WorkClock(self._record.worked_before)
         self._killed_turns = 0
         self._ending: Future[Ending] | None = None
+        self._meanwhile: Callable[[], object] = lambda: None
         self._state = self._first_state()
         self._last_snapshot = ""
         self._files: list[Json] | None = None
@@ -150,8 +151,12 @@ class Session:
         options = self._definitions.options
         return new_state(self._definitions.flow, options.goal, self._definitions.inputs, options.cycles)
 
-    def work(self) -> RunReport:
-        """Start or resume the run, write its state, report. Raises `RunBusy`, `StorageError`, `UsageError`."""
+    def work(self, meanwhile: Callable[[], object] = lambda: None) -> RunReport:
+        """Start or resume the run, write its state, report. Raises `RunBusy`, `StorageError`, `UsageError`.
+
+        ``meanwhile`` is called as soon as this thread has nothing else to do than to wait for the others.
+        """
+        self._meanwhile = meanwhile
         with ExitStack() as stack:
             owner = Owner(self._folder.owner_path)
             owner.acquire()
@@ -348,6 +353,7 @@ class Session:
                 durable = DurableRun(flows, self._state, parts, tolerant=bool(called), head_start=head_start)
                 begin(durable)
                 self._ending = durable.ending  # not earlier: a run that could not start keeps no lock
+                self._meanwhile()
                 ending = self._wait(durable.ending, parts, stop)
                 if self._placement or ending.outcome != ReviewWaiting.reason or not answered_meanwhile(parts):
                     break

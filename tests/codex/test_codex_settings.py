@@ -11,6 +11,7 @@ from codex_multi_role.codex.codex_settings import (
     app_server_argv,
     as_settings,
     holds_secret,
+    known_settings,
     needs_user_home,
     searches_web,
     toml_value,
@@ -142,3 +143,11 @@ def test_codex_retries_of_user_defined_provider_are_disabled(
     """We retry ourselves. A number of retries that is set is kept, and built-in providers are left unchanged."""
     (tmp_path / "config.toml").write_text(config)
     assert without_own_retries(settings, tmp_path) == expected
+
+
+def test_settings_of_one_role_do_not_reach_the_next() -> None:
+    """Each setting is read once, and its table is merged with others of different roles."""
+    shared = 'model_providers.own={name="own"}'
+    first = known_settings((shared, "model_providers.own.retries=1"), None)
+    assert first == {"model_providers": {"own": {"name": "own", "retries": 1}}}
+    assert known_settings((shared,), None) == {"model_providers": {"own": {"name": "own"}}}
