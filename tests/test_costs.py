@@ -44,11 +44,13 @@ NEVER = {
 COUNTED = """
 import json, sys, threading
 from pathlib import Path
-programs, statements, early = [], [], []
+programs, statements, early, looks, early_looks = [], [], [], [], []
 
 def watch(event, given):
     if event == "subprocess.Popen":
         programs.append(Path(str(given[0])).name)
+    if event == "os.listdir" and given[0] in ("/proc", b"/proc"):
+        looks.append(event)
 
 sys.addaudithook(watch)
 from codex_multi_role.cli.main import main
@@ -63,6 +65,7 @@ def counted(_connection, _cursor, statement, *_):
 
 def start(*arguments):
     early.extend(sys.modules)
+    early_looks.extend(looks)
     return begin(*arguments)
 
 def driven(*arguments):
@@ -72,7 +75,7 @@ def driven(*arguments):
 
 Fleet.start, Session._drive = start, driven
 code = main()
-Path("counts.json").write_text(json.dumps([code, programs, statements, early, [*sys.modules]]))
+Path("counts.json").write_text(json.dumps([code, programs, statements, early, [*sys.modules], early_looks, looks]))
 """
 
 
@@ -80,9 +83,8 @@ class Counts:
     """What a run of its own process counted, and the prompts that it sent."""
 
     def __init__(self, folder: Path) -> None:
-        self.code, programs, self.statements, self.early, self.modules = json.loads(
-            (folder / "counts.json").read_text()
-        )
+        counted = json.loads((folder / "counts.json").read_text())
+        self.code, programs, self.statements, self.early, self.modules, self.early_looks, self.looks = counted
         self.programs = Counter(programs)
         logs = (read_lines(folder / f"runs/latest/{role}/events.jsonl") for role in ROLES)
         sent = [entry["message"] for log in logs for entry in log if entry["direction"] == "out"]
@@ -119,6 +121,12 @@ def test_run_starts_only_its_processes(counts: Counts) -> None:
     assert counts.code == ExitCode.GOAL_NOT_REACHED
     assert counts.programs.pop("codex") - len(ROLES) in (0, 1)
     assert counts.programs == {"git": 9, Path(sys.executable).name: 1}
+
+
+def test_run_looks_through_all_processes_only_at_its_end(counts: Counts) -> None:
+    """For what its own processes left running. Some of these looks are shared."""
+    assert not counts.early_looks
+    assert 0 < len(counts.looks) <= 2 * len(ROLES) + 2
 
 
 def test_turn_costs_one_request_and_four_statements(counts: Counts) -> None:
