@@ -184,7 +184,9 @@ def _environment(process: psutil.Process) -> dict[str, str]:
 
 
 def _is_starting(process: psutil.Process) -> bool:
-    return lives(process) and not process.cmdline() and time.time() - process.create_time() < _STARTING_SECONDS
+    """Whether its program starts. One that is ending has no arguments either, but also no program any more."""
+    is_new = time.time() - process.create_time() < _STARTING_SECONDS
+    return is_new and lives(process) and not process.cmdline() and bool(process.exe())
 
 
 def start_hint(error: OSError, otherwise: str) -> str:

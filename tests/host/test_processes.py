@@ -86,6 +86,24 @@ def test_process_is_known_by_its_mark_while_its_program_starts(monkeypatch: pyte
     assert found == [started.pid]
 
 
+def test_nobody_waits_for_the_variables_of_a_process_that_is_ending(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its memory is gone, and with it arguments, variables and program, some time before the process is."""
+    family = Family()
+    with subprocess.Popen(["sleep", "86520"], env=family.marked({}), start_new_session=True) as ending:
+        looks: list[int] = []
+
+        def gone(process: psutil.Process) -> dict[str, str]:
+            looks.append(process.pid)
+            return {}
+
+        monkeypatch.setattr(psutil.Process, "environ", gone)
+        monkeypatch.setattr(psutil.Process, "cmdline", lambda _: [])
+        monkeypatch.setattr(psutil.Process, "exe", lambda _: "")
+        family.members()
+        ending.kill()
+    assert looks.count(ending.pid) == 1
+
+
 class CountingLock:
     """A reentrant lock that sets ``enough`` once it was taken ``times``."""
 
