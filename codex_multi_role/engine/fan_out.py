@@ -82,10 +82,13 @@ class FanOut:
         """All items, with their slots and numbers drawn in item order."""
         scope, size = self._scope, reserved["size"]
         row = scope.ids.with_hook(lambda: self._require_room(size, reserved["cycles"]))
-        return [
+        items = [
             FanOutItem(scope, self._step, f"{self._key}.{index}", index, value, row.reserve(size))
             for index, value in enumerate(values)
         ]
+        if scope.run.services.states is not None:
+            scope.run.services.states.begin({item.key: name_of(item.value, item.index) for item in items})
+        return items
 
     def _require_room(self, size: int, cycles: int) -> None:
         """Raise `UsageError`, before an item does more, if changed inputs may need more slots than it has."""

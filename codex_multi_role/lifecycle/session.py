@@ -233,7 +233,7 @@ class Session:
 
     def _work(self, family: Family) -> RunReport:
         events = EventLog(self._folder.events_path, self._folder.redact)
-        states = States(self._folder, events)  # must subscribe first
+        states = States(self._folder, events)
         if self._on_event is not None:
             events.subscribe(self._on_event)
         try:

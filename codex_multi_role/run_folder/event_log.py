@@ -8,13 +8,15 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import MISSING, fields
+from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import MISSING, field, fields
 from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
+from codex_multi_role.dataclass import dataclass
 from codex_multi_role.host.atomic import storage_errors
 from codex_multi_role.host.redaction import Redactor
 from codex_multi_role.reading.json_files import read_records
@@ -27,6 +29,7 @@ TYPE_FIRST = b'{"type": "'
 """How every line begins that `EventLog` writes."""
 
 Subscriber = Callable[[Record], None]
+Keeper = Callable[[Sequence[Record]], None]
 _TYPES = {each.type: each for each in RunEvent.__subclasses__() if each is not UnknownEvent}
 
 
@@ -75,16 +78,28 @@ def _ends_mid_line(path: Path) -> bool:
         return file.read() != b"\n"
 
 
+@dataclass(eq=False)
+class _Waiting:
+    """Events that a thread publishes together; ``published`` once they were shown, with the error of that if any."""
+
+    events: Sequence[RunEvent]
+    published: Future[None] = field(default_factory=Future)
+
+
 class EventLog:
     """Appends events to ``events.jsonl`` and then shows them to the subscribers, in the same order for all threads.
 
-    ``redact`` applies to both: what is shown is what is stored.
+    ``redact`` applies to both: what is shown is what is stored. Events that threads publish while another is writing
+    are written together: in a fan-out, many items change their state at the same time.
     """
 
     def __init__(self, path: Path, redact: Redactor) -> None:
         self._path = path
         self._redact = redact
         self._lock = threading.Lock()
+        self._waiting_lock = threading.Lock()
+        self._waiting: list[_Waiting] = []
+        self._keepers: list[Keeper] = []
         self._subscribers: list[Subscriber] = []
         self._warned: set[str] = set()
         with storage_errors(path):
@@ -93,19 +108,58 @@ class EventLog:
             if cut_short:
                 self._file.write("\n")
 
+    def keep(self, keeper: Keeper) -> None:
+        """Call ``keeper`` with the records of all later events, some at a time, before anyone is shown them."""
+        self._keepers.append(keeper)
+
     def subscribe(self, subscriber: Subscriber) -> None:
-        """Call ``subscriber`` with the record of every later event, on the publishing thread."""
+        """Call ``subscriber`` with the record of every later event, on a thread that publishes one."""
         self._subscribers.append(subscriber)
 
-    def publish(self, event: RunEvent) -> None:
-        """Write the event, then show it. Raises `StorageError`."""
+    def publish(self, *events: RunEvent) -> None:
+        """Write the events, then show them. Raises `StorageError`."""
+        mine = _Waiting(events)
+        with self._waiting_lock:
+            self._waiting.append(mine)
         with self._lock:
-            if self._file.closed:
-                return  # the run has ended, so nobody reads late events
-            record = self._redact.within(event.as_record())  # inside the lock, so that the times are in order too
+            if not mine.published.done():
+                with self._waiting_lock:
+                    together, self._waiting = self._waiting, []
+                self._publish(together)
+        mine.published.result()
+
+    def _publish(self, together: Sequence[_Waiting]) -> None:
+        """Each thread gets the error of the writing, or else that of showing its own events."""
+        try:
+            records = [self._records(each.events) for each in together]
+            self._write([record for own in records for record in own])
+        except BaseException as error:
+            for each in together:
+                each.published.set_exception(error)
+            return
+        for each, own in zip(together, records, strict=True):
+            try:
+                self._show(own)
+            except BaseException as error:
+                each.published.set_exception(error)
+            else:
+                each.published.set_result(None)
+
+    def _records(self, events: Sequence[RunEvent]) -> list[Record]:
+        if self._file.closed:
+            return []  # the run has ended, so nobody reads late events
+        return [self._redact.within(event.as_record()) for event in events]  # now, so that the times are in order too
+
+    def _write(self, records: Sequence[Record]) -> None:
+        if records:
             with storage_errors(self._path):
-                self._file.write(json.dumps(record, ensure_ascii=False) + "\n")
+                self._file.write("".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records))
                 self._file.flush()
+            for keeper in self._keepers:
+                keeper(records)
+
+    def _show(self, records: Sequence[Record]) -> None:
+        for record in records:
             for subscriber in self._subscribers:
                 subscriber(record)
 

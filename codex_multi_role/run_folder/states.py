@@ -7,7 +7,7 @@ changes it.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from codex_multi_role.host.atomic import write_text
@@ -77,7 +77,7 @@ class States:
         self._texts = {unit: _as_text(summary) for unit, summary in self._known.summaries()}
         if self._texts:
             self._write()  # a kill may have come between an event and the file
-        events.subscribe(self._on_event)
+        events.keep(self._keep)
 
     def latest(self, unit: str) -> str:
         return self._known.latest(unit)
@@ -90,11 +90,18 @@ class States:
         if self._known.latest(unit) != state or (reason and self._known.summary(unit)["reason"] != reason):
             self._events.publish(StateChanged(unit, item, state, reason))
 
-    def _on_event(self, record: Record) -> None:
-        event = event_of(record)
-        if isinstance(event, StateChanged):
-            self._known.apply(event)
-            self._texts[event.unit] = _as_text(self._known.summary(event.unit))
+    def begin(self, items: Mapping[str, str]) -> None:
+        """Set the items, by their units, to `PENDING`, unless they have a state already. Raises `StorageError`."""
+        new = [StateChanged(unit, item, PENDING, "") for unit, item in items.items() if not self._known.latest(unit)]
+        self._events.publish(*new)
+
+    def _keep(self, records: Sequence[Record]) -> None:
+        changes = [event_of(record) for record in records if record["type"] == StateChanged.type]
+        for change in changes:
+            if isinstance(change, StateChanged):
+                self._known.apply(change)
+                self._texts[change.unit] = _as_text(self._known.summary(change.unit))
+        if changes:
             self._write()
 
     def _write(self) -> None:
@@ -109,8 +116,8 @@ class States:
 class ItemStates:
     """Reports each state of one item once, before anything is done in it, and none while a run is replayed.
 
-    `become` sets the item's state; `publish` reports it when real work starts, and at the end. ``states`` is None if
-    nothing is to be reported.
+    `become` sets the item's state, which begins as `PENDING`; `publish` reports it when real work starts, and at the
+    end. ``states`` is None if nothing is to be reported.
     """
 
     def __init__(self, states: States | None, unit: str, item: str) -> None:
@@ -118,8 +125,6 @@ class ItemStates:
         self._unit = unit
         self._item = item
         self._now = (PENDING, "")
-        if states is not None and not states.latest(unit):
-            self.publish()
 
     def become(self, state: str, reason: str = "") -> None:
         self._now = (state, reason)

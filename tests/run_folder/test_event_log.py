@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import threading
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,7 @@ from codex_multi_role.reading.json_files import read_records
 from codex_multi_role.run_folder import EventLog, Record, RunEvent, event_of, read_events, skim_events
 from codex_multi_role.run_folder.events import FilesApplied, RoleActivity, RunStarted, TurnEnded, UnknownEvent, Warning
 from tests.support.event_samples import EVENT_FIELDS
-from tests.support.processes import largest_file
+from tests.support.processes import largest_file, wait_until
 from tests.support.teams import read_lines
 
 MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00")
@@ -58,6 +60,48 @@ def test_all_threads_share_one_order_and_subscribers_see_it(tmp_path: Path) -> N
     assert [record["at"] for record in written] == sorted(record["at"] for record in written)
     for role in {record["role"] for record in written}:
         assert [record["turn"] for record in written if record["role"] == role] == list(range(200))
+
+
+def publish_while_another_is_written(log: EventLog, path: Path) -> tuple[list[list[str]], list[Future[None]]]:
+    """What was kept together when three threads published while a fourth was writing, and how their calls ended."""
+    together, began, over = list[list[str]](), threading.Event(), threading.Event()
+
+    def keep(records: Sequence[Record]) -> None:
+        together.append([record["message"] for record in records])
+        began.set()
+        assert over.wait(30)
+
+    log.keep(keep)
+    with ThreadPoolExecutor(4) as pool:
+        calls = [pool.submit(log.publish, Warning("first"))]
+        assert began.wait(30)
+        calls += [pool.submit(log.publish, Warning(f"later {number}")) for number in range(3)]
+        wait_until(lambda: len(log._waiting) == 3, "three that wait")
+        over.set()
+    log.close()
+    assert [record["message"] for record in read_lines(path)] == [message for each in together for message in each]
+    return together, calls
+
+
+def test_events_that_wait_are_written_together(tmp_path: Path) -> None:
+    log, seen = EventLog(tmp_path / "events.jsonl", NOTHING_SECRET), list[str]()
+    log.subscribe(lambda record: seen.append(record["message"]))
+    together, calls = publish_while_another_is_written(log, tmp_path / "events.jsonl")
+    assert [sorted(each) for each in together] == [["first"], ["later 0", "later 1", "later 2"]]
+    assert seen == [message for each in together for message in each]
+    assert [call.result() for call in calls] == [None] * 4
+
+
+def test_each_thread_gets_the_error_of_its_own_event(tmp_path: Path) -> None:
+    log = EventLog(tmp_path / "events.jsonl", NOTHING_SECRET)
+
+    def show(record: Record) -> None:
+        if record["message"] == "later 1":
+            raise ValueError("cannot be drawn")
+
+    log.subscribe(show)
+    _, calls = publish_while_another_is_written(log, tmp_path / "events.jsonl")
+    assert [str(call.exception() or "") for call in calls] == ["", "", "cannot be drawn", ""]
 
 
 def test_event_is_on_disk_before_it_is_shown(tmp_path: Path) -> None:

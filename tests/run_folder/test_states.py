@@ -66,10 +66,12 @@ def test_resumed_run_keeps_states_and_repairs_states_file(tmp_path: Path) -> Non
 def test_item_that_is_walked_again_tells_what_is_new_only(tmp_path: Path) -> None:
     folder = folder_in(tmp_path)
     with session(folder) as states:
+        states.begin({"solve.1.0": "A"})
         first = ItemStates(states, "solve.1.0", "A")
         first.become(IN_PROGRESS)
         first.publish()
     with session(folder) as states:  # killed after the first try was recorded: only now it is told how that ended
+        states.begin({"solve.1.0": "A"})
         again = ItemStates(states, "solve.1.0", "A")
         for state, really_done in ((IN_PROGRESS, False), (FAILED, True), (IN_PROGRESS, True)):
             again.become(state)
@@ -82,6 +84,28 @@ def test_item_that_is_walked_again_tells_what_is_new_only(tmp_path: Path) -> Non
         last.publish()
     (item,) = read_states(folder)["items"]
     assert [each["state"] for each in item["history"]] == [PENDING, IN_PROGRESS, FAILED, IN_PROGRESS, COMPLETED]
+
+
+def test_items_begin_with_one_writing_of_their_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, written_times = folder_in(tmp_path), 0
+    write = States._write
+
+    def counted(states: States) -> None:
+        nonlocal written_times
+        written_times += 1
+        write(states)
+
+    monkeypatch.setattr(States, "_write", counted)
+    items = {f"solve.1.{number}": f"T{number}" for number in range(100)}
+    with session(folder) as states:
+        states.move("solve.1.7", "T7", COMPLETED)
+        states.begin(items)
+    assert written_times == 2
+    assert written(folder) == read_states(folder)
+    assert {each["unit"]: each["state"] for each in written(folder)["items"]} == {
+        **dict.fromkeys(items, PENDING),
+        "solve.1.7": COMPLETED,
+    }
 
 
 def test_run_without_states_has_no_file(tmp_path: Path) -> None:

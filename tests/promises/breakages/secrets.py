@@ -61,9 +61,9 @@ def _written_as_it_is(write: Callable[..., Path], context: CheckContext, name: s
     return path
 
 
-def _published_as_it_is(publish: Callable[..., None], self: EventLog, event: RunEvent) -> None:
+def _published_as_it_is(publish: Callable[..., None], self: EventLog, *events: RunEvent) -> None:
     with patch.object(self._redact, "within", dict):
-        publish(self, event)
+        publish(self, *events)
 
 
 def _drained_as_it_is(drain: Callable[..., None], self: Child, stream: IO[bytes]) -> None:
