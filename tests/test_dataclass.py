@@ -127,7 +127,7 @@ def test_fields_take_part_as_they_say(x: int, hidden: int, note: str, other: int
         assert (make(x) == make(other)) == (x == other)
 
 
-def test_an_object_is_no_object_of_a_child_class() -> None:
+def test_an_object_does_not_equal_one_of_a_child_class() -> None:
     for make in (dataclasses.dataclass, dataclass):
         assert child(make)(1) != point(make)(1)
 

@@ -123,13 +123,17 @@ class EventLog:
             self._waiting.append(mine)
         with self._lock:
             if not mine.published.done():
-                with self._waiting_lock:
-                    together, self._waiting = self._waiting, []
-                self._publish(together)
+                self._publish(self._taken(mine))
         mine.published.result()
 
+    def _taken(self, mine: _Waiting) -> list[_Waiting]:
+        """All that wait, and ``mine`` also if a signal ended the thread that had taken it."""
+        with self._waiting_lock:
+            together, self._waiting = self._waiting, []
+        return together if mine in together else [*together, mine]
+
     def _publish(self, together: Sequence[_Waiting]) -> None:
-        """Each thread gets the error of the writing, or else that of showing its own events."""
+        """Write and show the events. Each thread gets the error of the writing, or that of showing its own events."""
         try:
             records = [self._records(each.events) for each in together]
             self._write([record for own in records for record in own])

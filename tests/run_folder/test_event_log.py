@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import threading
+from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import MISSING, fields
@@ -102,6 +103,15 @@ def test_each_thread_gets_the_error_of_its_own_event(tmp_path: Path) -> None:
     log.subscribe(show)
     _, calls = publish_while_another_is_written(log, tmp_path / "events.jsonl")
     assert [str(call.exception() or "") for call in calls] == ["", "", "cannot be drawn", ""]
+
+
+def test_event_whose_writer_was_interrupted_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread took it together with its own, and Ctrl-C ended that thread's work before it wrote them."""
+    log = EventLog(tmp_path / "events.jsonl", NOTHING_SECRET)
+    monkeypatch.setattr(log, "_waiting", deque[object](maxlen=0))
+    log.publish(Warning("first"))
+    log.close()
+    assert [record["message"] for record in read_lines(tmp_path / "events.jsonl")] == ["first"]
 
 
 def test_event_is_on_disk_before_it_is_shown(tmp_path: Path) -> None:
