@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from codex_multi_role.host.processes import Family, processes_below
+from codex_multi_role.host.processes import Family, lives, processes_below
 from codex_multi_role.lifecycle.process_guard import PART
 from tests.support.processes import DAY, FREE, hiding, running, sleeping, wait_until_asleep
 from tests.support.teams import NEVER, Record, TeamFolder, say
@@ -69,11 +69,11 @@ def test_what_a_child_from_before_starts_is_left_alone(tmp_path: Path) -> None:
         server.stdin.write(b"go\n")
         server.stdin.flush()
         worker = psutil.Process(int(server.stdout.readline()))
-        ended, status = family.end(), worker.status() if worker.is_running() else "gone"
+        ended, is_alive = family.end(), lives(worker)
         server.kill()
         with contextlib.suppress(psutil.NoSuchProcess):
             worker.kill()
-    assert (ended, status) == (0, psutil.STATUS_SLEEPING)
+    assert (ended, is_alive) == (0, True)
 
 
 def test_others_processes_are_left_alone(tmp_path: Path) -> None:
