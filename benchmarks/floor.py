@@ -22,7 +22,6 @@ from raw import IMPORTS, RawRole, at_once, medians, provider, read_options, time
 
 from codex_multi_role.codex.codex_settings import app_server_argv
 from codex_multi_role.codex.locator import find_codex
-from codex_multi_role.playbook import Playbook, PlaybookServer
 
 ROLES = ("planner", "architect", "implementer", "integrator")
 CYCLES = 3
@@ -53,6 +52,8 @@ def main() -> None:
     if options.raw:
         raw(*options.raw)
         return
+    from codex_multi_role.playbook import Playbook, PlaybookServer  # here: the raw driver has no use for it
+
     playbook = Playbook.model_validate(
         {"name": "bench", "roles": {role: [ANSWER] for role in ROLES}, "repeat_last": True}
     )
