@@ -76,6 +76,7 @@ class RoleThread:
         self.own: set[str] = set()
         self.model = settings.model or ""
         self.effort = settings.effort or ""
+        self._kept_effort: str | None = None
 
     def use(self, thread_id: str | None, folder: str) -> None:
         """Switch to another thread in ``folder``: a new one, or the one with ``thread_id``. Raises `CodexError`.
@@ -108,8 +109,9 @@ class RoleThread:
         self.forgot = bool(thread_id) and recalled is None
         self.usage.forget(self.id) if recalled else self.usage.start(self.id)
         self.model = str(result.get("model", self.model))
-        if self.settings.effort is None:  # Codex's own settings may have one; a role's is sent with each turn
-            self.effort = str(result.get("reasoningEffort") or "")
+        self._kept_effort = result.get("reasoningEffort")
+        if self.settings.effort is None:  # Codex's own settings may have one; a role's is sent with its turns
+            self.effort = str(self._kept_effort or "")
 
     def _recall(self, thread_id: str, opening: Message) -> Message | None:
         """The thread with ``thread_id``, or a fork of it if it is inherited; None if Codex no longer has it."""
@@ -126,8 +128,11 @@ class RoleThread:
         params = request.params(self.id)
         if self._folder != self.settings.folder:  # a loaded thread cannot be reopened elsewhere
             params["cwd"] = self.settings.folder
+        if request.effort == self._kept_effort:
+            params.pop("effort", None)  # a turn starts 5 ms later if Codex is given settings with it (measured)
         started = self._transport.request("turn/start", params, deadline_seconds)
         self._folder = self.settings.folder
+        self._kept_effort = request.effort or self._kept_effort
         return id_of("turn", started)
 
 

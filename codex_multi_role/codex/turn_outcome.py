@@ -30,7 +30,10 @@ ITEMS_TEXT_LIMIT = 5_000_000
 
 @dataclass(frozen=True)
 class TurnRequest:
-    """``turn/start``: the prompt, and settings for this turn only. ``metadata`` reaches the model provider."""
+    """``turn/start``: the prompt and its settings. ``metadata`` reaches the model provider.
+
+    ``effort`` and ``model`` stay those of the thread, None: as before. ``output_schema`` is for this turn only.
+    """
 
     prompt: str
     output_schema: Mapping[str, Any] | None = None

@@ -30,7 +30,7 @@ from codex_multi_role.codex.turn_outcome import ITEMS_TEXT_LIMIT, LONGEST_PROMPT
 from codex_multi_role.codex.usage_counter import TokensUsed
 from codex_multi_role.errors import TOO_MANY_FILES, CodexCrashed, CodexNotLoggedIn, CodexStartFailed
 from tests.support.codex import ANSWER, PATCH, PATIENT, ROLE, Harness, request, take, wire
-from tests.support.teams import Record
+from tests.support.teams import Record, read_lines
 
 FAULTS: Sequence[tuple[dict[str, Any], str, Remedy]] = (
     ({"status": 429}, "rate_limited", Remedy.RETRY),
@@ -149,6 +149,22 @@ def test_resumed_thread_remembers_and_counts_only_its_new_tokens(harness: Harnes
     assert second.thread.resumed
     assert second.thread.id == thread
     assert take(second).usage.input == 100
+
+
+def test_thread_keeps_its_effort_which_is_sent_only_to_change_it(harness: Harness) -> None:
+    efforts = ["high", "high", "low"]
+    first = harness.fleet([{"text": "ok"}])
+    thread = first.client(ROLE).thread.id
+    for visit, effort in enumerate(efforts, 1):
+        first.client(ROLE).run_turn(request(visit, effort=effort), PATIENT, lambda _: None)
+    first.stop()
+    second = harness.client([{"text": "ok"}], thread_id=thread)
+    second.run_turn(request(4, effort="low"), PATIENT, lambda _: None)
+    sent = [message["params"] for message in wire(harness, "out") if message.get("method") == "turn/start"]
+    assert [params.get("effort") for params in sent] == ["high", None, "low", "low"]  # resuming with a model drops it
+    [rollout] = (harness.folder / "home/sessions").rglob(f"*{thread}.jsonl")
+    used = [line["payload"]["effort"] for line in read_lines(rollout) if line["type"] == "turn_context"]
+    assert used == [*efforts, "low"]
 
 
 def test_forked_thread_remembers_and_counts_only_new_tokens(harness: Harness) -> None:
