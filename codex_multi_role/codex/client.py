@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 
 from codex_multi_role.codex.approvals import ApprovalPolicy, Helpers
 from codex_multi_role.codex.child import GRACE_SECONDS
 from codex_multi_role.codex.failures import Remedy, lacks_descriptors
+from codex_multi_role.codex.incoming import Message
 from codex_multi_role.codex.model_list import model_warning
 from codex_multi_role.codex.running_turn import CANCELLED, Observer, RunningTurn, TurnDeadlines
 from codex_multi_role.codex.thread import RoleThread, ThreadSettings
@@ -67,34 +69,39 @@ class RoleClient:
     def pid(self) -> int:
         return self._transport.pid
 
-    def start(self, version: str, thread_id: str | None) -> None:
+    def start(self, version: str, thread_id: str | None, answered: Callable[[], object] = lambda: None) -> None:
         """Spawn, ``initialize``, check the login, and start a thread or resume the one with ``thread_id``.
 
-        If Codex lost that thread, a new one is started and `RoleThread.forgot` is set. Raises `CodexStartFailed`,
-        `CodexNotLoggedIn`.
+        ``answered`` is called after the process's first answer. If Codex lost that thread, a new one is started and
+        `RoleThread.forgot` is set. Raises `CodexStartFailed`, `CodexNotLoggedIn`.
         """
-        self.connect(version)
+        self.connect(version, answered)
         with _start_failures():
             if folders := self.thread.settings.skill_folders:
                 self._transport.request("skills/extraRoots/set", {"extraRoots": list(folders)}, REQUEST_SECONDS)
+            early = self._ask_for_models() if self.thread.effort else None  # answered while the thread opens
             self.thread.open(thread_id)
-            self.model_warning = self._check_model()
+            self.model_warning = self._check_model(early)
 
-    def _check_model(self) -> str:
+    def _ask_for_models(self) -> Future[Message]:
+        return self._transport.ask("model/list", {"includeHidden": True})
+
+    def _check_model(self, asked: Future[Message] | None) -> str:
         """What `model_warning` says; empty if the binary does not support ``model/list``."""
-        if not (self._needs_openai or self.thread.effort):
+        if asked is None and not (self._needs_openai or self.thread.effort):
             return ""
         try:
-            listed = self._transport.request("model/list", {"includeHidden": True}, REQUEST_SECONDS)
+            listed = self._transport.answer(asked or self._ask_for_models(), "model/list", REQUEST_SECONDS)
         except CodexRefused:
             return ""
         return model_warning(listed, self.thread.model, self.thread.effort, only_listed=self._needs_openai)
 
-    def connect(self, version: str) -> str:
+    def connect(self, version: str, answered: Callable[[], object] = lambda: None) -> str:
         """Spawn, ``initialize`` and check the login; returns the login state as text. Raises like `start`."""
         self._transport.start()
         with _start_failures():
             self._initialize(version)
+            answered()
             try:
                 return self._check_login()
             except CodexNotLoggedIn:

@@ -59,6 +59,7 @@ class Started:
 
 READY_SECONDS = 120.0
 STOP_SECONDS = 30.0
+AHEAD_SECONDS = 0.5
 PARALLEL_STARTS = 8
 
 
@@ -102,11 +103,20 @@ class Fleet:
         self._stoppers: list[threading.Thread] = []
         self._cancelled = threading.Event()
         self._stopping = threading.Event()
+        self._others_may_start = threading.Event()
+        self._others_may_start.set()
         self._pool = ThreadPoolExecutor(PARALLEL_STARTS, thread_name_prefix="codex-start")
 
-    def start(self, more: Iterable[str] = ()) -> list[str]:
-        """Start the members there is room for, and then ``more``, in the background; returns at once which."""
+    def start(self, more: Iterable[str] = (), ahead: str = "") -> list[str]:
+        """Start the members there is room for, and then ``more``, in the background; returns at once which.
+
+        ``ahead``: a member that has its first turn before the others. They start when its process answers, at the
+        latest after `AHEAD_SECONDS`: beside them it would take half as long again (measured).
+        """
         starting = self._slots.fill([*self._members, *more])
+        if ahead in starting:
+            starting.sort(key=lambda role: role != ahead)
+            self._others_may_start.clear()
         for role in starting:
             self._pool.submit(self._start_into, role, self._new(role))
         return starting
@@ -167,14 +177,21 @@ class Fleet:
     def _start_into(self, role: str, future: Future[RoleClient]) -> None:
         try:
             self._describe(role)
-            if self._first_alone and self._first is not None and future is not self._first:
-                wait([self._first], timeout=READY_SECONDS)
+            self._let_first_go(future)
             self._take_over(role, future)
             with self._alone(role, future):
                 client = self._start_one(self._members[role])
             future.set_result(client)
         except BaseException as error:  # raised when the client is requested
+            self._others_may_start.set()
             future.set_exception(error)
+
+    def _let_first_go(self, future: Future[RoleClient]) -> None:
+        if self._first is None or future is self._first:
+            return
+        if self._first_alone:
+            wait([self._first], timeout=READY_SECONDS)
+        self._others_may_start.wait(AHEAD_SECONDS)
 
     def _describe(self, role: str) -> None:
         with self._lock:
@@ -215,7 +232,7 @@ class Fleet:
         if self._cancelled.is_set():
             client.cancel()
         try:
-            client.start(self._version, member.thread_id)
+            client.start(self._version, member.thread_id, self._others_may_start.set)
         except BaseException:
             self._stop_one(client)
             raise
@@ -255,6 +272,7 @@ class Fleet:
     def stop_soon(self) -> None:
         """Start ending every process and prevent new turns; `stop` waits for the end."""
         self._slots.close()
+        self._others_may_start.set()
         with self._lock:
             self._stopping.set()
             clients, self._spawned = self._spawned, []

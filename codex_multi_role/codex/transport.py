@@ -82,10 +82,13 @@ class AppServerTransport:
 
     def request(self, method: str, params: Mapping[str, Any], deadline_seconds: float) -> Message:
         """Send a request and wait for its result. Raises `CodexRefused`, `CodexCrashed`, `CodexTimeout`."""
-        future = self.ask(method, params)
-        wait([future, self._cancelling], deadline_seconds, FIRST_COMPLETED)
+        return self.answer(self.ask(method, params), method, deadline_seconds)
+
+    def answer(self, asked: Future[Message], method: str, deadline_seconds: float) -> Message:
+        """Wait for the result of what was `asked`. Raises like `request`."""
+        wait([asked, self._cancelling], deadline_seconds, FIRST_COMPLETED)
         try:
-            return future.result(CANCELLED_SECONDS if self._cancelling.done() else 0)
+            return asked.result(CANCELLED_SECONDS if self._cancelling.done() else 0)
         except FutureTimeoutError:
             raise CodexTimeout(f"{method} was not answered within {deadline_seconds:g} s") from None
 

@@ -15,6 +15,7 @@ from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING
 
+import codex_multi_role.steps.earlier_turns  # noqa: F401 - each turn's end needs it; now the processes are starting
 from codex_multi_role.engine.askers import Asker, Scope
 from codex_multi_role.engine.flow_walk import CallableFlows, FlowWalk, LastAnnounced
 from codex_multi_role.engine.journal_slots import JournalSlot, JournalSlots, RunHalted, refuse_when_stopping

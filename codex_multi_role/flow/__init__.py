@@ -3,7 +3,7 @@
 from codex_multi_role.flow.bounds import WalkBound, WorstCase, walk_bound, worst_case
 from codex_multi_role.flow.conditions import may_call
 from codex_multi_role.flow.effort import Terms, steps_per_ask
-from codex_multi_role.flow.fan_out_items import first_at_once, items_of, name_of, needs_of
+from codex_multi_role.flow.fan_out_items import first_asked, items_of, name_of, needs_of
 from codex_multi_role.flow.routing import End, GoTo, after
 from codex_multi_role.flow.state import FlowState, HistoryEntry, new_state
 
@@ -16,7 +16,7 @@ __all__ = [
     "WalkBound",
     "WorstCase",
     "after",
-    "first_at_once",
+    "first_asked",
     "items_of",
     "may_call",
     "name_of",

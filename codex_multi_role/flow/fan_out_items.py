@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
-from codex_multi_role.catalog import FlowSpec, StepSpec, render
+from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, RoleSpecCatalog, StepSpec, render
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.flow.effort import MOST_AT_ONCE
 from codex_multi_role.flow.state import FlowState
@@ -61,14 +61,17 @@ def needs_of(step: StepSpec, items: Sequence[Any], context: Mapping[str, Any]) -
     return needs
 
 
-def first_at_once(flow: FlowSpec, state: FlowState) -> tuple[str, int]:
-    """The role that the flow's first step asks for several items, and for how many at once; otherwise ``("", 0)``.
+def first_asked(flow: FlowSpec, catalog: RoleSpecCatalog, state: FlowState) -> tuple[str, int]:
+    """The role that the flow's first step asks, and how many of its processes at once; ``("", 0)`` if it is not one.
 
     ``state``: the state before the run. An invalid list is not reported here, but by its step during the run.
     """
     step = flow.steps[0]
+    if step.ask == EVERY_ROLE:
+        first = [role for role, needs in catalog.dependencies().items() if not needs]
+        return (first[0], 1) if len(first) == 1 else ("", 0)
     if step.ask is None or step.for_each is None:
-        return "", 0
+        return (step.ask, 1) if step.ask else ("", 0)
     context = {**state.context(), "cycle": 1}
     try:
         items, concurrency = items_of(step, context)

@@ -15,7 +15,7 @@ from codex_multi_role.catalog import RoleSpecCatalog
 from codex_multi_role.codex.codex_settings import searches_web
 from codex_multi_role.codex.fleet import Fleet, instance_name
 from codex_multi_role.codex.warm_home import WarmHomes, user_store
-from codex_multi_role.flow import first_at_once, new_state
+from codex_multi_role.flow import first_asked, new_state
 from codex_multi_role.host.processes import Family
 from codex_multi_role.lifecycle.definitions import Definitions, role_settings, sandbox_of_tests
 from codex_multi_role.lifecycle.members import Members, unwritable_paths
@@ -69,19 +69,19 @@ def live_parts(
         fleet = Members(definitions, folder, models, read_only, homes, catalog, kept_folder).fleet(events)
         stack.callback(fleet.stop)
         # Turns of earlier runs need no process, so that only those start which a turn asks for.
-        if not definitions.options.reuse and (starting := fleet.start(_needed_first(definitions, folder))):
+        if not definitions.options.reuse and (starting := fleet.start(*_needed_first(definitions, folder))):
             events.publish(ProcessesStarting(starting))
         stack.enter_context(homes.made_meanwhile())
         yield _resources(definitions, folder, events, fleet, clock, catalog, steering, read_only)
 
 
-def _needed_first(definitions: Definitions, folder: RunFolder) -> list[str]:
-    """The instances that the first step of a new run needs at once: they start while the journal is being opened."""
+def _needed_first(definitions: Definitions, folder: RunFolder) -> tuple[list[str], str]:
+    """As `Fleet.start` takes them: what the first step of a new run needs at once, and what it asks before others."""
     if any(list_turns(folder)):
-        return []
-    options, flow = definitions.options, definitions.flow
-    role, count = first_at_once(flow, new_state(flow, options.goal, definitions.inputs, options.cycles))
-    return [instance_name(role, number) for number in range(1, count + 1)]
+        return [], ""
+    options, flow, catalog = definitions.options, definitions.flow, definitions.catalog
+    role, count = first_asked(flow, catalog, new_state(flow, options.goal, definitions.inputs, options.cycles))
+    return [instance_name(role, number) for number in range(2, count + 1)], role if count == 1 else ""
 
 
 def _resources(

@@ -10,9 +10,10 @@ import pytest
 from codex_multi_role.codex.fleet import Fleet, Member
 from codex_multi_role.codex.home import sole_start
 from codex_multi_role.codex.locator import find_codex
-from codex_multi_role.errors import CodexTimeout
+from codex_multi_role.errors import CodexStartFailed, CodexTimeout
 from codex_multi_role.host.processes import Family
 from tests.support.codex import ROLE, Harness
+from tests.support.teams import read_lines
 
 ANSWER = {"text": "Hello."}
 LONG_ENOUGH_SECONDS = 0.5
@@ -71,3 +72,23 @@ def test_waiting_for_the_home_ends_with_the_run(harness: Harness) -> None:
         fleet.stop()
     with pytest.raises(CodexTimeout, match="the run is stopping"):
         fleet.client(ROLE)
+
+
+def test_member_with_the_first_turn_starts_ahead_of_the_others(harness: Harness) -> None:
+    """The others start after its first answer."""
+    pattern = harness.member([ANSWER])
+    members = {role: replace(pattern, role=role, wire_log=harness.folder / role) for role in ("one", "two", "three")}
+    fleet = harness.fleet_of(members, first_alone=False, ahead="two")
+    for role in members:
+        fleet.client(role)
+    begun = {role: [line["at"] for line in read_lines(harness.folder / role)] for role in members}
+    assert begun["two"][1] <= min(begun["one"][0], begun["three"][0])
+
+
+def test_others_start_when_the_member_ahead_of_them_fails(harness: Harness) -> None:
+    pattern = harness.member([ANSWER])
+    missing = replace(pattern, role="two", launch=replace(pattern.launch, argv=["/nowhere/codex"]))
+    fleet = harness.fleet_of({"one": replace(pattern, role="one"), "two": missing}, first_alone=False, ahead="two")
+    with pytest.raises(CodexStartFailed):
+        fleet.client("two")
+    assert fleet.client("one").pid

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from codex_multi_role.catalog import FlowSpec
-from codex_multi_role.flow import first_at_once, name_of, new_state
+from codex_multi_role.flow import first_asked, name_of, new_state
+from tests.support.flows import CATALOG, flow_of
 
 TASKS: list[dict[str, Any]] = [{"id": "a", "after": []}, {"id": "b", "after": ["a"]}, {"id": "c", "after": []}]
 
@@ -15,12 +17,13 @@ def first(step: dict[str, Any]) -> tuple[str, int]:
     """What a run of the flow that begins with ``step`` needs first."""
     inputs: dict[str, Any] = {"letters": ["a", "b", "c"], "tasks": TASKS, "at_once": 2}
     flow = FlowSpec(name="x", source=Path("flows/x.yaml"), inputs=inputs, steps=[step, {"ask": "last"}])
-    return first_at_once(flow, new_state(flow, "goal", inputs, 3))
+    return first_asked(flow, CATALOG, new_state(flow, "goal", inputs, 3))
 
 
 @pytest.mark.parametrize(
     ("step", "expected"),
     [
+        ({}, ("solver", 1)),
         ({"for_each": [1, 2, 3], "concurrency": 8}, ("solver", 3)),
         ({"for_each": "{{ inputs.letters }}", "max_items": 9, "concurrency": "{{ inputs.at_once }}"}, ("solver", 2)),
         ({"for_each": "{{ inputs.letters if cycle == 1 else [] }}", "max_items": 9, "concurrency": 9}, ("solver", 3)),
@@ -37,16 +40,32 @@ def test_items_that_begin_at_once_are_known_before_the_run(step: dict[str, Any],
 @pytest.mark.parametrize(
     "step",
     [
-        {"ask": "solver"},
+        {"check": "command"},
         {"check": "command", "for_each": [1, 2]},
         {"ask": "solver", "for_each": []},
         {"ask": "solver", "for_each": "{{ inputs.at_once }}", "max_items": 9},
         {"ask": "solver", "for_each": "{{ inputs.letters }}", "max_items": 2},
     ],
 )
-def test_items_at_once_unknown_for_other_steps_and_invalid_lists(step: dict[str, Any]) -> None:
-    """The number is 0 for any step except a fan-out of asks over a valid list."""
+def test_nothing_is_asked_first_by_other_steps_and_invalid_lists(step: dict[str, Any]) -> None:
     assert first(step)[1] == 0
+
+
+@pytest.mark.parametrize(
+    ("waits_for", "expected"),
+    [
+        ({}, ("planner", 1)),
+        ({"planner": "developer", "reader": "planner"}, ("developer", 1)),
+        ({"reader": "planner"}, ("", 0)),
+    ],
+)
+def test_first_of_every_role_is_the_only_one_that_waits_for_none(
+    waits_for: dict[str, str], expected: tuple[str, int]
+) -> None:
+    needs = {role: (other,) for role, other in waits_for.items()}
+    roles = tuple(role.model_copy(update={"depends_on": needs.get(role.name, ())}) for role in CATALOG.roles)
+    flow = flow_of("steps: [{id: all, ask: '*'}]")
+    assert first_asked(flow, replace(CATALOG, roles=roles), new_state(flow, "goal", {}, 3)) == expected
 
 
 @pytest.mark.parametrize(

@@ -119,8 +119,8 @@ class Harness:
         """Start a fleet of one member; ``options`` as of `member`."""
         return self.fleet_of({ROLE: self.member(entries, **options)}, first_alone=False)
 
-    def fleet_of(self, members: Mapping[str, Member], **options: Any) -> Fleet:
-        """Start a fleet of these members, which ends with the test."""
+    def fleet_of(self, members: Mapping[str, Member], ahead: str = "", **options: Any) -> Fleet:
+        """Start a fleet of these members, which ends with the test; ``ahead`` as of `Fleet.start`."""
         fleet = Fleet(
             members,
             version="0",
@@ -130,7 +130,7 @@ class Harness:
             **options,
         )
         self._stack.callback(fleet.stop)
-        fleet.start()
+        fleet.start(ahead=ahead)
         return fleet
 
     def stop(self) -> None:
