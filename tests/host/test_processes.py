@@ -86,7 +86,7 @@ def test_process_is_known_by_its_mark_while_its_program_starts(monkeypatch: pyte
     assert found == [started.pid]
 
 
-def test_nobody_waits_for_the_variables_of_a_process_that_is_ending(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_variables_of_an_ending_process_are_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its memory is gone, and with it arguments, variables and program, some time before the process is."""
     family = Family()
     with subprocess.Popen(["sleep", "86520"], env=family.marked({}), start_new_session=True) as ending:
