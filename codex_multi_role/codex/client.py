@@ -33,8 +33,9 @@ FIX_SETTINGS = "Fix the setting that it names: -c, the role's codex_config, conf
 NO_DATABASE = "failed to initialize sqlite state runtime"
 """Codex does not report why: its home may be unwritable, or too few files may be open at once (measured)."""
 IF_WRITABLE = "If CODEX_HOME is writable, too many files may be open: raise the limit (`ulimit -n`)."
-OPT_OUT_NOTIFICATIONS = ["turn/diff/updated"]
-"""Each repeats all changes of the turn: 60 patches of 31 kB made 122 MB. Snapshots show the changes instead."""
+OPT_OUT_NOTIFICATIONS = ["turn/diff/updated", "rawResponseItem/completed"]
+"""The first repeats all changes of the turn: 60 patches of 31 kB made 122 MB. Snapshots show the changes instead. The
+second repeats each item of the thread as the model gets it, and comes with the reports of model requests."""
 
 LOGIN_HINT = (
     "Log in with `codex-multi-role codex login`; or store an API key with `codex-multi-role codex login "

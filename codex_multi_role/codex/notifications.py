@@ -82,12 +82,25 @@ class ItemCompleted:
 class TokenUsageUpdated:
     """Absolute totals of ``thread``, and those of its last model request; None for a value that is not a number.
 
-    Each is input, cached input (a part of the input) and output.
+    Each is input, the cached part of it, output, and the part of the input that was written to the cache.
     """
 
     thread: str
     totals: Counts
     lasts: Counts
+
+
+@dataclass(frozen=True)
+class ModelResponded:
+    """``rawResponse/completed``: what one model request of ``thread`` used, a compaction too; counts as above.
+
+    ``response``: the provider's id of its answer. Codex sends it for threads that this process started and asked it
+    for, and for their sub-agents; not for resumed threads and forks (measured).
+    """
+
+    thread: str
+    response: str
+    usage: Counts
 
 
 @dataclass(frozen=True)
@@ -118,6 +131,7 @@ CodexEvent = (
     | ItemStarted
     | ItemCompleted
     | TokenUsageUpdated
+    | ModelResponded
     | TurnFinished
     | WarningIssued
     | RateLimitsUpdated
@@ -136,6 +150,11 @@ def _checked(kind: type[Known], value: object) -> Known:
 def _tokens(params: Mapping[str, Any]) -> TokenUsageUpdated:
     usage = params["tokenUsage"]
     return TokenUsageUpdated(_checked(str, params["threadId"]), _counts(usage["total"]), _counts(usage["last"]))
+
+
+def _response(params: Mapping[str, Any]) -> ModelResponded:
+    thread, response = (_checked(str, params[key]) for key in ("threadId", "responseId"))
+    return ModelResponded(thread, response, _counts(_checked(dict, params["usage"])))
 
 
 def _counts(usage: Mapping[str, Any]) -> Counts:
@@ -173,6 +192,7 @@ class EventParser:
         "item/started": lambda params: ItemStarted(_checked(dict, params["item"])),
         "item/completed": lambda params: ItemCompleted(_checked(dict, params["item"])),
         "thread/tokenUsage/updated": _tokens,
+        "rawResponse/completed": _response,
         "turn/completed": _finish,
         "account/rateLimits/updated": _limits,
         **{method: _warning_reader(text) for method, text in WARNING_TEXTS.items()},
@@ -200,6 +220,11 @@ def turn_id_of(message: Mapping[str, Any]) -> str | None:
     turn = params.get("turn")
     found = turn.get("id") if isinstance(turn, Mapping) else params.get("turnId")
     return found if isinstance(found, str) else None
+
+
+def is_compaction(item: Mapping[str, Any]) -> bool:
+    """Whether Codex replaces earlier parts of the thread by a summary."""
+    return item.get("type") == "contextCompaction"
 
 
 def describe(item: Mapping[str, Any]) -> str:

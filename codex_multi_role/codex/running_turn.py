@@ -14,10 +14,14 @@ from codex_multi_role.codex.incoming import Message
 from codex_multi_role.codex.notifications import (
     CodexEvent,
     EventParser,
+    ItemCompleted,
+    ItemStarted,
+    ModelResponded,
     TokenUsageUpdated,
     TurnFinished,
     TurnStartConfirmed,
     describe,
+    is_compaction,
     params_of,
     turn_id_of,
 )
@@ -134,8 +138,13 @@ class RunningTurn:
             self._answer(message)
             return None
         event, is_own = self._parser.parse(message), turn_id_of(message) in (self.recorder.turn_id, None)
-        if isinstance(event, TokenUsageUpdated):
-            self._count(event, is_own=is_own)
+        match event:
+            case TokenUsageUpdated() | ModelResponded():
+                self._count(event, is_own=is_own)
+            case ItemStarted(item) | ItemCompleted(item) if is_compaction(item):
+                self._follow_compaction(event, str(params_of(message).get("threadId")))
+            case _:
+                pass
         if not is_own:
             self._follow_sub_agent(event, message)
         if event is None or not is_own:
@@ -163,18 +172,36 @@ class RunningTurn:
                 return
             self._take(received)
 
-    def _count(self, report: TokenUsageUpdated, *, is_own: bool) -> None:
+    def _count(self, report: TokenUsageUpdated | ModelResponded, *, is_own: bool) -> None:
         """Count what was used on the turn's own thread, on one of a sub-agent, or by an earlier turn's last request.
 
         Codex also reports what a thread had used before it was resumed or forked (measured).
         """
         usage = self._thread.usage
-        if not is_own and report.thread in self._thread.own and not usage.knows(report.thread):
+        if isinstance(report, ModelResponded):
+            self._spend(usage.count_response(report))
+        elif not is_own and report.thread in self._thread.own and not usage.knows(report.thread):
             usage.skip(report)
-            return
-        used = usage.count(report)
+        else:
+            self._spend(usage.count(report))
+
+    def _spend(self, used: TokensUsed) -> None:
         self.recorder.spend(used)
         self._observe(used)
+
+    def _follow_compaction(self, event: ItemStarted | ItemCompleted, thread: str) -> None:
+        """Count what a compaction used, also where Codex does not report it: of a resumed thread, by its provider."""
+        usage = self._thread.usage
+        if isinstance(event, ItemStarted):
+            usage.start_compaction(thread)
+        elif not usage.end_compaction(thread):
+            from codex_multi_role.codex.rollout import compaction_usage  # imported only after such a compaction
+
+            counts = compaction_usage(self._thread.rollout) if thread == self._thread.id else None
+            if counts is None:
+                self.recorder.miss_usage()
+            else:
+                self._spend(usage.count_apart(thread, counts))
 
     def _follow_sub_agent(self, event: CodexEvent | None, message: Message) -> None:
         """Note the running turn of a thread that the role's own thread started."""

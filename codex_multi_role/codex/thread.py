@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -47,10 +48,10 @@ class ThreadSettings:
         instructions = {"developerInstructions": told} if told else {}
         return {"cwd": self.folder, "approvalPolicy": self.approval_policy, **access, **model, **instructions}
 
-    def with_tools(self, params: dict[str, Any]) -> dict[str, Any]:
-        """``params`` for a new thread, the only kind that can be given tools."""
+    def of_new_thread(self, params: dict[str, Any]) -> dict[str, Any]:
+        """``params`` with what only a new thread can be given: tools, and reports of each model request."""
         tools = {"dynamicTools": [tool.as_json() for tool in self.tools]} if self.tools else {}
-        return {**params, **tools}
+        return {**params, "experimentalRawEvents": True, **tools}
 
 
 class RoleThread:
@@ -59,7 +60,7 @@ class RoleThread:
     ``inherited``: threads of another run that this one continues without changing them: by id, the last turn to
     remember. ``forgot``: Codex had lost the requested thread, and no turn has completed since. ``usage`` counts what
     all threads of the process use. ``own``: every thread this process has opened; all others are sub-agents.
-    ``instructions``: the developer message that it was opened with.
+    ``instructions``: the developer message that it was opened with. ``rollout``: Codex's own file of the thread.
     """
 
     def __init__(self, transport: AppServerTransport, settings: ThreadSettings, inherited: Mapping[str, str]) -> None:
@@ -69,6 +70,7 @@ class RoleThread:
         self._folder = settings.folder
         self._asked_for: str | None = None
         self.id = self.instructions = ""
+        self.rollout = Path(os.devnull)
         self.resumed = False
         self.forgot = False
         self.used = True
@@ -100,9 +102,12 @@ class RoleThread:
         """Start a thread, or resume the one with ``thread_id``; a lost one is replaced. Raises `CodexError`."""
         params = self.settings.params()
         recalled = self._recall(thread_id, params) if thread_id else None
-        result = recalled or self._transport.request("thread/start", self.settings.with_tools(params), THREAD_SECONDS)
+        result = recalled or self._transport.request(
+            "thread/start", self.settings.of_new_thread(params), THREAD_SECONDS
+        )
         self.instructions = str(params.get("developerInstructions", ""))
         self.id = id_of("thread", result)
+        self.rollout = Path(str(result["thread"].get("path") or os.devnull))
         self.own.add(self.id)
         self._asked_for, self._folder = thread_id, self.settings.folder
         self.resumed = self.used = recalled is not None

@@ -18,6 +18,7 @@ from codex_multi_role.codex.notifications import (
     TurnStartConfirmed,
     changes_of,
     describe,
+    is_compaction,
 )
 from codex_multi_role.codex.usage import TokenUsage
 from codex_multi_role.codex.usage_counter import TokensUsed
@@ -63,7 +64,8 @@ class TurnOutcome:
     turn alone. ``odd_usage``: a count shrank, was negative or not a number, and counts as zero. ``turn_id`` is Codex's
     id of the turn, ``web_searches`` counts Codex's own web searches. ``remedy`` and ``pause_seconds`` as in `Failure`.
     ``resets_at``: when a used-up usage limit resets, in Unix seconds, if the provider reported it. ``compacted``: Codex
-    replaced earlier parts of the thread by a summary.
+    replaced earlier parts of the thread by a summary. ``missed_usage``: Codex did not report what such a compaction
+    used, so that ``usage`` lacks it.
     """
 
     status: str
@@ -81,6 +83,7 @@ class TurnOutcome:
     web_searches: int = 0
     odd_usage: bool = False
     compacted: bool = False
+    missed_usage: bool = False
 
 
 class TurnRecorder:
@@ -94,6 +97,7 @@ class TurnRecorder:
         self._usage = TokenUsage()
         self._odd_usage = False
         self._compacted = False
+        self._missed_usage = False
         self._deltas: list[str] = []
         self._items: list[str] = []
         self._items_room = ITEMS_TEXT_LIMIT
@@ -117,7 +121,7 @@ class TurnRecorder:
                 self.started_items[str(item.get("id"))] = item
                 self._said = self.is_answered = False
                 self._ran_commands |= item.get("type") == "commandExecution"
-                self._compacted |= item.get("type") == "contextCompaction"
+                self._compacted |= is_compaction(item)
             case ItemCompleted(item):
                 self._complete(item)
             case RateLimitsUpdated(resets_at):
@@ -141,9 +145,13 @@ class TurnRecorder:
                 self._items.append("## Later items are only in events.jsonl\n")
 
     def spend(self, used: TokensUsed) -> None:
-        self.is_answered, self._said = self._said, False
+        if used.usage.total or self._said:  # a total that repeats what a response reported says nothing new
+            self.is_answered, self._said = self._said, False
         self._usage += used.usage
         self._odd_usage |= used.is_odd
+
+    def miss_usage(self) -> None:
+        self._missed_usage = True
 
     def outcome(
         self,
@@ -163,6 +171,7 @@ class TurnRecorder:
             usage=self._usage,
             odd_usage=self._odd_usage,
             compacted=self._compacted,
+            missed_usage=self._missed_usage,
             remedy=remedy,
             pause_seconds=pause_seconds,
             resets_at=self._resets_at,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codex_multi_role.codex.notifications import Counts, TokenUsageUpdated
+from codex_multi_role.codex.notifications import Counts, ModelResponded, TokenUsageUpdated
 from codex_multi_role.codex.usage import TokenUsage
 from codex_multi_role.dataclass import dataclass
 
@@ -12,7 +12,7 @@ NOTHING = (0, 0, 0, 0)
 
 @dataclass(frozen=True)
 class TokensUsed:
-    """What a turn has used since the one before. ``is_odd``: a count shrank, was negative or not a number.
+    """What was used since the report before. ``is_odd``: a count shrank, was negative or not a number.
 
     Such counts count as zero.
     """
@@ -27,10 +27,17 @@ class UsageCounter:
     Codex reports the sum over all requests of a thread, and the last request, after each request. Measured: a report
     may come again; a resumed thread and a fork start with the totals of their past; and the totals restart from zero
     after a request that was too long for the model. A report that was lost is made up for by the next one.
+
+    Before that, it reports each request of a thread that this process started. Such a report counts at once, and the
+    totals count only what they grow by beyond it: nothing, or what a provider used that gives all its responses one id.
+    Only it says what a compaction used that the provider did itself, because no total contains that (measured).
     """
 
     def __init__(self) -> None:
         self._counted: dict[str, Totals] = {}
+        self._ahead: dict[str, Totals] = {}
+        self._responses: dict[str, str] = {}
+        self._compacting: set[str] = set()
 
     def start(self, thread: str) -> None:
         """Note that ``thread`` is new: it has used nothing yet."""
@@ -39,6 +46,7 @@ class UsageCounter:
     def forget(self, thread: str) -> None:
         """Note that the past of ``thread`` was loaded again, so that its totals are unknown until its next report."""
         self._counted.pop(thread, None)
+        self._ahead.pop(thread, None)
 
     def knows(self, thread: str) -> bool:
         return thread in self._counted
@@ -57,10 +65,41 @@ class UsageCounter:
         grown = _less(now, before)
         if is_valid and now != before and min(_less(grown, last)) < 0 <= min(_less(now, last)):
             grown = now  # the totals have restarted
-        used = [max(count, 0) for count in grown]
+        ahead = self._ahead.get(report.thread, NOTHING)
+        known = tuple(min(max(count, 0), each) for count, each in zip(grown, ahead, strict=True))
+        self._ahead[report.thread] = _less(ahead, known)
+        return self._used(report.thread, _less(grown, known), is_odd=not is_valid or min(grown) < 0)
+
+    def count_response(self, report: ModelResponded) -> TokensUsed:
+        """What the request used, which the totals may contain later."""
+        is_repeated = self._responses.get(report.thread) == report.response
+        self._responses[report.thread] = report.response
+        counts = _known(report.usage, NOTHING) if not is_repeated else NOTHING
+        ahead = self._ahead.get(report.thread, NOTHING)
+        self._ahead[report.thread] = tuple(one + max(other, 0) for one, other in zip(ahead, counts, strict=True))
+        return self._used(report.thread, counts, is_odd=None in report.usage or min(counts) < 0)
+
+    def count_apart(self, thread: str, usage: Counts) -> TokensUsed:
+        """What a request used that no report contains."""
+        counts = _known(usage, NOTHING)
+        return self._used(thread, counts, is_odd=None in usage or min(counts) < 0)
+
+    def start_compaction(self, thread: str) -> None:
+        self._compacting.add(thread)
+
+    def end_compaction(self, thread: str) -> bool:
+        """Whether Codex reported what the compaction of ``thread`` used."""
+        reported = thread not in self._compacting
+        self._compacting.discard(thread)
+        return reported
+
+    def _used(self, thread: str, counts: Totals, *, is_odd: bool) -> TokensUsed:
+        used = [max(count, 0) for count in counts]
         cached = min(used[1], used[0])
         usage = TokenUsage(used[0], cached, used[2], min(used[3], used[0] - cached))
-        return TokensUsed(usage, is_odd=not is_valid or min(grown) < 0)
+        if usage.total:
+            self._compacting.discard(thread)
+        return TokensUsed(usage, is_odd)
 
 
 def _known(counts: Counts, otherwise: Totals) -> Totals:

@@ -56,6 +56,9 @@ ODD_USAGE = (
     "its provider reported invalid token counts (decreasing, negative or not numbers); they count as 0, so "
     "--max-tokens may not stop this run; --max-turns and --max-seconds do"
 )
+MISSED_USAGE = (
+    "Codex compacted its conversation and did not report the tokens of that model call, which are therefore not counted"
+)
 
 
 def take_turn(run: RunResources, asked: TurnPrompt) -> TurnResult:
@@ -181,6 +184,8 @@ class Attempt:
         budget.spend_seconds(self.role.name, self._seconds())
         if outcome.odd_usage and budget.doubt():
             self._warn(ODD_USAGE)
+        if outcome.missed_usage:
+            self._warn(MISSED_USAGE)
         return outcome if stopping.is_set() else by_budget(budget, outcome)
 
     def _observe(self, event: Observed) -> None:

@@ -18,6 +18,7 @@ from tests.support.teams import Record, TeamFolder, say
 SHORT = TurnDeadlines(idle=0.8, turn=30)
 RUNS: Record = {"call": "exec_command", "arguments": {"cmd": "echo ran >> out.txt"}}
 USAGE = {"input_tokens": 100, "output_tokens": 7}
+REPORT, TOTAL = "rawResponse/completed", "thread/tokenUsage/updated"
 APPROVAL = "item/commandExecution/requestApproval"
 
 
@@ -95,10 +96,16 @@ def test_lost_approval_is_a_stall_and_next_turn_succeeds(harness: Harness, once:
 
 def test_unreported_tokens_are_counted_with_the_next_turn(harness: Harness) -> None:
     entry = {**ANSWER, "usage": USAGE}
-    client = harness.client(
-        [entry, entry], codex=disturbed(harness.folder, Once("in", "thread/tokenUsage/updated", "drop"))
-    )
+    lost = Several((Once("in", REPORT, "drop"), Once("in", TOTAL, "drop")))
+    client = harness.client([entry, entry], codex=disturbed(harness.folder, lost))
     assert [take(client, visit).usage.input for visit in (1, 2)] == [0, 200]
+
+
+@pytest.mark.parametrize(("name", "deed"), [(REPORT, "drop"), (REPORT, "double"), (TOTAL, "drop"), (TOTAL, "double")])
+def test_tokens_count_once_in_their_turn_if_reported_once_or_twice(harness: Harness, name: str, deed: str) -> None:
+    entry = {**ANSWER, "usage": USAGE}
+    client = harness.client([entry, entry], codex=disturbed(harness.folder, Once("in", name, deed)))
+    assert [take(client, visit).usage.input for visit in (1, 2)] == [100, 100]
 
 
 def test_what_codex_asks_that_we_do_not_know_is_refused(harness: Harness) -> None:

@@ -35,6 +35,10 @@ USAGE: Message = {
     "method": "thread/tokenUsage/updated",
     "params": {"threadId": "t", "turnId": "u", "tokenUsage": {"total": COUNTS, "last": COUNTS}},
 }
+RESPONSE: Message = {
+    "method": "rawResponse/completed",
+    "params": {"threadId": "t", "turnId": "u", "responseId": "r", "usage": COUNTS},
+}
 
 
 @dataclass
@@ -62,6 +66,9 @@ class Sending:
         ([STARTED, USAGE], True),
         ([STARTED, ANSWERED, item("started", "commandExecution"), USAGE], True),
         ([STARTED, ANSWERED, USAGE, item("started", "reasoning")], True),
+        ([STARTED, ANSWERED, RESPONSE, USAGE], False),
+        ([STARTED, RESPONSE, item("started", "commandExecution")], True),
+        ([STARTED, ANSWERED, RESPONSE, item("started", "commandExecution"), USAGE], True),
     ],
 )
 def test_only_an_unanswered_turn_is_interrupted(messages: list[Message], is_interrupted: bool) -> None:

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codex_multi_role.codex.notifications import EventParser, TokenUsageUpdated
+from codex_multi_role.codex.notifications import EventParser, ModelResponded, TokenUsageUpdated
 from codex_multi_role.codex.usage import TokenUsage
-from codex_multi_role.codex.usage_counter import UsageCounter
+from codex_multi_role.codex.usage_counter import TokensUsed, UsageCounter
 
 NOTHING = [0, 0, 0, 0]
 STREAMS = 1_000
@@ -19,12 +19,18 @@ STREAMS = 1_000
 
 @dataclass
 class SimulatedThreads:
-    """What Codex reports of its threads, and ``provider``: the sums of all requests of this run."""
+    """What Codex reports of its threads, and ``provider``: the sums of all requests of this run.
+
+    ``reporting``: threads whose requests it reports one by one. ``has_ids``: each response has its own id.
+    """
 
     random: Random
+    has_ids: bool
     counter: UsageCounter = field(default_factory=UsageCounter)
     provider: list[int] = field(default_factory=lambda: [*NOTHING])
     counted: TokenUsage = field(default_factory=TokenUsage)
+    reporting: set[str] = field(default_factory=set)
+    responses: int = 0
     totals: dict[str, list[int]] = field(default_factory=dict)
     lasts: dict[str, list[int]] = field(default_factory=dict)
 
@@ -32,18 +38,41 @@ class SimulatedThreads:
         thread = f"thread {len(self.totals)}"
         self.totals[thread], self.lasts[thread] = [*NOTHING], [*NOTHING]
         self.counter.start(thread)
+        if self.random.random() < 0.5:
+            self.reporting.add(thread)
 
     def request(self) -> None:
         """One request, or several of which only the last one's report arrives."""
         thread = self._any()
         for _ in range(self.random.choice((1, 1, 1, 2))):
-            size = self.random.randrange(1, 1_000)
-            cached = self.random.randrange(size + 1)
-            written = self.random.randrange(size - cached + 1)
-            self.lasts[thread] = [size, cached, self.random.randrange(100), written]
-            for sums in (self.totals[thread], self.provider):
-                sums[:] = map(sum, zip(sums, self.lasts[thread], strict=True))
+            counts = self._respond(thread)
+            if self.random.random() < 0.2:
+                self._report(thread)  # Codex repeats the earlier totals
+            self.lasts[thread] = counts
+            self.totals[thread] = [*map(sum, zip(self.totals[thread], counts, strict=True))]
         self._report(thread)
+
+    def compact(self) -> None:
+        """The provider compacts the conversation itself; no total contains that."""
+        thread = self._any()
+        if thread in self.reporting and self.has_ids:
+            self._respond(thread)
+            self.lasts[thread] = [*NOTHING]
+            self._report(thread)
+
+    def _respond(self, thread: str) -> list[int]:
+        """A request of ``thread``, reported by itself if Codex was asked for that."""
+        size = self.random.randrange(1, 1_000)
+        cached = self.random.randrange(size + 1)
+        written = self.random.randrange(size - cached + 1)
+        counts = [size, cached, self.random.randrange(100), written]
+        self.provider[:] = map(sum, zip(self.provider, counts, strict=True))
+        self.responses += self.has_ids
+        if thread in self.reporting:
+            report = ModelResponded(thread, f"r{self.responses}", tuple(counts))
+            for _ in range(self.random.choice((1, 1, 1, 2))):
+                self._add(self.counter.count_response(report))
+        return counts
 
     def repeat(self) -> None:
         self._report(self._any())
@@ -63,6 +92,7 @@ class SimulatedThreads:
     def resume(self) -> None:
         """Another process resumes the threads; Codex reports the past of some."""
         self.counter = UsageCounter()
+        self.reporting.clear()
         for thread in self.totals:
             if self.random.random() < 0.5:
                 self.counter.skip(self._reported(thread))
@@ -88,16 +118,18 @@ class SimulatedThreads:
         return TokenUsageUpdated(thread, tuple(self.totals[thread]), tuple(self.lasts[thread]))
 
     def _report(self, thread: str) -> None:
-        used = self.counter.count(self._reported(thread))
+        self._add(self.counter.count(self._reported(thread)))
+
+    def _add(self, used: TokensUsed) -> None:
         assert not used.is_odd
         self.counted += used.usage
 
 
 def test_sums_of_random_streams_are_those_of_the_provider() -> None:
     for seed in range(STREAMS):
-        threads = SimulatedThreads(Random(seed))
+        threads = SimulatedThreads(Random(seed), has_ids=bool(seed % 4))
         threads.start()
-        steps = (threads.request,) * 4 + (threads.repeat, threads.estimate, threads.restart)
+        steps = (threads.request,) * 4 + (threads.repeat, threads.estimate, threads.restart, threads.compact)
         for _ in range(threads.random.randrange(40)):
             threads.random.choice((*steps, threads.resume, threads.fork, threads.start))()
             assert threads.counted == TokenUsage(*threads.provider), f"stream {seed}"

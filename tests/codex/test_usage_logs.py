@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import reduce
 from operator import add
 from pathlib import Path
@@ -9,20 +10,42 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role.codex.usage import TokenUsage
-from tests.support.usage_logs import read_log, replayed
+from tests.support.usage_logs import REPORTS, Record, read_log, replayed
 
 LOGS = sorted((Path(__file__).parent / "usage_logs").glob("*.ndjson"))
+BY_PROVIDER = "compacted_by_the_provider"
+
+
+def counted(lines: Iterable[Record]) -> TokenUsage:
+    return reduce(add, (turn.usage for turn in replayed(lines)))
+
+
+def without_responses(lines: list[Record]) -> list[Record]:
+    return [line for line in lines if line["message"].get("method") != "rawResponse/completed"]
 
 
 @pytest.mark.parametrize("log", LOGS, ids=lambda path: path.stem)
 def test_counted_usage_is_that_of_the_provider(log: Path) -> None:
     first, lines = read_log(log)
-    assert reduce(add, replayed(lines)) == reduce(add, (TokenUsage(*each) for each in first["provider"]))
+    missed = reduce(add, (TokenUsage(*each) for each in first.get("unreported", ())), TokenUsage())
+    assert counted(lines) + missed == reduce(add, (TokenUsage(*each) for each in first["provider"]))
+    assert any(turn.missed_usage for turn in replayed(lines)) == bool(missed.total)
 
 
 @pytest.mark.parametrize("log", LOGS, ids=lambda path: path.stem)
-def test_doubled_messages_of_codex_count_once(log: Path) -> None:
-    """Every report comes twice, as Codex repeats some of its own accord."""
-    _, lines = read_log(log)
-    doubled = [line for line in lines for _ in range(2 if "tokenUsage/updated" in str(line) else 1)]
-    assert replayed(doubled) == replayed(lines)
+def test_totals_count_the_same_where_responses_are_not_reported(log: Path) -> None:
+    """Only a compaction by the provider is then missed, and that is said."""
+    lines = read_log(log)[1]
+    if log.stem == BY_PROVIDER:
+        assert counted(without_responses(lines)) != counted(lines)
+        assert [turn.missed_usage for turn in replayed(without_responses(lines))] == [True]
+    else:
+        assert counted(without_responses(lines)) == counted(lines)
+
+
+@pytest.mark.parametrize("log", LOGS, ids=lambda path: path.stem)
+def test_doubled_totals_of_codex_count_once(log: Path) -> None:
+    """Every total comes twice, as Codex repeats some of its own accord."""
+    lines = read_log(log)[1]
+    doubled = [line for line in lines for _ in range(2 if line["message"].get("method") == REPORTS[0] else 1)]
+    assert [turn.usage for turn in replayed(doubled)] == [turn.usage for turn in replayed(lines)]

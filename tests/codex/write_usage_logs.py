@@ -14,15 +14,17 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from codex_multi_role.codex.client import RoleClient
 from codex_multi_role.codex.running_turn import Observed
+from codex_multi_role.codex.turn_outcome import TurnOutcome
+from codex_multi_role.codex.usage import TokenUsage
 from codex_multi_role.codex.usage_counter import TokensUsed
 from tests.support.codex import PATIENT, Harness, request, take
-from tests.support.models import BREAKING, AnyModel, Body, Items, any_model, call, failing, message
+from tests.support.models import BREAKING, AnyModel, Body, Items, any_model, call, failing, message, with_compactions
 from tests.support.sub_agents import GOAL, spawning
 from tests.support.teams import read_lines
 from tests.support.usage_logs import shortened
@@ -32,6 +34,7 @@ FULL = failing("context_length_exceeded")
 COMMAND = call("exec_command", "c", cmd="true")
 SAID = message("said")
 SECONDS = 20.0
+COMPACTS_ITSELF = {"model_providers.any.name": '"OpenAI"', "model_auto_compact_token_limit": 500}
 
 
 def usage(number: int) -> Body:
@@ -41,19 +44,32 @@ def usage(number: int) -> Body:
     return {**tokens, "input_tokens_details": parts, "total_tokens": sum(tokens.values())}
 
 
+def as_usage(spent: Body) -> TokenUsage:
+    """What `usage` says, as it is counted here."""
+    parts = spent["input_tokens_details"]
+    counts = (spent["input_tokens"], parts["cached_tokens"], spent["output_tokens"], parts["cache_write_tokens"])
+    return TokenUsage(*counts)
+
+
 @dataclass
 class Recorder:
-    """Runs clients with a model that gives ``answers`` in order; `SAID` afterwards."""
+    """Runs clients with a model that gives ``answers`` in order; `SAID` afterwards.
+
+    ``unreported``: the requests of which Codex does not say what they used, by index.
+    """
 
     harness: Harness
     stack: ExitStack
+    unreported: tuple[int, ...] = ()
     model: AnyModel = field(init=False)
 
     def client(self, *answers: Items, by: Callable[[Body], Items] | None = None, **options: Any) -> RoleClient:
         """A client of a new process; further ones share the first one's model."""
         left = iter(answers)
         if not hasattr(self, "model"):
-            self.model = self.stack.enter_context(any_model(by or (lambda _: next(left, SAID)), usage))
+            self.model = self.stack.enter_context(
+                any_model(with_compactions(by or (lambda _: next(left, SAID))), usage)
+            )
         settings = (*self.model.config, *(f"{key}={value}" for key, value in options.pop("settings", {}).items()))
         return self.harness.client(
             [], settings=settings, sandbox="danger-full-access", approval_policy="never", **options
@@ -114,6 +130,20 @@ def compacted_within_a_turn(recorder: Recorder) -> None:
     take(recorder.client(COMMAND, settings={"model_auto_compact_token_limit": 500}))
 
 
+def compacted_by_the_provider(recorder: Recorder) -> None:
+    """A provider named OpenAI compacts a conversation itself. The thread's totals do not contain it."""
+    take(recorder.client(COMMAND, settings=COMPACTS_ITSELF))
+
+
+def compacted_by_the_provider_after_a_resumption(recorder: Recorder) -> tuple[TurnOutcome, ...]:
+    """Codex does not report what the provider's compaction of a resumed thread used."""
+    recorder.unreported = (1,)
+    first = recorder.client(settings=COMPACTS_ITSELF)
+    turn = take(first)
+    first.stop()
+    return turn, take(recorder.client(thread_id=first.thread.id, settings=COMPACTS_ITSELF))
+
+
 def too_long_for_the_model(recorder: Recorder) -> None:
     """The totals restart after a request that was too long; then the thread is compacted, and continues."""
     client = recorder.client(SAID, FULL, settings={"model_context_window": 100_000})
@@ -153,13 +183,15 @@ def interrupted(recorder: Recorder) -> None:
     take(client)
 
 
-CASES: tuple[Callable[[Recorder], None], ...] = (
+CASES: tuple[Callable[[Recorder], object], ...] = (
     one_turn,
     resumed_by_another_process,
     resumed_by_the_same_process,
     forked,
     compacted_between_turns,
     compacted_within_a_turn,
+    compacted_by_the_provider,
+    compacted_by_the_provider_after_a_resumption,
     too_long_for_the_model,
     retried_by_codex,
     with_a_sub_agent,
@@ -167,22 +199,15 @@ CASES: tuple[Callable[[Recorder], None], ...] = (
 )
 
 
-def recorded(case: Callable[[Recorder], None]) -> Iterator[str]:
+def recorded(case: Callable[[Recorder], object]) -> Iterator[str]:
     """The lines of the case's file."""
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         recorder = Recorder(Harness(Path(folder), stack), stack)
         case(recorder)
         lines = list(shortened(read_lines(recorder.harness.wire_log)))
-        provider = [
-            [
-                spent["input_tokens"],
-                spent["input_tokens_details"]["cached_tokens"],
-                spent["output_tokens"],
-                spent["input_tokens_details"]["cache_write_tokens"],
-            ]
-            for spent in recorder.model.spent
-        ]
-        yield json.dumps({"shows": case.__doc__, "provider": provider})
+        provider = [astuple(as_usage(spent)) for spent in recorder.model.spent]
+        unreported = {"unreported": [provider[index] for index in recorder.unreported]} if recorder.unreported else {}
+        yield json.dumps({"shows": case.__doc__, "provider": provider, **unreported})
         yield from map(json.dumps, lines)
 
 

@@ -65,6 +65,17 @@ def test_negative_token_counts_give_no_refund_and_warn_once(tmp_path: Path) -> N
     assert warning["message"].startswith("one: its provider reported invalid token counts (decreasing, negative")
 
 
+def test_compaction_whose_tokens_nobody_says_is_not_silent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if the provider had done it itself, in a conversation that was resumed and whose file is gone."""
+    monkeypatch.setattr("codex_multi_role.codex.usage_counter.UsageCounter.end_compaction", lambda *_: False)
+    monkeypatch.setattr("codex_multi_role.codex.rollout.compaction_usage", lambda _: None)
+    full = {**say(), "usage": {"input_tokens": 200, "output_tokens": 1}}
+    compacted = TeamFolder(tmp_path, {"one": {}}, {"one": [full, say()]})
+    compacted.run(cycles=2, config=("model_auto_compact_token_limit=100",))
+    said = "one: Codex compacted its conversation and did not report the tokens"
+    assert any(warning["message"].startswith(said) for warning in compacted.of_type("warning"))
+
+
 def test_repair_turns_are_reserved_too(tmp_path: Path) -> None:
     asked = TeamFolder(tmp_path, {"one": {}}, {"one": [{"text": "no", "repairs": [say()]}]})
     assert asked.run(max_turns=1).exit_code == 5

@@ -46,6 +46,12 @@ BREAKING: Items = [{"type": "break"}]
 """Output items: the answer breaks off."""
 
 
+def with_compactions(answer: Callable[[Body], Items]) -> Callable[[Body], Items]:
+    """``answer``, but the summary that Codex asks a provider named OpenAI for is none of its answers."""
+    summary: Items = [{"type": "compaction", "id": "s", "encrypted_content": "a summary"}]
+    return lambda body: summary if body["input"][-1]["type"] == "compaction_trigger" else answer(body)
+
+
 def equal_usage(_: int) -> Body:
     total = INPUT_TOKENS + OUTPUT_TOKENS
     return {"input_tokens": INPUT_TOKENS, "output_tokens": OUTPUT_TOKENS, "total_tokens": total}
@@ -82,7 +88,7 @@ def any_model(answer: Callable[[Body], Items], usage: Callable[[int], Body] = eq
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             model.bodies.append(body)
-            events = list(_events(answer(body), usage(len(model.spent))))
+            events = list(_events(answer(body), f"r{len(model.bodies)}", usage(len(model.spent))))
             model.spent += [each["response"]["usage"] for each in events if each["type"] == "response.completed"]
             data = "".join(f"event: {each['type']}\ndata: {json.dumps(each)}\n\n" for each in events)
             self.send_response(200)
@@ -103,16 +109,16 @@ def any_model(answer: Callable[[Body], Items], usage: Callable[[int], Body] = eq
         thread.join(STOP_SECONDS)
 
 
-def _events(items: Items, usage: Body) -> Iterator[Body]:
-    yield {"type": "response.created", "response": {"id": "r"}}
+def _events(items: Items, response: str, usage: Body) -> Iterator[Body]:
+    yield {"type": "response.created", "response": {"id": response}}
     if items[0]["type"] == "error":
-        yield {"type": "response.failed", "response": {"id": "r", "error": items[0]}}
+        yield {"type": "response.failed", "response": {"id": response, "error": items[0]}}
         return
     if items == BREAKING:
         return
     for index, item in enumerate(items):
         yield {"type": "response.output_item.done", "output_index": index, "item": item}
-    yield {"type": "response.completed", "response": {"id": "r", "usage": usage}}
+    yield {"type": "response.completed", "response": {"id": response, "usage": usage}}
 
 
 @contextmanager

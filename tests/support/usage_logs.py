@@ -1,7 +1,8 @@
 """Wire logs of turns whose usage is known: kept small, and replayed without Codex.
 
-A log is NDJSON. Its first line says what it shows, and what the provider counted for each request: input, cached input
-and output. The other lines are messages as in a wire log, as far as the usage depends on them.
+A log is NDJSON. Its first line says what it shows, what the provider counted for each request (input, cached input,
+output, and what was written to the cache), and which of these requests Codex does not report. The other lines are
+messages as in a wire log, as far as the usage depends on them.
 """
 
 from __future__ import annotations
@@ -20,16 +21,18 @@ from codex_multi_role.codex.incoming import Message
 from codex_multi_role.codex.running_turn import RunningTurn, TurnDeadlines
 from codex_multi_role.codex.thread import RoleThread, ThreadSettings
 from codex_multi_role.codex.transport import AppServerTransport
-from codex_multi_role.codex.turn_outcome import TurnRequest
-from codex_multi_role.codex.usage import TokenUsage
+from codex_multi_role.codex.turn_outcome import TurnOutcome, TurnRequest
 
 Record = dict[str, Any]
 OPENING = ("thread/start", "thread/resume", "thread/fork")
 REQUESTS = ("initialize", *OPENING, "turn/start", "turn/interrupt", "thread/compact/start")
-NOTIFICATIONS = ("turn/started", "turn/completed", "thread/tokenUsage/updated", "item/started", "item/completed")
+REPORTS = ("thread/tokenUsage/updated", "rawResponse/completed")
+NOTIFICATIONS = ("turn/started", "turn/completed", *REPORTS, "item/started", "item/completed")
 KEPT = {"id", "method", "params", "result", "thread", "turn", "status", "threadId", "turnId", "item", "type"}
 KEPT |= {
     "tokenUsage",
+    "responseId",
+    "usage",
     "total",
     "last",
     "inputTokens",
@@ -86,9 +89,9 @@ class LogTransport:
         return next(self._notifications, None)
 
 
-def replayed(lines: Iterable[Record]) -> list[TokenUsage]:
-    """The usage of each turn in the log, counted as in a run."""
-    used = []
+def replayed(lines: Iterable[Record]) -> list[TurnOutcome]:
+    """Each turn in the log, its usage counted as in a run."""
+    ended = []
     for process in _processes(lines):
         transport = LogTransport(process)
         thread = RoleThread(cast(AppServerTransport, transport), ThreadSettings("/", "read-only", "never", None), {})
@@ -98,17 +101,17 @@ def replayed(lines: Iterable[Record]) -> list[TokenUsage]:
                 thread._inherited = {asked: last} if last else {}
                 thread.open(asked)
             elif message["method"] == "turn/start":
-                used.append(_turn(transport, thread))
-    return used
+                ended.append(_turn(transport, thread))
+    return ended
 
 
-def _turn(transport: LogTransport, thread: RoleThread) -> TokenUsage:
+def _turn(transport: LogTransport, thread: RoleThread) -> TurnOutcome:
     deadlines = TurnDeadlines(1, 1)
     running = RunningTurn(
         cast(AppServerTransport, transport), thread, ApprovalPolicy(), deadlines, lambda _: None, None,
         (threading.Event(),),
     )  # fmt: skip
-    return running.run(TurnRequest("go")).usage
+    return running.run(TurnRequest("go"))
 
 
 def _processes(lines: Iterable[Record]) -> list[list[Record]]:
