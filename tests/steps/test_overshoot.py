@@ -24,11 +24,19 @@ SECONDS = 20.0
 ROLE = RoleSpec(name="one", prompt_text="Do it.")
 
 
+def counts(tokens: int) -> dict[str, int]:
+    return {"inputTokens": tokens, "cachedInputTokens": 0, "outputTokens": 0}
+
+
 @dataclass
 class Line:
-    """A simulated app-server with one turn. ``in_flight``: the request that completes before the interrupt arrives."""
+    """A simulated app-server with one turn. ``in_flight``: the request that completes before the interrupt arrives.
+
+    ``reports_each``: it reports each request, before the totals.
+    """
 
     in_flight: int
+    reports_each: bool = False
     inbox: queue.Queue[Any] = field(default_factory=queue.Queue)
     changed: threading.Condition = field(default_factory=threading.Condition)
     sent: int = 0
@@ -62,12 +70,12 @@ class Line:
 
     def report(self, tokens: int) -> None:
         self.total, self.last = self.total + tokens, tokens
-        usage = {
-            "total": {"inputTokens": self.total, "cachedInputTokens": 0, "outputTokens": 0},
-            "last": {"inputTokens": tokens, "cachedInputTokens": 0, "outputTokens": 0},
-        }
-        params = {"threadId": "t", "turnId": "u", "tokenUsage": usage}
-        self.send({"method": "thread/tokenUsage/updated", "params": params})
+        usage = {"total": counts(self.total), "last": counts(tokens)}
+        where = {"threadId": "t", "turnId": "u"}
+        if self.reports_each:
+            response = {**where, "responseId": f"at {self.total}", "usage": counts(tokens)}
+            self.send({"method": "rawResponse/completed", "params": response})
+        self.send({"method": "thread/tokenUsage/updated", "params": {**where, "tokenUsage": usage}})
 
     def end(self, status: str) -> None:
         self.send({"method": "turn/completed", "params": {"turn": {"id": "u", "status": status}}})
@@ -118,7 +126,10 @@ def test_overshoot_is_at_most_one_request_per_running_turn(streams: int) -> None
     for seed in range(streams):
         random = Random(seed)
         limit = random.randrange(1, 2_000)
-        lines = [Line(random.choice((0, random.randrange(1, 100)))) for _ in range(random.randrange(1, 5))]
+        lines = [
+            Line(random.choice((0, random.randrange(1, 100))), reports_each=random.random() < 0.5)
+            for _ in range(random.randrange(1, 5))
+        ]
         budget = Budget(Limits(tokens=limit), [], WorkClock(0.0))
         turns = played(random, lines, budget, limit)
         used = sum(turn.usage.total for turn in turns)
