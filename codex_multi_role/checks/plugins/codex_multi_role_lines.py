@@ -9,14 +9,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Generator, Iterable
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import coverage
 import pytest
-
-from codex_multi_role.dataclass import dataclass
 
 TARGET = os.path.realpath(os.environ["CODEX_MULTI_ROLE_WARM_TARGET"])
 OUTSIDE = ""
