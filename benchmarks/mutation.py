@@ -126,21 +126,22 @@ def write_subjects(folder: Path) -> dict[str, Subject]:
     repair = "".join(
         part for part in whole.partition("@given")[0].splitlines(keepends=True) if "hypothesis" not in part
     )
-    files: dict[str, tuple[str, Path, str]] = {
-        "ledger": ("ledger.py", PROGRAMS / "ledger.py", strict),
+    own = (ROOT / "codex_multi_role" / "replies" / "repair.py").read_text()
+    files = {
+        "ledger": ("ledger.py", (PROGRAMS / "ledger.py").read_text(), strict),
         "repair": (
             "repair.py",
-            ROOT / "codex_multi_role" / "replies" / "repair.py",
+            own.replace("codex_multi_role.dataclass", "dataclasses"),
             repair.replace("codex_multi_role.replies.repair", "repair"),
         ),
     }
     return {name: _project(folder / name, *each) for name, each in files.items()}
 
 
-def _project(folder: Path, target: str, source: Path, tests: str) -> Subject:
+def _project(folder: Path, target: str, source: str, tests: str) -> Subject:
     project = folder / "project"
     (project / "tests").mkdir(parents=True)
-    (project / target).write_text(source.read_text())
+    (project / target).write_text(source)
     (project / "tests" / f"test_{target}").write_text(tests)
     (project / "pyproject.toml").write_text(SETTINGS.format(source=target))
     return Subject(project, target)
