@@ -111,7 +111,7 @@ class SubmittedRuns:
                 yield run.id, self._end(run, self._rows[run_id])
 
     def stop(self) -> None:
-        """Watch no longer. The workers go on with the runs."""
+        """Watch no longer. The workers continue the runs."""
         self._is_left = True
 
     def hurry(self) -> None:

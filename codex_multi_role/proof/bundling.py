@@ -135,7 +135,7 @@ def _claims(history: RunHistory, record: Mapping[str, Any], recording: Recording
 
 
 def _inside(recording: Path, workspace: Path) -> list[str]:
-    """The recording's path in the workspace, if it is there: it grew with every answer, and is no part of the work."""
+    """The path of a recording that is in the workspace. It grew with every answer, which is not part of the work."""
     path = Path(os.path.realpath(recording))
     return [path.relative_to(workspace).as_posix()] if path.is_relative_to(workspace) else []
 

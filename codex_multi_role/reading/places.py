@@ -1,4 +1,4 @@
-"""Where something stands in a file that people write: its line and column, and a name for people.
+"""The place of something in a file that people write: its line and column, and a name for people.
 
 Also collects the mistakes that are found there, so that all of them are reported at once.
 """

@@ -54,7 +54,7 @@ class KnownWorker:
 
 
 class Membership:
-    """One worker's row. ``identity`` is new for every start, so that a late process is told from its successor."""
+    """One worker's row. ``identity`` is new for every start, so that a late process differs from its successor."""
 
     def __init__(self, database: Database, settings: WorkerSettings) -> None:
         self._database = database

@@ -19,7 +19,7 @@ from codex_multi_role.workers.run_children import RunChild
 from codex_multi_role.workers.run_requests import can_take
 
 DRAIN_SECONDS = 1800.0
-"""How long the turns in progress may take after a worker was told to leave; then they are interrupted."""
+"""How long the turns in progress may take after a worker began to drain; then they are interrupted."""
 EMPTY_PAUSE_SECONDS = 5.0
 """How long a queue is left alone after a process got no run from it, although some seem to wait."""
 LOOK_SECONDS = 0.5
@@ -46,7 +46,7 @@ class WorkerFolders:
 
 
 class Worker:
-    """Starts at most ``settings.concurrency`` run processes, until it is told to drain or to stop."""
+    """Starts at most ``settings.concurrency`` run processes, until it drains or stops."""
 
     def __init__(
         self, database: Database, store: str, folders: WorkerFolders, settings: WorkerSettings, report: Report
@@ -96,7 +96,7 @@ class Worker:
             self._look(lambda: None)
 
     def _look(self, fill: Callable[[], None]) -> None:
-        """One look. An unreachable database is not the end: the run processes go on for a while."""
+        """One look. An unreachable database is not the end: the run processes continue for a while."""
         for child in self._children:
             if problem := child.take_problem():
                 self._report(f"run {child.run_id}: {problem}")

@@ -34,7 +34,7 @@ def test_counted_usage_is_that_of_the_provider(log: Path) -> None:
 
 @pytest.mark.parametrize("log", LOGS, ids=lambda path: path.stem)
 def test_totals_count_the_same_where_responses_are_not_reported(log: Path) -> None:
-    """Only a compaction by the provider is then missed, and that is said."""
+    """Only a compaction by the provider is then missed, and the turn says so."""
     lines = read_log(log)[1]
     if log.stem == BY_PROVIDER:
         assert counted(without_responses(lines)) != counted(lines)

@@ -109,7 +109,7 @@ class Harness:
         )
 
     def _usual_home(self) -> Path:
-        """Begun as a run begins one: with databases, if the user's runs have made some."""
+        """Filled as a run does it: with databases, if the user's runs have made some."""
         home = self.folder / "home"
         home.mkdir(exist_ok=True)
         WarmHomes(find_codex(None, {}), user_store(os.environ), Family()).fill(home)
