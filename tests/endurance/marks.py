@@ -103,7 +103,12 @@ def mark_files(passed: Passed) -> None:
         before=lambda _source, target, **_: passed(f"before the file {target}"),
         after=lambda _source, target, **_: passed(f"after the file {target}"),
     )
-    surround(EventLog, "publish", after=lambda _log, told: passed(f"after the event {type(told).__name__}"))
+    surround(EventLog, "publish", after=lambda _, *told: passed(f"after {names_of(told)}"))
+
+
+def names_of(told: Sequence[object]) -> str:
+    """Of the events that were written at once."""
+    return f"the event {', '.join(type(each).__name__ for each in told)}"
 
 
 def mark_children(passed: Passed) -> None:

@@ -1,0 +1,16 @@
+"""Every mark fits the package as it is: a run with all of them passes them, and ends as without."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.endurance.faults import FAULTS
+from tests.endurance.marks import MARKS
+from tests.endurance.scenarios import FAN_OUT
+from tests.endurance.trial import undisturbed
+
+
+def test_marked_run_passes_places_of_every_kind(tmp_path: Path) -> None:
+    passed = undisturbed(FAULTS["kill"], FAN_OUT, tmp_path / "undisturbed").passed
+    assert set(FAULTS["kill"].counts(passed)) == set(MARKS)
+    assert all(FAULTS["kill"].counts(passed).values())
