@@ -21,6 +21,9 @@ from codex_multi_role.workspace.git import Git, last_words
 from codex_multi_role.workspace.paths import PathRefused, Workspace
 from codex_multi_role.workspace.trees import repositories_in, without
 
+ADD_ATTEMPTS = 20
+"""A third of them fail if others create and delete files all the time (measured)."""
+DISAPPEARED = "unable to stat"
 # `!diff` lets git detect binary files.
 _ATTRIBUTES = "* -text -eol -ident -filter !working-tree-encoding !diff !merge\n"
 _CONFIGURATION = """\
@@ -103,7 +106,17 @@ class Snapshots:
             return self._write_tree()
 
     def _add(self) -> CompletedProcess[bytes]:
-        """Record the workspace in the index, without the environment: a ``.gitignore`` could re-include that."""
+        """Record the workspace in the index, again if a file disappears meanwhile: git then ends (measured)."""
+        for left in reversed(range(ADD_ATTEMPTS)):
+            try:
+                return self._add_once()
+            except StorageError as error:
+                if not left or DISAPPEARED not in str(error):
+                    raise
+        raise AssertionError("every attempt returns or raises")
+
+    def _add_once(self) -> CompletedProcess[bytes]:
+        """Leave out the environment: a ``.gitignore`` could re-include that."""
         if not self._environment:
             return self._git.run("add", "--all", "--ignore-errors", allowed=(0, 1))
         pathspec = _nul_separated([".", *(f":(exclude,literal){path}" for path in self._environment)])

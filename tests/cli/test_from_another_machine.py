@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -40,7 +41,7 @@ def test_run_is_watched_answered_and_taken_home(tmp_path: Path, shared: SharedRu
     shared.start("anna")
     watched = elsewhere(shared, "watch", "--plain")
     assert (watched.returncode, "review ok.1: Ship it?" in watched.stderr) == (4, True)
-    assert "approve first, or codex-multi-role reject first" in watched.stderr
+    assert re.search("approve first --database-url .*, or codex-multi-role reject first --database-url", watched.stderr)
     assert elsewhere(shared, "approve", "--comment", "good").returncode == 0
     again = elsewhere(shared, "watch", "--json")
     assert (again.returncode, json.loads(again.stdout.splitlines()[-1])["outcome"]) == (0, "shipped")

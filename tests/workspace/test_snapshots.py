@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import resource
 import shutil
+import threading
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -17,6 +18,7 @@ from tests.support.workspaces import commit_all, files_of
 from tests.support.workspaces import git_output as _git
 
 Contents = dict[str, bytes]
+SECONDS = 20.0
 _contents = partial(files_of, without=(".git", "runs"))
 
 
@@ -435,3 +437,29 @@ def test_missing_snapshot_is_reported(tmp_path: Path, there: bool) -> None:
     with pytest.raises(StorageError, match=str(source)):
         _filled(tmp_path / "new", source, "1" * 40)
     assert list((tmp_path / "new").iterdir()) == []
+
+
+def test_files_that_others_delete_meanwhile_do_no_harm(tmp_path: Path) -> None:
+    """As an editor, a database or a development server does; git ends at the first of them."""
+    _fill(tmp_path)
+    snapshots, over = _snapshots(tmp_path), threading.Event()
+
+    def work(number: int) -> None:
+        while not over.is_set():
+            path = tmp_path / f"{number}.tmp"
+            path.write_text("being written")
+            path.unlink()
+
+    others = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for each in others:
+        each.start()
+    try:
+        for _ in range(30):
+            snapshots.take()
+    finally:
+        over.set()
+        for each in others:
+            each.join(SECONDS)
+    before = snapshots.take()
+    (tmp_path / "text.txt").write_text("changed\n")
+    assert snapshots.changed_paths(before, snapshots.take()) == ["text.txt"]
