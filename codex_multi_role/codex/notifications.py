@@ -94,8 +94,8 @@ class TokenUsageUpdated:
 class ModelResponded:
     """``rawResponse/completed``: what one model request of ``thread`` used, a compaction too; counts as above.
 
-    ``response``: the provider's id of its answer. Codex sends it for threads that this process started and asked it
-    for, and for their sub-agents; not for resumed threads and forks (measured).
+    ``response``: the provider's id of its answer. Codex sends it for threads that were started with
+    ``experimentalRawEvents`` and for their sub-agents, but not for resumed threads and forks (measured).
     """
 
     thread: str

@@ -201,7 +201,7 @@ class RunningTurn:
             if counts is None:
                 self.recorder.miss_usage()
             else:
-                self._spend(usage.count_apart(thread, counts))
+                self._spend(usage.count_unreported(thread, counts))
 
     def _follow_sub_agent(self, event: CodexEvent | None, message: Message) -> None:
         """Note the running turn of a thread that the role's own thread started."""

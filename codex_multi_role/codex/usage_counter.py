@@ -28,9 +28,9 @@ class UsageCounter:
     may come again; a resumed thread and a fork start with the totals of their past; and the totals restart from zero
     after a request that was too long for the model. A report that was lost is made up for by the next one.
 
-    Before that, it reports each request of a thread that this process started. Such a report counts at once, and the
+    Before that, Codex reports each request of a thread that this process started. This counts at once, and the
     totals count only what they grow by beyond it: nothing, or what a provider used that gives all its responses one id.
-    Only it says what a compaction used that the provider did itself, because no total contains that (measured).
+    No total contains what a compaction used that the provider did itself (measured).
     """
 
     def __init__(self) -> None:
@@ -79,7 +79,7 @@ class UsageCounter:
         self._ahead[report.thread] = tuple(one + max(other, 0) for one, other in zip(ahead, counts, strict=True))
         return self._used(report.thread, counts, is_odd=None in report.usage or min(counts) < 0)
 
-    def count_apart(self, thread: str, usage: Counts) -> TokensUsed:
+    def count_unreported(self, thread: str, usage: Counts) -> TokensUsed:
         """What a request used that no report contains."""
         counts = _known(usage, NOTHING)
         return self._used(thread, counts, is_odd=None in usage or min(counts) < 0)

@@ -107,13 +107,13 @@ class Snapshots:
 
     def _add(self) -> CompletedProcess[bytes]:
         """Record the workspace in the index, again if a file disappears meanwhile: git then ends (measured)."""
-        for left in reversed(range(ADD_ATTEMPTS)):
+        for _ in range(ADD_ATTEMPTS - 1):
             try:
                 return self._add_once()
             except StorageError as error:
-                if not left or DISAPPEARED not in str(error):
+                if DISAPPEARED not in str(error):
                     raise
-        raise AssertionError("every attempt returns or raises")
+        return self._add_once()
 
     def _add_once(self) -> CompletedProcess[bytes]:
         """Leave out the environment: a ``.gitignore`` could re-include that."""
