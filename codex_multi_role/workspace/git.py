@@ -21,6 +21,12 @@ from codex_multi_role.host.processes import GRACE_SECONDS, RUN, Family, start_hi
 from codex_multi_role.host.programs import program_path
 
 GIT_SECONDS = 120.0
+READ_ATTEMPTS = 20
+"""A third of them fail if others create and delete files all the time (measured)."""
+_CHANGED_MEANWHILE = re.compile(
+    rb"unable to stat |open\(.*\): No[t ].* directory$|short read while indexing |failed to read \d+ bytes from ",
+    re.MULTILINE,
+)
 MIN_VERSION_TO_MERGE = (2, 39)
 UPGRADE_HINT = "upgrade git to {}.{} or newer; only steps with `isolate` need that".format(*MIN_VERSION_TO_MERGE)
 
@@ -53,10 +59,27 @@ class Git:
         Raises UsageError if git is missing, StorageError if its exit code is not in ``allowed``.
         """
         environment = {**self.environment, "GIT_INDEX_FILE": str(index)} if index else self.environment
-        done = self._run(["git", *arguments], stdin, environment, output)
-        if done.returncode not in allowed:
-            raise _failure(done, arguments[0])
-        return done
+        return _checked(self._run(["git", *arguments], stdin, environment, output), allowed)
+
+    def read_files(
+        self, *arguments: str, stdin: bytes = b"", allowed: Sequence[int] = (0,), index: Path | None = None
+    ) -> subprocess.CompletedProcess[bytes]:
+        """`run` a command that reads files of the work tree, again if one disappears or gets shorter meanwhile.
+
+        Git then ends, or leaves the file out. A long file that gets shorter ends it by SIGBUS, and its lock remains: so
+        only for a repository that nobody else uses at the time.
+        """
+        index_file = index or self.git_dir / "index"
+        for _ in range(READ_ATTEMPTS):
+            done = self.run(*arguments, stdin=stdin, allowed=range(-signal.NSIG, 256), index=index)
+            if done.returncode == -signal.SIGBUS:
+                index_file.with_name(f"{index_file.name}.lock").unlink(missing_ok=True)
+            elif not _CHANGED_MEANWHILE.search(done.stderr):
+                return _checked(done, allowed)
+        raise StorageError(
+            f"{_failure(done)}, {READ_ATTEMPTS} times in a row",
+            "does a file change all the time? Name it in .gitignore, or keep it out of the workspace",
+        )
 
     def _run(
         self, argv: list[str], stdin: bytes, environment: Mapping[str, str], output: IO[bytes] | None
@@ -117,8 +140,15 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         process.communicate(timeout=GRACE_SECONDS)
 
 
-def _failure(done: subprocess.CompletedProcess[bytes], command: str) -> StorageError:
+def _checked(done: subprocess.CompletedProcess[bytes], allowed: Sequence[int]) -> subprocess.CompletedProcess[bytes]:
+    if done.returncode not in allowed:
+        raise _failure(done)
+    return done
+
+
+def _failure(done: subprocess.CompletedProcess[bytes]) -> StorageError:
     """The error for a failed git command, with git's message or the signal that ended it."""
+    command = done.args[1]
     if done.returncode >= 0:
         return StorageError(f"git {command} failed: {last_words(done.stderr)}", "is the disk full or read-only?")
     number = -done.returncode

@@ -11,7 +11,6 @@ import os
 import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from subprocess import CompletedProcess
 from threading import Lock
 from typing import IO
 
@@ -21,9 +20,6 @@ from codex_multi_role.workspace.git import Git, last_words
 from codex_multi_role.workspace.paths import PathRefused, Workspace
 from codex_multi_role.workspace.trees import repositories_in, without
 
-ADD_ATTEMPTS = 20
-"""A third of them fail if others create and delete files all the time (measured)."""
-DISAPPEARED = "unable to stat"
 # `!diff` lets git detect binary files.
 _ATTRIBUTES = "* -text -eol -ident -filter !working-tree-encoding !diff !merge\n"
 _CONFIGURATION = """\
@@ -98,30 +94,20 @@ class Snapshots:
         """
         with self._lock:
             self._prepare()
-            added = self._add()
-            if b"insert into database" in added.stderr:
-                raise StorageError(f"the workspace cannot be recorded: {last_words(added.stderr)}", "is the disk full?")
+            self._add()
             if paths := self._trackable(force):
-                self._git.run("update-index", "--add", "--remove", "-z", "--stdin", stdin=paths)
+                self._git.read_files("update-index", "--add", "--remove", "-z", "--stdin", stdin=paths)
             return self._write_tree()
 
-    def _add(self) -> CompletedProcess[bytes]:
-        """Record the workspace in the index, again if a file disappears meanwhile: git then ends (measured)."""
-        for _ in range(ADD_ATTEMPTS - 1):
-            try:
-                return self._add_once()
-            except StorageError as error:
-                if DISAPPEARED not in str(error):
-                    raise
-        return self._add_once()
-
-    def _add_once(self) -> CompletedProcess[bytes]:
-        """Leave out the environment: a ``.gitignore`` could re-include that."""
-        if not self._environment:
-            return self._git.run("add", "--all", "--ignore-errors", allowed=(0, 1))
-        pathspec = _nul_separated([".", *(f":(exclude,literal){path}" for path in self._environment)])
-        options = ("--all", "--ignore-errors", "--pathspec-from-file=-", "--pathspec-file-nul")
-        return self._git.run("add", *options, stdin=pathspec, allowed=(0, 1))
+    def _add(self) -> None:
+        """Record the workspace in the index, but not the environment: a ``.gitignore`` could re-include that."""
+        options, stdin = ["--all", "--ignore-errors"], b""
+        if self._environment:
+            options += ["--pathspec-from-file=-", "--pathspec-file-nul"]
+            stdin = _nul_separated([".", *(f":(exclude,literal){path}" for path in self._environment)])
+        added = self._git.read_files("add", *options, stdin=stdin, allowed=(0, 1))
+        if b"insert into database" in added.stderr:
+            raise StorageError(f"the workspace cannot be recorded: {last_words(added.stderr)}", "is the disk full?")
 
     def repository(self) -> Git:
         """The private repository, created if missing."""
@@ -185,7 +171,8 @@ class Snapshots:
                 return tree
             index = self._git.git_dir / "index.before"
             self._git.run("read-tree", tree, index=index)
-            self._git.run("update-index", "--add", "-z", "--stdin", stdin=ignored, index=index)
+            options = ("--add", "--remove", "-z", "--stdin")
+            self._git.read_files("update-index", *options, stdin=ignored, index=index)
             return self._write_tree(index)
 
     def find_in(self, sources: Iterable[Path], tree: str) -> bool:
@@ -247,7 +234,8 @@ class Snapshots:
         return self._git.run("diff-tree", "-r", *arguments, output=output).stdout
 
     def _write_tree(self, index: Path | None = None) -> str:
-        return self._git.run("write-tree", index=index).stdout.decode().strip()
+        """Git reads files for this too: those that changed in the same moment as the index."""
+        return self._git.read_files("write-tree", index=index).stdout.decode().strip()
 
     def _trackable(self, paths: Iterable[str], *, existing: bool = False) -> bytes:
         """``paths`` as git reads them, without those that git cannot track; with ``existing`` only existing files."""

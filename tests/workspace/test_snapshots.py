@@ -439,16 +439,33 @@ def test_missing_snapshot_is_reported(tmp_path: Path, there: bool) -> None:
     assert list((tmp_path / "new").iterdir()) == []
 
 
-def test_files_that_others_delete_meanwhile_do_no_harm(tmp_path: Path) -> None:
-    """As an editor, a database or a development server does; git ends at the first of them."""
+def _create_and_delete(path: Path) -> None:
+    path.write_text("being written")
+    path.unlink()
+
+
+def _write_anew(path: Path, size: int) -> None:
+    path.write_bytes(b"x" * size)
+
+
+@pytest.mark.parametrize(
+    ("change", "pause"),
+    [
+        pytest.param(_create_and_delete, 0.0, id="deleted"),
+        pytest.param(partial(_write_anew, size=100), 0.0, id="short"),
+        pytest.param(partial(_write_anew, size=200_000), 0.01, id="long"),
+    ],
+)
+def test_files_that_others_change_meanwhile_do_no_harm(
+    tmp_path: Path, change: Callable[[Path], None], pause: float
+) -> None:
+    """As an editor, a database or a development server does: git ends, is killed, or leaves the file out."""
     _fill(tmp_path)
     snapshots, over = _snapshots(tmp_path), threading.Event()
 
     def work(number: int) -> None:
-        while not over.is_set():
-            path = tmp_path / f"{number}.tmp"
-            path.write_text("being written")
-            path.unlink()
+        while not over.wait(pause):
+            change(tmp_path / f"{number}.tmp")
 
     others = [threading.Thread(target=work, args=(number,)) for number in range(4)]
     for each in others:
