@@ -55,7 +55,7 @@ class Driver:
 def raw_driver() -> Driver:
     def command(job: str, base_url: str) -> list[str]:
         if job == "turns":
-            return [sys.executable, floor.__file__, "--raw", base_url]
+            return floor.raw_command("raw", base_url)
         return [sys.executable, fanout.__file__, "--raw", fanout.LEAN, base_url]
 
     return Driver(RAW, None, command, {}, {})
