@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import AbstractContextManager, ExitStack, nullcontext
-from dataclasses import field, replace
+from dataclasses import replace
 from functools import cache, partial
-from pathlib import Path
-from threading import Event
 from typing import TYPE_CHECKING, Any
 
 from codex_multi_role.catalog import RoleSpec
 from codex_multi_role.codex.codex_settings import provider_in
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import (
     CodexMultiRoleError,
     Ending,
@@ -36,6 +33,7 @@ from codex_multi_role.lifecycle.definitions import Definitions, role_settings
 from codex_multi_role.lifecycle.kept_definitions import RELOADED, keep_definitions
 from codex_multi_role.lifecycle.live_roles import LiveRoles, named_keys
 from codex_multi_role.lifecycle.own_worktree import differences, keep_worktree
+from codex_multi_role.lifecycle.placement import Placement
 from codex_multi_role.lifecycle.preparing import prepare_first
 from codex_multi_role.lifecycle.process_guard import end_earlier_guard, guarded
 from codex_multi_role.lifecycle.resuming import require_same_past, uses_other_files
@@ -61,10 +59,9 @@ from codex_multi_role.run_folder.states import RUN, States
 from codex_multi_role.run_options import RunReport
 from codex_multi_role.steps import RunResources, RunServices
 from codex_multi_role.steps.budget import WorkClock
-from codex_multi_role.steps.placing import CALL_FILE, CallPlacer
+from codex_multi_role.steps.placing import CALL_FILE
 from codex_multi_role.steps.review import answered_meanwhile
 from codex_multi_role.workspace import occupied
-from codex_multi_role.workspace.worktrees import Trees
 
 if TYPE_CHECKING:
     from codex_multi_role.engine import CallableFlows, HeadStart
@@ -74,28 +71,6 @@ STOP_SECONDS = 20.0
 LOOK_SECONDS = 0.2
 """Interval at which a run checks whether it must stop."""
 OnEvent = Callable[[Record], None]
-
-
-@dataclass(frozen=True)
-class Placement:
-    """Where a run is recorded besides its own folder, if a worker's process works on it.
-
-    ``journal`` opens another journal than the options name. ``save(take_trees)`` saves the run outside of this machine
-    before a step is recorded; ``take_trees`` snapshots the workspace. ``permit(names, stopping)`` waits until a turn of
-    that provider and model (``provider:…``, ``model:…``) may start. Once ``draining`` is set, the work in progress is
-    finished and recorded, and the run ends as interrupted. ``begin`` gets the folder of a new run before anything is
-    done. ``placer`` submits called flows to workers. ``is_tolerant_call``: not None if another run called this one's
-    flow; its outcome is then left in `CALL_FILE`. ``off_limits``: what no role and no test may write.
-    """
-
-    journal: Callable[[], AbstractContextManager[Begin]] | None = None
-    save: Callable[[Callable[[], Trees]], object] = lambda _: None
-    permit: Callable[[Sequence[str], Event], AbstractContextManager[None]] = lambda *_: nullcontext()
-    begin: Callable[[RunFolder], None] = lambda _: None
-    placer: CallPlacer | None = None
-    is_tolerant_call: bool | None = None
-    draining: Event = field(default_factory=Event)
-    off_limits: tuple[Path, ...] = ()
 
 
 class Session:

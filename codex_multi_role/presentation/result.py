@@ -11,7 +11,6 @@ from typing import Any
 from markupsafe import Markup
 
 from codex_multi_role.dataclass import dataclass
-from codex_multi_role.presentation.markdown import markdown_as_html
 from codex_multi_role.presentation.wording import one_line, printable
 from codex_multi_role.run_folder import RunFolder
 
@@ -37,6 +36,8 @@ class ShownResult:
     @property
     def html(self) -> Markup:
         """The text as a part of a page."""
+        from codex_multi_role.presentation.markdown import markdown_as_html  # here: a terminal needs no page
+
         return markdown_as_html(self.text) if self.is_markdown else Markup("<pre>{}</pre>").format(self.text)
 
     @property

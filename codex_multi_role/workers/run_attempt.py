@@ -18,7 +18,7 @@ from codex_multi_role.engine.run_queue import QueuedJournal
 from codex_multi_role.errors import CodexMultiRoleError, ExitCode, RunInterrupted, RunNotFound, StorageError
 from codex_multi_role.host.atomic import storage_errors
 from codex_multi_role.host.database_url import files_of_database
-from codex_multi_role.lifecycle.session import Placement
+from codex_multi_role.lifecycle.placement import Placement
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_options import RunOptions, RunReport
 from codex_multi_role.store import (

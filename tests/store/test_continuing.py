@@ -12,7 +12,7 @@ from codex_multi_role.api import running
 from codex_multi_role.errors import StorageError
 from codex_multi_role.history import history_of
 from codex_multi_role.history.exporting import export, start_of
-from codex_multi_role.lifecycle.session import Placement
+from codex_multi_role.lifecycle.placement import Placement
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.store import Store, bundle_workspace, make_workspace
 from codex_multi_role.workspace.manifest import Manifest

@@ -14,7 +14,7 @@ from typing import Any
 
 from codex_multi_role import RunReport
 from codex_multi_role.api import running
-from codex_multi_role.lifecycle.session import Placement
+from codex_multi_role.lifecycle.placement import Placement
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.store import RunSaver, SavedState, Store, fill_workspace, restore_run
 from tests.support.preloaded import started
@@ -26,7 +26,7 @@ import json, os, signal, sys
 from pathlib import Path
 from codex_multi_role import RunOptions
 from codex_multi_role.api import running
-from codex_multi_role.lifecycle.session import Placement
+from codex_multi_role.lifecycle.placement import Placement
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.store import RunSaver, Store
 
