@@ -74,7 +74,8 @@ def resume(
 ) -> RunReport:
     """Resume a run after its last recorded turn. ``changes`` (`RunOptions` fields) override its recorded options.
 
-    Without changes, a run that has finished is reported as it ended, and nothing is started.
+    Without changes, a run that has finished is reported as it ended, and nothing is started. ``placement`` is what a
+    worker adds.
 
     Raises `RunNotFound`, `RunBusy`, and everything that `run` raises.
     """

@@ -60,6 +60,7 @@ class LiveRoles:
         self._latest = definitions.catalog
         self._last_warning = ""
         self._pending_error = ""  # an error in the files, perhaps because they are still being written
+        self._changes = Changes()
         self.renew: Callable[[str], None] = lambda role: None
 
     @property
@@ -74,16 +75,20 @@ class LiveRoles:
     @contextmanager
     def following(self) -> Iterator[None]:
         """Apply changes that are saved within the block."""
-        changes = Changes()
-        follower = threading.Thread(target=self._follow, args=(changes,), name="role-files", daemon=True)
+        follower = threading.Thread(target=self._follow, name="role-files", daemon=True)
         follower.start()
         try:
             yield
         finally:
-            changes.end()
+            self.stop_soon()
             follower.join(JOIN_SECONDS)
 
-    def _follow(self, changes: Changes) -> None:
+    def stop_soon(self) -> None:
+        """Apply no more changes; the end of the block in `following` waits for this."""
+        self._changes.end()
+
+    def _follow(self) -> None:
+        changes = self._changes
         if not self._source.exists():
             return  # nobody can edit it: a team written in Python, or a folder that was removed before a resume
         try:

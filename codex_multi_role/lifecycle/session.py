@@ -265,7 +265,7 @@ class Session:
                 if self._placement is not None:
                     progress = replace(progress, draining=self._placement.draining)
                 with roles.following():
-                    ending = self._drive(replace(parts, services=services, progress=progress), stop)
+                    ending = self._drive(replace(parts, services=services, progress=progress), roles, stop)
                 if not stop.in_a_hurry:
                     self._gather_result(parts)
                 return ending
@@ -316,7 +316,7 @@ class Session:
         self._files = changed_files(self._folder, parts.snapshots, self._last_snapshot)
         self._result = run_result(self._definitions.flow, self._state, self._folder, parts.workspace, self._files)
 
-    def _drive(self, parts: RunResources, stop: Stop) -> Ending:
+    def _drive(self, parts: RunResources, roles: LiveRoles, stop: Stop) -> Ending:
         from codex_multi_role.engine import CallableFlows, DurableRun, HeadStart  # lazy: the processes start meanwhile
 
         flows = CallableFlows(self._definitions.flows, cache(self._definitions.bound))
@@ -338,7 +338,8 @@ class Session:
                 self._state, head_start = self._first_state(), HeadStart()
             if called is not None and durable.outcome is not None:
                 write_json(self._folder.path / CALL_FILE, durable.outcome.as_json())
-            parts.services.fleet.stop_soon()  # the processes end while the journal closes
+            roles.stop_soon()  # all this ends while the journal closes
+            parts.services.fleet.stop_soon()
             return ending
 
     def _started_early(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import fields, is_dataclass
+from pathlib import Path
 
 import codex_multi_role
 from tests.docs.markdown import code, docstring, page, table
@@ -69,5 +70,10 @@ def _parameter(parameter: inspect.Parameter) -> str:
     kind = "" if parameter.annotation is parameter.empty else f": {parameter.annotation}"
     if parameter.default is parameter.empty:
         return f"{stars}{parameter.name}{kind}"
-    default = parameter.default.__name__ if inspect.isclass(parameter.default) else repr(parameter.default)
-    return f"{parameter.name}{kind} = {default}"
+    return f"{parameter.name}{kind} = {_default(parameter.default)}"
+
+
+def _default(value: object) -> str:
+    if inspect.isclass(value):
+        return value.__name__
+    return f"Path({str(value)!r})" if isinstance(value, Path) else repr(value)
