@@ -49,7 +49,9 @@ class HeadStart:
 
         ``state``: that of the run's start, which is changed.
         """
-        thread = threading.Thread(target=self._walk, args=(flows, state, run), name="head-start", daemon=True)
+        # Not a daemon: the threads of its pools would be daemons too. Python's end waits for those all the same, but a
+        # program that looks for what delays its end does not find them.
+        thread = threading.Thread(target=self._walk, args=(flows, state, run), name="head-start")
         thread.start()
         try:
             yield
