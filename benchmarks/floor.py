@@ -2,9 +2,8 @@
 
 Four roles, three cycles, a model that answers at once, the same Codex flags. *Raw* is a script with four pipes: it
 starts the processes in parallel, sends twelve turns one after the other and closes the pipes; it keeps, checks and
-recovers nothing. *Raw, importing* also imports the libraries that a run cannot do without, but uses none of them: those
-that read the definitions before the processes start, DBOS while they start. *Ours* is
-``codex-multi-role --goal … --cycles 3``, run folder, journal and all.
+recovers nothing. *Raw, importing* also imports the libraries that read the command line and the definitions, before the
+processes start, but uses none of them. *Ours* is ``codex-multi-role --goal … --cycles 3``, run folder, journal and all.
 
     python benchmarks/floor.py [--runs 7]
 
@@ -17,7 +16,6 @@ import importlib
 import os
 import sys
 import tempfile
-import threading
 from functools import partial
 from pathlib import Path
 
@@ -28,8 +26,7 @@ from codex_multi_role.codex.locator import find_codex
 
 ROLES = ("planner", "architect", "implementer", "integrator")
 CYCLES = 3
-LIBRARIES = ("click", "pydantic", "yaml")
-"""What reads the command line and the definitions."""
+LIBRARIES = ("click", "pydantic", "yaml", "jinja2")
 ANSWER = {"json": {"summary": "one more step", "status": "CONTINUE"}, "deltas": 1}
 
 
@@ -56,7 +53,6 @@ def raw_importing(base_url: str) -> None:
     """The raw driver, and the imports."""
     for name in LIBRARIES:
         importlib.import_module(name)
-    threading.Thread(target=importlib.import_module, args=("dbos",)).start()
     raw(base_url)
 
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from codex_multi_role.codex.codex_settings import as_settings
 
-IMPORTS = "import codex_multi_role.cli.run, codex_multi_role.api, codex_multi_role.engine.journal"
+IMPORTS = "import codex_multi_role.cli.run, codex_multi_role.api, codex_multi_role.engine.journal_file"
 
 
 def read_options(about: str | None, runs: int, *raw: str) -> argparse.Namespace:

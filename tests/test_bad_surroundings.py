@@ -7,8 +7,8 @@ What is wrong before a run leaves nothing behind (exit 2); what goes wrong in on
 from __future__ import annotations
 
 import json
-import resource
 import shutil
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,13 +17,13 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role import RunReport, run
+from codex_multi_role.engine import journal_file
 from codex_multi_role.errors import DefinitionError, StorageError, UsageError
 from codex_multi_role.run_folder import Record, RunFolder, list_turns
-from tests.endurance.ledger import recorded_steps
 from tests.support.console import DEADLINE_SECONDS, console, environment
 from tests.support.disks import Disk, small_disk
 from tests.support.preloaded import Preloaded
-from tests.support.processes import largest_file, wait_until
+from tests.support.processes import largest_file
 from tests.support.recorded_runs import make_run
 from tests.support.teams import TeamFolder, read, say
 
@@ -295,21 +295,27 @@ def test_disk_that_fills_in_the_middle_of_a_run_loses_nothing(disk: Disk) -> Non
     assert [event["resumed"] for event in told if event["type"] == "run_started"] == [False, True]
 
 
-def test_journal_that_cannot_grow_ends_run_and_resume_continues(tmp_path: Path) -> None:
+def test_journal_that_cannot_grow_ends_run_and_resume_continues(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     team = team_of_three(tmp_path)
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    team.plays["two"] = [say("two " * 3_000)] * 2
+    team.write_plays()
+    open_file, opened = journal_file._opened, list[sqlite3.Connection]()
+
+    def kept(path: Path) -> sqlite3.Connection:
+        opened.append(open_file(path))
+        return opened[-1]
 
     def stop_growth(event: Record) -> None:
         if (event["type"], event.get("role")) == ("turn_started", "two"):
-            journal = RunFolder.find(team.runs, "latest").journal_path
-            wait_until(lambda: recorded_steps(journal), "the first turn in the journal")  # it may not be open yet
-            resource.setrlimit(resource.RLIMIT_FSIZE, (65536, limits[1]))
+            opened[0].execute("PRAGMA max_page_count=1")  # SQLite allows as many as there are
 
-    try:
+    with monkeypatch.context() as patch:
+        patch.setattr(journal_file, "_opened", kept)
         report = run(team.options(), stop_growth)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert (report.status, report.exit_code, history(report.folder)) == ("failed", 3, ["one"])
+    assert report.reason == "the journal failed at two turn: database or disk is full"
     assert team.resume().outcome == "cycles_used_up"
     assert [turn[0] for turn in team.turns()] == ["three"]
 
@@ -371,7 +377,7 @@ def test_damaged_journal_is_named_and_a_copy_of_it_works(tmp_path: Path) -> None
         folder.journal_path.write_bytes(journal)
         done = console("resume", "latest", "--cycles", "2", folder=tmp_path)
         assert (done.returncode, folder.record()["outcome"]) == (3, "storage_failed")
-        assert f"the journal sqlite:///{folder.journal_path} cannot be opened" in done.stderr
+        assert f"the journal {folder.journal_path} cannot be opened" in done.stderr
         assert (len(list(list_turns(folder))), read(folder.state_path)) == (3, state)
     folder.journal_path.write_bytes(whole)
     assert team.resume(cycles=2).outcome == "cycles_used_up"

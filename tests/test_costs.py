@@ -21,17 +21,16 @@ MOST_OWN_MODULES, MOST_OTHER_MODULES = 210, 350
 """Before the processes start: what is imported by then delays the first prompt."""
 MOST_PROMPT_BYTES = 2_400
 NOT_BEFORE_PROCESSES = {
-    *("dbos", "sqlalchemy", "sqlite3", "asyncio", "jsonschema", "watchdog", "markdown_it"),
+    *("sqlite3", "asyncio", "jsonschema", "watchdog", "markdown_it"),
     *("codex_multi_role.engine", "codex_multi_role.report", "codex_multi_role.api.python_team"),
 }
 """Slow to import, and needed only once the processes start, if at all."""
 NEVER = {
     "codex_multi_role.lifecycle.forking",
     "codex_multi_role.playbook",
-    "croniter",
-    "dateutil",
+    "dbos",
     "psycopg",
-    "sqlalchemy.orm",
+    "sqlalchemy",
     "rich",
     "coverage",
     "pytest",
@@ -42,7 +41,7 @@ NEVER = {
 }
 """No part of a run with a journal of its own, without tests and without a terminal."""
 COUNTED = """
-import json, sys, threading
+import json, sys
 from pathlib import Path
 programs, statements, early, looks, early_looks = [], [], [], [], []
 
@@ -59,18 +58,20 @@ from codex_multi_role.lifecycle.session import Session
 
 begin, drive = Fleet.start, Session._drive
 
-def counted(_connection, _cursor, statement, *_):
-    if threading.current_thread().name.startswith("role_"):  # the engine's own threads look every now and then
-        statements.append(statement)
-
 def start(*arguments):
     early.extend(sys.modules)
     early_looks.extend(looks)
     return begin(*arguments)
 
 def driven(*arguments):
-    import sqlalchemy
-    sqlalchemy.event.listen(sqlalchemy.Engine, "before_cursor_execute", counted)
+    from codex_multi_role.engine import journal_file
+
+    def traced(path):
+        connection = opened(path)
+        connection.set_trace_callback(statements.append)
+        return connection
+
+    opened, journal_file._opened = journal_file._opened, traced
     return drive(*arguments)
 
 Fleet.start, Session._drive = start, driven
@@ -129,10 +130,11 @@ def test_run_looks_through_all_processes_only_at_its_end(counts: Counts) -> None
     assert 0 < len(counts.looks) <= 2 * len(ROLES) + 2
 
 
-def test_turn_costs_one_request_and_four_statements(counts: Counts) -> None:
+def test_turn_costs_one_request_and_two_statements(counts: Counts) -> None:
     each = ("initialize", "initialized", "account/read", "thread/start", "model/list")
     assert counts.methods == {"turn/start": TURNS, **dict.fromkeys(each, len(ROLES))}
-    assert len(counts.statements) == 4 * TURNS
+    recorded = Counter(each.split()[0] for each in counts.statements if "steps " in each)
+    assert recorded == {"SELECT": TURNS, "INSERT": TURNS}
 
 
 def test_prompts_do_not_grow_with_the_run(counts: Counts) -> None:

@@ -15,7 +15,6 @@ OURS = {
     r"codex-start_\d+": "a start: every request of it has a deadline (codex/client.py)",
     r"codex-(stdout|stderr)-\d+": "reads a pipe: ends with it, and so with the child (codex/transport.py)",
     r"codex-stop": "the end of a child: GRACE_SECONDS a step, and awaited for STOP_SECONDS (codex/fleet.py)",
-    r"head-start": "a walk to the first turns, each with its deadlines (engine/head_start.py)",
     r"codex-databases": "MAKING_SECONDS, and killed with the run (codex/warm_home.py)",
     r"playbook": "waits for connections; woken by the server's end (playbook/loopback.py)",
     r"playbook-connection": "QUIET_CONNECTION_SECONDS; closed by the server's end (playbook/loopback.py)",
@@ -29,12 +28,9 @@ OURS = {
     r"mutant_\d+": "tests on mutants, each run with its deadline (systems/test_generation/kill_matrix.py)",
     r"python_\d+": "asks the project's Python, which has ANSWER_SECONDS (lifecycle/definitions.py)",
     r"telemetry-end": "DELIVERY_SECONDS a request, CLOSING_SECONDS in all (integrations/telemetry/pipeline.py)",
-    r"dbos-executor-_\d+": "the workflow: the steps of the run, each with its deadlines (engine/durable_run.py)",
+    r"flow": "the steps of the run, each with its deadlines (engine/durable_run.py)",
 }
 """By name, what bounds the thread."""
-OF_DBOS = re.compile(r"Thread-\d+ \((_run_event_loop|run_notification_listener|queue_thread|dynamic_scheduler_loop)\)|"
-                     r"Thread-\d+ \(run_notifier\)|dbos-background-jobs|queue-worker-.*")  # fmt: skip
-"""Daemons that look every now and then whether there is work; closing the journal ends them."""
 OF_WATCHDOG = "watchdog."
 """Threads of its own, which have no names: the observer stops and joins them."""
 EXPECTED = (
@@ -45,7 +41,7 @@ EXPECTED = (
     "playbook-connection",
     "item_",
     "role_",
-    "dbos-",
+    "flow",
 )
 ENDING_SECONDS = 5.0
 
@@ -74,6 +70,6 @@ def test_every_thread_of_a_run_is_known_and_ends_with_it(tmp_path: Path, monkeyp
     assert [each.name for each in new_since(before)] == []
     unknown = [each for each in seen if not any(re.fullmatch(name, each.name) for name in OURS)]
     unknown = [each for each in unknown if not type(each).__module__.startswith(OF_WATCHDOG)]
-    assert {each.name for each in unknown if not (each.daemon and OF_DBOS.fullmatch(each.name))} == set()
+    assert {each.name for each in unknown} == set()
     names = " ".join(each.name for each in seen)
     assert [name for name in EXPECTED if name not in names] == []

@@ -8,7 +8,6 @@ import re
 import resource
 import shlex
 import shutil
-import sqlite3
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -56,7 +55,6 @@ def diagnose(
 ) -> Iterator[Finding]:
     """Run all checks in order; leaves nothing behind and asks no model."""
     yield Finding("python", True, f"{platform.python_version()} ({sys.executable})")
-    yield _sqlite()
     yield _git()
     try:
         codex = find_codex(codex_bin, os.environ)
@@ -70,13 +68,6 @@ def diagnose(
         yield _tests(codex, workspace, python)
     yield _runs_folder(runs_dir)
     yield _open_files()
-
-
-def _sqlite() -> Finding:
-    from codex_multi_role.engine.journal_file import UPGRADE, sqlite_problem  # here: the engine loads slowly
-
-    problem = sqlite_problem()
-    return Finding("sqlite", not problem, problem or sqlite3.sqlite_version, UPGRADE if problem else "")
 
 
 def _git() -> Finding:

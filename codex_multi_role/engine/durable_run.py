@@ -1,12 +1,12 @@
-"""Run a flow durably: every turn, repair and check is one recorded step of a DBOS workflow.
+"""Run a flow durably: every turn, repair and check is one recorded step.
 
-The workflow decides from recorded results alone, so that a replay takes the same path. Only recorded steps touch
-clocks, files and processes.
+The walk decides from recorded results alone, so that a replay takes the same path. Only recorded steps touch clocks,
+files and processes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
@@ -16,8 +16,7 @@ from codex_multi_role.catalog import render
 from codex_multi_role.catalog.flow_references import SUGGEST_NAMES
 from codex_multi_role.engine.askers import Asker, Scope
 from codex_multi_role.engine.flow_walk import SAID_DONE, CallableFlows, FlowWalk
-from codex_multi_role.engine.head_start import HeadStart
-from codex_multi_role.engine.journal_slots import JournalSlots, RunHalted, drawn_slots, refuse_when_stopping
+from codex_multi_role.engine.journal_slots import JournalSlot, JournalSlots, RunHalted, refuse_when_stopping
 from codex_multi_role.engine.leases import Instances
 from codex_multi_role.errors import (
     LOOK,
@@ -35,8 +34,8 @@ from codex_multi_role.steps import RunResources, StepOutcome
 class DurableRun:
     """One run: its flows, its live parts, and the state that a replay rebuilds.
 
-    ``ending`` is resolved when the workflow halts in this process. ``tolerant`` as in `FlowWalk`. ``outcome``: what a
-    flow that calls this one sees, once it has ended. ``head_start``: what has started before the journal was open.
+    ``ending`` is resolved when the walk halts in this process. ``tolerant`` as in `FlowWalk`. ``outcome``: what a flow
+    that calls this one sees, once it has ended.
     """
 
     def __init__(
@@ -46,7 +45,6 @@ class DurableRun:
         run: RunResources,
         *,
         tolerant: bool = False,
-        head_start: HeadStart | None = None,
     ) -> None:
         self._flows = flows
         self._run = run
@@ -54,28 +52,22 @@ class DurableRun:
         self.ending: Future[Ending] = Future()
         self.outcome: StepOutcome | None = None
         self._tolerant = tolerant
-        self._head_start = head_start or HeadStart()
 
-    def work(self) -> None:
-        """The body of the workflow: the whole flow.
-
-        It always halts, because ``run.json`` records how a run ended, and the journal only its steps.
-        """
+    def work(self, slots: Iterator[JournalSlot]) -> None:
+        """Walk the whole flow, with these slots of the journal from its start on. Raises nothing."""
         try:
             asker = Asker(self._run, Instances())
-            slots = self._head_start.taken_over(drawn_slots())
             ids = JournalSlots(partial(refuse_when_stopping, self._run), slots, save=self._run.services.save)
             scope = Scope(self._run, ids, asker, self.state)
-            walk = FlowWalk(self._flows, scope, tolerant=self._tolerant, announced=self._head_start.announced)
+            walk = FlowWalk(self._flows, scope, tolerant=self._tolerant)
             end = walk.walk()
             self.outcome = walk.outcome(end)
-            halt = RunHalted(self._ending(end))
-        except RunHalted as early:
-            halt = early
+            ending = self._ending(end)
+        except RunHalted as halted:
+            ending = halted.ending
         except BaseException as error:  # DBOS has exceptions that are no `Exception`
-            halt = RunHalted(ending_for(error))
-        self.ending.set_result(halt.ending)
-        raise halt
+            ending = ending_for(error)
+        self.ending.set_result(ending)
 
     def _ending(self, end: End) -> Ending:
         if end.outcome == SAID_DONE and self.state.finished_by:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -32,21 +32,11 @@ class CallableFlows:
     bound: Callable[[int], WalkBound]
 
 
-@dataclass
-class LastAnnounced:
-    """The ``step`` and the ``visit`` whose beginning was published last. ``step_lock`` is held meanwhile."""
-
-    step: str = ""
-    visit: int = 0
-    step_lock: threading.Lock = field(default_factory=threading.Lock)
-
-
 class FlowWalk:
     """One walk through one flow.
 
     ``key``: where it was called from; ``calls``: the calling steps, the run's own first. A ``tolerant`` walk ends at
-    its first failing step instead of halting the run, with the reason in ``error``. ``announced``: what an earlier walk
-    of the same flow in this process has announced.
+    its first failing step instead of halting the run, with the reason in ``error``.
     """
 
     def __init__(
@@ -57,7 +47,6 @@ class FlowWalk:
         key: str = "",
         calls: tuple[str, ...] = (),
         tolerant: bool = False,
-        announced: LastAnnounced | None = None,
     ) -> None:
         self._flows = flows
         self._scope = scope
@@ -66,7 +55,8 @@ class FlowWalk:
         self._key = key
         self._calls = calls
         self._tolerant = tolerant
-        self._announced = announced or LastAnnounced()
+        self._announced = ("", 0)
+        self._announce_lock = threading.Lock()
         self.state = scope.state
         self.error = ""
 
@@ -194,9 +184,8 @@ class FlowWalk:
 
     def _announce(self, step: StepSpec, visit: int, place: int) -> None:
         """Publish that a visit begins, with what a fork from there needs: its journal position and the workspace."""
-        last = self._announced
-        with last.step_lock:  # items of a resumed fan-out come in parallel
-            if (last.step, last.visit) == (step.id, visit):
+        with self._announce_lock:  # items of a resumed fan-out come in parallel
+            if self._announced == (step.id, visit):
                 return
             tree = self._run.snapshots.take() if place and self._run.settings.changes_workspace else ""
             self._run.services.events.publish(
@@ -204,7 +193,7 @@ class FlowWalk:
             )
             if self._run.services.states is not None and step.state is not None and not self._key:
                 self._run.services.states.move(RUN, "", step.state)  # not earlier: a fork from here must still enter it
-            last.step, last.visit = step.id, visit
+            self._announced = (step.id, visit)
 
 
 class _One:

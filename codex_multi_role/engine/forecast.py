@@ -6,14 +6,13 @@ Every path of the walk ends at its first turn that would be asked, or at work wh
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import count
 
 from codex_multi_role.engine.askers import Asker, Scope
-from codex_multi_role.engine.dbos_library import StepOptions
 from codex_multi_role.engine.flow_walk import CallableFlows, FlowWalk
-from codex_multi_role.engine.journal_fork import RecordedStep
+from codex_multi_role.engine.journal import Past
 from codex_multi_role.engine.journal_slots import JournalSlots, RunHalted
 from codex_multi_role.engine.leases import Instances
 from codex_multi_role.errors import ReviewWaiting, ending_for
@@ -34,7 +33,7 @@ class PathEnded(RunHalted):
 
 
 class _ForecastSlot:
-    def __init__(self, number: int, past: Mapping[int, RecordedStep], assumed: Callable[[Json], Json]) -> None:
+    def __init__(self, number: int, past: Past, assumed: Callable[[Json], Json]) -> None:
         self._number = number
         self._past = past
         self._assumed = assumed
@@ -43,8 +42,7 @@ class _ForecastSlot:
     def step_id(self) -> int:
         return self._number
 
-    def run(self, options: StepOptions | None, work: Callable[[], Json], /) -> Json:
-        name = str((options or {}).get("name"))
+    def run(self, name: str, work: Callable[[], Json], /) -> Json:
         if DONE_HERE.fullmatch(name) and not name.startswith(CHECK):
             return work()
         recorded = self._past.get(self._number)
@@ -57,7 +55,7 @@ def walk_forecast(
     flows: CallableFlows,
     state: FlowState,
     run: RunResources,
-    past: Mapping[int, RecordedStep],
+    past: Past,
     assumed: Callable[[Json], Json],
 ) -> None:
     """Walk until every path has ended. ``assumed`` returns a result of the past as it would be here.

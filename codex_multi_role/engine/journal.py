@@ -1,159 +1,78 @@
-"""The durable journal: DBOS on the run's own SQLite file, or on the database that ``--database-url`` names."""
+"""The journal of a run: in the run folder's own file, or in the database that ``--database-url`` names.
+
+Each is imported when it is used: the engine of the database loads slowly.
+"""
 
 from __future__ import annotations
 
-import logging
-import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from uuid import uuid4
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
 
-from codex_multi_role.engine.dbos_library import DBOS, SetWorkflowID
+from codex_multi_role.dataclass import dataclass
 from codex_multi_role.engine.durable_run import DurableRun
-from codex_multi_role.engine.journal_errors import journal_error
-from codex_multi_role.engine.journal_file import create_journal_file, sqlite_path
-from codex_multi_role.engine.outages import Outages
-from codex_multi_role.engine.ready_journal import fill_journal
-from codex_multi_role.engine.sqlite_clock import url_with_clock
-from codex_multi_role.errors import CodexMultiRoleError, StorageError
-from codex_multi_role.host.database_url import with_timeouts
+from codex_multi_role.errors import StorageError
+from codex_multi_role.reading.json_types import Json
 
-APPLICATION = "codex-multi-role"
-FLOW_WORKFLOW = "flow"
 JOURNAL_VERSION = "2"
 """Incremented when recorded steps change their order or meaning; a journal of another version cannot be resumed."""
 
-QUEUE_SECONDS = 0.1
-"""Polling interval for a run to resume, not the engine's 1 s; an earlier session's queue is polled from the start."""
-LISTENER_SECONDS = 0.05
-"""How often the journal looks for messages; closing it waits for one such look (by default a whole second)."""
-
-
-def resumed_queue(run_id: str) -> str:
-    """The queue in which a run waits to be resumed. Each run has its own, because its live parts are in one process."""
-    return f"resumed-{run_id}"
-
-
+Journal = Path | str
+"""The run's own file, or the URL of a database."""
 Begin = Callable[[DurableRun], None]
-"""Starts the run's workflow with these live parts, or resumes it after its last recorded step. Returns at once.
+"""Starts the run with these live parts, or resumes it after its last recorded step. Returns at once.
 
 Raises `StorageError` for a journal of another version, and for one that cannot be written.
 """
 
 
-@contextmanager
+@dataclass(frozen=True)
+class RecordedStep:
+    """A recorded step: what was done, and its result."""
+
+    name: str
+    output: Json
+
+
+Past = Mapping[int, RecordedStep]
+"""The recorded steps of a run by their positions."""
+
+
 def open_journal(
-    database_url: str,
+    journal: Journal,
     run_id: str,
     warn: Callable[[str], None] = lambda _: None,
     is_stopping: Callable[[], bool] = lambda: False,
-) -> Iterator[Begin]:
-    """Open the run's journal for the duration of the block. ``warn`` and ``is_stopping``: as in `Outages`.
+) -> AbstractContextManager[Begin]:
+    """Open the run's journal for the duration of the block.
 
-    Raises `StorageError` if the database cannot be used, `UsageError` if the SQLite library is too old.
+    ``warn`` gets a line about each outage of a database; ``is_stopping``: whether the run is to stop, and a wait for
+    the database with it. Raises `StorageError` if the journal cannot be used, `UsageError` if a database never can.
     """
-    live: list[DurableRun] = []
+    if isinstance(journal, Path):
+        from codex_multi_role.engine.journal_file import open_file
 
-    def begin(durable: DurableRun) -> None:
-        live.append(durable)
-        _begin(run_id)
+        return open_file(journal)
+    from codex_multi_role.engine.shared_journal import open_shared
 
-    outages = Outages(f"the journal {database_url}", warn, is_stopping)
-    with listening(database_url, resumed_queue(run_id), lambda _: live.pop().work(), outages):
-        yield begin
+    return open_shared(journal, run_id, warn, is_stopping)
 
 
-@contextmanager
-def listening(database_url: str, queue: str, work: Callable[[str], None], outages: Outages) -> Iterator[None]:
-    """Be a DBOS executor for the runs of one queue during the block: each gets ``work`` with its ID.
+def recorded_steps(journal: Journal, run_id: str) -> Past:
+    """What the run has recorded; empty if no session has reached the journal. Raises `StorageError`."""
+    if isinstance(journal, Path):
+        from codex_multi_role.engine.journal_file import steps_of_file
 
-    Raises what `open_journal` raises.
-    """
-    _work[:] = [work]
-    silence_library()
-    create_journal_file(database_url)
-    if path := sqlite_path(database_url):
-        fill_journal(path, create_journal)
-    with outages.waited_for():
-        try:
-            _launch(database_url, queue)
-            outages.patient = True
-            yield
-        finally:
-            outages.close()
-            DBOS.destroy()
+        return steps_of_file(journal)
+    from codex_multi_role.engine.journal_client import shared_steps
+
+    return shared_steps(journal, run_id)
 
 
-def _launch(database_url: str, queue: str) -> None:
-    try:
-        DBOS(
-            config={
-                "name": APPLICATION,
-                "system_database_url": with_timeouts(url_with_clock(database_url)),
-                "application_version": JOURNAL_VERSION,
-                # Unique even if a pid is reused: DBOS itself restarts the unfinished work of the same executor, and a
-                # resumed run would start twice.
-                "executor_id": f"{os.uname().nodename}-{os.getpid()}-{uuid4().hex}",
-                "notification_listener_polling_interval_sec": LISTENER_SECONDS,
-                "console_log_level": "CRITICAL",
-                "log_level": "CRITICAL",
-            }
-        )
-        DBOS.listen_queues([queue])
-        DBOS.launch()
-    except CodexMultiRoleError:
-        raise
-    except Exception as error:
-        raise journal_error(f"the journal {database_url} cannot be opened", error) from error
-
-
-def silence_library() -> None:
-    log = logging.getLogger("dbos")
-    log.setLevel(logging.CRITICAL)
-    if not log.handlers:  # DBOS's own would keep this run's stderr, which the next run may find closed
-        log.addHandler(logging.NullHandler())
-
-
-def create_journal(database_url: str) -> None:
-    """Create the engine's own tables, or bring them up to date. Raises `StorageError`."""
-    silence_library()
-    try:
-        DBOS.migrate(with_timeouts(url_with_clock(database_url)))
-    except Exception as error:
-        raise journal_error(f"the tables of the journal {database_url} cannot be created", error) from error
-
-
-_work: list[Callable[[str], None]] = []
-"""What this process does for a run that the engine starts. The journal knows only the ID of a run."""
-
-
-@DBOS.workflow(name=FLOW_WORKFLOW)
-def _flow(_first_id: str) -> None:
-    """A fork's argument is the ID of the run it started as, so the workflow's own ID counts."""
-    _work[0](str(DBOS.workflow_id))
-
-
-def _begin(run_id: str) -> None:
-    try:
-        known = DBOS.get_workflow_status(run_id)
-        if known is not None:
-            require_version(run_id, known.app_version)
-        if known is not None:
-            DBOS.register_queue(resumed_queue(run_id), polling_interval_sec=QUEUE_SECONDS)
-            DBOS.resume_workflow(run_id, queue_name=resumed_queue(run_id))
-            return
-        with SetWorkflowID(run_id):
-            DBOS.start_workflow(_flow, run_id)
-    except CodexMultiRoleError:
-        raise
-    except Exception as error:
-        raise journal_error("the journal failed when the run started", error) from error
-
-
-def require_version(run_id: str, version: str | None) -> None:
-    """Raise `StorageError` if this program cannot read the run's journal."""
+def require_version(journal: object, version: str | None) -> None:
+    """Raise `StorageError` if this program cannot read a journal of that ``version``."""
     if version != JOURNAL_VERSION:
         raise StorageError(
-            f"the journal of run {run_id} has version {version}, this program writes {JOURNAL_VERSION}",
+            f"the journal {journal} has version {version or 'unknown'}, this program writes {JOURNAL_VERSION}",
             "Use the version of codex-multi-role that `run.json` names.",
         )

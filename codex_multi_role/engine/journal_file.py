@@ -1,50 +1,156 @@
-"""The SQLite file of a run's journal, before DBOS opens it."""
+"""The journal in a run folder: a SQLite file with one row per recorded step.
+
+One process works on a run, so a step needs no more than its row, which is on the disk before anybody uses the result.
+"""
 
 from __future__ import annotations
 
+import json
 import sqlite3
-from contextlib import closing
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from itertools import count
 from pathlib import Path
-from urllib.parse import quote, unquote
 
-from codex_multi_role.errors import StorageError, UsageError
+from codex_multi_role.dataclass import dataclass
+from codex_multi_role.engine.durable_run import DurableRun
+from codex_multi_role.engine.journal import JOURNAL_VERSION, Begin, Past, RecordedStep, require_version
+from codex_multi_role.engine.journal_errors import journal_error
+from codex_multi_role.errors import StorageError
+from codex_multi_role.reading.json_types import Json
 
-SQLITE_PREFIX = "sqlite:///"
-MIN_SQLITE = (3, 35)
-"""The first version with RETURNING, which DBOS uses."""
-UPGRADE = "Use a Python built with a newer SQLite, or record runs in Postgres with --database-url."
-
-
-def sqlite_url(path: Path) -> str:
-    """The database URL of a file, whatever characters its path contains."""
-    return f"{SQLITE_PREFIX}{quote(str(path))}"
+TABLE = "CREATE TABLE steps (position INTEGER PRIMARY KEY, name TEXT NOT NULL, output TEXT NOT NULL)"
 
 
-def sqlite_path(database_url: str) -> Path | None:
-    """The file that the URL names, if any."""
-    return Path(unquote(database_url.removeprefix(SQLITE_PREFIX))) if database_url.startswith(SQLITE_PREFIX) else None
+class FileJournal:
+    """An open journal. All threads of the run share it."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._lock = threading.Lock()
+
+    def find(self, position: int) -> RecordedStep | None:
+        with self._lock:
+            row = self._connection.execute("SELECT name, output FROM steps WHERE position = ?", [position]).fetchone()
+        return row and RecordedStep(row[0], json.loads(row[1]))
+
+    def add(self, position: int, name: str, output: str) -> None:
+        with self._lock:
+            self._connection.execute("INSERT INTO steps VALUES (?, ?, ?)", [position, name, output])
+
+    def close(self) -> None:
+        """Close the journal: work that has not ended cannot be recorded."""
+        with self._lock:
+            self._connection.close()
 
 
-def sqlite_problem() -> str:
-    """Why Python's SQLite library cannot hold a journal; empty if it can."""
-    if sqlite3.sqlite_version_info >= MIN_SQLITE:
-        return ""
-    return f"SQLite {sqlite3.sqlite_version} is too old: runs need {'.'.join(map(str, MIN_SQLITE))} or later"
+@dataclass(frozen=True)
+class _Slot:
+    journal: FileJournal
+    step_id: int
+
+    def run(self, name: str, work: Callable[[], Json], /) -> Json:
+        """Return the same on every replay: the result as JSON has it. Raises `StorageError` if other work was done."""
+        known = self.journal.find(self.step_id)
+        if known is None:
+            output = json.dumps(work())
+            self.journal.add(self.step_id, name, output)
+            return dict(json.loads(output))
+        if known.name != name:
+            raise StorageError(
+                f'position {self.step_id} of the journal has "{known.name}", and "{name}" would be done there',
+                "Undo the changes to the flow and its roles, or fork the run.",
+            )
+        return known.output
 
 
-def create_journal_file(database_url: str) -> None:
-    """Create the file if the URL names one, in WAL mode, which it keeps.
-
-    A recorded step then costs one disk flush, not four (1.0 ms, not 2.6). Raises `StorageError`, and `UsageError` if
-    the SQLite library is too old.
-    """
-    path = sqlite_path(database_url)
-    if path is None:
-        return
-    if problem := sqlite_problem():
-        raise UsageError(problem, UPGRADE)
+@contextmanager
+def open_file(path: Path) -> Iterator[Begin]:
+    """Open the file, and create it if there is none. Raises `StorageError`."""
     try:
-        with closing(sqlite3.connect(path)) as connection:
-            connection.execute("PRAGMA journal_mode=WAL")
+        connection = _opened(path)
     except sqlite3.Error as error:
-        raise StorageError(f"the journal {database_url} cannot be opened: {error}") from error
+        raise journal_error(f"the journal {path} cannot be opened", error) from error
+    journal = FileJournal(connection)
+
+    def begin(run: DurableRun) -> None:
+        slots = (_Slot(journal, number) for number in count(1))
+        threading.Thread(target=run.work, args=(slots,), name="flow").start()
+
+    try:
+        yield begin
+    finally:
+        journal.close()
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    """A connection that any thread may use, and that writes each step with one disk flush (1.0 ms, not 2.6)."""
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    try:
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=FULL")
+        if _is_empty(connection):
+            connection.executescript(f"BEGIN; {TABLE}; PRAGMA user_version={JOURNAL_VERSION}; COMMIT")
+        _require_readable(connection, path)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _is_empty(connection: sqlite3.Connection) -> bool:
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    return not tables
+
+
+def _require_readable(connection: sqlite3.Connection, path: Path) -> None:
+    (problem,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    if problem != "ok":
+        raise sqlite3.DatabaseError(problem)
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    require_version(path, str(version) if version else None)
+
+
+def steps_of_file(path: Path) -> Past:
+    """The recorded steps of a journal, which may be live. Raises `StorageError`."""
+    if not (path.exists() and path.stat().st_size):
+        return {}
+    try:
+        with closing(_connected_for_reading(path)) as connection:
+            return {} if _is_empty(connection) else _steps(connection, path)
+    except sqlite3.Error as error:
+        raise StorageError(f"the journal {path} cannot be read: {error}") from error
+
+
+def _steps(connection: sqlite3.Connection, path: Path) -> Past:
+    _require_readable(connection, path)
+    rows = connection.execute("SELECT position, name, output FROM steps ORDER BY position")
+    return {position: RecordedStep(name, json.loads(output)) for position, name, output in rows}
+
+
+def fork_file(source: Path, target: Path, position: int) -> Past:
+    """Create the journal ``target`` with what ``source``, which may be live, recorded before ``position``.
+
+    Returns those steps. Raises `StorageError`.
+    """
+    if not (source.exists() and source.stat().st_size):
+        raise StorageError(
+            f"the journal {source} is missing, and with it the record of finished work",
+            "Restore it from a copy, or start another run.",
+        )
+    try:
+        with closing(_connected_for_reading(source)) as here, closing(sqlite3.connect(target)) as there:
+            here.backup(there)
+            past = _steps(there, source)
+            with there:
+                there.execute("DELETE FROM steps WHERE position >= ?", [position])
+    except sqlite3.Error as error:
+        raise StorageError(f"the journal {source} cannot be copied: {error}") from error
+    return {number: step for number, step in past.items() if number < position}
+
+
+def _connected_for_reading(path: Path) -> sqlite3.Connection:
+    # A closed journal has no write-ahead log; opened as immutable, it gets none.
+    closed = not path.with_name(f"{path.name}-wal").exists()
+    return sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro{'&immutable=1' if closed else ''}", uri=True)

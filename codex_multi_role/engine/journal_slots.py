@@ -8,16 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from codex_multi_role.dataclass import dataclass
 from codex_multi_role.engine.journal_errors import journal_error
 from codex_multi_role.errors import CodexMultiRoleError, Ending, RunInterrupted, StorageError, ending_for
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.steps import RunResources, Work
-
-if TYPE_CHECKING:
-    from codex_multi_role.engine.dbos_library import StepOptions
 
 
 def refuse_when_stopping(run: RunResources) -> None:
@@ -53,20 +50,14 @@ class ItemCancelled(Exception):
 
 
 class JournalSlot(Protocol):
-    """A slot of the journal: DBOS's ``StepReservation``, or its substitute if nothing is executed."""
+    """One position of the journal. ``step_id``: its number, from 1."""
 
     @property
     def step_id(self) -> int: ...
 
-    def run(self, dbos_step_options: StepOptions | None, func: Callable[[], Json], /) -> Json: ...
-
-
-def drawn_slots() -> Iterator[JournalSlot]:
-    """Draw the slots of the workflow that calls this."""
-    from codex_multi_role.engine.dbos_library import DBOS  # lazy: the first asks are walked before it is imported
-
-    while True:
-        yield DBOS.reserve_step()
+    def run(self, name: str, work: Callable[[], Json], /) -> Json:
+        """Return what is recorded here under ``name``; otherwise do the work and record what it returns."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -76,14 +67,12 @@ class JournalSlots:
     Concurrent asks therefore keep their positions in the journal however fast each is, and a replay finds them there.
     Child workflows, with their polling, are not needed. ``before`` is called before work is really done under one of
     the IDs, but not on a replay; ``save`` after it; ``cancelled`` returns why the work of an item must not be done.
-    ``is_open``: whether there is a journal; without one, only work is done whose result the run folder keeps.
     """
 
     before: Callable[[], None]
     source: Iterator[JournalSlot]
     cancelled: Callable[[], ItemCancelled | None] = lambda: None
     save: Callable[[], object] = lambda: None
-    is_open: bool = True
 
     def reserve(self, size: int) -> JournalSlots:
         """Reserve the next ``size`` IDs."""
@@ -106,13 +95,11 @@ class JournalSlots:
         """The same IDs, for the work of an item that may be ``cancelled``."""
         return replace(self, cancelled=lambda: self.cancelled() or cancelled())
 
-    def record(self, name: str, work: Work, *, in_folder: bool = False) -> Json:
+    def record(self, name: str, work: Work) -> Json:
         """Run and record ``work`` once (the `Recorder` of the steps). What it raises is not recorded and halts the run.
 
         Raises `ItemCancelled` if a cancellation was recorded.
         """
-        if not (self.is_open or in_folder):
-            raise RunHalted(ending_for(RunInterrupted()))
         place = next(self.source, None)
         if place is None:
             message = f"the journal has no space reserved for {name}: fewer steps were planned when this item started"
@@ -120,7 +107,7 @@ class JournalSlots:
                 ending_for(StorageError(message, "Start another run; this one cannot be extended at this point."))
             )
         try:
-            recorded = place.run({"name": name}, lambda: self._saved(self._do(work, place.step_id)))
+            recorded = place.run(name, lambda: self._saved(self._do(work, place.step_id)))
         except CodexMultiRoleError as error:  # the work raises none, so this is from the connection to the journal
             raise RunHalted(ending_for(error)) from error
         except RunHalted:

@@ -6,16 +6,15 @@ Nothing is executed: the walk ends at the first work that is not recorded.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import field, replace
 from itertools import count, takewhile
 
 from codex_multi_role.dataclass import dataclass
 from codex_multi_role.engine.askers import Asker, Scope
-from codex_multi_role.engine.dbos_library import StepOptions
 from codex_multi_role.engine.flow_walk import CallableFlows, FlowWalk
-from codex_multi_role.engine.journal_fork import RecordedStep
+from codex_multi_role.engine.journal import Past
 from codex_multi_role.engine.journal_slots import JournalSlots, RunHalted
 from codex_multi_role.engine.leases import Instances
 from codex_multi_role.errors import ReviewWaiting, UsageError, ending_for
@@ -40,7 +39,7 @@ class _RehearsalStopped(RunHalted):
 class _RecordedSlot:
     """A slot of the journal that returns what is recorded and executes nothing."""
 
-    def __init__(self, number: int, past: Mapping[int, RecordedStep], seen: set[int]) -> None:
+    def __init__(self, number: int, past: Past, seen: set[int]) -> None:
         self._number = number
         self._past = past
         self._seen = seen
@@ -49,8 +48,8 @@ class _RecordedSlot:
     def step_id(self) -> int:
         return self._number
 
-    def run(self, options: StepOptions | None, _work: Callable[[], Json], /) -> Json:
-        recorded, name = self._past.get(self._number), (options or {}).get("name")
+    def run(self, name: str, _work: Callable[[], Json], /) -> Json:
+        recorded = self._past.get(self._number)
         if recorded is None or recorded.name != name:
             was = f'"{recorded.name}"' if recorded else "nothing"
             raise _RehearsalStopped(
@@ -68,7 +67,7 @@ class _PastSlots(JournalSlots):
     end: int = sys.maxsize
 
     @classmethod
-    def of(cls, past: Mapping[int, RecordedStep], end: int = sys.maxsize) -> _PastSlots:
+    def of(cls, past: Past, end: int = sys.maxsize) -> _PastSlots:
         seen: set[int] = set()
         return cls(lambda: None, (_RecordedSlot(number, past, seen) for number in count(1)), seen=seen, end=end)
 
@@ -91,15 +90,15 @@ class PastUnits:
         self.stopped_in = ""
 
     def watch(self, unit: Unit) -> Unit:
-        def record(name: str, work: Work, *, in_folder: bool = False) -> Json:
-            recorded = unit.record(name, work, in_folder=in_folder)
+        def record(name: str, work: Work) -> Json:
+            recorded = unit.record(name, work)
             self.units.setdefault(unit.key, (unit.given, []))[1].append(recorded)
             return recorded
 
         return replace(unit, record=record)
 
 
-def walk_past(flows: CallableFlows, state: FlowState, run: RunResources, past: Mapping[int, RecordedStep]) -> PastUnits:
+def walk_past(flows: CallableFlows, state: FlowState, run: RunResources, past: Past) -> PastUnits:
     """Walk as far as the past reaches. Raises `DefinitionError` for a template that fails on the way."""
     found = PastUnits()
     ids = _PastSlots.of(past)
@@ -138,7 +137,7 @@ def rehearse(
     flows: CallableFlows,
     state: FlowState,
     run: RunResources,
-    past: Mapping[int, RecordedStep],
+    past: Past,
     start: tuple[str, int, int],
 ) -> None:
     """Bring ``state`` to the beginning of the visit ``start`` (step, visit, its journal position).
@@ -159,7 +158,7 @@ def rehearse(
         raise UsageError(f"the flow {state.flow} does not lead to {step}:{visit} in the same way: {problem}", HINT)
 
 
-def _what_differs(state: FlowState, seen: set[int], past: Mapping[int, RecordedStep], step: str, visit: int) -> str:
+def _what_differs(state: FlowState, seen: set[int], past: Past, step: str, visit: int) -> str:
     there = next(each for each, known in state.steps.items() if known.status == "running")
     if there != step or state.steps[step].visits != visit:
         return f"it would be at {there}:{state.steps[there].visits} there"

@@ -12,9 +12,15 @@ import sqlalchemy as sa
 
 from codex_multi_role.engine.dbos_library import DBOS, DBOSBaseException, DBOSClient
 from codex_multi_role.engine.durable_run import DurableRun
-from codex_multi_role.engine.journal import APPLICATION, FLOW_WORKFLOW, listening, silence_library
 from codex_multi_role.engine.journal_errors import TRY_AGAIN, journal_error
 from codex_multi_role.engine.outages import Outages
+from codex_multi_role.engine.shared_journal import (
+    APPLICATION,
+    FLOW_WORKFLOW,
+    listening,
+    silence_library,
+    work_and_halt,
+)
 from codex_multi_role.errors import StorageError
 
 POLL_SECONDS = 0.5
@@ -115,6 +121,6 @@ class QueuedJournal:
     def _work(self, run_id: str) -> None:
         self._arrived.put(run_id)
         try:
-            self._parts.result().work()
+            work_and_halt(self._parts.result())
         finally:
             Event().wait()

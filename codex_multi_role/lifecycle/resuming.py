@@ -90,7 +90,7 @@ def require_same_past(definitions: Definitions, folder: RunFolder, earlier: Mapp
     changed = _changed(as_before, definitions)
     if not changed:
         return
-    from codex_multi_role.engine.journal_fork import recorded_steps  # lazy: slow to import
+    from codex_multi_role.engine.journal import recorded_steps  # lazy: slow to import
     from codex_multi_role.engine.rehearsal import first_difference
 
     try:

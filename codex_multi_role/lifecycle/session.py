@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
@@ -26,7 +26,6 @@ from codex_multi_role.errors import (
 )
 from codex_multi_role.flow import FlowState, new_state
 from codex_multi_role.host.atomic import write_json
-from codex_multi_role.host.importing import many_imports
 from codex_multi_role.host.processes import Family, processes_below
 from codex_multi_role.lifecycle.assembly import live_parts
 from codex_multi_role.lifecycle.definitions import Definitions, role_settings
@@ -64,7 +63,6 @@ from codex_multi_role.steps.review import answered_meanwhile
 from codex_multi_role.workspace import occupied
 
 if TYPE_CHECKING:
-    from codex_multi_role.engine import CallableFlows, HeadStart
     from codex_multi_role.engine.journal import Begin
 
 STOP_SECONDS = 20.0
@@ -317,15 +315,14 @@ class Session:
         self._result = run_result(self._definitions.flow, self._state, self._folder, parts.workspace, self._files)
 
     def _drive(self, parts: RunResources, roles: LiveRoles, stop: Stop) -> Ending:
-        from codex_multi_role.engine import CallableFlows, DurableRun, HeadStart  # lazy: the processes start meanwhile
+        from codex_multi_role.engine import CallableFlows, DurableRun  # lazy: the processes start meanwhile
 
         flows = CallableFlows(self._definitions.flows, cache(self._definitions.bound))
         called = self._placement.is_tolerant_call if self._placement is not None else None
-        head_start = HeadStart()
-        with self._started_early(head_start, flows, parts), self._journal(parts) as begin:
+        with self._journal(parts) as begin:
             stop.interrupts = False
             while True:
-                durable = DurableRun(flows, self._state, parts, tolerant=bool(called), head_start=head_start)
+                durable = DurableRun(flows, self._state, parts, tolerant=bool(called))
                 begin(durable)
                 self._ending = durable.ending  # not earlier: a run that could not start keeps no lock
                 self._meanwhile()
@@ -335,36 +332,20 @@ class Session:
                 # An answer came while other work was finishing. It is recorded now, so this loop repeats at most once
                 # per question. The journal is replayed, and the processes stay alive.
                 parts.progress.waits_for.clear()
-                self._state, head_start = self._first_state(), HeadStart()
+                self._state = self._first_state()
             if called is not None and durable.outcome is not None:
                 write_json(self._folder.path / CALL_FILE, durable.outcome.as_json())
             roles.stop_soon()  # all this ends while the journal closes
             parts.services.fleet.stop_soon()
             return ending
 
-    def _started_early(
-        self, head_start: HeadStart, flows: CallableFlows, parts: RunResources
-    ) -> AbstractContextManager[None]:
-        """Start what needs no journal yet: the first turns of a run whose journal is a file that does not exist."""
-        from codex_multi_role.engine import create_journal_file, sqlite_url  # lazy, as above
-
-        path = self._folder.journal_path
-        if self._placement is not None or self._definitions.options.database_url or path.exists():
-            return nullcontext()
-        create_journal_file(sqlite_url(path))  # first: whether it can be written must be known before anything is paid
-        return head_start.meanwhile(flows, self._first_state(), parts)
-
     def _journal(self, parts: RunResources) -> AbstractContextManager[Begin]:
-        from codex_multi_role.engine import sqlite_url
-
-        with many_imports():
-            from codex_multi_role.engine.journal import open_journal  # lazy: this takes longest of all
+        from codex_multi_role.engine.journal import open_journal  # lazy, as above
 
         if self._placement is not None and self._placement.journal is not None:
             return self._placement.journal()
-        url = self._definitions.options.database_url or sqlite_url(self._folder.journal_path)
         return open_journal(
-            url,
+            self._definitions.options.database_url or self._folder.journal_path,
             self._folder.run_id,
             warn=lambda message: parts.services.events.publish(Warning(message)),
             is_stopping=parts.progress.stopping.is_set,

@@ -158,7 +158,7 @@ def _recorded(run: RunResources, asked: TurnPrompt, question: Ask, record: Recor
             run.services.events.publish(RoleSkipped(asked.instance, str(error)))
             return TurnResult(asked.role.name, asked.instance, 0, "", "failed", error.reason, str(error)).as_json()
 
-    return TurnResult(**record(f"{asked.role.name} {which}", work, in_folder=True))
+    return TurnResult(**record(f"{asked.role.name} {which}", work))
 
 
 def _taken(run: RunResources, question: Ask, asked: TurnPrompt) -> TurnResult:

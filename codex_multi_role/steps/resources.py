@@ -39,11 +39,10 @@ class Recorder(Protocol):
     """Runs and records work once: returns what ``work`` returned, now or in an earlier process.
 
     ``work`` gets its journal position, which is the same whenever the work is repeated. What it raises is not recorded:
-    it ends the run, and a resumed run repeats the work. ``in_folder``: a resumed run finds the result in the run folder
-    even if the journal does not know it, so that the work may be done before the journal is open.
+    it ends the run, and a resumed run repeats the work.
     """
 
-    def __call__(self, name: str, work: Work, *, in_folder: bool = False) -> Json: ...
+    def __call__(self, name: str, work: Work) -> Json: ...
 
 
 Permit = Callable[[RoleSpec, Event], AbstractContextManager[None]]

@@ -51,7 +51,7 @@ class Database:
 
     def _made_engine(self) -> sa.Engine:
         if not self.is_postgres:
-            from codex_multi_role.engine.sqlite_clock import url_with_clock  # here: as below
+            from codex_multi_role.engine.shared_sqlite import url_with_clock  # here: as below
 
             waits = {"timeout": STATEMENT_SECONDS}
             engine = sa.create_engine(url_with_clock(self.url), poolclass=sa.NullPool, connect_args=waits)
@@ -158,7 +158,9 @@ class Database:
         return insert(table).values([dict(row) for row in rows]).on_conflict_do_nothing()
 
     def _create(self) -> None:
-        from codex_multi_role.engine.journal import create_journal  # here: slow to import, and not needed to look
+        from codex_multi_role.engine.shared_journal import (
+            create_journal,  # here: slow to import, and not needed to look
+        )
 
         with self._alone():
             if self.setting("schema_version") is not None:

@@ -87,7 +87,7 @@ class Membership:
             connection.execute(sa.delete(workers).where(workers.c.identity == self.identity))
 
     def _row(self) -> dict[str, Any]:
-        from codex_multi_role.engine.journal import JOURNAL_VERSION  # here: slow to import, and not needed to look
+        from codex_multi_role.engine.journal import JOURNAL_VERSION
 
         settings = self.settings
         return {

@@ -194,23 +194,6 @@ def test_cancelled_run_process_ends_despite_stuck_work(
     assert read(unreviewed.runs / "latest/run.json")["status"] == "interrupted"
 
 
-JOURNAL_NEVER_OPENS = """
-import codex_multi_role.engine.head_start as head_start
-import codex_multi_role.engine.journal as journal
-head_start.ENDING_SECONDS = 0.5
-journal._launch = lambda *_: __import__("time").sleep(600)
-"""
-
-
-def test_process_ends_if_cancelled_before_its_journal_is_open(
-    unreviewed: TeamFolder, ended: list[subprocess.Popen[str]]
-) -> None:
-    """The stuck work is a first turn, which is taken meanwhile."""
-    ended.append(stuck(unreviewed, JOURNAL_NEVER_OPENS))
-    assert console("cancel", "latest", folder=unreviewed.folder).returncode == 0
-    assert ended[0].wait(DEADLINE_SECONDS) == 130
-
-
 @pytest.mark.long
 def test_run_still_working_is_not_reported_as_cancelled(
     unreviewed: TeamFolder, ended: list[subprocess.Popen[str]], monkeypatch: pytest.MonkeyPatch

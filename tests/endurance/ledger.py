@@ -35,10 +35,10 @@ def recorded_steps(journal: Path) -> dict[int, str]:
         for path in journal.parent.glob(f"{journal.name}*"):
             shutil.copy(path, name)
         with closing(sqlite3.connect(Path(name) / journal.name)) as connection:
-            known = "SELECT 1 FROM sqlite_master WHERE name = 'operation_outputs'"
+            known = "SELECT 1 FROM sqlite_master WHERE name = 'steps'"
             if connection.execute(known).fetchone() is None:
                 return {}
-            return dict(connection.execute("SELECT function_id, function_name FROM operation_outputs"))
+            return dict(connection.execute("SELECT position, name FROM steps"))
 
 
 def turns_by_place(run: RunFolder) -> dict[int, Turn]:

@@ -9,16 +9,14 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from sqlalchemy import Engine, event
-from sqlalchemy.engine.default import DefaultDialect
-
 from codex_multi_role.codex.transport import AppServerTransport
 from codex_multi_role.codex.wire_log import WireLog
+from codex_multi_role.engine import journal_file
+from codex_multi_role.engine.journal_file import FileJournal
 from codex_multi_role.run_folder import EventLog
 
 
@@ -49,23 +47,13 @@ def surround(owner: object, name: str, before: Listener = ignore, after: Listene
 
 
 def mark_journal(passed: Passed) -> None:
-    """Before and after every commit of DBOS that writes."""
-    latest = threading.local()
+    """Before and after the journal is created or opened, and every step that is recorded in it."""
 
-    @event.listens_for(Engine, "before_cursor_execute")
-    def remember(_connection: object, _cursor: object, statement: str, *_: object) -> None:
-        latest.statement = " ".join(statement.split()[:3])
+    def announced(owner: object, name: str, what: str) -> None:
+        surround(owner, name, lambda *_: passed(f"before {what}"), lambda *_: passed(f"after {what}"))
 
-    def before(_dialect: object, connection: Any) -> None:
-        latest.writes = connection.in_transaction
-        if latest.writes:
-            passed(f"before the commit of: {latest.statement}")
-
-    def after(*_: object) -> None:
-        if latest.writes:
-            passed(f"after the commit of: {latest.statement}")
-
-    surround(DefaultDialect, "do_commit", before, after)
+    announced(journal_file, "_opened", "opening")
+    announced(FileJournal, "add", "recording")
 
 
 def mark_wire(passed: Passed) -> None:

@@ -126,7 +126,7 @@ def test_journal_that_is_gone_or_of_another_version(parent: Parent, monkeypatch:
     with pytest.raises(StorageError, match="is missing"):
         forked(team, "build")
     sqlite3.connect(original.folder / "journal.sqlite").execute("CREATE TABLE other (x)").connection.close()
-    with pytest.raises(StorageError, match="cannot be used") as caught:
+    with pytest.raises(StorageError, match="has version unknown") as caught:
         forked(team, "build")
     assert "\n" not in str(caught.value)
     assert [each.name for each in team.runs.glob("*/run.json")] == ["run.json"] * 2  # the parent's, and by latest

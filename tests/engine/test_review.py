@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -64,19 +62,6 @@ def test_run_parks_until_answered_and_follows_the_answer(
 
     assert team.resume().outcome == ending[0]  # from the journal now
     assert team.of_type("review_answered") == []
-
-
-@pytest.mark.long
-def test_sessions_of_one_process_have_different_executor_ids(tmp_path: Path) -> None:
-    """DBOS restarts what an executor of the same name left: the run was started twice, and one of them hung."""
-    team = reviewed(tmp_path)
-    executors = set()
-    team.run(flow="own")
-    for _ in range(2):
-        assert team.resume().exit_code == 4
-        with closing(sqlite3.connect(team.runs / "latest/journal.sqlite")) as journal:
-            executors.update(journal.execute("SELECT executor_id FROM workflow_status").fetchall())
-    assert len(executors) == 2
 
 
 def test_answer_is_final(tmp_path: Path) -> None:

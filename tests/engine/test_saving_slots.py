@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import pytest
 
-from codex_multi_role.engine.dbos_library import StepOptions
 from codex_multi_role.engine.journal_slots import JournalSlots, RunHalted
 from codex_multi_role.errors import StorageError
 from codex_multi_role.reading.json_types import Json
@@ -21,7 +20,7 @@ class Slot:
     past: Json | None = None
     step_id: int = 1
 
-    def run(self, _: StepOptions | None, func: Callable[[], Json], /) -> Json:
+    def run(self, _: str, func: Callable[[], Json], /) -> Json:
         if self.past is not None:
             return self.past
         result = func()

@@ -11,8 +11,7 @@ import psycopg
 import pytest
 from sqlalchemy import create_engine, make_url
 
-from codex_multi_role.engine.journal import open_journal
-from codex_multi_role.engine.journal_fork import recorded_steps
+from codex_multi_role.engine.journal import open_journal, recorded_steps
 from codex_multi_role.errors import StorageError
 from tests.support.databases import PASSWORD, DatabaseServer, execute, new_database, running_server
 from tests.support.relays import certificate_for, relayed

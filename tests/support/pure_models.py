@@ -11,13 +11,11 @@ import json
 import re
 import uuid
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, cast
-
-import pytest
 
 from codex_multi_role import RunOptions
 from codex_multi_role.codex.fleet import Fleet, Member
@@ -27,7 +25,6 @@ from codex_multi_role.codex.thread import RoleThread
 from codex_multi_role.codex.transport import AppServerTransport
 from codex_multi_role.codex.turn_outcome import TurnOutcome, TurnRecorder, TurnRequest
 from codex_multi_role.engine import CallableFlows, DurableRun
-from codex_multi_role.engine.journal_slots import RunHalted
 from codex_multi_role.errors import CodexRefused
 from codex_multi_role.flow import new_state
 from codex_multi_role.lifecycle.assembly import idle_parts
@@ -204,14 +201,12 @@ def play(options: RunOptions, model: PureModel) -> PureRun:
     project = definitions.workspace.parent
     names = {str(folder.path): "<run>", str(definitions.workspace): "<workspace>", str(project): "<project>"}
     model.shown = []
-    with idle_parts(definitions, folder) as parts, pytest.MonkeyPatch.context() as patch:
-        patch.setattr("codex_multi_role.engine.durable_run.drawn_slots", slots_in_memory)
+    with idle_parts(definitions, folder) as parts:
         fleet = PureFleet(Members(definitions, folder, ModelProviders()), model, names)
         run = replace(parts, services=replace(parts.services, fleet=cast(Fleet, fleet)))
         state = new_state(definitions.flow, options.goal, definitions.inputs, options.cycles)
         durable = DurableRun(CallableFlows(definitions.flows, cache(definitions.bound)), state, run)
-        with suppress(RunHalted):
-            durable.work()
+        durable.work(slots_in_memory())
     ending = durable.ending.result(0)
     prompts = [path.read_text() for path in sorted(folder.path.glob("*/turn_*/prompt.txt"))]
     return PureRun(

@@ -9,7 +9,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import count
@@ -21,7 +21,6 @@ import pytest
 from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog, Route, StepSpec
 from codex_multi_role.catalog.templates import evaluate
 from codex_multi_role.engine import CallableFlows, DurableRun
-from codex_multi_role.engine.journal_slots import RunHalted
 from codex_multi_role.errors import Ending, RoleFailed
 from codex_multi_role.flow import End, FlowState, GoTo, after, new_state, walk_bound
 from codex_multi_role.lifecycle.definitions import load_catalog, load_flow_and_called
@@ -105,8 +104,8 @@ class Script:
         events.subscribe(published.append)
         run = self._resources(_Services(lambda: catalog, folder, events, WorkClock(0.0), self._person))
         durable = DurableRun(CallableFlows(flows, bound), new_state(flows[name], "reach it", given, cycles), run)
-        with self._patched(), closing(events), suppress(RunHalted):
-            durable.work()
+        with self._patched(), closing(events):
+            durable.work(slots_in_memory())
         warnings = [event["message"] for event in published if event["type"] == "warning"]
         path = [_without_numbers(event["step"]) for event in published if event["type"] == "step_started"]
         return Walked(durable.ending.result(0), durable.state, self.asks, warnings, path, self._routes)
@@ -121,7 +120,6 @@ class Script:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("codex_multi_role.engine.askers.ask", self._answer)
             patch.setattr("codex_multi_role.engine.flow_walk.after", self._after)
-            patch.setattr("codex_multi_role.engine.durable_run.drawn_slots", slots_in_memory)
             patch.setattr(sys.modules[carry_out.__module__], "_pause", lambda *_: {})
             patch.setattr("codex_multi_role.steps.check._carry_out", self._check)
             yield
@@ -199,7 +197,7 @@ class _Services:
 class _Slot:
     step_id: int
 
-    def run(self, _: object, work: Callable[[], Json], /) -> Json:
+    def run(self, _: str, work: Callable[[], Json], /) -> Json:
         return work()
 
 

@@ -154,18 +154,15 @@ class _Inheritance:
 
     def _take_journal(self, undo: ExitStack) -> Mapping[int, Any]:
         """Copy the part of the parent's journal before the beginning; returns it."""
-        from codex_multi_role.engine.journal_file import sqlite_url
-        from codex_multi_role.engine.journal_fork import copy_journal, forget, fork_journal
+        shared, place = self._definitions.options.database_url, self._beginning.place
+        if not shared:
+            from codex_multi_role.engine.journal_file import fork_file  # lazy, as above
 
-        shared, ids = self._definitions.options.database_url, (self._parent.run_id, self._fork.run_id)
-        if shared:
-            undo.callback(_quietly, forget, shared, self._fork.run_id)
-            return fork_journal(shared, *ids, self._beginning.place)
-        copy_journal(self._parent.journal_path, self._fork.journal_path)
-        own = sqlite_url(self._fork.journal_path)
-        past = fork_journal(own, *ids, self._beginning.place)
-        forget(own, self._parent.run_id)
-        return past
+            return fork_file(self._parent.journal_path, self._fork.journal_path, place)
+        from codex_multi_role.engine.journal_client import forget, fork_shared
+
+        undo.callback(_quietly, forget, shared, self._fork.run_id)
+        return fork_shared(shared, self._parent.run_id, self._fork.run_id, place)
 
     def _take_threads(self) -> None:
         for home in (self._parent.path / ".codex").glob("*"):

@@ -111,7 +111,7 @@ def _in_temporary_folders(parent: RunFolder, changes: Mapping[str, object], runs
 def _walk(definitions: Definitions, folder: RunFolder, parent: RunFolder, parts: RunResources) -> Forecast:
     from codex_multi_role.engine.flow_walk import CallableFlows  # lazy: slow to import
     from codex_multi_role.engine.forecast import walk_forecast
-    from codex_multi_role.engine.journal_fork import recorded_steps
+    from codex_multi_role.engine.journal import recorded_steps
 
     record, options = parent.record(), definitions.options
     reuse = _ForecastReuse(folder, definitions, parts.services.reuse.read_role, parent)

@@ -63,7 +63,8 @@ RECORDED = (
     broken(
         "a journal of another version is not gone on with",
         replaced(
-            require_version, lambda require, run_id, version: None if version is not None else require(run_id, version)
+            require_version,
+            lambda require, journal, version: None if version else require(journal, version),
         ),
         ("engine/test_fork_refused.py::test_journal_that_is_gone_or_of_another_version",),
     ),

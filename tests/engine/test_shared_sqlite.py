@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import sqlite3
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+import sqlalchemy
+
+from codex_multi_role import run
+from codex_multi_role.engine.dbos_library import DBOSClient
+from codex_multi_role.engine.journal import open_journal
+from codex_multi_role.engine.shared_sqlite import url_with_clock
+from codex_multi_role.errors import UsageError
+from tests.support.teams import Record, TeamFolder, say
+
+
+def test_milliseconds_are_known_to_every_sqlite(tmp_path: Path) -> None:
+    """DBOS has this call in its column defaults on Python 3.12 and later; the library may be older than the call."""
+    engine = sqlalchemy.create_engine(url_with_clock(f"sqlite:///{tmp_path}/runs.sqlite"))
+    with engine.begin() as connection:
+        connection.exec_driver_sql("CREATE TABLE t (a, at INTEGER NOT NULL DEFAULT (unixepoch('subsec') * 1000))")
+        connection.exec_driver_sql("INSERT INTO t (a) VALUES (1)")
+        stamp = connection.exec_driver_sql("SELECT at FROM t").scalar_one()
+    engine.dispose()
+    assert abs(stamp / 1000 - time.time()) < 60
+
+
+def test_other_databases_keep_their_url() -> None:
+    assert url_with_clock("postgresql://host/runs") == "postgresql://host/runs"
+
+
+def test_shared_sqlite_without_returning_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 31, 1))
+    monkeypatch.setattr(sqlite3, "sqlite_version", "3.31.1")
+    with (
+        pytest.raises(UsageError, match=r"SQLite 3\.31\.1 is too old"),
+        open_journal(f"sqlite:///{tmp_path}/runs.sqlite", "run"),
+    ):
+        pass
+
+
+def two_roles(folder: Path) -> TeamFolder:
+    plays = {name: [say(f"{name} {cycle}") for cycle in (1, 2, 3)] for name in ("one", "two")}
+    return TeamFolder(folder, {"one": {}, "two": {}}, plays)
+
+
+@pytest.mark.long
+def test_sessions_of_one_process_have_different_executor_ids(tmp_path: Path) -> None:
+    """DBOS restarts what an executor of the same name left: the run was started twice, and one of them hung."""
+    team = two_roles(tmp_path)
+    executors = set()
+    report = run(team.options(database_url=f"sqlite:///{tmp_path}/runs.sqlite"))
+    for cycles in (2, 3):
+        assert team.resume(cycles=cycles).outcome == "cycles_used_up"
+        with closing(sqlite3.connect(tmp_path / "runs.sqlite")) as journal:
+            executors.update(journal.execute("SELECT executor_id FROM workflow_status").fetchall())
+    assert len(executors) == 2
+    assert not (report.folder / "journal.sqlite").exists()
+
+
+@pytest.mark.long
+def test_run_cancelled_in_database_fails_and_can_be_resumed(tmp_path: Path) -> None:
+    team, url = two_roles(tmp_path), f"sqlite:///{tmp_path}/runs.sqlite"
+
+    def cancel(event: Record) -> None:
+        if event["type"] == "turn_started" and event["role"] == "two":
+            (folder,) = team.runs.glob("2*")
+            client = DBOSClient(system_database_url=url_with_clock(url))
+            client.cancel_workflow(folder.name)
+            client.destroy()
+
+    report = run(team.options(database_url=url), on_event=cancel)
+    assert (report.outcome, report.exit_code) == ("storage_failed", 3), report
+    assert "no longer owned" in report.reason
+    assert team.resume().outcome == "cycles_used_up"
