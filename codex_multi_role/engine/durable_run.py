@@ -6,7 +6,7 @@ files and processes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
@@ -99,3 +99,10 @@ class DurableRun:
         reason = f"{said}, but the latest test result is: {tests['status']} (tests/{tests['number']:03d})"
         again = f"fork RUN --from {end.step}:{self.state.steps[end.step].visits}"  # resuming would replay the same DONE
         return Ending(RunStatus.ENDED, "tests_failed", reason, ExitCode.GOAL_NOT_REACHED, suggestion=again)
+
+
+Begin = Callable[[DurableRun], None]
+"""Starts the run with these live parts, or resumes it after its last recorded step. Returns at once.
+
+Raises `StorageError` for a journal of another version, and for one that cannot be written.
+"""

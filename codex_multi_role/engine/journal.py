@@ -5,37 +5,15 @@ Each is imported when it is used: the engine of the database loads slowly.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from codex_multi_role.dataclass import dataclass
-from codex_multi_role.engine.durable_run import DurableRun
-from codex_multi_role.errors import StorageError
-from codex_multi_role.reading.json_types import Json
-
-JOURNAL_VERSION = "2"
-"""Incremented when recorded steps change their order or meaning; a journal of another version cannot be resumed."""
+from codex_multi_role.engine.durable_run import Begin
+from codex_multi_role.engine.recorded_step import Past
 
 Journal = Path | str
 """The run's own file, or the URL of a database."""
-Begin = Callable[[DurableRun], None]
-"""Starts the run with these live parts, or resumes it after its last recorded step. Returns at once.
-
-Raises `StorageError` for a journal of another version, and for one that cannot be written.
-"""
-
-
-@dataclass(frozen=True)
-class RecordedStep:
-    """A recorded step: what was done, and its result."""
-
-    name: str
-    output: Json
-
-
-Past = Mapping[int, RecordedStep]
-"""The recorded steps of a run by their positions."""
 
 
 def open_journal(
@@ -67,12 +45,3 @@ def recorded_steps(journal: Journal, run_id: str) -> Past:
     from codex_multi_role.engine.journal_client import shared_steps
 
     return shared_steps(journal, run_id)
-
-
-def require_version(journal: object, version: str | None) -> None:
-    """Raise `StorageError` if this program cannot read a journal of that ``version``."""
-    if version != JOURNAL_VERSION:
-        raise StorageError(
-            f"the journal {journal} has version {version or 'unknown'}, this program writes {JOURNAL_VERSION}",
-            "Use the version of codex-multi-role that `run.json` names.",
-        )

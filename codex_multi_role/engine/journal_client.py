@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from codex_multi_role.engine.dbos_library import DBOSClient, SetWorkflowID
-from codex_multi_role.engine.journal import JOURNAL_VERSION, Past, RecordedStep, require_version
 from codex_multi_role.engine.journal_errors import TRY_AGAIN, journal_error
+from codex_multi_role.engine.recorded_step import JOURNAL_VERSION, Past, RecordedStep, require_version
 from codex_multi_role.engine.shared_journal import APPLICATION, QUEUE_SECONDS, resumed_queue
 from codex_multi_role.engine.shared_sqlite import url_with_clock
 from codex_multi_role.errors import CodexMultiRoleError, StorageError

@@ -14,9 +14,9 @@ from itertools import count
 from pathlib import Path
 
 from codex_multi_role.dataclass import dataclass
-from codex_multi_role.engine.durable_run import DurableRun
-from codex_multi_role.engine.journal import JOURNAL_VERSION, Begin, Past, RecordedStep, require_version
+from codex_multi_role.engine.durable_run import Begin, DurableRun
 from codex_multi_role.engine.journal_errors import journal_error
+from codex_multi_role.engine.recorded_step import JOURNAL_VERSION, Past, RecordedStep, require_version
 from codex_multi_role.errors import StorageError
 from codex_multi_role.reading.json_types import Json
 
@@ -46,7 +46,7 @@ class FileJournal:
 
 
 @dataclass(frozen=True)
-class _Slot:
+class _FileSlot:
     journal: FileJournal
     step_id: int
 
@@ -75,7 +75,7 @@ def open_file(path: Path) -> Iterator[Begin]:
     journal = FileJournal(connection)
 
     def begin(run: DurableRun) -> None:
-        slots = (_Slot(journal, number) for number in count(1))
+        slots = (_FileSlot(journal, number) for number in count(1))
         threading.Thread(target=run.work, args=(slots,), name="flow").start()
 
     try:

@@ -14,9 +14,9 @@ from itertools import count, takewhile
 from codex_multi_role.dataclass import dataclass
 from codex_multi_role.engine.askers import Asker, Scope
 from codex_multi_role.engine.flow_walk import CallableFlows, FlowWalk
-from codex_multi_role.engine.journal import Past
 from codex_multi_role.engine.journal_slots import JournalSlots, RunHalted
 from codex_multi_role.engine.leases import Instances
+from codex_multi_role.engine.recorded_step import Past
 from codex_multi_role.errors import ReviewWaiting, UsageError, ending_for
 from codex_multi_role.flow import FlowState
 from codex_multi_role.reading.json_types import Json

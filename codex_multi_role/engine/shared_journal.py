@@ -11,11 +11,11 @@ from uuid import uuid4
 
 from codex_multi_role.dataclass import dataclass
 from codex_multi_role.engine.dbos_library import DBOS, SetWorkflowID
-from codex_multi_role.engine.durable_run import DurableRun
-from codex_multi_role.engine.journal import JOURNAL_VERSION, Begin, require_version
+from codex_multi_role.engine.durable_run import Begin, DurableRun
 from codex_multi_role.engine.journal_errors import journal_error
 from codex_multi_role.engine.journal_slots import RunHalted
 from codex_multi_role.engine.outages import Outages
+from codex_multi_role.engine.recorded_step import JOURNAL_VERSION, require_version
 from codex_multi_role.engine.shared_sqlite import create_file, url_with_clock
 from codex_multi_role.errors import CodexMultiRoleError
 from codex_multi_role.host.database_url import with_timeouts
@@ -120,7 +120,7 @@ def _flow(_first_id: str) -> None:
 
 
 @dataclass(frozen=True)
-class _Slot:
+class _SharedSlot:
     step: Any  # DBOS's reservation, whose type it does not export
 
     @property
@@ -134,7 +134,7 @@ class _Slot:
 
 def work_and_halt(durable: DurableRun) -> NoReturn:
     """The body of the workflow. It never ends for DBOS, so that the run can be resumed: ``run.json`` has its end."""
-    durable.work(iter(lambda: _Slot(DBOS.reserve_step()), None))
+    durable.work(iter(lambda: _SharedSlot(DBOS.reserve_step()), None))
     raise RunHalted(durable.ending.result(0))
 
 

@@ -15,7 +15,7 @@ from codex_multi_role.steps.placing import CallPlacer
 from codex_multi_role.workspace.worktrees import Trees
 
 if TYPE_CHECKING:
-    from codex_multi_role.engine.journal import Begin
+    from codex_multi_role.engine.durable_run import Begin
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,7 @@ from codex_multi_role.steps.review import answered_meanwhile
 from codex_multi_role.workspace import occupied
 
 if TYPE_CHECKING:
-    from codex_multi_role.engine.journal import Begin
+    from codex_multi_role.engine.durable_run import Begin
 
 STOP_SECONDS = 20.0
 LOOK_SECONDS = 0.2

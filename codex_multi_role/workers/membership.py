@@ -87,7 +87,7 @@ class Membership:
             connection.execute(sa.delete(workers).where(workers.c.identity == self.identity))
 
     def _row(self) -> dict[str, Any]:
-        from codex_multi_role.engine.journal import JOURNAL_VERSION
+        from codex_multi_role.engine.recorded_step import JOURNAL_VERSION
 
         settings = self.settings
         return {
