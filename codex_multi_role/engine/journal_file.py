@@ -67,7 +67,7 @@ class _FileSlot:
 
 @contextmanager
 def open_file(path: Path) -> Iterator[Begin]:
-    """Open the file, and create it if there is none. Raises `StorageError`."""
+    """Open the file, which is created if it does not exist. Raises `StorageError`."""
     try:
         connection = _opened(path)
     except sqlite3.Error as error:
