@@ -39,6 +39,9 @@ class Cost:
     def __add__(self, other: Cost) -> Cost:
         return Cost(self.amount + other.amount, self.unpriced_turns + other.unpriced_turns)
 
+    def __sub__(self, other: Cost) -> Cost:
+        return Cost(self.amount - other.amount, self.unpriced_turns - other.unpriced_turns)
+
     @property
     def known(self) -> Decimal | None:
         """The whole amount; None if any turn has no price: a sum never leaves some out."""
