@@ -11,6 +11,8 @@ from codex_multi_role.reading.json_types import Json
 
 SMALLEST_DOLLARS = 0.0001
 """Smaller amounts are not shown as a figure."""
+DECIMALS = 9
+"""Dollars and seconds are compared with so many: sums of floats are off by less."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,11 @@ class Cost:
 def as_number(amount: Decimal | None) -> float | None:
     """As it is recorded; None for an unknown amount."""
     return None if amount is None else float(amount)
+
+
+def exceeds(amount: float, most: float) -> bool:
+    """Whether a sum of dollars, or of what else a total limits, is more than ``most``."""
+    return round(amount - most, DECIMALS) > 0
 
 
 def dollars(amount: Decimal | float) -> str:

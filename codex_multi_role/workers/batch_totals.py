@@ -7,6 +7,8 @@ from collections.abc import Mapping
 
 import sqlalchemy as sa
 
+from codex_multi_role.presentation.wording import part_of_total
+from codex_multi_role.run_folder.cost import exceeds
 from codex_multi_role.workers.database_tables import batches, runs, server_seconds
 
 TOTALS = {"turns": ("turns",), "tokens": ("input_tokens", "output_tokens"), "seconds": ("seconds",), "cost": ("cost",)}
@@ -36,8 +38,8 @@ def what_exceeds(connection: sa.Connection, batch: str | None, limits: Mapping[s
         return f"{at_once:g} runs of the batch are running"
     for name, most in totals.items() - {(CONCURRENCY, at_once)}:
         used = float(connection.scalar(_used(batch, name)) or 0)
-        if used + limits.get(name, most) > most:
-            return f"the batch has used or reserved {used:g} of {most:g} {name}"
+        if exceeds(used + limits.get(name, most), most):
+            return f"the batch has used or reserved {part_of_total(name, used, most)}"
     return ""
 
 
