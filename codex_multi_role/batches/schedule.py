@@ -135,5 +135,5 @@ class Schedule:
             if exceeds(entry.more(name), left):
                 more = " more" if entry.used.get(name) else ""
                 rest = part_of_total(name, max(0.0, left), total)
-                return f"total budget: {rest} are left; the goal may use {figure(name, entry.more(name))}{more}"
+                return f"{rest} are left for the batch; the goal may use {figure(name, entry.more(name))}{more}"
         return ""
