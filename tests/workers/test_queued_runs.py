@@ -123,6 +123,19 @@ def test_goals_that_fit_a_total_in_money_exactly_start(database: Database, queue
     assert held.why == "the batch has used or reserved $0.30 of $0.30"
 
 
+def test_resumed_run_counts_what_it_spent_once(database: Database, queued: QueuedRuns) -> None:
+    """Its limits, which it reserves again, include what it has spent."""
+    with database.transaction() as connection:
+        record_batch(connection, "nightly", {"turns": 4})
+    queued.submit([request("one", batch="nightly", limits={"turns": 4})])
+    parked = claimed(queued, "one")
+    queued.save(parked, state=RunState.PARKED, record={"totals": {"turns": 2}})
+    again = queued.find("one")
+    assert again is not None
+    assert queued.enqueue_again(again, "answered")
+    claimed(queued, "one")
+
+
 def test_batch_never_exceeds_its_totals(database: Database, queued: QueuedRuns) -> None:
     """Three runs of at most 4 turns share 10: the third waits until the first two have left enough."""
     with database.transaction() as connection:
