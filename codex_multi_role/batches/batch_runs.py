@@ -182,9 +182,10 @@ class BatchWork:
 
 
 def _refused(refusals: Mapping[str, Refusal], results: Mapping[str, GoalResult]) -> Iterator[GoalResult]:
-    """The results of goals that will not start. One whose run exists keeps its status, and can still be resumed."""
+    """The results of goals that will not start. One with a run keeps its status and reason: it can be resumed."""
     for goal_id, why in refusals.items():
         result = results[goal_id]
         status = NOT_STARTED if result.status == WAITING else result.status
         code = ExitCode.BUDGET_USED_UP if why.outcome in (TOTAL_BUDGET, NO_QUOTA) else result.exit_code
-        yield replace(result, status=status, outcome=why.outcome, exit_code=code, reason=why.reason)
+        reason = f"{why.reason} (before: {result.reason})" if result.reason else why.reason
+        yield replace(result, status=status, outcome=why.outcome, exit_code=code, reason=reason)

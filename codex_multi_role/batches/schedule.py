@@ -7,12 +7,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import field
 
 from codex_multi_role.dataclass import dataclass
-from codex_multi_role.run_folder.cost import dollars
+from codex_multi_role.presentation.wording import figure, part_of_total
+from codex_multi_role.run_folder.cost import exceeds
 
 AMOUNTS = ("turns", "tokens", "seconds", "cost")
 """What a total may limit."""
-DECIMALS = 9
-"""Dollars and seconds are compared with so many: sums of floats are off by less."""
 TOTAL_BUDGET, FAILURES, NO_QUOTA = "total_budget", "too_many_failures", "quota"
 """The outcomes of a goal that is not started."""
 
@@ -133,13 +132,8 @@ class Schedule:
         """Why what the goal may use does not fit into what is left of a total; empty if it does."""
         for name, total in self._bounds.totals.items():
             left = total - self._used[name] - sum(each.more(name) for each in self._running.values())
-            if round(entry.more(name) - left, DECIMALS) > 0:
+            if exceeds(entry.more(name), left):
                 more = " more" if entry.used.get(name) else ""
-                what = "" if name == "cost" else f" {name}"
-                rest = f"{_figure(name, max(0.0, left))} of {_figure(name, total)}{what} are left"
-                return f"total budget: {rest}; the goal may use {_figure(name, entry.more(name))}{more}"
+                rest = part_of_total(name, max(0.0, left), total)
+                return f"{rest} are left for the batch; the goal may use {figure(name, entry.more(name))}{more}"
         return ""
-
-
-def _figure(name: str, amount: float) -> str:
-    return dollars(amount) if name == "cost" else f"{amount:,.0f}"

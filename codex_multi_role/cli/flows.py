@@ -225,6 +225,7 @@ def _validate(
     from codex_multi_role.catalog.flow_references import unused_roles
     from codex_multi_role.cli.flow_explanation import worst_case_words
     from codex_multi_role.lifecycle.definitions import load_flow_and_called  # as above
+    from codex_multi_role.lifecycle.separate_calls import limits_per_item
     from codex_multi_role.lifecycle.team_check import require_finish
 
     flows, catalog = load_flow_and_called(name, catalog)
@@ -237,6 +238,8 @@ def _validate(
         say(f"note: {error}")
     if is_named or all or not flows[name].internal:
         click.echo(f"ok: {name}: {most}" + (f"; {typical.in_words}" if typical else ""))
+    for warning in limits_per_item(flows, catalog):
+        say(f"note: {warning}")
     if is_named and is_own and (unused := unused_roles(flows, catalog)):
         say(f"note: {name} never asks {', '.join(unused)}")
 

@@ -27,6 +27,7 @@ from codex_multi_role.errors import (
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import Cancellations
 from codex_multi_role.run_folder.cost import Cost
+from codex_multi_role.run_folder.events import PlacedRunEnded
 from codex_multi_role.run_folder.states import IN_PROGRESS
 from codex_multi_role.steps import RunResources, StepOutcome, Unit
 from codex_multi_role.steps.budget import Limits
@@ -117,7 +118,7 @@ class PlacedUnit:
         return self._run.services.placer
 
     def _found(self, run_id: str) -> PlacedRun:
-        """The run as it is now. Counts what is reserved for it, or what it has spent once it is over."""
+        """The run as it is now. Counts what is reserved for it; once it is over, counts and reports what it spent."""
         found = self._placer.find(run_id)
         if found is None:
             raise StorageError(f"the database does not contain the run {run_id}", "Restore it from a copy.")
@@ -127,6 +128,7 @@ class PlacedUnit:
             turns = int(totals.get("turns", 0))
             tokens = int(totals.get("input_tokens", 0) + totals.get("output_tokens", 0))
             cost = Cost.of_totals(totals).amount
+            self._run.services.events.publish(PlacedRunEnded(run_id, self._unit.key, dict(totals)))
         self._budget.count_elsewhere(run_id, turns, tokens, cost, is_reserved=found.ending is None)
         return found
 

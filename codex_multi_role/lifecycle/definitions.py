@@ -106,14 +106,18 @@ class Definitions:
         if self.needs_sandbox:
             require_exact((self.workspace, self.options.runs_dir.resolve()))
         self.bound()  # raises for an unbounded flow before anything starts
-        limited = (role for role in self.roles if self.options.max_cost is not None or role.limits.max_cost is not None)
-        require_prices(self.prices, {role.name: self.model_of(role) for role in limited})
+        self.require_prices()
         if self.isolates:
             require_merging(self.workspace)
         settings = [(*role_settings(role), *self.options.config) for role in self.roles]
         if self.playbook is None and self.recording is None and any(map(needs_user_home, settings)):
             require_user_home(os.environ)
         return self
+
+    def require_prices(self) -> None:
+        """Raise `DefinitionError` if a maximum cost applies to a model that has no price."""
+        limited = (role for role in self.roles if self.options.max_cost is not None or role.limits.max_cost is not None)
+        require_prices(self.prices, {role.name: self.model_of(role) for role in limited})
 
     def with_python(self, inspected: Callable[[], Interpreter]) -> Definitions:
         """These definitions with the result of `inspect` as their Python, if tests need one. Raises `UsageError`."""
@@ -264,6 +268,11 @@ def load_definitions(options: RunOptions) -> Definitions:
     python = find_interpreter(workspace, os.environ, options.python)
     with _inspecting(python, options, codex, workspace) as inspected:
         return _load(options, codex, workspace, python).checked().with_python(inspected)
+
+
+def load_for_another_machine(options: RunOptions) -> Definitions:
+    """As `load_definitions`, without what depends on this machine: its Codex, Python and login. Raises `UsageError`."""
+    return _load(options, Path(), options.workspace, find_interpreter(options.workspace, {}))
 
 
 def _load(options: RunOptions, codex: Path, workspace: Path, python: Interpreter) -> Definitions:

@@ -38,6 +38,7 @@ from codex_multi_role.lifecycle.process_guard import end_earlier_guard, guarded
 from codex_multi_role.lifecycle.resuming import require_same_past, uses_other_files
 from codex_multi_role.lifecycle.run_record import RunRecord, ended, write_state
 from codex_multi_role.lifecycle.run_result import changed_files, run_result
+from codex_multi_role.lifecycle.separate_calls import limits_per_item
 from codex_multi_role.lifecycle.steering import Steering
 from codex_multi_role.lifecycle.stopping import Stop, stop_signals
 from codex_multi_role.reading.json_types import Json
@@ -96,7 +97,7 @@ class Session:
         self._on_event = on_event
         self._ask_person = self._person(ask_person)
         self._fork_note = fork_note
-        self._notes: list[str] = []
+        self._notes = [] if placement is None else list(limits_per_item(definitions.flows, definitions.catalog))
         self._earlier = earlier
         self._record = RunRecord(definitions, folder, catalog_file, earlier, forked_from)
         if wider := self._record.wider_rights:

@@ -9,6 +9,7 @@ from codex_multi_role.presentation.outcome import Incident, incident_in_words, p
 from codex_multi_role.presentation.progress import ACTIVITIES, Progress
 from codex_multi_role.presentation.wording import (
     clock,
+    cost_in_words,
     duration,
     failed_tests,
     one_line,
@@ -17,7 +18,7 @@ from codex_multi_role.presentation.wording import (
     verdict,
 )
 from codex_multi_role.run_folder import Question, RunEvent, events
-from codex_multi_role.run_folder.cost import dollars
+from codex_multi_role.run_folder.cost import Cost, dollars
 
 PENDING = "PENDING"
 BEGINNINGS = (events.StepStarted, events.TurnStarted)
@@ -133,6 +134,12 @@ def _turn_ended(event: events.TurnEnded) -> list[str]:
     said = f": {event.summary}" if event.summary else ""
     cost = "" if event.cost is None else f", {dollars(event.cost)}"
     return _about(event.role, f"turn {event.turn} {status}{why} in {duration(event.seconds)}, {tokens}{cost}{said}")
+
+
+@_lines.register
+def _placed_run_ended(event: events.PlacedRunEnded) -> list[str]:
+    turns = int(event.totals.get("turns") or 0)
+    return [f"run {event.run_id} on workers: {plural(turns, 'turn')}, {cost_in_words(Cost.of_totals(event.totals))}"]
 
 
 @_lines.register

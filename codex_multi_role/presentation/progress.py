@@ -6,7 +6,7 @@ A new event needs one function here, registered for its class.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import field
+from dataclasses import field, replace
 from functools import singledispatch
 from typing import Self
 
@@ -91,7 +91,8 @@ class WrittenFiles:
 class Progress:
     """The whole run. ``started``: its latest session's start. ``at`` is the time of the latest event.
 
-    ``step_costs``: of the run's own steps, with what they called.
+    ``step_costs``: of the run's own steps, with what they called. ``placed_runs``: what workers execute for items, by
+    run ID.
 
     ``tests``: the latest, with the status ``running`` until they end. ``questions``: those a person is asked now, by
     key. ``starting``: the roles whose processes the session started at once. ``forked``: from where and how, if the run
@@ -104,6 +105,7 @@ class Progress:
     work: WorkDone = field(default_factory=WorkDone)
     roles: dict[str, RoleProgress] = field(default_factory=dict)
     step_costs: dict[str, Cost] = field(default_factory=dict)
+    placed_runs: dict[str, events.PlacedRunEnded] = field(default_factory=dict)
     tests: events.TestsEnded | None = None
     files: WrittenFiles = field(default_factory=WrittenFiles)
     questions: dict[str, str] = field(default_factory=dict)
@@ -131,14 +133,31 @@ class Progress:
         return self.roles.setdefault(name, RoleProgress(name))
 
     @property
+    def turns(self) -> int:
+        """The turns that have ended, with those on workers."""
+        return sum(role.turns for role in self.roles.values()) + self._placed("turns")
+
+    @property
+    def input_tokens(self) -> int:
+        return sum(role.input_tokens for role in self.roles.values()) + self._placed("input_tokens")
+
+    @property
+    def output_tokens(self) -> int:
+        return sum(role.output_tokens for role in self.roles.values()) + self._placed("output_tokens")
+
+    @property
     def tokens(self) -> int:
-        """Input and output tokens of all roles."""
-        return sum(role.tokens for role in self.roles.values())
+        """Input and output tokens of all roles and of the items on workers."""
+        return self.input_tokens + self.output_tokens
 
     @property
     def cost(self) -> Cost:
-        """Of all roles."""
-        return sum((role.cost for role in self.roles.values()), Cost())
+        """Of all roles and of the items on workers."""
+        placed = (Cost.of_totals(run.totals) for run in self.placed_runs.values())
+        return sum((*(role.cost for role in self.roles.values()), *placed), Cost())
+
+    def _placed(self, figure: str) -> int:
+        return sum(int(run.totals.get(figure) or 0) for run in self.placed_runs.values())
 
     def left(self, now: str) -> dict[str, float]:
         """Return what is left of each limit at ``now`` (an event's ``at``)."""
@@ -288,6 +307,15 @@ def _turn_ended(event: events.TurnEnded, progress: Progress) -> None:
     role.last = event.summary or event.reason
     progress.position.finished.add(role.name)
     _count_work(progress, event.at, event.worked_seconds)
+
+
+@_apply.register
+def _placed_run_ended(event: events.PlacedRunEnded, progress: Progress) -> None:
+    step, costs = progress.position.step_of(event.unit), progress.step_costs
+    before = progress.placed_runs.get(event.run_id, replace(event, totals={}))
+    costs[step] = costs.get(step, Cost()) + Cost.of_totals(event.totals) - Cost.of_totals(before.totals)
+    progress.work.turns += int(event.totals.get("turns") or 0) - int(before.totals.get("turns") or 0)
+    progress.placed_runs[event.run_id] = event
 
 
 @_apply.register

@@ -82,6 +82,16 @@ def amounts(of: Mapping[str, float]) -> list[str]:
     return [units[name](amount) if name in units else f"{compact(amount)} {name}" for name, amount in of.items()]
 
 
+def figure(name: str, amount: float) -> str:
+    """``1,200``, or ``$1.20`` of a cost."""
+    return dollars(amount) if name == "cost" else f"{amount:,.0f}"
+
+
+def part_of_total(name: str, part: float, total: float) -> str:
+    """``8 of 10 turns``, ``$0.20 of $0.30``."""
+    return f"{figure(name, part)} of {figure(name, total)}" + ("" if name == "cost" else f" {name}")
+
+
 def cost_in_words(cost: Cost) -> str:
     """``$1.20``, or ``unpriced`` if any turn has no price."""
     return UNPRICED if cost.known is None else dollars(cost.known)

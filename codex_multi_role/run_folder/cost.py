@@ -11,6 +11,8 @@ from codex_multi_role.reading.json_types import Json
 
 SMALLEST_DOLLARS = 0.0001
 """Smaller amounts are not shown as a figure."""
+DECIMALS = 9
+"""Dollars and seconds are compared with so many: sums of floats are off by less."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,9 @@ class Cost:
     def __add__(self, other: Cost) -> Cost:
         return Cost(self.amount + other.amount, self.unpriced_turns + other.unpriced_turns)
 
+    def __sub__(self, other: Cost) -> Cost:
+        return Cost(self.amount - other.amount, self.unpriced_turns - other.unpriced_turns)
+
     @property
     def known(self) -> Decimal | None:
         """The whole amount; None if any turn has no price: a sum never leaves some out."""
@@ -51,6 +56,11 @@ class Cost:
 def as_number(amount: Decimal | None) -> float | None:
     """As it is recorded; None for an unknown amount."""
     return None if amount is None else float(amount)
+
+
+def exceeds(amount: float, most: float) -> bool:
+    """Whether a sum of dollars, or of what else a total limits, is more than ``most``."""
+    return round(amount - most, DECIMALS) > 0
 
 
 def dollars(amount: Decimal | float) -> str:

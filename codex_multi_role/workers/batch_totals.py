@@ -7,6 +7,8 @@ from collections.abc import Mapping
 
 import sqlalchemy as sa
 
+from codex_multi_role.presentation.wording import part_of_total
+from codex_multi_role.run_folder.cost import exceeds
 from codex_multi_role.workers.database_tables import batches, runs, server_seconds
 
 TOTALS = {"turns": ("turns",), "tokens": ("input_tokens", "output_tokens"), "seconds": ("seconds",), "cost": ("cost",)}
@@ -22,8 +24,10 @@ def record_batch(connection: sa.Connection, name: str, limits: Mapping[str, floa
     connection.execute(sa.insert(batches).values(row))
 
 
-def what_exceeds(connection: sa.Connection, batch: str | None, limits: Mapping[str, float]) -> str:
-    """Which total a run with these ``limits`` of its own could exceed if it started now; empty if none.
+def what_exceeds(connection: sa.Connection, run_id: str, batch: str | None, limits: Mapping[str, float]) -> str:
+    """Which total the run, with these ``limits`` of its own, could exceed if it started now; empty if none.
+
+    What it has spent before is part of its limits.
 
     The batch stays locked until the transaction ends, so that two runs cannot take the same rest of a total.
     """
@@ -35,9 +39,9 @@ def what_exceeds(connection: sa.Connection, batch: str | None, limits: Mapping[s
     if int(connection.scalar(running) or 0) >= (at_once := totals.get(CONCURRENCY, math.inf)):
         return f"{at_once:g} runs of the batch are running"
     for name, most in totals.items() - {(CONCURRENCY, at_once)}:
-        used = float(connection.scalar(_used(batch, name)) or 0)
-        if used + limits.get(name, most) > most:
-            return f"the batch has used or reserved {used:g} of {most:g} {name}"
+        used = float(connection.scalar(_used(batch, name).where(runs.c.run_id != run_id)) or 0)
+        if exceeds(used + limits.get(name, most), most):
+            return f"the batch has used or reserved {part_of_total(name, used, most)}"
     return ""
 
 

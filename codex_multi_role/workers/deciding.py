@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
 
-from codex_multi_role.errors import ExitCode, RunBusy, UsageError
+from codex_multi_role.errors import DefinitionError, ExitCode, RunBusy, UsageError
+from codex_multi_role.lifecycle.definitions import load_for_another_machine
 from codex_multi_role.run_folder import Question, Questions, answer_of_person
 from codex_multi_role.run_folder.events import now
 from codex_multi_role.run_folder.items import Cancellation, find_open_task
 from codex_multi_role.run_folder.questions import user_name
+from codex_multi_role.run_options import RunOptions
+from codex_multi_role.store import Store
 from codex_multi_role.workers.database_tables import runs
+from codex_multi_role.workers.definition_archives import unpack_definitions
 from codex_multi_role.workers.messages import forget_stops, send_answer, send_cancellation, send_stop
 from codex_multi_role.workers.queued_runs import QueuedRun, RunState
 from codex_multi_role.workers.run_requests import RunRequest
@@ -92,11 +98,30 @@ def resume_shared(shared: SharedRuns, run: QueuedRun, changes: Mapping[str, Any]
     if code is not None and not code.is_resumable and not changes:
         return False
     require_portable(changes)
+    options = {**run.request.options, **run.request.changes, **changes}
+    if options.get("max_cost") is not None:
+        _require_prices(shared.store, run.request, options)
     forget_stops(shared.database, run.run_id)
     _store(shared, run, _changed(run, changes))
     if not shared.queued.enqueue_again(run, "resumed"):
         raise _busy(shared.row(run.run_id))
     return True
+
+
+def _require_prices(store: Store, request: RunRequest, options: Mapping[str, Any]) -> None:
+    """Raise `UsageError` if a model has no price for the maximum cost in ``options``: no worker could start the run."""
+    with tempfile.TemporaryDirectory(prefix="codex-multi-role-") as scratch:
+        folder = Path(scratch)
+        catalog, playbook = unpack_definitions(request.definitions, store, folder)
+        places = {"roles": catalog, "playbook": playbook and str(playbook), "workspace": folder, "runs_dir": folder}
+        try:
+            load_for_another_machine(RunOptions.from_record({**options, **places})).require_prices()
+        except DefinitionError as error:
+            raise UsageError(
+                f"run {request.run_id}: {str(error).replace(f'{folder}/', '')}",
+                "A run on workers keeps the price list it was submitted with. Use --max-tokens, or submit the goal "
+                "again with --prices FILE.",
+            ) from error
 
 
 def _changed(run: QueuedRun, changes: Mapping[str, Any]) -> RunRequest:

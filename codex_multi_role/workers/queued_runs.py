@@ -143,7 +143,7 @@ class QueuedRuns:
             row = connection.execute(waiting.where(runs.c.state == RunState.WAITING).with_for_update()).first()
             if row is None:
                 return
-            held = what_exceeds(connection, row.batch, row.request["limits"])
+            held = what_exceeds(connection, run_id, row.batch, row.request["limits"])
             worked_on = {"worker": worker, "worker_identity": identity, "journal_version": JOURNAL_VERSION}
             started = {"attempt": runs.c.attempt + 1, **worked_on}
             values = {"state": RunState.HELD} if held else {"state": RunState.RUNNING, **started}
@@ -157,7 +157,7 @@ class QueuedRuns:
     def fits(self, run: QueuedRun) -> bool:
         """Whether the totals of its batch allow a held run now."""
         with self._database.transaction() as connection:
-            return not what_exceeds(connection, run.batch, run.request.limits)
+            return not what_exceeds(connection, run.run_id, run.batch, run.request.limits)
 
     def save(self, run: QueuedRun, **values: Any) -> None:  # noqa: ANN401 - columns of the table
         """Update the row on behalf of its attempt. Raises `AttemptOver`, `StorageError`."""

@@ -55,10 +55,10 @@ class SharedRuns:
     def mirrors(self) -> Mirrors:
         identity = self.database.setting("store_identity") or self.database.url
         folder = mirrors_folder() / hashlib.sha256(identity.encode()).hexdigest()[:16]
-        return Mirrors(folder, lambda: self._store)
+        return Mirrors(folder, lambda: self.store)
 
     @cached_property
-    def _store(self) -> Store:
+    def store(self) -> Store:
         from codex_multi_role.workers.submission import open_store  # here: slow to import, and not needed to list
 
         return open_store(self.database, None, "")

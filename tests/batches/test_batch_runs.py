@@ -6,15 +6,21 @@ import json
 import signal
 import subprocess
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from random import Random
+from unittest.mock import Mock
 
 import psutil
 import pytest
 import yaml
 
+from codex_multi_role.batches.batch_runs import BatchRuns, BatchWork
+from codex_multi_role.batches.goal_results import GoalResult, ResultFile
+from codex_multi_role.batches.planned_runs import plan_runs
+from codex_multi_role.batches.schedule import TOTAL_BUDGET, Bounds
 from codex_multi_role.errors import ExitCode
-from tests.support.batches import batch, one_role, results, started, write_goals
+from tests.support.batches import batch, defaults, goals, one_role, results, started, write_goals
 from tests.support.console import console
 from tests.support.leftovers import end, wait_until_gone
 from tests.support.prices import price_playbook
@@ -61,7 +67,7 @@ def test_goals_share_a_total_in_money(tmp_path: Path) -> None:
     first, second = results(team).values()
     assert 5 < first["totals"]["cost"] < 10
     assert second["status"] == "not_started"
-    assert "of $15.00 are left; the goal may use $10.00" in second["reason"]
+    assert "of $15.00 are left for the batch; the goal may use $10.00" in second["reason"]
     assert f"  cost     ${first['totals']['cost']:.2f}" in done.stderr.splitlines()
 
 
@@ -148,10 +154,23 @@ def test_total_is_never_exceeded_and_can_be_raised(tmp_path: Path) -> None:
     found = results(team)
     assert [each["exit_code"] for each in found.values()] == [1, 1, 5]
     assert found["c"]["status"] == "not_started"
-    assert found["c"]["reason"] == "total budget: 1 of 5 turns are left; the goal may use 2"
+    assert found["c"]["reason"] == "1 of 5 turns are left for the batch; the goal may use 2"
     assert not (team.runs / "goals-c").exists()
     batch(team, "--resume", "--total-max-turns=6")
     assert [each["exit_code"] for each in results(team).values()] == [1, 1, 1]
+
+
+def test_parked_goal_that_is_not_resumed_keeps_its_reason(tmp_path: Path) -> None:
+    planned = plan_runs(goals({"goal": "g"}), defaults(tmp_path, max_turns=4), "night", tmp_path)
+    parked = GoalResult(
+        "1", 1, "night-1", "", "parked", "budget_used_up", 5, "3 of 3 turns are used: one 3", {"turns": 3}
+    )
+    runs, watcher, file = Mock(), Mock(), ResultFile(tmp_path / "results", [])
+    bounds = Bounds(1, {"turns": 3})
+    BatchWork(BatchRuns(planned, {"1": parked}), planned, bounds, runs, file, watcher).work(Mock(asked=False))
+    reason = "0 of 3 turns are left for the batch; the goal may use 1 more (before: 3 of 3 turns are used: one 3)"
+    watcher.ended.assert_called_once_with(replace(parked, outcome=TOTAL_BUDGET, reason=reason))
+    runs.start.assert_not_called()
 
 
 @pytest.mark.long

@@ -75,7 +75,7 @@ def test_goal_waits_for_what_another_may_leave() -> None:
 def test_goal_that_no_longer_fits_is_dropped_with_the_figures() -> None:
     schedule = Schedule([Entry("a", limits={"turns": 6})], Bounds(1, {"turns": 10}), {"turns": 5})
     assert schedule.start_next() is None
-    reason = "total budget: 5 of 10 turns are left; the goal may use 6"
+    reason = "5 of 10 turns are left for the batch; the goal may use 6"
     assert schedule.take_dropped() == {"a": Refusal(TOTAL_BUDGET, reason)}
 
 
@@ -86,7 +86,7 @@ def test_total_of_money_is_used_to_the_cent() -> None:
     for name in "abc":
         schedule.end(name, {"cost": 0.1}, failed=False)
     assert schedule.start_next() is None
-    reason = "total budget: $0.00 of $0.30 are left; the goal may use $0.10"
+    reason = "$0.00 of $0.30 are left for the batch; the goal may use $0.10"
     assert schedule.take_dropped() == {"d": Refusal(TOTAL_BUDGET, reason)}
 
 

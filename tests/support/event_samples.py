@@ -10,6 +10,7 @@ from codex_multi_role.run_folder.events import (
     DoneIgnored,
     FilesApplied,
     McpCallEnded,
+    PlacedRunEnded,
     ProcessesStarting,
     ProtectedRestored,
     ReplyRepaired,
@@ -79,6 +80,11 @@ EVENT_FIELDS: dict[type[RunEvent], Record] = {
     FilesApplied: {"role": "one", "turn": 2, "written": 1, "skipped": 0, "paths": ["a.py"]},
     ProtectedRestored: {"role": "one", "turn": 2, "paths": ["tests/a.py"]},
     CopyMerged: {"copy": "c", "status": "conflicts", "paths": ["a.py"], "conflicts": [{"path": "a.py", "reason": "r"}]},
+    PlacedRunEnded: {
+        "run_id": "r.each.1.0",
+        "unit": "each.1.0",
+        "totals": {"turns": 2, "input_tokens": 10, "output_tokens": 2, "cost": None, "unpriced_turns": 2},
+    },
     TestsStarted: {"number": 1, "role": "one", "turn": 2},
     TestsEnded: {
         "number": 1,

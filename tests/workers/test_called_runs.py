@@ -10,7 +10,8 @@ import psutil
 import pytest
 import sqlalchemy as sa
 
-from codex_multi_role.run_folder import Answer, RunFolder, list_turns
+from codex_multi_role.presentation.progress import Progress
+from codex_multi_role.run_folder import Answer, RunFolder, list_turns, read_events
 from codex_multi_role.run_folder.events import now
 from codex_multi_role.run_folder.items import Cancellation
 from codex_multi_role.run_folder.states import read_states
@@ -154,6 +155,11 @@ def test_items_are_taken_by_several_workers(tmp_path: Path, shared: SharedRuns) 
     assert record["totals"]["turns"] == 5
     tokens = sum((run.record or {})["totals"]["input_tokens"] for run in runs.values() if run.run_id != "first")
     assert record["totals"]["input_tokens"] > tokens > 0
+    progress = Progress.of(read_events(restored(shared, "first").events_path))
+    assert (progress.turns, progress.tokens) == (
+        5,
+        record["totals"]["input_tokens"] + record["totals"]["output_tokens"],
+    )
     reasons = [entry["history"][-2]["reason"] for entry in read_states(restored(shared, "first"))["items"]]
     assert reasons == [f"run first.each.1.{number} on workers" for number in range(4)]
     assert team.run(flow="own").outcome == record["outcome"]

@@ -12,8 +12,12 @@ from codex_multi_role.workers import deciding
 from codex_multi_role.workers.deciding import answer_shared, cancel_shared, resume_shared
 from codex_multi_role.workers.messages import answered_runs, receive, send_stop
 from codex_multi_role.workers.queued_runs import RunState
+from codex_multi_role.workers.submission import Submitter
+from tests.support.batches import one_role
+from tests.support.prices import price_playbook, write_prices
 from tests.support.recorded_runs import make_run
 from tests.support.runs_without_workers import RunsWithoutWorkers, on_workers
+from tests.support.teams import say
 
 __all__ = ["on_workers"]
 ASKED_AT = "2026-01-31T10:15:00.000+00:00"
@@ -143,3 +147,24 @@ def test_secret_is_not_put_into_a_queue(
         answer_shared(
             on_workers.shared, on_workers.row(asking.run_id), approved=True, comment="sesame-open-sesame", question=None
         )
+
+
+def test_maximum_cost_without_prices_is_not_stored(on_workers: RunsWithoutWorkers, tmp_path: Path) -> None:
+    """The run could never be started again, because no later command removes the limit."""
+    team = one_role(tmp_path / "team", say())
+    prices = tmp_path / "team/roles/prices.yaml"
+    write_prices(prices)
+    for run_id in ("unpriced", "priced"):
+        request = Submitter(on_workers.store).request(team.options(run_id=run_id))
+        on_workers.queued.submit([request])
+        cancel_shared(on_workers.shared, on_workers.row(run_id))
+        price_playbook(prices)
+    before = on_workers.row("unpriced")
+    with pytest.raises(
+        UsageError, match=r"^run unpriced: prices\.yaml:\d+:\d+: models: a maximum cost needs"
+    ) as refused:
+        resume_shared(on_workers.shared, before, {"max_cost": 5.0})
+    assert "submit the goal again with --prices FILE" in refused.value.hint
+    assert on_workers.row("unpriced") == before
+    assert resume_shared(on_workers.shared, on_workers.row("priced"), {"max_cost": 5.0})
+    assert on_workers.row("priced").request.options["max_cost"] == 5

@@ -109,6 +109,33 @@ def test_queue_with_the_most_urgent_run_comes_first(queued: QueuedRuns) -> None:
     assert list(queued.waiting_by_queue().items()) == [("goals", 1), ("slow", 2)]
 
 
+def test_goals_that_fit_a_total_in_money_exactly_start(database: Database, queued: QueuedRuns) -> None:
+    """The sum of 0.1 three times is a little more than 0.3."""
+    with database.transaction() as connection:
+        record_batch(connection, "nightly", {"cost": 0.3})
+    names = ("one", "two", "three", "four")
+    queued.submit([request(name, batch="nightly", limits={"cost": 0.1}) for name in names])
+    for name in names[:3]:
+        claimed(queued, name)
+    assert queued.claim("four", "a", "identity of a") is None
+    held = queued.find("four")
+    assert held is not None
+    assert held.why == "the batch has used or reserved $0.30 of $0.30"
+
+
+def test_resumed_run_counts_what_it_spent_once(database: Database, queued: QueuedRuns) -> None:
+    """Its limits, which it reserves again, include what it has spent."""
+    with database.transaction() as connection:
+        record_batch(connection, "nightly", {"turns": 4})
+    queued.submit([request("one", batch="nightly", limits={"turns": 4})])
+    parked = claimed(queued, "one")
+    queued.save(parked, state=RunState.PARKED, record={"totals": {"turns": 2}})
+    again = queued.find("one")
+    assert again is not None
+    assert queued.enqueue_again(again, "answered")
+    claimed(queued, "one")
+
+
 def test_batch_never_exceeds_its_totals(database: Database, queued: QueuedRuns) -> None:
     """Three runs of at most 4 turns share 10: the third waits until the first two have left enough."""
     with database.transaction() as connection:
