@@ -188,6 +188,9 @@ class TurnEnded(RunEvent):
     ``worked_seconds``: the time worked on the run so far, as ``--max-seconds`` counts it; None if an earlier version
     did not record it. ``cost``: in US dollars; None if the model has no price. ``reused_from``: the turn of
     an earlier run, ``RUN/ROLE/TURN``, that was taken over instead of asking; its tokens do not count again.
+
+    If a session was killed before it published the end of a turn, the next session does so before its `RunStarted`,
+    with what ``turn.json`` has of the turn and the time of the killed session's last event.
     """
 
     role: str

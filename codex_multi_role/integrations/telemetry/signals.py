@@ -191,6 +191,8 @@ class RunMetrics:
             case events.RunStarted():
                 self._flow, self._roles = event.flow, frozenset(event.roles)
                 self._worked_before = event.worked_seconds
+            case _ if not self._flow:
+                pass  # the end of a turn of a session that was killed
             case events.TurnStarted():
                 self._models[event.role] = event.model
                 if event.repair_of is not None:
