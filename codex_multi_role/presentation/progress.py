@@ -289,6 +289,8 @@ def _turn_ended(event: events.TurnEnded, progress: Progress) -> None:
     role.last = event.summary or event.reason
     if event.status != INTERRUPTED:
         progress.position.finished.add(role.name)
+    if event.reused_from:
+        progress.work.turns -= 1  # counted at its start; the role was not asked
     _count_work(progress, event.at, event.worked_seconds)
 
 
