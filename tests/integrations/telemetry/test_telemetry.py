@@ -136,9 +136,13 @@ def test_tokens_costs_and_durations_are_histograms_by_agent(tmp_path: Path) -> N
 @pytest.mark.long
 def test_run_that_is_resumed_is_not_measured_twice(tmp_path: Path) -> None:
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()] * 2})
-    before = team.run().totals["seconds"]
-    after = team.resume(cycles=2).totals["seconds"]
-    _, points = taken(team.events)
+    first = team.run(prices=price_playbook(tmp_path / "prices.yaml")).totals
+    second = team.resume(cycles=2).totals
+    before, after = first["seconds"], second["seconds"]
+    spans, points = taken(team.events)
+    (span,) = of(spans, "invoke_workflow cycles")
+    assert span.attributes is not None
+    assert span.attributes["codex_multi_role.run.cost"] == pytest.approx(second["cost"] - first["cost"])
     (point,) = [point for _, point in points["codex_multi_role.run.duration"] if isinstance(point, HistogramDataPoint)]
     assert point.sum == pytest.approx(after - before)
 
