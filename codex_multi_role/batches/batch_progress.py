@@ -10,9 +10,10 @@ from codex_multi_role.batches.goal_results import WAITING, GoalResult
 from codex_multi_role.batches.planned_runs import PlannedRun
 from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import ExitCode
-from codex_multi_role.presentation.progress import Progress
+from codex_multi_role.presentation.progress import NOT_STARTED, Progress
 from codex_multi_role.run_folder import RunEvent
 from codex_multi_role.run_folder.cost import Cost
+from codex_multi_role.run_folder.events import RunStarted
 
 LAST_ENDED = 5
 
@@ -38,7 +39,11 @@ class BatchProgress:
         self.stopping = False
         self._tokens = 0.0
         self._cost = Cost()
+        self._earlier: dict[str, GoalResult] = {}
+        """Of goals to run that an earlier batch command started: what they used before their next session."""
         for result in results:
+            if result.id in to_run and result.totals:
+                self._earlier[result.id] = result
             if result.id not in to_run:
                 self._add(result)
             if result.id not in to_run and result.status != WAITING:
@@ -55,12 +60,14 @@ class BatchProgress:
     @property
     def tokens(self) -> float:
         """Of all goals, those that run included."""
-        return self._tokens + sum(each.progress.tokens for each in self.running.values())
+        earlier = sum(each.used["tokens"] for each in self._earlier.values())
+        return self._tokens + earlier + sum(each.progress.tokens for each in self.running.values())
 
     @property
     def cost(self) -> Cost:
         """As `tokens`."""
-        return sum((each.progress.cost for each in self.running.values()), self._cost)
+        earlier = sum((each.cost for each in self._earlier.values()), self._cost)
+        return sum((each.progress.cost for each in self.running.values()), earlier)
 
     def _add(self, result: GoalResult) -> None:
         self._tokens += result.used["tokens"]
@@ -71,8 +78,13 @@ class BatchProgress:
         self.running[run.id] = RunningGoal(run)
 
     def heard(self, goal_id: str, event: RunEvent) -> None:
-        if goal_id in self.running:
-            self.running[goal_id].progress.apply(event)
+        if goal_id not in self.running:
+            return
+        if isinstance(event, RunStarted) and not event.resumed:
+            self._earlier.pop(goal_id, None)  # all its sessions are heard from the first one on
+        progress = self.running[goal_id].progress
+        if progress.started is not NOT_STARTED or isinstance(event, RunStarted):
+            progress.apply(event)  # what precedes belongs to an earlier session
 
     def finish(self, result: GoalResult) -> None:
         """Count the end of a goal, also of one that is not started, or was stopped before it began."""
@@ -81,6 +93,7 @@ class BatchProgress:
         if result.status == WAITING:
             self.waiting += 1
             return
+        self._earlier.pop(result.id, None)
         self._add(result)
         self.codes[result.code] += 1
         self.last.append(result)

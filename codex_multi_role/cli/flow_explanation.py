@@ -18,6 +18,7 @@ from codex_multi_role.flow.ends import ends
 from codex_multi_role.lifecycle.definitions import role_settings
 from codex_multi_role.lifecycle.model_prices import model_of
 from codex_multi_role.presentation.wording import duration, one_line, plural
+from codex_multi_role.run_folder.cost import dollars
 from codex_multi_role.steps.check import terms
 
 COLUMNS = 100
@@ -117,6 +118,7 @@ def worst_case_words(
     max_processes: int | None,
     model: str | None,
     prices: Path | None,
+    config: Sequence[str],
 ) -> str:
     """Return ``at most 12 turns and …`` for these options. Raises `DefinitionError` for a flow without a bound."""
     given = terms(cycles=cycles, repair_attempts=repair_attempts, run_tests=run_tests, test_seconds=test_seconds)
@@ -130,7 +132,8 @@ def worst_case_words(
         f"with {rounds}{plural(repair_attempts, 'repair attempt')}"
     )
     unused = unused_roles(flows, catalog)
-    asked = [(role, model_of(role, model, role_settings(role))) for role in catalog.roles if role.name not in unused]
+    roles = [role for role in catalog.roles if role.name not in unused]
+    asked = [(role, model_of(role, model, (*role_settings(role), *config))) for role in roles]
     money = worst_cost_words(asked, PriceList.load(prices, catalog.source.parent), max_tokens, max_cost)
     limits = [*_limits(max_tokens, max_seconds), *_role_limits(catalog)]
     return "; ".join([words, money, *limits, *_not_counted(flows, name)])
@@ -146,7 +149,10 @@ def _limits(max_tokens: int | None, max_seconds: float | None) -> Iterator[str]:
 def _role_limits(catalog: RoleSpecCatalog) -> Iterator[str]:
     for role in catalog.roles:
         own = (role.limits.max_turns, "turn"), (role.limits.max_tokens, "token")
-        if most := [plural(number, what) for number, what in own if number is not None]:
+        most = [plural(number, what) for number, what in own if number is not None]
+        if role.limits.max_cost is not None:
+            most.append(dollars(role.limits.max_cost))
+        if most:
             yield f"of role {role.name} at most {' and '.join(most)}"
 
 

@@ -429,7 +429,7 @@ SECTIONS = {"All goals together": BATCH, **RUN_SECTIONS}
 
 BOUNDING = [
     *(CYCLES, REPAIR_ATTEMPTS, RUN_TESTS, TEST_SECONDS, MAX_TURNS, MAX_TOKENS, MAX_COST, MAX_SECONDS, MAX_PROCESSES),
-    *(MODEL, PRICES),
+    *(MODEL, PRICES, CONFIG),
 ]
 """The settings that determine the worst case of a run."""
 

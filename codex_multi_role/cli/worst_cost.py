@@ -24,12 +24,15 @@ def worst_cost_words(asked: Asked, prices: PriceList, max_tokens: int | None, ma
     """
     if not asked:
         return "no model is asked"
+    needed = [each for each in asked if max_cost is not None or each[0].limits.max_cost is not None]
+    if unpriced := _unpriced(needed, prices):
+        limit = "max_cost" if max_cost is None else "--max-cost"
+        return f"unpriced: {prices.file} has no price for {unpriced}; {limit} would be refused"
     limited = all(role.limits.max_tokens or role.limits.max_cost for role, _ in asked)
     if max_tokens is None and max_cost is None and not limited:
         return UNBOUNDED
     if unpriced := _unpriced(asked, prices):
-        refused = "; --max-cost would be refused" if max_cost is not None else ""
-        return f"unpriced: {prices.file} has no price for {unpriced}{refused}"
+        return f"unpriced: {prices.file} has no price for {unpriced}"
     highest = [prices.models[model].highest for _, model in asked if model]
     bounds = [] if max_cost is None else [(_exact(max_cost), "")]
     if max_tokens is not None:

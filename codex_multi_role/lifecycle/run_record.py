@@ -65,11 +65,15 @@ class RunRecord:
         self._fields |= self.steering.as_json()
         self.write()
 
-    @cached_property
+    @property
     def worked_before(self) -> float:
         """The seconds of earlier sessions. A killed session counts up to its latest turn."""
+        return float(self._earlier_totals["seconds"])
+
+    @cached_property
+    def _earlier_totals(self) -> Mapping[str, Any]:
         totals = (self._earlier or {}).get("totals", {})
-        return float(totals_of(self._folder, float(totals.get("seconds", 0.0)))["seconds"])
+        return totals_of(self._folder, float(totals.get("seconds", 0.0)))
 
     @property
     def roles_source(self) -> Path:
@@ -232,6 +236,7 @@ class RunRecord:
             steps=[step.id for step in definitions.flow.steps],
             limits={name: limit for name, limit in limits.items() if limit is not None},
             worked_seconds=self.worked_before,
+            earlier_cost=self._earlier_totals["cost"],
             python={} if options.worktree and definitions.needs.setup else definitions.python.as_json(),
         )
 

@@ -240,6 +240,10 @@ class Session:
 
     def _run(self, events: EventLog, states: States, stop: Stop) -> Ending:
         """Run to the end; returns the ending, also of an error."""
+        if self._earlier is not None:
+            from codex_multi_role.run_folder.turn_ends import unpublished_ends  # lazy: most runs are not resumed
+
+            events.publish(*unpublished_ends(self._folder))
         events.publish(self._record.started())
         if self._definitions.flow.states is not None and not states.latest(RUN):
             states.move(RUN, "", self._definitions.flow.states.begin)

@@ -133,7 +133,8 @@ def _turn_ended(event: events.TurnEnded) -> list[str]:
     why = f" ({': '.join(words)})" if words else ""
     said = f": {event.summary}" if event.summary else ""
     cost = "" if event.cost is None else f", {dollars(event.cost)}"
-    return _about(event.role, f"turn {event.turn} {status}{why} in {duration(event.seconds)}, {tokens}{cost}{said}")
+    took = f" in {duration(event.seconds)}" if event.seconds else ""  # unknown of a killed turn
+    return _about(event.role, f"turn {event.turn} {status}{why}{took}, {tokens}{cost}{said}")
 
 
 @_lines.register

@@ -19,6 +19,7 @@ from codex_multi_role.run_folder.cost import Cost
 from codex_multi_role.run_folder.folder import has_reached_end
 
 STARTING, READY, WORKING, REPAIRING, SKIPPED = "starting", "ready", "working", "repairing", "skipped"
+INTERRUPTED = "interrupted"
 AT_WORK = frozenset({WORKING, REPAIRING})
 BEFORE_FIRST_TURN = frozenset({STARTING, READY, SKIPPED})
 ANSWERING, THINKING = "writing its answer", "thinking"
@@ -305,7 +306,10 @@ def _turn_ended(event: events.TurnEnded, progress: Progress) -> None:
     progress.step_costs[role.step] = progress.step_costs.get(role.step, Cost()) + cost
     role.seconds += event.seconds
     role.last = event.summary or event.reason
-    progress.position.finished.add(role.name)
+    if event.status != INTERRUPTED:
+        progress.position.finished.add(role.name)
+    if event.reused_from:
+        progress.work.turns -= 1  # counted at its start; the role was not asked
     _count_work(progress, event.at, event.worked_seconds)
 
 
@@ -414,7 +418,7 @@ def _run_ended(event: events.RunEnded, progress: Progress) -> None:
     for role in progress.roles.values():
         role.working_since = ""
         if role.state in AT_WORK:
-            role.state = "interrupted"
+            role.state = INTERRUPTED
 
 
 LASTING_EVENTS = frozenset(_apply.registry) - {object, events.RoleActivity, events.Approval, events.ToolCalled}

@@ -8,12 +8,12 @@ from functools import singledispatch
 
 from codex_multi_role.dataclass import dataclass
 from codex_multi_role.presentation.outcome import Incident, incident_in_words
-from codex_multi_role.presentation.progress import LASTING_EVENTS, Progress
+from codex_multi_role.presentation.progress import INTERRUPTED, LASTING_EVENTS, Progress
 from codex_multi_role.presentation.wording import one_line
 from codex_multi_role.run_folder import RunEvent, RunFolder, events, skim_events
 from codex_multi_role.run_folder.states import ReportedStates
 
-RUNNING, INTERRUPTED = "running", "interrupted"
+RUNNING = "running"
 MOST_NOTES = 500
 Noted = events.Warning | Incident
 

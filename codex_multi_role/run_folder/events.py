@@ -52,8 +52,9 @@ class RunStarted(RunEvent):
 
     ``cycles``: 0 if the flow does not use them.
 
-    ``worked_seconds`` as in `TurnEnded`, of the earlier sessions. ``python``: the interpreter for the tests, ``{path,
-    version, source}``; its version is empty if nothing needs it.
+    ``worked_seconds`` as in `TurnEnded`, of the earlier sessions. ``earlier_cost``: what they cost in US dollars; None
+    if a turn of theirs has no price. ``python``: the interpreter for the tests, ``{path, version, source}``; its
+    version is empty if nothing needs it.
     """
 
     run_id: str
@@ -68,6 +69,7 @@ class RunStarted(RunEvent):
     steps: list[str] = field(default_factory=list)
     limits: dict[str, float] = field(default_factory=dict)
     worked_seconds: float = 0.0
+    earlier_cost: float | None = 0.0
     python: dict[str, str] = field(default_factory=dict)
 
 
@@ -188,6 +190,9 @@ class TurnEnded(RunEvent):
     ``worked_seconds``: the time worked on the run so far, as ``--max-seconds`` counts it; None if an earlier version
     did not record it. ``cost``: in US dollars; None if the model has no price. ``reused_from``: the turn of
     an earlier run, ``RUN/ROLE/TURN``, that was taken over instead of asking; its tokens do not count again.
+
+    If a session was killed before it published the end of a turn, the next session does so before its `RunStarted`,
+    with what ``turn.json`` has of the turn and the time of the killed session's last event.
     """
 
     role: str

@@ -177,6 +177,11 @@ def _is_from_another_run(result: Mapping[str, Any]) -> bool:
     return bool(result.get(INHERITED) or result.get(REUSED))
 
 
+def origin_in_words(origin: Mapping[str, Any]) -> str:
+    """``RUN/ROLE/TURN`` of what `REUSED` names; empty for an empty one."""
+    return "{run_id}/{role}/{turn}".format(**origin) if origin else ""
+
+
 def totals_of(run: RunFolder, seconds: float = 0.0) -> dict[str, Any]:
     """The run's own totals, with those of items on workers: ``{turns, repairs, input_tokens, output_tokens, seconds}``.
 

@@ -12,7 +12,7 @@ from codex_multi_role.host.atomic import storage_errors
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import TurnFolder
 from codex_multi_role.run_folder.events import TurnEnded, TurnStarted
-from codex_multi_role.run_folder.turn_folder import ANALYSIS, ANALYSIS_PATH, REUSED
+from codex_multi_role.run_folder.turn_folder import ANALYSIS, ANALYSIS_PATH, REUSED, origin_in_words
 from codex_multi_role.steps.earlier_turns import EarlierTurn
 from codex_multi_role.steps.known_instructions import INSTRUCTIONS
 from codex_multi_role.steps.recovery import cut_short, first_state
@@ -172,6 +172,6 @@ class TurnTaking:
             seconds=0.0,
             summary=self.run.services.folder.redact(summary)[:200],
             worked_seconds=round(self.run.services.clock.seconds, 3),
-            reused_from="{run_id}/{role}/{turn}".format(**self.turn.origin),
+            reused_from=origin_in_words(self.turn.origin),
         )
         self.run.services.events.publish(ended)

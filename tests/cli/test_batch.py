@@ -49,6 +49,24 @@ def progress(folder: Path, number: int) -> BatchProgress:
     return shown
 
 
+def test_earlier_spending_of_a_resumed_goal_counts_once(tmp_path: Path) -> None:
+    """Also that of a turn that was killed, whose end the resumed run publishes before it starts."""
+    (run,) = plan_runs(goals({"id": "goal", "goal": "Write"}), defaults(tmp_path), "night", tmp_path)
+    shown = BatchProgress([result("goal", None, RunStatus.KILLED)], [run])
+    assert shown.tokens == 30_500
+    shown.started(run)
+    begun = RunStarted(run.run_id, "g", "cycles", 3, ["planner"], "", "", None, resumed=True, at=AT.format(2))
+    killed, ended = (
+        TurnEnded("planner", number, "completed", "completed", "", 900, 100, 3.0, "", at=AT.format(number))
+        for number in (1, 3)
+    )
+    for event in (killed, begun, ended):
+        shown.heard("goal", event)
+    assert shown.tokens == 31_500
+    shown.finish(result("goal", 0))
+    assert shown.tokens == 30_500
+
+
 def text(shown: BatchProgress, width: int, height: int = 30) -> list[str]:
     console = Console(file=io.StringIO(), width=width, height=height)
     console.print(drawn(shown, width, height, AT.format(9)))

@@ -176,6 +176,23 @@ def test_validate_shows_what_limits_leave_of_the_worst_case(project: Path) -> No
     ]
 
 
+def test_validate_prices_the_model_of_the_settings(project: Path) -> None:
+    write_prices(project / "team/prices.yaml", m=(1, 0.1, 5))
+    (project / "codex-multi-role.yaml").write_text("config: ['model=\"m\"']\n")
+    done = console("flows", "validate", "--roles", "team", "--max-tokens=9000", "once", folder=project)
+    assert "; at most $0.0450 if all of 9,000 tokens " in done.stdout
+
+
+def test_validate_shows_the_cost_limit_of_a_role(project: Path) -> None:
+    """It also says that a run is refused, because the role has no price."""
+    catalog = project / "team/catalog.yaml"
+    team = yaml.safe_load(catalog.read_text())
+    team["roles"][0]["limits"] = {"idle_seconds": 9, "turn_seconds": 9, "max_turns": 3, "max_cost": 2}
+    catalog.write_text(yaml.safe_dump(team))
+    said = console("flows", "validate", "--roles", "team", "--model=m", "once", folder=project).stdout
+    assert "has no price for m (thinker); max_cost would be refused; of role thinker at most 3 turns and $2.00" in said
+
+
 def test_worst_case_includes_check_time_and_names_omissions(project: Path) -> None:
     """It includes the time of tests and checks, and notes that the time until a person answers a review is not
     included.

@@ -46,6 +46,11 @@ def test_limits_of_all_roles_are_a_bound(prices: PriceList) -> None:
     assert worst_cost_words([*limited, *roles("cheap")], prices, None, None) == UNBOUNDED
 
 
+def test_cost_limit_of_a_role_needs_its_price(prices: PriceList) -> None:
+    words = worst_cost_words([*roles("other", max_cost=2), *roles(None, "cheap")[1:]], prices, None, None)
+    assert words == f"unpriced: {prices.file} has no price for other (a); max_cost would be refused"
+
+
 def test_roles_without_a_price_are_named(prices: PriceList) -> None:
     words = worst_cost_words(roles("cheap", None, "other", None), prices, None, 1.0)
     unpriced = "the model that Codex chooses (b, d) and other (c)"

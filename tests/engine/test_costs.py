@@ -10,6 +10,8 @@ import pytest
 from codex_multi_role.catalog import RoleSpec
 from codex_multi_role.codex.usage import TokenUsage
 from codex_multi_role.errors import BudgetUsedUp, DefinitionError
+from codex_multi_role.presentation.progress import Progress
+from codex_multi_role.run_folder import read_events
 from codex_multi_role.steps.budget import Budget, Limits, WorkClock
 from tests.support.prices import price_playbook, write_prices
 from tests.support.teams import Record, TeamFolder, read, say
@@ -83,6 +85,23 @@ def test_cost_is_recorded_and_limited(tmp_path: Path) -> None:
     assert kept.totals["cost"] > 2 * 5
     again = team.run(max_cost=100.0, prices=write_prices(tmp_path / "own.yaml", playbook=(1.0, 1.0, 1.0)))
     assert 0 < again.totals["cost"] < 1
+
+
+def test_turn_whose_end_a_kill_left_unpublished_counts(tmp_path: Path) -> None:
+    """It counts once, and for its role, step and the rest of the budget as well."""
+    team = two(tmp_path)
+    prices = price_playbook(tmp_path / "prices.yaml")
+    report = team.run(max_turns=1, prices=prices)
+    events = report.folder / "events.jsonl"
+    lines = events.read_text().splitlines(keepends=True)
+    events.write_text("".join(lines[: next(index for index, line in enumerate(lines) if '"turn_ended"' in line)]))
+    totals = team.resume(max_turns=9).totals
+    progress = Progress.of(read_events(events))
+    assert team.events[0]["role"] == "one"
+    assert [role.turns for role in progress.roles.values()] == [1, 1]
+    assert float(progress.cost.amount) == float(sum(each.amount for each in progress.step_costs.values()))
+    assert float(progress.cost.amount) == pytest.approx(totals["cost"])
+    assert progress.left(progress.at)["turns"] == 9 - 2
 
 
 def test_maximum_cost_without_a_price_is_refused_at_once(tmp_path: Path) -> None:

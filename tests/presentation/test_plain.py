@@ -27,6 +27,13 @@ def lines_of(*events: RunEvent) -> list[str]:
     return [line for record in in_order(started(playbook=None), *events) for line in plain.of(record)][2:]
 
 
+def test_killed_turn_has_no_duration() -> None:
+    reason = "the run was killed during this turn"
+    end = e.TurnEnded("one", 1, "interrupted", "killed", reason, 90, 10, 0.0, "", at="2026-01-31T10:15:09.000+00:00")
+    [line] = PlainLines(Progress()).of(end)
+    assert line == f"10:15:09  one: turn 1 interrupted (killed: {reason}), 90 tokens in, 10 out"
+
+
 def test_whole_run_reads_as_a_story() -> None:
     plain = PlainLines(Progress())
     lines = [line for record in whole_run() for line in plain.of(record)]

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from dataclasses import dataclass, field
+from itertools import dropwhile
 from pathlib import Path
 from typing import Any
 
@@ -105,8 +106,9 @@ class TeamFolder:
         return [event for event in self.events if event["type"] == kind]
 
     def turns(self) -> list[tuple[str, int, str]]:
-        """Role, number and status of every turn that ended, in order."""
-        return [(event["role"], event["turn"], event["status"]) for event in self.of_type("turn_ended")]
+        """Role, number and status of every turn of the last run or resume that ended, in order."""
+        session = dropwhile(lambda event: event["type"] != "run_started", self.events)  # first: ends of killed turns
+        return [(each["role"], each["turn"], each["status"]) for each in session if each["type"] == "turn_ended"]
 
 
 def with_traceback(report: RunReport) -> RunReport:

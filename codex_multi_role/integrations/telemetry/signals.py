@@ -7,12 +7,14 @@ Follows the semantic conventions for generative AI (https://opentelemetry.io/doc
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from decimal import Decimal
 
 from opentelemetry.context import Context
 from opentelemetry.metrics import Meter
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, set_span_in_context
 
 from codex_multi_role.run_folder import RunEvent, events
+from codex_multi_role.run_folder.cost import Cost
 
 PROVIDER = "openai"
 """The protocol's provider; which server answers is up to Codex."""
@@ -26,6 +28,7 @@ class RunSpans:
     def __init__(self, tracer: Tracer) -> None:
         self._tracer = tracer
         self._run: Span | None = None
+        self._earlier_cost = Decimal()
         self._steps: dict[str, Span] = {}
         self._turns: dict[tuple[str, int], Span] = {}
 
@@ -67,6 +70,7 @@ class RunSpans:
             f"{OWN}.run.resumed": event.resumed,
             f"{OWN}.run.cycles": event.cycles,
         }
+        self._earlier_cost = Cost.of(event.earlier_cost).amount
         self._run = self._start(f"invoke_workflow {event.flow}", attributes, event.at, None)
 
     def _step_started(self, event: events.StepStarted) -> None:
@@ -119,8 +123,8 @@ class RunSpans:
             span.end(nanoseconds(event.at))
         self._turns.clear()
         run.set_attributes({f"{OWN}.run.outcome": event.outcome, f"{OWN}.exit_code": event.exit_code})
-        if (cost := event.totals.get("cost")) is not None:
-            run.set_attribute(f"{OWN}.run.cost", cost)
+        if (cost := Cost.of_totals(event.totals).known) is not None:
+            run.set_attribute(f"{OWN}.run.cost", float(cost - self._earlier_cost))
         _end(run, event, failed=event.exit_code != 0)
         self._run = None
 
@@ -191,6 +195,8 @@ class RunMetrics:
             case events.RunStarted():
                 self._flow, self._roles = event.flow, frozenset(event.roles)
                 self._worked_before = event.worked_seconds
+            case _ if not self._flow:
+                pass  # the end of a turn of a session that was killed
             case events.TurnStarted():
                 self._models[event.role] = event.model
                 if event.repair_of is not None:

@@ -136,11 +136,24 @@ def test_tokens_costs_and_durations_are_histograms_by_agent(tmp_path: Path) -> N
 @pytest.mark.long
 def test_run_that_is_resumed_is_not_measured_twice(tmp_path: Path) -> None:
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()] * 2})
-    before = team.run().totals["seconds"]
-    after = team.resume(cycles=2).totals["seconds"]
-    _, points = taken(team.events)
+    first = team.run(prices=price_playbook(tmp_path / "prices.yaml")).totals
+    second = team.resume(cycles=2).totals
+    before, after = first["seconds"], second["seconds"]
+    spans, points = taken(team.events)
+    (span,) = of(spans, "invoke_workflow cycles")
+    assert span.attributes is not None
+    assert span.attributes["codex_multi_role.run.cost"] == pytest.approx(second["cost"] - first["cost"])
     (point,) = [point for _, point in points["codex_multi_role.run.duration"] if isinstance(point, HistogramDataPoint)]
     assert point.sum == pytest.approx(after - before)
+
+
+def test_killed_turn_is_not_measured_by_the_next_session() -> None:
+    events = in_order(turn("planner", 1, 1, status="interrupted")[2], started(resumed=True), *turn("planner", 2, 1))
+    spans, points = taken([event.as_record() for event in events])
+    assert len(of(spans, "invoke_agent planner")) == 1
+    [(_, cost)] = points["codex_multi_role.turn.cost"]
+    assert isinstance(cost, HistogramDataPoint)
+    assert cost.count == 1
 
 
 def test_role_with_a_number_in_its_name_is_one_of_its_own() -> None:
@@ -246,11 +259,12 @@ def test_event_that_means_nothing_to_it_changes_no_run(
     monkeypatch.setenv(receiver_variable(TRACES), "http://127.0.0.1:9")
     taken: list[Record] = []
     ended = RunEnded("ended", "done", "", 0, totals={}, folder="/run").as_record()
+    records = [{"type": "not_invented_yet"}, replace(started(), at=ended["at"]).as_record(), ended]
     with exported(taken.append) as take:
         assert take is not None
-        take({"type": "not_invented_yet"})
-        take(ended)
-    assert taken == [{"type": "not_invented_yet"}, ended]
+        for record in records:
+            take(record)
+    assert taken == records
     assert caplog.records[0].getMessage() == "telemetry was not delivered: KeyError: 'seconds'"
 
 
