@@ -124,7 +124,7 @@ class Budget:
         self._seconds: dict[str, float] = defaultdict(float)
         self._clock = clock
         self._price = price
-        self._unpriced: set[str] = set()
+        self._unpriced: dict[str, set[str]] = defaultdict(set)
         self._doubted = False
         self._reserved: set[str] = set()
         self.exceeded = CancellationToken()
@@ -135,15 +135,14 @@ class Budget:
             self._seconds[role] += turn.get("seconds", 0.0)
 
     def require_prices(self, role: RoleSpec, model: str) -> None:
-        """Raise `BudgetUsedUp` if a limit in money applies, and this price or that of an earlier turn is unknown."""
+        """Raise `BudgetUsedUp` if a limit in money applies, and a price that it needs is unknown.
+
+        A limit of the run needs the prices of ``model`` and of all earlier turns, one of the role those of its own.
+        """
         with self._lock:
-            is_limited = any(cap.what == DOLLARS for cap in self._caps(role))
-            is_unknown = self._price(model, TokenUsage()) is None
-            if is_limited and (unknown := {*self._unpriced, *([model] if is_unknown else [])}):
-                raise BudgetUsedUp(
-                    f"a maximum cost needs the price of each model; it is missing for {', '.join(sorted(unknown))}",
-                    "`codex-multi-role resume` the run with a price list that has it (--prices FILE).",
-                )
+            known = self._price(model, TokenUsage()) is not None
+            if unknown := self._missing_prices(role, frozenset() if known else frozenset({model})):
+                raise _prices_missing(unknown)
 
     def reserve_turn(self, role: RoleSpec) -> None:
         """Reserve one turn before it starts. Raises `BudgetUsedUp` if none is left."""
@@ -219,6 +218,14 @@ class Budget:
         self._tokens[role] += usage.total
         self._add_cost(role, model, self._price(model, usage))
 
+    def _missing_prices(self, role: RoleSpec, more: frozenset[str] = frozenset()) -> frozenset[str]:
+        """The models without a price, ``more`` included, that a limit in money would have to count."""
+        limits = [cap for cap in self._caps(role) if cap.what == DOLLARS]
+        if not limits:
+            return frozenset()
+        is_of_run = any(cap.role is None for cap in limits)
+        return more.union(*self._unpriced.values()) if is_of_run else more | self._unpriced[role.name]
+
     def _add_recorded(self, role: str, turn: Mapping[str, Any]) -> None:
         """Count a turn of an earlier session at what it cost then; without a recorded cost, at the current prices."""
         model, usage = str(turn.get("model", "")), TokenUsage.of_record(turn.get("tokens", {}))
@@ -229,7 +236,7 @@ class Budget:
 
     def _add_cost(self, role: str, model: str, cost: Decimal | None) -> None:
         if cost is None:
-            self._unpriced.add(model)
+            self._unpriced[role].add(model)
         else:
             self._cost[role] += cost
 
@@ -258,6 +265,13 @@ class Budget:
             for what, key in ROLE_KEYS.items():
                 if (own := getattr(role.limits, key)) is not None:
                     yield Cap(what, own, partial(_of_role, ledgers[what], role.name), ledgers[what], role)
+
+
+def _prices_missing(models: Iterable[str]) -> BudgetUsedUp:
+    return BudgetUsedUp(
+        f"a maximum cost needs the price of each model; it is missing for {', '.join(sorted(models))}",
+        "`codex-multi-role resume` the run with a price list that has it (--prices FILE).",
+    )
 
 
 def _of_role(ledger: Mapping[str, Amount], name: str) -> Amount:

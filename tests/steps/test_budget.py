@@ -129,3 +129,23 @@ def test_cached_input_counts_once_in_the_ledger() -> None:
     turn = {"model": "m", "tokens": {"input": 50, "cached_input": 40, "output": 10}}
     with pytest.raises(BudgetUsedUp, match="60 of 60 tokens are used: one 60"):
         Budget(Limits(tokens=60), [("one", turn)], WorkClock(0.0)).reserve_turn(ONE)
+
+
+def priced(limits: Limits) -> Budget:
+    """Only the model ``m`` has a price: a dollar per token."""
+    return Budget(limits, [], WorkClock(0.0), lambda model, usage: Decimal(usage.total) if model == "m" else None)
+
+
+def test_unpriced_turns_of_other_roles_do_not_limit_a_role() -> None:
+    used, two = priced(Limits()), limited("two", max_cost=5)
+    used.spend(ONE, "local", TokenUsage(1))
+    used.require_prices(two, "m")
+    with pytest.raises(BudgetUsedUp, match=r"missing for other$"):
+        used.require_prices(two, "other")
+
+
+def test_unpriced_turn_of_any_role_limits_the_run() -> None:
+    used = priced(Limits(cost=Decimal(5)))
+    used.spend(ONE, "local", TokenUsage(1))
+    with pytest.raises(BudgetUsedUp, match=r"missing for local, other$"):
+        used.require_prices(TWO, "other")
