@@ -128,7 +128,7 @@ class Budget:
         self._doubted = False
         self._reserved: set[str] = set()
         self.exceeded = CancellationToken()
-        self._exceeded: Cap | None = None
+        self._exceeded: Callable[[], BudgetUsedUp] | None = None
         for role, turn in ledger:
             self._turns[role] += turn.get("turns", 1)
             self._add_recorded(role, turn)
@@ -151,11 +151,13 @@ class Budget:
             self._turns[role.name] += 1
 
     def spend(self, role: RoleSpec, model: str, usage: TokenUsage) -> None:
-        """Count what a running turn used for a model request. Sets `exceeded` if that is more than was left."""
+        """Count what a running turn used for a request to ``model``.
+
+        Sets `exceeded` if that is more than was left, or if a limit in money applies and ``model`` has no price.
+        """
         with self._lock:
             self._add(role.name, model, usage)
-            used_up = (cap for cap in self._caps(role) if cap.what in (TOKENS, DOLLARS) and cap.is_exceeded())
-            self._exceeded = self._exceeded or next(used_up, None)
+            self._exceeded = self._exceeded or self._excess(role)
         if self._exceeded is not None:
             self.exceeded.set()
 
@@ -173,8 +175,8 @@ class Budget:
         """Why running turns are interrupted, if they are: which limit was exceeded, or that the time is used up."""
         with self._lock:
             if self._exceeded is None and self.seconds_left <= 0:
-                self._exceeded = next(cap for cap in self._caps() if cap.what == SECONDS)
-            return self._exceeded.error() if self._exceeded else None
+                self._exceeded = next(cap.error for cap in self._caps() if cap.what == SECONDS)
+            return self._exceeded() if self._exceeded else None
 
     def reserve_share(self, run_id: str, peers: int, worked_seconds: float = 0.0) -> Limits:
         """Reserve turns, tokens and money for a run on workers: its share of what is left of each.
@@ -218,6 +220,12 @@ class Budget:
         self._tokens[role] += usage.total
         self._add_cost(role, model, self._price(model, usage))
 
+    def _excess(self, role: RoleSpec) -> Callable[[], BudgetUsedUp] | None:
+        if unknown := self._missing_prices(role):
+            return partial(_prices_missing, unknown)
+        used_up = (cap for cap in self._caps(role) if cap.what in (TOKENS, DOLLARS) and cap.is_exceeded())
+        return next((cap.error for cap in used_up), None)
+
     def _missing_prices(self, role: RoleSpec, more: frozenset[str] = frozenset()) -> frozenset[str]:
         """The models without a price, ``more`` included, that a limit in money would have to count."""
         limits = [cap for cap in self._caps(role) if cap.what == DOLLARS]
@@ -248,9 +256,9 @@ class Budget:
         return self._cost[run_id]
 
     def _require_rest(self, role: RoleSpec | None = None) -> None:
-        used_up = self._exceeded or next((cap for cap in self._caps(role) if cap.is_used_up()), None)
+        used_up = self._exceeded or next((cap.error for cap in self._caps(role) if cap.is_used_up()), None)
         if used_up is not None:
-            raise used_up.error()
+            raise used_up()
 
     def _caps(self, role: RoleSpec | None = None) -> Iterator[Cap]:
         """The limits of the run, and those of ``role`` itself."""

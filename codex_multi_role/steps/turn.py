@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from codex_multi_role.catalog import fill
 from codex_multi_role.codex.client import RoleClient
-from codex_multi_role.codex.notifications import ItemCompleted, ItemStarted
+from codex_multi_role.codex.notifications import ItemCompleted, ItemStarted, ModelRerouted
 from codex_multi_role.codex.running_turn import Observed, TurnDeadlines
 from codex_multi_role.codex.turn_outcome import LONGEST_PROMPT, TurnOutcome, TurnRequest
 from codex_multi_role.codex.usage import TokenUsage
@@ -48,6 +48,7 @@ from codex_multi_role.steps.turn_record import (
     TurnPrompt,
     TurnResult,
 )
+from codex_multi_role.steps.turn_usage import TurnUsage
 from codex_multi_role.tools.terminate import FAILURE, TERMINATED
 
 KEPT_CHARACTERS = 100_000
@@ -126,7 +127,7 @@ class Attempt:
         self.before = self.after = ""
         self.forgot = False
         self.guard: ProtectedState | None = None
-        self.used, self.recorded = TokenUsage(), TokenUsage()
+        self.used, self.recorded = TurnUsage(run.settings.prices, self.client.thread.model), TokenUsage()
         self.sent = ""
         self.look = TurnLook(self.role, run.workspace, run.snapshots, stay)
         self.inputs = run.services.reuse.read_role(self.role, run.workspace.root)
@@ -140,7 +141,7 @@ class Attempt:
             outcome = self._send(self._begin())
             reply = read_reply(outcome.text, self.role.output_schema) if outcome.status == COMPLETED else None
             result = self._store(outcome, reply)
-            self.events.ended(result, outcome, reply, self._seconds(), self._cost())
+            self.events.ended(result, outcome, reply, self._seconds(), as_number(self.used.cost))
             return result, outcome
         except CodexMultiRoleError as error:
             self._record_failure(error)
@@ -191,11 +192,14 @@ class Attempt:
     def _observe(self, event: Observed) -> None:
         """Count what the turn uses, and record it when the turn continues, so that it counts even after a kill."""
         match event:
+            case ModelRerouted(model=model):
+                self.used.model = model
+                self.run.services.budget.spend(self.role, model, TokenUsage())
             case TokensUsed(usage):
-                self.used += usage
-                self.run.services.budget.spend(self.role, self.client.thread.model, usage)
-            case ItemStarted() | ItemCompleted() if self.used != self.recorded:
-                self.recorded = self.used
+                self.used.add(usage)
+                self.run.services.budget.spend(self.role, self.used.model, usage)
+            case ItemStarted() | ItemCompleted() if self.used.tokens != self.recorded:
+                self.recorded = self.used.tokens
                 self.folder.write_running(self._details())
         self.look.observe(event)
         self.events.observe(event)
@@ -316,7 +320,7 @@ class Attempt:
     def _details(self) -> Json:
         return {
             "thread_id": self.client.thread.id,
-            "model": self.client.thread.model,
+            "model": self.used.model,
             "attempt": self.number,
             "repair_of": self.asked.repair_of,
             "continues": self.asked.continues,
@@ -327,8 +331,8 @@ class Attempt:
             "snapshot": self.before,
             "protected": self.guard.tree if self.guard else "",
             INSTRUCTIONS: self.known.after(self.asked, self.sent, None).as_json(),
-            "tokens": self.used.as_record(),
-            "cost": self._cost(),
+            "tokens": self.used.tokens.as_record(),
+            "cost": as_number(self.used.cost),
             "prices": self.run.settings.prices.date,
             "seconds": 0.0,
             "worked_seconds": round(self.run.services.clock.seconds, 3),
@@ -336,10 +340,6 @@ class Attempt:
 
     def _warn(self, problem: str) -> None:
         self.run.services.events.publish(Warning(f"{self.asked.instance}: {problem}"))
-
-    def _cost(self) -> float | None:
-        """As it is recorded. Tokens of sub-agents count at the model of the role."""
-        return as_number(self.run.settings.prices.cost(self.client.thread.model, self.used))
 
     def _seconds(self) -> float:
         return round(time.monotonic() - self.began, 3)

@@ -55,7 +55,7 @@ resumed, unless `resume --prices` names another one. `turn.json` records the cos
 of the list. [Limit a run](../how-to/limits.md#money) explains how costs are used.
 """
 MODELS = """
-The name must be exactly the one that Codex reports for the thread (`model` in `turn.json`): a name with a date or a
+The name must be exactly the one that Codex reports for the turn (`model` in `turn.json`): a name with a date or a
 provider's prefix is another model. A model that is not listed has no price. What it costs is then "unpriced", never 0.
 List a model that costs you nothing, such as a local one, with prices of 0.
 """

@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from codex_multi_role import RunReport
 from codex_multi_role.catalog import RoleSpec
 from codex_multi_role.codex.usage import TokenUsage
 from codex_multi_role.errors import BudgetUsedUp, DefinitionError
 from codex_multi_role.steps.budget import Budget, Limits, WorkClock
+from tests.support.models import Items, any_model, call, message
 from tests.support.prices import price_playbook, write_prices
-from tests.support.teams import Record, TeamFolder, read, say
+from tests.support.teams import Record, TeamFolder, read, say, warnings
 
 ONE = RoleSpec(name="one", prompt_text="Do it.")
 DOLLAR = Decimal(1)
@@ -95,3 +97,29 @@ def test_maximum_cost_without_a_price_is_refused_at_once(tmp_path: Path) -> None
     with pytest.raises(DefinitionError, match="Codex chooses that of the roles one, two"):
         team.run(max_cost=1.0, playbook=None, config=('model_provider="ollama"',))
     assert not team.runs.exists()
+
+
+def rerouted(folder: Path, answer: Items, prices: Record, **limits: float) -> tuple[TeamFolder, RunReport]:
+    """A run whose provider answers with the model ``dear`` instead of ``cheap``."""
+    team = TeamFolder(folder, {"one": {"model": "cheap"}}, {"one": []})
+    own = write_prices(folder / "own.yaml", cheap=(1.0, 1.0, 1.0), **prices)
+    with any_model(lambda _: answer) as model:
+        model.headers["OpenAI-Model"] = "dear"
+        return team, team.run(playbook=None, config=model.config, prices=own, **limits)
+
+
+def test_rerouted_turn_is_priced_at_the_model_that_answers(tmp_path: Path) -> None:
+    team, report = rerouted(tmp_path, message('{"summary": "fine"}'), {"dear": (1000.0, 1000.0, 1000.0)})
+    turn = read(report.folder / "one/turn_001/turn.json")
+    assert turn["model"] == "dear"
+    assert turn["cost"] == pytest.approx((turn["tokens"]["input"] + turn["tokens"]["output"]) / 1000)
+    assert any("the model dear answers instead of cheap" in each for each in warnings(team.events))
+
+
+def test_rerouted_turn_without_price_ends_under_max_cost(tmp_path: Path) -> None:
+    """Its model would call tools forever."""
+    team, report = rerouted(tmp_path, call("exec_command", "c", cmd="true"), {}, max_cost=5.0)
+    assert (report.exit_code, report.outcome) == (5, "budget_used_up")
+    assert report.reason.endswith("it is missing for dear")
+    assert team.turns() == [("one", 1, "interrupted")]
+    assert read(report.folder / "one/turn_001/turn.json")["cost"] is None

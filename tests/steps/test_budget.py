@@ -114,8 +114,8 @@ def test_limits_of_a_role_concern_that_role() -> None:
 
 
 def test_cost_is_limited_by_the_price_of_each_model() -> None:
-    def price(model: str, usage: TokenUsage) -> Decimal | None:
-        return Decimal("0.01") * usage.output if model == "priced" else None
+    def price(model: str, usage: TokenUsage) -> Decimal:
+        return Decimal("0.01") * usage.output if model == "priced" else Decimal()
 
     used = Budget(Limits(cost=Decimal(1)), [], WorkClock(0.0), price)
     used.spend(ONE, "free", TokenUsage(output=500))
@@ -149,3 +149,20 @@ def test_unpriced_turn_of_any_role_limits_the_run() -> None:
     used.spend(ONE, "local", TokenUsage(1))
     with pytest.raises(BudgetUsedUp, match=r"missing for local, other$"):
         used.require_prices(TWO, "other")
+
+
+def test_model_without_price_ends_turns_under_a_limit() -> None:
+    """The provider may answer with another model than the requested one."""
+    for role, limits in ((ONE, Limits(cost=Decimal(5))), (limited("one", max_cost=5), Limits())):
+        used = priced(limits)
+        used.spend(role, "m", TokenUsage(1))
+        assert not used.exceeded.is_set()
+        used.spend(role, "local", TokenUsage())
+        assert used.exceeded.is_set()
+        assert str(used.interruption()).endswith("it is missing for local")
+
+
+def test_model_without_price_ends_no_unlimited_turn() -> None:
+    used = priced(Limits(tokens=5))
+    used.spend(ONE, "local", TokenUsage(1))
+    assert not used.exceeded.is_set()

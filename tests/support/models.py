@@ -59,11 +59,15 @@ def equal_usage(_: int) -> Body:
 
 @dataclass
 class AnyModel:
-    """``answer`` gives the output items for a request; ``spent``: the usage of each answer."""
+    """``answer`` gives the output items for a request; ``spent``: the usage of each answer.
+
+    ``headers``: those of each answer, besides the usual ones.
+    """
 
     base_url: str
     bodies: list[Body] = field(default_factory=list)
     spent: list[Body] = field(default_factory=list)
+    headers: dict[str, str] = field(default_factory=dict)
 
     @property
     def config(self) -> tuple[str, ...]:
@@ -94,6 +98,8 @@ def any_model(answer: Callable[[Body], Items], usage: Callable[[int], Body] = eq
             self.send_response(200)
             self.send_header("Content-Type", "text/event-stream")
             self.send_header("Content-Length", str(len(data.encode())))
+            for name, value in model.headers.items():
+                self.send_header(name, value)
             self.end_headers()
             self.wfile.write(data.encode())
 
