@@ -125,7 +125,6 @@ class Budget:
         self._clock = clock
         self._price = price
         self._unpriced: dict[str, set[str]] = defaultdict(set)
-        self._doubted = False
         self._reserved: set[str] = set()
         self.exceeded = CancellationToken()
         self._exceeded: Callable[[], BudgetUsedUp] | None = None
@@ -209,12 +208,6 @@ class Budget:
     def is_shared(self) -> bool:
         """Whether something is reserved for runs on workers, which may leave some of it."""
         return bool(self._reserved)
-
-    def doubt(self) -> bool:
-        """Note that a provider's counts are unreliable; returns whether this is the first time."""
-        with self._lock:
-            first, self._doubted = not self._doubted, True
-            return first
 
     def _add(self, role: str, model: str, usage: TokenUsage) -> None:
         self._tokens[role] += usage.total

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 
 from codex_multi_role.catalog import fill
 from codex_multi_role.codex.client import RoleClient
@@ -55,7 +56,11 @@ KEPT_CHARACTERS = 100_000
 """At each end of a prompt that is too long: its role comes first, its answer format last."""
 ODD_USAGE = (
     "its provider reported invalid token counts (decreasing, negative or not numbers); they count as 0, so "
-    "--max-tokens may not stop this run; --max-turns and --max-seconds do"
+    "--max-tokens and --max-cost may not stop this run; --max-turns and --max-seconds do"
+)
+NO_USAGE = (
+    "its provider reports no usage; its turns count as 0 tokens and have no cost, so --max-tokens and --max-cost do "
+    "not stop this run; --max-turns and --max-seconds do"
 )
 MISSED_USAGE = (
     "Codex compacted its conversation and did not report the tokens of that model call, which are therefore not counted"
@@ -183,11 +188,19 @@ class Attempt:
         with stopping.calling(self.client.wake), budget.exceeded.calling(self.client.wake):
             outcome = self.client.run_turn(self._request(prompt), deadlines, self._observe, helpers, ends)
         budget.spend_seconds(self.role.name, self._seconds())
-        if outcome.odd_usage and budget.doubt():
-            self._warn(ODD_USAGE)
+        self._check_usage(outcome)
+        return outcome if stopping.is_set() else by_budget(budget, outcome)
+
+    def _check_usage(self, outcome: TurnOutcome) -> None:
+        """Warn if limits in tokens or money cannot rely on what was reported."""
+        warn_once = partial(self.run.services.events.warn_once, self.asked.instance)
+        if outcome.odd_usage:
+            warn_once(ODD_USAGE)
+        elif outcome.status == COMPLETED and outcome.text and not outcome.usage.total:
+            self.used.is_missing = True
+            warn_once(NO_USAGE)
         if outcome.missed_usage:
             self._warn(MISSED_USAGE)
-        return outcome if stopping.is_set() else by_budget(budget, outcome)
 
     def _observe(self, event: Observed) -> None:
         """Count what the turn uses, and record it when the turn continues, so that it counts even after a kill."""

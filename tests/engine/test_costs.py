@@ -123,3 +123,14 @@ def test_rerouted_turn_without_price_ends_under_max_cost(tmp_path: Path) -> None
     assert report.reason.endswith("it is missing for dear")
     assert team.turns() == [("one", 1, "interrupted")]
     assert read(report.folder / "one/turn_001/turn.json")["cost"] is None
+
+
+def test_turns_without_reported_usage_are_unpriced(tmp_path: Path) -> None:
+    """The run warns once that limits in tokens and money cannot count them."""
+    team = TeamFolder(tmp_path, {"one": {"model": "m"}}, {"one": []})
+    own = write_prices(tmp_path / "own.yaml", m=(1.0, 1.0, 1.0))
+    with any_model(lambda _: message('{"summary": "fine"}'), usage=lambda _: None) as model:
+        report = team.run(playbook=None, config=model.config, prices=own, max_cost=1.0, cycles=2)
+    assert (report.totals["cost"], report.totals["unpriced_turns"]) == (None, 2)
+    [warning] = [each for each in warnings(team.events) if "reports no usage" in each]
+    assert "--max-cost" in warning
