@@ -15,7 +15,7 @@ from codex_multi_role.codex.running_turn import Observed, TurnDeadlines
 from codex_multi_role.codex.turn_outcome import LONGEST_PROMPT, TurnOutcome, TurnRequest
 from codex_multi_role.codex.usage import TokenUsage
 from codex_multi_role.codex.usage_counter import TokensUsed
-from codex_multi_role.errors import CodexError, CodexMultiRoleError, CodexStartFailed, StorageError
+from codex_multi_role.errors import CodexError, CodexStartFailed, StorageError, ending_for
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.replies import EMPTY, Reply, read_reply, with_error
 from codex_multi_role.run_folder import TurnFolder
@@ -140,7 +140,7 @@ class Attempt:
     def take(self) -> tuple[TurnResult, TurnOutcome]:
         """Send the prompt and store what comes of it.
 
-        Errors, above all `StorageError`, are also recorded in ``turn.json``.
+        Errors, above all `StorageError`, are also recorded in ``turn.json``, with what the turn used before them.
         """
         try:
             outcome = self._send(self._begin())
@@ -148,7 +148,7 @@ class Attempt:
             result = self._store(outcome, reply)
             self.events.ended(result, outcome, reply, self._seconds(), as_number(self.used.cost))
             return result, outcome
-        except CodexMultiRoleError as error:
+        except Exception as error:
             self._record_failure(error)
             raise
 
@@ -324,10 +324,11 @@ class Attempt:
             return KnownInstructions().as_json()
         return self.known.after(self.asked, self.sent, self.folder.number if answered else None).as_json()
 
-    def _record_failure(self, error: CodexMultiRoleError) -> None:
+    def _record_failure(self, error: Exception) -> None:
         if self.folder.unfinished:
             with suppress(StorageError):
-                reason = f"{error.reason}: {error}"
+                ending = ending_for(error)
+                reason = f"{ending.outcome}: {ending.reason}"
                 self.folder.write_result({"status": "failed", "reason": reason, **self._details()})
 
     def _details(self) -> Json:

@@ -134,3 +134,17 @@ def test_turns_without_reported_usage_are_unpriced(tmp_path: Path) -> None:
     assert (report.totals["cost"], report.totals["unpriced_turns"]) == (None, 2)
     [warning] = [each for each in warnings(team.events) if "reports no usage" in each]
     assert "--max-cost" in warning
+
+
+def test_tokens_of_a_turn_that_hits_a_bug_are_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def store(*_: object) -> None:
+        raise ZeroDivisionError("no")
+
+    monkeypatch.setattr("codex_multi_role.steps.turn.Attempt._store", store)
+    team = two(tmp_path)
+    price_playbook(tmp_path / "roles/prices.yaml")
+    report = team.run()
+    turn = read(report.folder / "one/turn_001/turn.json")
+    assert report.outcome == "internal_error"
+    assert (turn["status"], turn["reason"]) == ("failed", "internal_error: ZeroDivisionError: no")
+    assert turn["tokens"]["input"] > 0 < turn["cost"]
