@@ -12,8 +12,8 @@ from tests.support.prices import write_prices
 
 
 def usage_of(folder: Path, model: str) -> TurnUsage:
-    """A dollar per token of ``cheap``, ten of ``dear``; ``local`` has no price."""
-    own = write_prices(folder / "own.yaml", cheap=(1e6, 1e6, 1e6), dear=(1e7, 1e7, 1e7))
+    """A tenth of a dollar per token of ``cheap``, a dollar for ``dear``; ``local`` has no price."""
+    own = write_prices(folder / "own.yaml", cheap=(1e5, 1e5, 1e5), dear=(1e6, 1e6, 1e6))
     return TurnUsage(PriceList.load(own, folder), model)
 
 
@@ -22,7 +22,7 @@ def test_rerouted_turn_costs_what_each_model_charges(tmp_path: Path) -> None:
     used.add(TokenUsage(1, 0, 1))
     used.model = "dear"
     used.add(TokenUsage(2))
-    assert (used.tokens, used.cost) == (TokenUsage(3, 0, 1), Decimal(22))
+    assert (used.tokens, used.cost) == (TokenUsage(3, 0, 1), Decimal("2.2"))
 
 
 def test_turn_has_no_cost_if_a_model_has_no_price(tmp_path: Path) -> None:
@@ -39,4 +39,4 @@ def test_rerouted_model_needs_no_price_before_it_is_used(tmp_path: Path) -> None
     used = usage_of(tmp_path, "local")
     used.model = "cheap"
     used.add(TokenUsage(1))
-    assert used.cost == 1
+    assert used.cost == Decimal("0.1")
