@@ -94,6 +94,7 @@ def test_maximum_cost_without_a_price_is_refused_at_once(tmp_path: Path) -> None
         team.run(max_cost=1.0, prices=own)
     assert str(caught.value.problems[0]).startswith(f"{own}:3:1: models: ")
     assert "playbook has none (roles one, two)" in str(caught.value)
+    assert caught.value.hint.startswith("Name a list that has it: --prices FILE")
     with pytest.raises(DefinitionError, match="Codex chooses that of the roles one, two"):
         team.run(max_cost=1.0, playbook=None, config=('model_provider="ollama"',))
     assert not team.runs.exists()

@@ -64,7 +64,7 @@ ONE, TWO = (RoleSpec(name=name, prompt_text="Do it.", source=f"{name}.yaml") for
 
 def limited(name: str, **own: float) -> RoleSpec:
     limits = RoleLimits(idle_seconds=1, turn_seconds=1, **own)
-    return RoleSpec(name=name, prompt_text="Do it.", limits=limits, source=f"{name}.yaml")
+    return RoleSpec(name=name, prompt_text="Do it.", limits=limits, source=f"runs/r/catalog/{name}.yaml")
 
 
 def budget(limits: Limits) -> Budget:
@@ -101,6 +101,7 @@ def test_exceeded_limit_admits_no_turn_even_if_others_used_less() -> None:
 
 
 def test_limits_of_a_role_concern_that_role() -> None:
+    """A resumed run has the role from its own copy, which nobody should edit."""
     one = limited("one", max_tokens=100)
     used = budget(Limits())
     used.spend(TWO, "m", TokenUsage(1_000))
@@ -110,7 +111,7 @@ def test_limits_of_a_role_concern_that_role() -> None:
     error = used.interruption()
     assert str(error) == "101 of 100 tokens are used, the limit of role one"
     assert error is not None
-    assert error.hint.startswith("Raise limits.max_tokens of role one in one.yaml")
+    assert error.hint.startswith("Raise limits.max_tokens of role one in your one.yaml")
 
 
 def test_cost_is_limited_by_the_price_of_each_model() -> None:
