@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from decimal import Decimal
@@ -60,9 +61,11 @@ class Definition(BaseModel):
 
     @field_validator("*", mode="before")
     @classmethod
-    def _boolean_is_no_number(cls, value: object, field: ValidationInfo) -> object:
-        if isinstance(value, bool) and _is_number(cls, str(field.field_name)):
-            raise ValueError(f"must be a number, not {str(value).lower()}")
+    def _text_is_no_number(cls, value: object, field: ValidationInfo) -> object:
+        """Pydantic would convert texts such as ``1_0``, and booleans."""
+        kind = type(value)
+        if kind in (bool, str) and (wanted := _wanted_number(cls, str(field.field_name), kind)):
+            raise ValueError(f"must be {wanted}, not {json.dumps(value, ensure_ascii=False)}")
         return value
 
 
@@ -85,9 +88,12 @@ def _one_of(alternatives: Alternatives) -> Iterator[dict[str, Any]]:
 
 
 @cache
-def _is_number(model: type[Definition], field: str) -> bool:
+def _wanted_number(model: type[Definition], field: str, other: type) -> str:
+    """What a field must be that accepts numbers, but nothing of the type ``other``; empty for any other field."""
     kinds = _types_in(model.model_fields[field].annotation)
-    return bool(kinds & {int, float, Decimal}) and bool not in kinds
+    if other in kinds or not kinds & {int, float, Decimal}:
+        return ""
+    return "a number" if kinds & {float, Decimal} else "a whole number"
 
 
 def _types_in(annotation: object) -> set[object]:

@@ -17,13 +17,15 @@ from codex_multi_role.reading.yaml_source import load_yaml, validate
 
 PRICES_FILE = "prices.yaml"
 MILLION = 1_000_000
+MAX_PRICE = 1_000_000
+"""In US dollars for a million tokens. With higher prices, costs would have too many digits to be rounded exactly."""
 SMALLEST_AMOUNT = Decimal("1E-9")
 """Costs are rounded to it; amounts below a million dollars then pass through JSON unchanged."""
 
 Price = Annotated[
     Decimal,
-    Field(ge=0),
-    WithJsonSchema({"type": "number", "minimum": 0}),
+    Field(ge=0, le=MAX_PRICE),
+    WithJsonSchema({"type": "number", "minimum": 0, "maximum": MAX_PRICE}),
 ]
 
 

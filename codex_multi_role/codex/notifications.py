@@ -27,10 +27,6 @@ def _summary(params: Params) -> str:
     return _text(params["summary"], params.get("details"))
 
 
-def _model(params: Params) -> str:
-    return _text(f"the model {params['toModel']} answers instead of {params['fromModel']} ({params['reason']})")
-
-
 def _server(params: Params) -> str:
     """MCP servers report every state in one notification; only a failure is a warning."""
     if params["status"] != "failed":
@@ -50,7 +46,6 @@ WARNING_TEXTS: Mapping[str, Callable[[Params], str]] = {
     "guardianWarning": _message,
     "configWarning": _summary,
     "deprecationNotice": _summary,
-    "model/rerouted": _model,
     "mcpServer/startupStatus/updated": _server,
 }
 
@@ -119,6 +114,13 @@ class WarningIssued:
 
 
 @dataclass(frozen=True)
+class ModelRerouted(WarningIssued):
+    """``model/rerouted``: ``model`` answers instead of the requested one, as far as known for the rest of the turn."""
+
+    model: str
+
+
+@dataclass(frozen=True)
 class RateLimitsUpdated:
     """``account/rateLimits/updated``: when the last of the used-up limits resets, in Unix seconds."""
 
@@ -179,6 +181,12 @@ def _limits(params: Mapping[str, Any]) -> RateLimitsUpdated:
     return RateLimitsUpdated(max((_checked(int, each) for each in used_up if each is not None), default=None))
 
 
+def _rerouting(params: Mapping[str, Any]) -> ModelRerouted:
+    model = _checked(str, params["toModel"])
+    text = _text(f"the model {model} answers instead of {params['fromModel']} ({params['reason']})")
+    return ModelRerouted(text, model)
+
+
 def _warning_reader(text: Callable[[Mapping[str, Any]], str]) -> Callable[[Mapping[str, Any]], CodexEvent]:
     return lambda params: WarningIssued(text(params))
 
@@ -195,6 +203,7 @@ class EventParser:
         "rawResponse/completed": _response,
         "turn/completed": _finish,
         "account/rateLimits/updated": _limits,
+        "model/rerouted": _rerouting,
         **{method: _warning_reader(text) for method, text in WARNING_TEXTS.items()},
     }
     METHODS = frozenset(_READERS)

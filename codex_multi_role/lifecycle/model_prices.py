@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from codex_multi_role.catalog import RoleSpec
-from codex_multi_role.catalog.prices import PRICES_FILE, PriceList
+from codex_multi_role.catalog.prices import PriceList
 from codex_multi_role.codex.codex_settings import known_settings, needs_user_home, user_home
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.reading.places import Place
@@ -48,5 +48,5 @@ def _problem(prices: PriceList, model: str | None, roles: Sequence[str]) -> Defi
         )
     return place.error(
         f"a maximum cost needs the price of each model, but {model} has none ({who})",
-        f"Add it to this list, or to a copy of the shipped one: {PRICES_FILE} beside your catalog, or --prices FILE.",
+        "Name a list that has it: --prices FILE, such as a copy of this one with a line for the model.",
     )

@@ -33,10 +33,10 @@ _TYPES = {
 }
 """What a value must be, by the first word of pydantic's error types (``int_type``, ``int_parsing``)."""
 _BOUNDS = {
-    "greater_than_equal": "at least {ge:g}",
-    "less_than_equal": "at most {le:g}",
-    "greater_than": "more than {gt:g}",
-    "less_than": "less than {lt:g}",
+    "greater_than_equal": "at least {ge:.12g}",
+    "less_than_equal": "at most {le:.12g}",
+    "greater_than": "more than {gt:.12g}",
+    "less_than": "less than {lt:.12g}",
     "string_pattern_mismatch": "a text of the form {pattern}",
 }
 _SUBJECT = re.compile(r"^(Input|String|List|Dictionary|Value) should (be )?")
@@ -78,7 +78,7 @@ def _meant_keys(model: type[BaseModel], path: KeyPath, detail: ErrorDetails) -> 
 def _problem(model: type[BaseModel], path: KeyPath, details: Sequence[ErrorDetails], root: Place) -> DefinitionError:
     """The error of all ``details`` of one place: there are several only for the alternatives of a union."""
     detail = details[0]
-    if detail["type"] == "extra_forbidden":
+    if detail["type"] in ("extra_forbidden", "invalid_key"):
         return Place(root.file, path[:-1]).unknown_key(str(path[-1]), known_keys(model, path[:-1]))
     place = Place(root.file, path)
     if detail["type"] == "missing":

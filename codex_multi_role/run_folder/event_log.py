@@ -168,7 +168,7 @@ class EventLog:
                 subscriber(record)
 
     def warn_once(self, role: str, text: str) -> None:
-        """Publish a warning of Codex, unless this run has already shown one with that text, for whichever role."""
+        """Publish a warning, unless this run has already shown one with that text, for whichever role."""
         text = self._redact(text)
         with self._lock:
             if not self._warned:

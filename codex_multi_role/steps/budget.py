@@ -124,26 +124,24 @@ class Budget:
         self._seconds: dict[str, float] = defaultdict(float)
         self._clock = clock
         self._price = price
-        self._unpriced: set[str] = set()
-        self._doubted = False
+        self._unpriced: dict[str, set[str]] = defaultdict(set)
         self._reserved: set[str] = set()
         self.exceeded = CancellationToken()
-        self._exceeded: Cap | None = None
+        self._exceeded: Callable[[], BudgetUsedUp] | None = None
         for role, turn in ledger:
             self._turns[role] += turn.get("turns", 1)
             self._add_recorded(role, turn)
             self._seconds[role] += turn.get("seconds", 0.0)
 
     def require_prices(self, role: RoleSpec, model: str) -> None:
-        """Raise `BudgetUsedUp` if a limit in money applies, and this price or that of an earlier turn is unknown."""
+        """Raise `BudgetUsedUp` if a limit in money applies, and a price that it needs is unknown.
+
+        A limit of the run needs the prices of ``model`` and of all earlier turns, one of the role those of its own.
+        """
         with self._lock:
-            is_limited = any(cap.what == DOLLARS for cap in self._caps(role))
-            is_unknown = self._price(model, TokenUsage()) is None
-            if is_limited and (unknown := {*self._unpriced, *([model] if is_unknown else [])}):
-                raise BudgetUsedUp(
-                    f"a maximum cost needs the price of each model; it is missing for {', '.join(sorted(unknown))}",
-                    "`codex-multi-role resume` the run with a price list that has it (--prices FILE).",
-                )
+            known = self._price(model, TokenUsage()) is not None
+            if unknown := self._missing_prices(role, frozenset() if known else frozenset({model})):
+                raise _prices_missing(unknown)
 
     def reserve_turn(self, role: RoleSpec) -> None:
         """Reserve one turn before it starts. Raises `BudgetUsedUp` if none is left."""
@@ -152,11 +150,13 @@ class Budget:
             self._turns[role.name] += 1
 
     def spend(self, role: RoleSpec, model: str, usage: TokenUsage) -> None:
-        """Count what a running turn used for a model request. Sets `exceeded` if that is more than was left."""
+        """Count what a running turn used for a request to ``model``.
+
+        Sets `exceeded` if that is more than was left, or if a limit in money applies and ``model`` has no price.
+        """
         with self._lock:
             self._add(role.name, model, usage)
-            used_up = (cap for cap in self._caps(role) if cap.what in (TOKENS, DOLLARS) and cap.is_exceeded())
-            self._exceeded = self._exceeded or next(used_up, None)
+            self._exceeded = self._exceeded or self._excess(role)
         if self._exceeded is not None:
             self.exceeded.set()
 
@@ -174,8 +174,8 @@ class Budget:
         """Why running turns are interrupted, if they are: which limit was exceeded, or that the time is used up."""
         with self._lock:
             if self._exceeded is None and self.seconds_left <= 0:
-                self._exceeded = next(cap for cap in self._caps() if cap.what == SECONDS)
-            return self._exceeded.error() if self._exceeded else None
+                self._exceeded = next(cap.error for cap in self._caps() if cap.what == SECONDS)
+            return self._exceeded() if self._exceeded else None
 
     def reserve_share(self, run_id: str, peers: int, worked_seconds: float = 0.0) -> Limits:
         """Reserve turns, tokens and money for a run on workers: its share of what is left of each.
@@ -209,15 +209,23 @@ class Budget:
         """Whether something is reserved for runs on workers, which may leave some of it."""
         return bool(self._reserved)
 
-    def doubt(self) -> bool:
-        """Note that a provider's counts are unreliable; returns whether this is the first time."""
-        with self._lock:
-            first, self._doubted = not self._doubted, True
-            return first
-
     def _add(self, role: str, model: str, usage: TokenUsage) -> None:
         self._tokens[role] += usage.total
         self._add_cost(role, model, self._price(model, usage))
+
+    def _excess(self, role: RoleSpec) -> Callable[[], BudgetUsedUp] | None:
+        if unknown := self._missing_prices(role):
+            return partial(_prices_missing, unknown)
+        used_up = (cap for cap in self._caps(role) if cap.what in (TOKENS, DOLLARS) and cap.is_exceeded())
+        return next((cap.error for cap in used_up), None)
+
+    def _missing_prices(self, role: RoleSpec, more: frozenset[str] = frozenset()) -> frozenset[str]:
+        """The models without a price, ``more`` included, that a limit in money would have to count."""
+        limits = [cap for cap in self._caps(role) if cap.what == DOLLARS]
+        if not limits:
+            return frozenset()
+        is_of_run = any(cap.role is None for cap in limits)
+        return more.union(*self._unpriced.values()) if is_of_run else more | self._unpriced[role.name]
 
     def _add_recorded(self, role: str, turn: Mapping[str, Any]) -> None:
         """Count a turn of an earlier session at what it cost then; without a recorded cost, at the current prices."""
@@ -229,7 +237,7 @@ class Budget:
 
     def _add_cost(self, role: str, model: str, cost: Decimal | None) -> None:
         if cost is None:
-            self._unpriced.add(model)
+            self._unpriced[role].add(model)
         else:
             self._cost[role] += cost
 
@@ -241,9 +249,9 @@ class Budget:
         return self._cost[run_id]
 
     def _require_rest(self, role: RoleSpec | None = None) -> None:
-        used_up = self._exceeded or next((cap for cap in self._caps(role) if cap.is_used_up()), None)
+        used_up = self._exceeded or next((cap.error for cap in self._caps(role) if cap.is_used_up()), None)
         if used_up is not None:
-            raise used_up.error()
+            raise used_up()
 
     def _caps(self, role: RoleSpec | None = None) -> Iterator[Cap]:
         """The limits of the run, and those of ``role`` itself."""
@@ -258,6 +266,13 @@ class Budget:
             for what, key in ROLE_KEYS.items():
                 if (own := getattr(role.limits, key)) is not None:
                     yield Cap(what, own, partial(_of_role, ledgers[what], role.name), ledgers[what], role)
+
+
+def _prices_missing(models: Iterable[str]) -> BudgetUsedUp:
+    return BudgetUsedUp(
+        f"a maximum cost needs the price of each model; it is missing for {', '.join(sorted(models))}",
+        "`codex-multi-role resume` the run with a price list that has it (--prices FILE).",
+    )
 
 
 def _of_role(ledger: Mapping[str, Amount], name: str) -> Amount:

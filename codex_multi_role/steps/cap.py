@@ -48,8 +48,9 @@ class Cap:
         return BudgetUsedUp(f"{used}: {where}" if where else used, MORE)
 
     def _hint(self, role: RoleSpec) -> str:
+        file = role.source.name  # a resumed run reads its own copy, which is not the file to edit
         return (
-            f"Raise limits.{ROLE_KEYS[self.what]} of role {role.name} in {role.source}, and `codex-multi-role resume` "
+            f"Raise limits.{ROLE_KEYS[self.what]} of role {role.name} in your {file}, and `codex-multi-role resume` "
             "the run with --roles; finished turns are not repeated."
         )
 

@@ -6,15 +6,16 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 
 from codex_multi_role.catalog import fill
 from codex_multi_role.codex.client import RoleClient
-from codex_multi_role.codex.notifications import ItemCompleted, ItemStarted
+from codex_multi_role.codex.notifications import ItemCompleted, ItemStarted, ModelRerouted
 from codex_multi_role.codex.running_turn import Observed, TurnDeadlines
 from codex_multi_role.codex.turn_outcome import LONGEST_PROMPT, TurnOutcome, TurnRequest
 from codex_multi_role.codex.usage import TokenUsage
 from codex_multi_role.codex.usage_counter import TokensUsed
-from codex_multi_role.errors import CodexError, CodexMultiRoleError, CodexStartFailed, StorageError
+from codex_multi_role.errors import CodexError, CodexStartFailed, StorageError, ending_for
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.replies import EMPTY, Reply, read_reply, with_error
 from codex_multi_role.run_folder import TurnFolder
@@ -48,13 +49,18 @@ from codex_multi_role.steps.turn_record import (
     TurnPrompt,
     TurnResult,
 )
+from codex_multi_role.steps.turn_usage import TurnUsage
 from codex_multi_role.tools.terminate import FAILURE, TERMINATED
 
 KEPT_CHARACTERS = 100_000
 """At each end of a prompt that is too long: its role comes first, its answer format last."""
 ODD_USAGE = (
     "its provider reported invalid token counts (decreasing, negative or not numbers); they count as 0, so "
-    "--max-tokens may not stop this run; --max-turns and --max-seconds do"
+    "--max-tokens and --max-cost may not stop this run; --max-turns and --max-seconds do"
+)
+NO_USAGE = (
+    "its provider reports no usage; its turns count as 0 tokens and have no cost, so --max-tokens and --max-cost do "
+    "not stop this run; --max-turns and --max-seconds do"
 )
 MISSED_USAGE = (
     "Codex compacted its conversation and did not report the tokens of that model call, which are therefore not counted"
@@ -126,7 +132,7 @@ class Attempt:
         self.before = self.after = ""
         self.forgot = False
         self.guard: ProtectedState | None = None
-        self.used, self.recorded = TokenUsage(), TokenUsage()
+        self.used, self.recorded = TurnUsage(run.settings.prices, self.client.thread.model), TokenUsage()
         self.sent = ""
         self.look = TurnLook(self.role, run.workspace, run.snapshots, stay)
         self.inputs = run.services.reuse.read_role(self.role, run.workspace.root)
@@ -134,15 +140,15 @@ class Attempt:
     def take(self) -> tuple[TurnResult, TurnOutcome]:
         """Send the prompt and store what comes of it.
 
-        Errors, above all `StorageError`, are also recorded in ``turn.json``.
+        Errors, above all `StorageError`, are also recorded in ``turn.json``, with what the turn used before them.
         """
         try:
             outcome = self._send(self._begin())
             reply = read_reply(outcome.text, self.role.output_schema) if outcome.status == COMPLETED else None
             result = self._store(outcome, reply)
-            self.events.ended(result, outcome, reply, self._seconds(), self._cost())
+            self.events.ended(result, outcome, reply, self._seconds(), as_number(self.used.cost))
             return result, outcome
-        except CodexMultiRoleError as error:
+        except Exception as error:
             self._record_failure(error)
             raise
 
@@ -182,20 +188,31 @@ class Attempt:
         with stopping.calling(self.client.wake), budget.exceeded.calling(self.client.wake):
             outcome = self.client.run_turn(self._request(prompt), deadlines, self._observe, helpers, ends)
         budget.spend_seconds(self.role.name, self._seconds())
-        if outcome.odd_usage and budget.doubt():
-            self._warn(ODD_USAGE)
+        self._check_usage(outcome)
+        return outcome if stopping.is_set() else by_budget(budget, outcome)
+
+    def _check_usage(self, outcome: TurnOutcome) -> None:
+        """Warn if limits in tokens or money cannot rely on what was reported."""
+        warn_once = partial(self.run.services.events.warn_once, self.asked.instance)
+        if outcome.odd_usage:
+            warn_once(ODD_USAGE)
+        elif outcome.status == COMPLETED and outcome.text and not outcome.usage.total:
+            self.used.is_missing = True
+            warn_once(NO_USAGE)
         if outcome.missed_usage:
             self._warn(MISSED_USAGE)
-        return outcome if stopping.is_set() else by_budget(budget, outcome)
 
     def _observe(self, event: Observed) -> None:
         """Count what the turn uses, and record it when the turn continues, so that it counts even after a kill."""
         match event:
+            case ModelRerouted(model=model):
+                self.used.model = model
+                self.run.services.budget.spend(self.role, model, TokenUsage())
             case TokensUsed(usage):
-                self.used += usage
-                self.run.services.budget.spend(self.role, self.client.thread.model, usage)
-            case ItemStarted() | ItemCompleted() if self.used != self.recorded:
-                self.recorded = self.used
+                self.used.add(usage)
+                self.run.services.budget.spend(self.role, self.used.model, usage)
+            case ItemStarted() | ItemCompleted() if self.used.tokens != self.recorded:
+                self.recorded = self.used.tokens
                 self.folder.write_running(self._details())
         self.look.observe(event)
         self.events.observe(event)
@@ -307,16 +324,17 @@ class Attempt:
             return KnownInstructions().as_json()
         return self.known.after(self.asked, self.sent, self.folder.number if answered else None).as_json()
 
-    def _record_failure(self, error: CodexMultiRoleError) -> None:
+    def _record_failure(self, error: Exception) -> None:
         if self.folder.unfinished:
             with suppress(StorageError):
-                reason = f"{error.reason}: {error}"
+                ending = ending_for(error)
+                reason = f"{ending.outcome}: {ending.reason}"
                 self.folder.write_result({"status": "failed", "reason": reason, **self._details()})
 
     def _details(self) -> Json:
         return {
             "thread_id": self.client.thread.id,
-            "model": self.client.thread.model,
+            "model": self.used.model,
             "attempt": self.number,
             "repair_of": self.asked.repair_of,
             "continues": self.asked.continues,
@@ -327,8 +345,8 @@ class Attempt:
             "snapshot": self.before,
             "protected": self.guard.tree if self.guard else "",
             INSTRUCTIONS: self.known.after(self.asked, self.sent, None).as_json(),
-            "tokens": self.used.as_record(),
-            "cost": self._cost(),
+            "tokens": self.used.tokens.as_record(),
+            "cost": as_number(self.used.cost),
             "prices": self.run.settings.prices.date,
             "seconds": 0.0,
             "worked_seconds": round(self.run.services.clock.seconds, 3),
@@ -336,10 +354,6 @@ class Attempt:
 
     def _warn(self, problem: str) -> None:
         self.run.services.events.publish(Warning(f"{self.asked.instance}: {problem}"))
-
-    def _cost(self) -> float | None:
-        """As it is recorded. Tokens of sub-agents count at the model of the role."""
-        return as_number(self.run.settings.prices.cost(self.client.thread.model, self.used))
 
     def _seconds(self) -> float:
         return round(time.monotonic() - self.began, 3)

@@ -222,11 +222,14 @@ def test_boolean_of_a_role_must_be_true_or_false(write: Write, key: str) -> None
         RoleSpecCatalog.load(write(_roles("role_file: a.yaml")))
 
 
-@pytest.mark.parametrize("key", ["max_steps: true", "limits: {turn_seconds: true}", "limits: {idle_seconds: false}"])
-def test_number_of_a_role_must_not_be_a_boolean(write: Write, key: str) -> None:
+@pytest.mark.parametrize(
+    "key",
+    ["max_steps: true", "limits: {turn_seconds: true}", "limits: {idle_seconds: false}", 'limits: {max_cost: "1.5"}'],
+)
+def test_number_of_a_role_must_not_be_boolean_or_text(write: Write, key: str) -> None:
     path = key.partition(":")[0] + (f".{key.partition('{')[2].partition(':')[0]}" if "{" in key else "")
     catalog = write(_roles(f"name: a, prompt_text: A, {key}"))
-    with pytest.raises(DefinitionError, match=f"{catalog}:.*: role a: {path}: must be a number, not (true|false)"):
+    with pytest.raises(DefinitionError, match=f"{catalog}:.*: role a: {path}: must be a (whole )?number, not "):
         RoleSpecCatalog.load(catalog)
 
 

@@ -52,7 +52,8 @@ def test_mistakes_are_named_with_their_place(tmp_path: Path) -> None:
     file = tmp_path / "prices.yaml"
     file.write_text(
         "date: 2026-02-30\ncurrency: EUR\nmodels:\n"
-        "  a: {input: -1, cached_input: true, output: 2}\n  b: {input: 1, ouput: 2, cached_input: x}\n"
+        "  a: {input: -1, cached_input: true, output: 1000001}\n  b: {input: 1, ouput: 2, cached_input: x}\n"
+        '  c: {input: 1,5, cached_input: "1_0", output: 2}\n'
     )
     with pytest.raises(DefinitionError) as caught:
         PriceList.load(file, tmp_path)
@@ -62,9 +63,17 @@ def test_mistakes_are_named_with_their_place(tmp_path: Path) -> None:
         ':2:1: currency: must be "USD", not "EUR"',
         ":4:7: models.a.input: must be at least 0, not -1",
         ":4:18: models.a.cached_input: must be a number, not true",
+        ":4:38: models.a.output: must be at most 1000000, not 1000001",
         ':5:17: models.b: unknown key "ouput"; did you mean "output"?',
         ':5:27: models.b.cached_input: must be a number, not "x"',
+        ':6:16: models.c: unknown key "5"',
+        ':6:19: models.c.cached_input: must be a number, not "1_0"',
     ]
+
+
+def test_highest_price_of_many_tokens_is_computed() -> None:
+    most = ModelPrice.model_validate(dict.fromkeys(("input", "cached_input", "output"), 1_000_000))
+    assert most.cost(TokenUsage(10**15)) == 10**15
 
 
 def test_list_beside_the_catalog_replaces_the_shipped_one(tmp_path: Path) -> None:

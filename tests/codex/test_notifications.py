@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codex_multi_role.codex.notifications import EventParser, TurnFinished, WarningIssued, turn_id_of
+from codex_multi_role.codex.notifications import EventParser, ModelRerouted, TurnFinished, WarningIssued, turn_id_of
 from codex_multi_role.codex.turn_outcome import TurnRecorder
 
 WORDS = ["fileChange", "agentMessage", "commandExecution", "completed", "failed"]
@@ -47,14 +47,15 @@ def test_finished_turn() -> None:
     assert turn_id_of(message) == "u"
 
 
+def test_rerouting_names_the_model_that_answers() -> None:
+    params = {"fromModel": "a", "toModel": "b", "reason": "highRiskCyberActivity", "turnId": "u", "threadId": "t"}
+    event = EventParser().parse({"method": "model/rerouted", "params": params})
+    assert event == ModelRerouted("the model b answers instead of a (highRiskCyberActivity)", "b")
+
+
 @pytest.mark.parametrize(
     ("method", "params", "text"),
     [
-        (
-            "model/rerouted",
-            {"fromModel": "a", "toModel": "b", "reason": "highRiskCyberActivity", "turnId": "u", "threadId": "t"},
-            "the model b answers instead of a (highRiskCyberActivity)",
-        ),
         ("warning", {"message": "Model metadata for `x` not found.\n Be careful."}, None),
         ("warning", {"message": "Model metadata for `playbook` not found."}, ""),
         ("guardianWarning", {"message": "denied", "threadId": "t"}, "denied"),

@@ -87,7 +87,7 @@ def in_words(field: Schema, whole: Schema) -> str:
     kind = str(field.get("type", "any value"))
     if kind == "array" and "items" in field:
         return f"list of {in_words(field['items'], whole)}"
-    bounds = [f"{words} {field[key]:g}" for key, words in BOUNDS.items() if key in field]
+    bounds = [f"{words} {field[key]:.12g}" for key, words in BOUNDS.items() if key in field]
     return " ".join([WORDS.get(kind, kind), *bounds])
 
 

@@ -55,7 +55,7 @@ resumed, unless `resume --prices` names another one. `turn.json` records the cos
 of the list. [Limit a run](../how-to/limits.md#money) explains how costs are used.
 """
 MODELS = """
-The name must be exactly the one that Codex reports for the thread (`model` in `turn.json`): a name with a date or a
+The name must be exactly the one that Codex reports for the turn (`model` in `turn.json`): a name with a date or a
 provider's prefix is another model. A model that is not listed has no price. What it costs is then "unpriced", never 0.
 List a model that costs you nothing, such as a local one, with prices of 0.
 """
@@ -106,7 +106,7 @@ def prices() -> str:
     """The keys of a price list, and the shipped one."""
     shipped = PricesFile.model_validate(load_yaml(packaged_roles() / PRICES_FILE))
     names = list(ModelPrice.model_fields)
-    rows = [(code(model), *(f"{getattr(price, name)}" for name in names)) for model, price in shipped.models.items()]
+    rows = [(code(model), *(_applied(price, name) for name in names)) for model, price in shipped.models.items()]
     return page(
         "Price list keys",
         *(PRICES, keys(PricesFile)),
@@ -115,3 +115,9 @@ def prices() -> str:
         SHIPPED_PRICES.format(date=shipped.date, source=prose(shipped.source.strip())),
         table(("model", *names), rows),
     )
+
+
+def _applied(price: ModelPrice, name: str) -> str:
+    """The price as given, or else the one that applies."""
+    given = getattr(price, name)
+    return str(price.input if given is None else given)

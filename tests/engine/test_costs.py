@@ -7,14 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from codex_multi_role import RunReport
 from codex_multi_role.catalog import RoleSpec
 from codex_multi_role.codex.usage import TokenUsage
 from codex_multi_role.errors import BudgetUsedUp, DefinitionError
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.run_folder import read_events
 from codex_multi_role.steps.budget import Budget, Limits, WorkClock
+from tests.support.models import Items, any_model, call, message
 from tests.support.prices import price_playbook, write_prices
-from tests.support.teams import Record, TeamFolder, read, say
+from tests.support.teams import Record, TeamFolder, read, say, warnings
 
 ONE = RoleSpec(name="one", prompt_text="Do it.")
 DOLLAR = Decimal(1)
@@ -111,6 +113,58 @@ def test_maximum_cost_without_a_price_is_refused_at_once(tmp_path: Path) -> None
         team.run(max_cost=1.0, prices=own)
     assert str(caught.value.problems[0]).startswith(f"{own}:3:1: models: ")
     assert "playbook has none (roles one, two)" in str(caught.value)
+    assert caught.value.hint.startswith("Name a list that has it: --prices FILE")
     with pytest.raises(DefinitionError, match="Codex chooses that of the roles one, two"):
         team.run(max_cost=1.0, playbook=None, config=('model_provider="ollama"',))
     assert not team.runs.exists()
+
+
+def rerouted(folder: Path, answer: Items, prices: Record, **limits: float) -> tuple[TeamFolder, RunReport]:
+    """A run whose provider answers with the model ``dear`` instead of ``cheap``."""
+    team = TeamFolder(folder, {"one": {"model": "cheap"}}, {"one": []})
+    own = write_prices(folder / "own.yaml", cheap=(1.0, 1.0, 1.0), **prices)
+    with any_model(lambda _: answer) as model:
+        model.headers["OpenAI-Model"] = "dear"
+        return team, team.run(playbook=None, config=model.config, prices=own, **limits)
+
+
+def test_rerouted_turn_is_priced_at_the_model_that_answers(tmp_path: Path) -> None:
+    team, report = rerouted(tmp_path, message('{"summary": "fine"}'), {"dear": (1000.0, 1000.0, 1000.0)})
+    turn = read(report.folder / "one/turn_001/turn.json")
+    assert turn["model"] == "dear"
+    assert turn["cost"] == pytest.approx((turn["tokens"]["input"] + turn["tokens"]["output"]) / 1000)
+    assert any("the model dear answers instead of cheap" in each for each in warnings(team.events))
+
+
+def test_rerouted_turn_without_price_ends_under_max_cost(tmp_path: Path) -> None:
+    """Its model would call tools forever."""
+    team, report = rerouted(tmp_path, call("exec_command", "c", cmd="true"), {}, max_cost=5.0)
+    assert (report.exit_code, report.outcome) == (5, "budget_used_up")
+    assert report.reason.endswith("it is missing for dear")
+    assert team.turns() == [("one", 1, "interrupted")]
+    assert read(report.folder / "one/turn_001/turn.json")["cost"] is None
+
+
+def test_turns_without_reported_usage_are_unpriced(tmp_path: Path) -> None:
+    """The run warns once that limits in tokens and money cannot count them."""
+    team = TeamFolder(tmp_path, {"one": {"model": "m"}}, {"one": []})
+    own = write_prices(tmp_path / "own.yaml", m=(1.0, 1.0, 1.0))
+    with any_model(lambda _: message('{"summary": "fine"}'), usage=lambda _: None) as model:
+        report = team.run(playbook=None, config=model.config, prices=own, max_cost=1.0, cycles=2)
+    assert (report.totals["cost"], report.totals["unpriced_turns"]) == (None, 2)
+    [warning] = [each for each in warnings(team.events) if "reports no usage" in each]
+    assert "--max-cost" in warning
+
+
+def test_tokens_of_a_turn_that_hits_a_bug_are_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def store(*_: object) -> None:
+        raise ZeroDivisionError("no")
+
+    monkeypatch.setattr("codex_multi_role.steps.turn.Attempt._store", store)
+    team = two(tmp_path)
+    price_playbook(tmp_path / "roles/prices.yaml")
+    report = team.run()
+    turn = read(report.folder / "one/turn_001/turn.json")
+    assert report.outcome == "internal_error"
+    assert (turn["status"], turn["reason"]) == ("failed", "internal_error: ZeroDivisionError: no")
+    assert turn["tokens"]["input"] > 0 < turn["cost"]

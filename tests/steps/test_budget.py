@@ -64,7 +64,7 @@ ONE, TWO = (RoleSpec(name=name, prompt_text="Do it.", source=f"{name}.yaml") for
 
 def limited(name: str, **own: float) -> RoleSpec:
     limits = RoleLimits(idle_seconds=1, turn_seconds=1, **own)
-    return RoleSpec(name=name, prompt_text="Do it.", limits=limits, source=f"{name}.yaml")
+    return RoleSpec(name=name, prompt_text="Do it.", limits=limits, source=f"runs/r/catalog/{name}.yaml")
 
 
 def budget(limits: Limits) -> Budget:
@@ -101,6 +101,7 @@ def test_exceeded_limit_admits_no_turn_even_if_others_used_less() -> None:
 
 
 def test_limits_of_a_role_concern_that_role() -> None:
+    """A resumed run has the role from its own copy, which nobody should edit."""
     one = limited("one", max_tokens=100)
     used = budget(Limits())
     used.spend(TWO, "m", TokenUsage(1_000))
@@ -110,12 +111,12 @@ def test_limits_of_a_role_concern_that_role() -> None:
     error = used.interruption()
     assert str(error) == "101 of 100 tokens are used, the limit of role one"
     assert error is not None
-    assert error.hint.startswith("Raise limits.max_tokens of role one in one.yaml")
+    assert error.hint.startswith("Raise limits.max_tokens of role one in your one.yaml")
 
 
 def test_cost_is_limited_by_the_price_of_each_model() -> None:
-    def price(model: str, usage: TokenUsage) -> Decimal | None:
-        return Decimal("0.01") * usage.output if model == "priced" else None
+    def price(model: str, usage: TokenUsage) -> Decimal:
+        return Decimal("0.01") * usage.output if model == "priced" else Decimal()
 
     used = Budget(Limits(cost=Decimal(1)), [], WorkClock(0.0), price)
     used.spend(ONE, "free", TokenUsage(output=500))
@@ -129,3 +130,40 @@ def test_cached_input_counts_once_in_the_ledger() -> None:
     turn = {"model": "m", "tokens": {"input": 50, "cached_input": 40, "output": 10}}
     with pytest.raises(BudgetUsedUp, match="60 of 60 tokens are used: one 60"):
         Budget(Limits(tokens=60), [("one", turn)], WorkClock(0.0)).reserve_turn(ONE)
+
+
+def priced(limits: Limits) -> Budget:
+    """Only the model ``m`` has a price: a dollar per token."""
+    return Budget(limits, [], WorkClock(0.0), lambda model, usage: Decimal(usage.total) if model == "m" else None)
+
+
+def test_unpriced_turns_of_other_roles_do_not_limit_a_role() -> None:
+    used, two = priced(Limits()), limited("two", max_cost=5)
+    used.spend(ONE, "local", TokenUsage(1))
+    used.require_prices(two, "m")
+    with pytest.raises(BudgetUsedUp, match=r"missing for other$"):
+        used.require_prices(two, "other")
+
+
+def test_unpriced_turn_of_any_role_limits_the_run() -> None:
+    used = priced(Limits(cost=Decimal(5)))
+    used.spend(ONE, "local", TokenUsage(1))
+    with pytest.raises(BudgetUsedUp, match=r"missing for local, other$"):
+        used.require_prices(TWO, "other")
+
+
+def test_model_without_price_ends_turns_under_a_limit() -> None:
+    """The provider may answer with another model than the requested one."""
+    for role, limits in ((ONE, Limits(cost=Decimal(5))), (limited("one", max_cost=5), Limits())):
+        used = priced(limits)
+        used.spend(role, "m", TokenUsage(1))
+        assert not used.exceeded.is_set()
+        used.spend(role, "local", TokenUsage())
+        assert used.exceeded.is_set()
+        assert str(used.interruption()).endswith("it is missing for local")
+
+
+def test_model_without_price_ends_no_unlimited_turn() -> None:
+    used = priced(Limits(tokens=5))
+    used.spend(ONE, "local", TokenUsage(1))
+    assert not used.exceeded.is_set()

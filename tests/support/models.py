@@ -59,11 +59,15 @@ def equal_usage(_: int) -> Body:
 
 @dataclass
 class AnyModel:
-    """``answer`` gives the output items for a request; ``spent``: the usage of each answer."""
+    """``answer`` gives the output items for a request; ``spent``: the usage of each answer.
+
+    ``headers``: those of each answer, besides the usual ones.
+    """
 
     base_url: str
     bodies: list[Body] = field(default_factory=list)
     spent: list[Body] = field(default_factory=list)
+    headers: dict[str, str] = field(default_factory=dict)
 
     @property
     def config(self) -> tuple[str, ...]:
@@ -73,10 +77,10 @@ class AnyModel:
 
 
 @contextmanager
-def any_model(answer: Callable[[Body], Items], usage: Callable[[int], Body] = equal_usage) -> Iterator[AnyModel]:
+def any_model(answer: Callable[[Body], Items], usage: Callable[[int], Body | None] = equal_usage) -> Iterator[AnyModel]:
     """A model on the loopback; ``answer`` gives the output items for the body of each request.
 
-    ``usage``: the tokens of the answer with that number, as the provider reports them.
+    ``usage``: the tokens of the answer with that number, as the provider reports them; None if it does not.
     """
 
     class Handler(BaseHTTPRequestHandler):
@@ -89,11 +93,14 @@ def any_model(answer: Callable[[Body], Items], usage: Callable[[int], Body] = eq
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             model.bodies.append(body)
             events = list(_events(answer(body), f"r{len(model.bodies)}", usage(len(model.spent))))
-            model.spent += [each["response"]["usage"] for each in events if each["type"] == "response.completed"]
+            reports = [each["response"]["usage"] for each in events if each["type"] == "response.completed"]
+            model.spent += [each for each in reports if each is not None]
             data = "".join(f"event: {each['type']}\ndata: {json.dumps(each)}\n\n" for each in events)
             self.send_response(200)
             self.send_header("Content-Type", "text/event-stream")
             self.send_header("Content-Length", str(len(data.encode())))
+            for name, value in model.headers.items():
+                self.send_header(name, value)
             self.end_headers()
             self.wfile.write(data.encode())
 
@@ -109,7 +116,7 @@ def any_model(answer: Callable[[Body], Items], usage: Callable[[int], Body] = eq
         thread.join(STOP_SECONDS)
 
 
-def _events(items: Items, response: str, usage: Body) -> Iterator[Body]:
+def _events(items: Items, response: str, usage: Body | None) -> Iterator[Body]:
     yield {"type": "response.created", "response": {"id": response}}
     if items[0]["type"] == "error":
         yield {"type": "response.failed", "response": {"id": response, "error": items[0]}}
