@@ -13,7 +13,7 @@ from pathlib import Path
 from codex_multi_role.codex.usage import TokenUsage
 from codex_multi_role.dataclass import dataclass
 from codex_multi_role.flow import new_state
-from codex_multi_role.lifecycle.assembly import idle_parts
+from codex_multi_role.lifecycle.assembly import idle_parts, with_first_protected
 from codex_multi_role.lifecycle.definitions import Definitions
 from codex_multi_role.lifecycle.forking.prepare import Fork
 from codex_multi_role.lifecycle.forking.prepare_rerun import first_visit, make_rerun, rerun_options, workspace_of
@@ -98,7 +98,7 @@ def forecast_rerun(parent: RunFolder, changes: Mapping[str, object]) -> Forecast
     ):
         made = _in_temporary_folders(parent, changes, Path(runs).resolve(), Path(workspace).resolve())
         with idle_parts(made.definitions, made.folder) as parts:
-            return _walk(made.definitions, made.folder, parent, parts)
+            return _walk(made.definitions, made.folder, parent, with_first_protected(parts))
 
 
 def _in_temporary_folders(parent: RunFolder, changes: Mapping[str, object], runs: Path, workspace: Path) -> Fork:
