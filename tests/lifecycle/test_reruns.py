@@ -212,6 +212,21 @@ def test_files_in_no_snapshot_count(tmp_path: Path, command: str, reason: str) -
     assert taken(team) == [not reason]
 
 
+@pytest.mark.parametrize("command", ["mkdir -p dist && echo 1 > dist/o.txt", "mkdir .venv && echo 1 > .venv/x"])
+def test_effects_in_no_snapshot_are_not_lost(tmp_path: Path, command: str) -> None:
+    """A turn that changed what a snapshot lacks is asked again, because its changes cannot be made again."""
+    roles: dict[str, Record] = {"one": {"sandbox": "workspace-write"}}
+    team = TeamFolder(tmp_path, roles, {"one": looker(command)})
+    look = {"argv": ["sh", "-c", "test -e dist/o.txt -o -e .venv/x"], "expect": [0]}
+    with_flow(team, {"steps": [{"ask": "one"}, {"id": "look", "check": "command", "with": look}]})
+    (team.workspace / ".gitignore").write_text("dist\n")
+    first = team.run(flow="own")
+    forecast = forecast_rerun(RunFolder(first.folder), {})
+    assert [turn.reason.partition(":")[0] for turn in forecast.asked] == ["it changed what no snapshot has"]
+    assert first.exit_code == again(team).exit_code == 0
+    assert taken(team) == [False]
+
+
 @pytest.mark.long
 def test_interrupted_rerun_resumes(tmp_path: Path) -> None:
     """A rerun that a limit parks continues with its own turns, and takes over the rest."""
