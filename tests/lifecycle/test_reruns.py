@@ -159,6 +159,18 @@ def test_tests_run_again_without_new_prompts(tmp_path: Path) -> None:
     assert taken(team) == [True, True]
 
 
+def test_timed_check_before_the_first_turn_is_confirmed(tmp_path: Path) -> None:
+    """So is one in a called flow: the roles see the earlier durations, and are not asked again."""
+    timed = {"id": "k", "check": "command", "with": {"argv": ["sh", "-c", "sleep 0.0$(date +%N | cut -c4-5)"]}}
+    steps: list[Record] = [timed, {"ask": "one", "with": {"seen": "{{ steps.k }}"}}]
+    team = TeamFolder(tmp_path, {"one": {}}, {"one": [say(), say()]})
+    with_flow(team, {"steps": steps}, "inner")
+    with_flow(team, {"steps": [*steps, {"id": "in", "call": "inner"}]})
+    team.run(flow="own")
+    again(team)
+    assert taken(team) == [True, True]
+
+
 def looker(command: str) -> list[Record]:
     """Answers of a model that runs ``command`` first."""
     return [{"steps": [{"call": "exec_command", "arguments": {"cmd": command}}, say()]}]
