@@ -17,7 +17,7 @@ from codex_multi_role.lifecycle.assembly import idle_parts, with_first_protected
 from codex_multi_role.lifecycle.definitions import Definitions
 from codex_multi_role.lifecycle.forking.prepare import Fork
 from codex_multi_role.lifecycle.forking.prepare_rerun import first_visit, make_rerun, rerun_options, workspace_of
-from codex_multi_role.lifecycle.forking.workspace import MARK, ForkWorkspace
+from codex_multi_role.lifecycle.forking.workspace import ForkWorkspace
 from codex_multi_role.lifecycle.reuse_sources import earlier_run, earlier_turns
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import RunFolder
@@ -27,7 +27,7 @@ from codex_multi_role.steps.earlier_turns import EarlierTurn
 from codex_multi_role.steps.reuse import Reuse
 from codex_multi_role.steps.turn_inputs import RoleInputsReader, position_of
 from codex_multi_role.steps.turn_record import TurnPrompt, TurnResult
-from codex_multi_role.workspace import Worktrees
+from codex_multi_role.workspace import FORK_MARK, Worktrees
 
 DEPENDS = "it depends on a turn that is asked, or on a result that may be another"
 
@@ -94,7 +94,7 @@ def forecast_rerun(parent: RunFolder, changes: Mapping[str, object]) -> Forecast
     with (
         tempfile.TemporaryDirectory(prefix="codex-multi-role-") as runs,
         # Beside the workspace, because what is in the folders above both is an input, too.
-        tempfile.TemporaryDirectory(prefix=f"{original.name}{MARK}", dir=original.parent) as workspace,
+        tempfile.TemporaryDirectory(prefix=f"{original.name}{FORK_MARK}", dir=original.parent) as workspace,
     ):
         made = _in_temporary_folders(parent, changes, Path(runs).resolve(), Path(workspace).resolve())
         with idle_parts(made.definitions, made.folder) as parts:
