@@ -33,9 +33,11 @@ from codex_multi_role.steps.reuse import Reuse
 from codex_multi_role.workspace import ProtectedFiles, Snapshots, Workspace, Worktrees
 from codex_multi_role.workspace.preparation import forget_setups
 
+NO_STEERING = Steering()
+
 
 @contextmanager
-def idle_parts(definitions: Definitions, folder: RunFolder) -> Iterator[RunResources]:
+def idle_parts(definitions: Definitions, folder: RunFolder, steering: Steering = NO_STEERING) -> Iterator[RunResources]:
     """Yield the parts of a run with nothing started: enough to walk through its past.
 
     Its workspace may still be empty, so that nothing is known about protected files; see `with_first_protected`.
@@ -43,7 +45,7 @@ def idle_parts(definitions: Definitions, folder: RunFolder) -> Iterator[RunResou
     events = EventLog(folder.events_path, folder.redact)
     fleet = Members(definitions, folder, ModelProviders()).fleet(events)
     try:
-        yield _resources(definitions, folder, events, fleet, WorkClock(0.0), lambda: definitions.catalog, Steering())
+        yield _resources(definitions, folder, events, fleet, WorkClock(0.0), lambda: definitions.catalog, steering)
     finally:
         fleet.stop()
         events.close()

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role import RunReport, fork, rerun, resume
+from codex_multi_role.errors import UsageError
+from codex_multi_role.lifecycle.forking.prepare_rerun import prepare_rerun
 from codex_multi_role.lifecycle.forking.rerun_forecast import forecast_rerun
 from codex_multi_role.run_folder import RunFolder
 from tests.support.forks import builders
@@ -71,6 +73,34 @@ def test_unchanged_run_asks_nothing(tmp_path: Path) -> None:
     assert (taken(team), report.totals["turns"], report.totals["input_tokens"]) == ([True, True], 0, 0)
     assert not team.of_type("role_started")
     assert files_of(workspace(report)) == files_of(team.workspace)
+
+
+@pytest.fixture
+def short(tmp_path: Path) -> TeamFolder:
+    """A team after a run of two turns, whose catalog is a symlink in the workspace."""
+    team = TeamFolder(tmp_path, {"one": WRITER, "two": {}}, {"one": [say()], "two": [say()]})
+    with_flow(team, {"steps": [{"ask": "one"}, {"ask": "two"}]})
+    (team.workspace / "roles").symlink_to(team.folder / "roles")
+    team.run(flow="own", roles=team.workspace / "roles")
+    return team
+
+
+def test_forecast_of_unchanged_linked_roles_asks_nothing(short: TeamFolder) -> None:
+    """Symlinks that lead to the roles are protected in the forecast as in the rerun."""
+    assert forecast_rerun(RunFolder.find(short.runs, "latest"), {}).asked == []
+
+
+def test_forecast_has_no_removed_turn(short: TeamFolder) -> None:
+    """A turn that the flow no longer has cannot be asked."""
+    with_flow(short, {"steps": [{"ask": "one"}]})
+    assert forecast_rerun(RunFolder.find(short.runs, "latest"), {}).asked == []
+
+
+def test_forecast_refuses_what_rerun_refuses(short: TeamFolder) -> None:
+    inside = {"workspace": short.workspace / "inside"}
+    for prepare in (forecast_rerun, prepare_rerun):
+        with pytest.raises(UsageError, match="is inside the workspace"):
+            prepare(RunFolder.find(short.runs, "latest"), inside)
 
 
 @pytest.mark.long
