@@ -197,6 +197,7 @@ def test_timed_check_before_the_first_turn_is_confirmed(tmp_path: Path) -> None:
     with_flow(team, {"steps": steps}, "inner")
     with_flow(team, {"steps": [*steps, {"id": "in", "call": "inner"}]})
     team.run(flow="own")
+    assert forecast_rerun(RunFolder.find(team.runs, "latest"), {}).asked == []
     again(team)
     assert taken(team) == [True, True]
 

@@ -98,6 +98,8 @@ def forecast_rerun(parent: RunFolder, changes: Mapping[str, object]) -> Forecast
         tempfile.TemporaryDirectory(prefix=f"{original.name}{FORK_MARK}", dir=original.parent) as workspace,
     ):
         made = _in_temporary_folders(parent, changes, Path(runs).resolve(), Path(workspace).resolve())
+        for name in ("checks", "tests"):  # prompts name files of theirs, and the results are assumed to be the same
+            (made.folder.path / name).symlink_to(parent.path / name)
         steering = Steering.of(made.definitions, made.definitions.catalog.source.resolve(), made.folder.path)
         with idle_parts(made.definitions, made.folder, steering) as parts:
             return _walk(made.definitions, made.folder, parent, with_first_protected(parts))
