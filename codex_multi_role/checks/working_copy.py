@@ -8,7 +8,7 @@ from pathlib import Path
 
 from codex_multi_role.checks.environments import is_environment
 from codex_multi_role.errors import StorageError
-from codex_multi_role.workspace import Workspace, ignored_folders
+from codex_multi_role.workspace import Workspace, ignored_folders, project_name
 
 LEFT_OUT = frozenset({".git", "__pycache__", "node_modules", ".tox", ".nox", ".mypy_cache", ".pytest_cache"})
 """Folders that no test needs a copy of: they are large or generated."""
@@ -31,8 +31,8 @@ def excluded_from_copies(workspace: Workspace, needed: Iterable[str]) -> frozens
 
 
 def copy_workspace(workspace: Workspace, folder: Path, left_out: Collection[Path]) -> Path:
-    """Copy the workspace into ``folder``; return the copy's root, which keeps its name. Raises StorageError."""
-    root = folder / "copy" / (workspace.root.name or "workspace")
+    """Copy the workspace into ``folder``; return the copy's root, named like the project. Raises StorageError."""
+    root = folder / "copy" / (project_name(workspace.root) or "workspace")
 
     def ignore(place: str, names: list[str]) -> set[str]:
         here = Path(place)

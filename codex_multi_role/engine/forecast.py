@@ -57,10 +57,11 @@ def walk_forecast(
     run: RunResources,
     past: Past,
     assumed: Callable[[Json], Json],
-) -> None:
-    """Walk until every path has ended. ``assumed`` returns a result of the past as it would be here.
+) -> bool:
+    """Walk until every path has ended; return whether the walk reached the end of the flow.
 
-    Raises `DefinitionError` for a template that fails on the way.
+    ``assumed`` returns a result of the past as it would be here. Raises `DefinitionError` for a template that fails on
+    the way.
     """
 
     def slots() -> Iterator[_ForecastSlot]:
@@ -69,3 +70,5 @@ def walk_forecast(
     walk = FlowWalk(flows, Scope(run, JournalSlots(lambda: None, slots()), Asker(run, Instances()), state))
     with suppress(RunHalted):
         walk.walk()
+        return True
+    return False

@@ -33,14 +33,19 @@ from codex_multi_role.steps.reuse import Reuse
 from codex_multi_role.workspace import ProtectedFiles, Snapshots, Workspace, Worktrees
 from codex_multi_role.workspace.preparation import forget_setups
 
+NO_STEERING = Steering()
+
 
 @contextmanager
-def idle_parts(definitions: Definitions, folder: RunFolder) -> Iterator[RunResources]:
-    """Yield the parts of a run with nothing started: enough to walk through its past."""
+def idle_parts(definitions: Definitions, folder: RunFolder, steering: Steering = NO_STEERING) -> Iterator[RunResources]:
+    """Yield the parts of a run with nothing started: enough to walk through its past.
+
+    Its workspace may still be empty, so that nothing is known about protected files; see `with_first_protected`.
+    """
     events = EventLog(folder.events_path, folder.redact)
     fleet = Members(definitions, folder, ModelProviders()).fleet(events)
     try:
-        yield _resources(definitions, folder, events, fleet, WorkClock(0.0), lambda: definitions.catalog, Steering())
+        yield _resources(definitions, folder, events, fleet, WorkClock(0.0), lambda: definitions.catalog, steering)
     finally:
         fleet.stop()
         events.close()
@@ -72,7 +77,7 @@ def live_parts(
         if not definitions.options.reuse and (starting := fleet.start(*_needed_first(definitions, folder))):
             events.publish(ProcessesStarting(starting))
         stack.enter_context(homes.made_meanwhile())
-        yield _resources(definitions, folder, events, fleet, clock, catalog, steering, read_only)
+        yield with_first_protected(_resources(definitions, folder, events, fleet, clock, catalog, steering, read_only))
 
 
 def _needed_first(definitions: Definitions, folder: RunFolder) -> tuple[list[str], str]:
@@ -123,10 +128,15 @@ def _resources(
             earlier_turns(partial(named_runs, options.reuse, folder)) if options.reuse else None,
         ),
     )
-    settings = _settings(definitions, catalog, steering, protect)
-    if protect:
-        settings = replace(settings, first_protected=ProtectedFiles(snapshots, workspace, protect).first())
-    return RunResources(settings, services, progress, workspace, snapshots)
+    return RunResources(_settings(definitions, catalog, steering, protect), services, progress, workspace, snapshots)
+
+
+def with_first_protected(run: RunResources) -> RunResources:
+    """The parts of a run whose workspace has its files, with the state of the protected ones at its start."""
+    if not (protect := run.settings.protect):
+        return run
+    first = ProtectedFiles(run.snapshots, run.workspace, protect).first()
+    return replace(run, settings=replace(run.settings, first_protected=first))
 
 
 def _settings(

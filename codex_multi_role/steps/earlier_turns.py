@@ -88,7 +88,8 @@ class EarlierRun:
 
     @cached_property
     def _measured(self) -> list[TimedResult]:
-        paths = [*self.folder.path.glob(f"checks/*/{MEASURED}"), *self.folder.path.glob(f"tests/*/{MEASURED}")]
+        # A check in a called flow has a folder below that of the call.
+        paths = [*self.folder.path.glob(f"checks/**/{MEASURED}"), *self.folder.path.glob(f"tests/*/{MEASURED}")]
         return [TimedResult(**stored) for stored in map(read_object, paths) if stored]
 
     @property
@@ -114,11 +115,15 @@ class EarlierTurns:
     """All turns of ``runs``, by their inputs and by their position; read when the first one is looked up."""
 
     def __init__(self, runs: Callable[[], Iterable[EarlierRun]]) -> None:
-        self._runs = runs
+        self._read_runs = runs
+
+    @cached_property
+    def runs(self) -> list[EarlierRun]:
+        return list(self._read_runs())
 
     @cached_property
     def _all(self) -> list[EarlierTurn]:
-        return [turn for run in self._runs() for turn in run.turns()]
+        return [turn for run in self.runs for turn in run.turns()]
 
     @cached_property
     def _by_inputs(self) -> Mapping[str, list[EarlierTurn]]:

@@ -129,10 +129,11 @@ class Reuse:
         """
         if not measured.has_times:
             return measured.result
+        earlier = self._earlier.runs if self._earlier is not None else []
         from codex_multi_role.steps.earlier_turns import path_names
 
         names = path_names(self._folder, self._workspace)
-        for run in self._sources.values():
+        for run in (*self._sources.values(), *earlier):  # first those with the turns that are taken over
             if (same := run.same_result(measured.named(names))) is not None:
                 return replace(measured, result=self.placed(same, run)).written(folder, self._folder.redact)
         return measured.written(folder, self._folder.redact)

@@ -4,13 +4,14 @@ from codex_multi_role.workspace.applied_files import AppliedFile, apply_files, w
 from codex_multi_role.workspace.commands import CommandResult, run_command
 from codex_multi_role.workspace.created_files import created, existing_anywhere, unescaped
 from codex_multi_role.workspace.occupation import occupied
-from codex_multi_role.workspace.paths import PathRefused, Workspace, in_place, is_repository
+from codex_multi_role.workspace.paths import FORK_MARK, PathRefused, Workspace, in_place, is_repository, project_name
 from codex_multi_role.workspace.protected import ProtectedFiles, RestoredFiles
 from codex_multi_role.workspace.repository import ignored_folders, repositories_below
 from codex_multi_role.workspace.snapshots import Snapshots
 from codex_multi_role.workspace.worktrees import IsolatedWorkspace, MergeResult, Worktrees
 
 __all__ = [
+    "FORK_MARK",
     "AppliedFile",
     "CommandResult",
     "IsolatedWorkspace",
@@ -28,6 +29,7 @@ __all__ = [
     "in_place",
     "is_repository",
     "occupied",
+    "project_name",
     "repositories_below",
     "run_command",
     "unescaped",

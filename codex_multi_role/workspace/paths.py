@@ -25,6 +25,13 @@ from codex_multi_role.errors import UsageError
 from codex_multi_role.host.spelling import as_on_disk, folded
 
 Pattern = tuple[str, ...]
+FORK_MARK = ".fork-"
+"""What the name of a fork's own folder has after that of the project."""
+
+
+def project_name(folder: Path) -> str:
+    """The folder's name, the same in the project and in its forks."""
+    return folder.name.partition(FORK_MARK)[0] or folder.name
 
 
 def patterns_of(globs: Iterable[str]) -> tuple[Pattern, ...]:

@@ -18,7 +18,7 @@ from codex_multi_role.errors import StorageError
 from codex_multi_role.host.atomic import make_folder, replacing, storage_errors
 from codex_multi_role.workspace.git import Git, last_words
 from codex_multi_role.workspace.paths import PathRefused, Workspace
-from codex_multi_role.workspace.trees import repositories_in, without
+from codex_multi_role.workspace.trees import REPOSITORY, repositories_in, without
 
 # `!diff` lets git detect binary files.
 _ATTRIBUTES = "* -text -eol -ident -filter !working-tree-encoding !diff !merge\n"
@@ -86,6 +86,16 @@ class Snapshots:
             self._prepare()
             listed = self._git.run("ls-files", "--others", "--directory", "--no-empty-directory", "-z").stdout
         return [path.rstrip("/") for path in os.fsdecode(listed).split("\0")[:-1]]
+
+    def unrecorded(self) -> list[str]:
+        """What no snapshot has: `untracked` files, empty folders and nested repositories."""
+        with self._lock:
+            self._prepare()
+            listed = self._git.run("ls-files", "-t", "--stage", "--others", "--directory", "-z").stdout
+        entries = os.fsdecode(listed).split("\0")[:-1]
+        others = [entry[2:] for entry in entries if entry.startswith("? ")]
+        nested = [entry.partition("\t")[2] for entry in entries if entry.startswith(f"H {REPOSITORY} ")]
+        return [path.rstrip("/") for path in (*others, *nested)]
 
     def take(self, force: Iterable[str] = ()) -> str:
         """Snapshot the current workspace; returns the tree id.

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import yaml
 
-from codex_multi_role import answer
+from codex_multi_role import RunReport, answer, fork, rerun, restart
 from codex_multi_role.errors import UsageError
 from tests.support.forks import STEPS, Parent, builders, forked
 from tests.support.processes import running, wait_for
-from tests.support.teams import NEVER, WRITER, Record, TeamFolder, read, say
+from tests.support.teams import ECHO, NEVER, WRITER, Record, TeamFolder, fan, read, say, with_flow
 from tests.support.workspaces import everything, tree
 
 
@@ -52,6 +53,35 @@ def test_fork_inherits_past_records_but_counts_only_own_turns(parent: Parent) ->
     ]
     assert [event["type"] for event in team.events][:2] == ["run_started", "run_forked"]
     assert not team.events[0]["resumed"]
+
+
+@pytest.fixture
+def guarded(tmp_path: Path) -> TeamFolder:
+    """A team after a run of a fan-out and a writer, whose flow protects a file of the workspace."""
+    writes = [say(files=[{"path": "a.txt", "content": "1\n"}])]
+    team = TeamFolder(tmp_path, {"solver": {}, "build": WRITER}, {"solver": [ECHO, ECHO], "build": writes})
+    (team.workspace / "kept.txt").write_text("kept\n")
+    check = {"id": "look", "check": "command", "with": {"argv": ["cat", "kept.txt"], "expect": [0]}}
+    with_flow(team, {"protect": ["kept.txt"], "steps": [fan(["x"]), {"ask": "build"}, check]})
+    assert team.run(flow="own").exit_code == 0
+    return team
+
+
+@pytest.mark.parametrize("start", ["fork", "restart", "rerun"])
+def test_protected_files_of_restored_workspace_stay(guarded: TeamFolder, start: str) -> None:
+    """They are protected as they are restored, and not as in the empty folder that the new run starts with."""
+    guarded.events.clear()
+    runs, on_event = guarded.runs, guarded.events.append
+    again: dict[str, Callable[[], RunReport]] = {
+        "fork": lambda: fork("latest", runs_dir=runs, start="build", on_event=on_event),
+        "restart": lambda: restart("latest", "solve.1.0", runs_dir=runs, on_event=on_event),
+        "rerun": lambda: rerun("latest", runs_dir=runs, on_event=on_event),
+    }
+    report = again[start]()
+    workspace = Path(read(report.folder / "run.json")["workspace"])
+    assert report.exit_code == 0, report
+    assert not guarded.of_type("protected_restored")
+    assert tree(workspace) == {"kept.txt": "kept\n", "a.txt": "1\n"}
 
 
 AT_FIRST = {".gitignore": "*.log\n", "tool.sh": "#!/bin/sh\n", "old.txt": "old\n", "b/deep.txt": "1"}

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role import RunReport, fork, rerun, resume
+from codex_multi_role.errors import UsageError
+from codex_multi_role.lifecycle.forking.prepare_rerun import prepare_rerun
 from codex_multi_role.lifecycle.forking.rerun_forecast import forecast_rerun
 from codex_multi_role.run_folder import RunFolder
 from tests.support.forks import builders
@@ -71,6 +73,34 @@ def test_unchanged_run_asks_nothing(tmp_path: Path) -> None:
     assert (taken(team), report.totals["turns"], report.totals["input_tokens"]) == ([True, True], 0, 0)
     assert not team.of_type("role_started")
     assert files_of(workspace(report)) == files_of(team.workspace)
+
+
+@pytest.fixture
+def short(tmp_path: Path) -> TeamFolder:
+    """A team after a run of two turns, whose catalog is a symlink in the workspace."""
+    team = TeamFolder(tmp_path, {"one": WRITER, "two": {}}, {"one": [say()], "two": [say()]})
+    with_flow(team, {"steps": [{"ask": "one"}, {"ask": "two"}]})
+    (team.workspace / "roles").symlink_to(team.folder / "roles")
+    team.run(flow="own", roles=team.workspace / "roles")
+    return team
+
+
+def test_forecast_of_unchanged_linked_roles_asks_nothing(short: TeamFolder) -> None:
+    """Symlinks that lead to the roles are protected in the forecast as in the rerun."""
+    assert forecast_rerun(RunFolder.find(short.runs, "latest"), {}).asked == []
+
+
+def test_forecast_has_no_removed_turn(short: TeamFolder) -> None:
+    """A turn that the flow no longer has cannot be asked."""
+    with_flow(short, {"steps": [{"ask": "one"}]})
+    assert forecast_rerun(RunFolder.find(short.runs, "latest"), {}).asked == []
+
+
+def test_forecast_refuses_what_rerun_refuses(short: TeamFolder) -> None:
+    inside = {"workspace": short.workspace / "inside"}
+    for prepare in (forecast_rerun, prepare_rerun):
+        with pytest.raises(UsageError, match="is inside the workspace"):
+            prepare(RunFolder.find(short.runs, "latest"), inside)
 
 
 @pytest.mark.long
@@ -159,6 +189,19 @@ def test_tests_run_again_without_new_prompts(tmp_path: Path) -> None:
     assert taken(team) == [True, True]
 
 
+def test_timed_check_before_the_first_turn_is_confirmed(tmp_path: Path) -> None:
+    """So is one in a called flow: the roles see the earlier durations, and are not asked again."""
+    timed = {"id": "k", "check": "command", "with": {"argv": ["sh", "-c", "sleep 0.0$(date +%N | cut -c4-5)"]}}
+    steps: list[Record] = [timed, {"ask": "one", "with": {"seen": "{{ steps.k }}"}}]
+    team = TeamFolder(tmp_path, {"one": {}}, {"one": [say(), say()]})
+    with_flow(team, {"steps": steps}, "inner")
+    with_flow(team, {"steps": [*steps, {"id": "in", "call": "inner"}]})
+    team.run(flow="own")
+    assert forecast_rerun(RunFolder.find(team.runs, "latest"), {}).asked == []
+    again(team)
+    assert taken(team) == [True, True]
+
+
 def looker(command: str) -> list[Record]:
     """Answers of a model that runs ``command`` first."""
     return [{"steps": [{"call": "exec_command", "arguments": {"cmd": command}}, say()]}]
@@ -210,6 +253,21 @@ def test_files_in_no_snapshot_count(tmp_path: Path, command: str, reason: str) -
     assert [turn.reason for turn in forecast.asked] == ([reason] if reason else [])
     again(team)
     assert taken(team) == [not reason]
+
+
+@pytest.mark.parametrize("command", ["mkdir -p dist && echo 1 > dist/o.txt", "mkdir .venv && echo 1 > .venv/x"])
+def test_effects_in_no_snapshot_are_not_lost(tmp_path: Path, command: str) -> None:
+    """A turn that changed what a snapshot lacks is asked again, because its changes cannot be made again."""
+    roles: dict[str, Record] = {"one": {"sandbox": "workspace-write"}}
+    team = TeamFolder(tmp_path, roles, {"one": looker(command)})
+    look = {"argv": ["sh", "-c", "test -e dist/o.txt -o -e .venv/x"], "expect": [0]}
+    with_flow(team, {"steps": [{"ask": "one"}, {"id": "look", "check": "command", "with": look}]})
+    (team.workspace / ".gitignore").write_text("dist\n")
+    first = team.run(flow="own")
+    forecast = forecast_rerun(RunFolder(first.folder), {})
+    assert [turn.reason.partition(":")[0] for turn in forecast.asked] == ["it changed what no snapshot has"]
+    assert first.exit_code == again(team).exit_code == 0
+    assert taken(team) == [False]
 
 
 @pytest.mark.long

@@ -27,7 +27,7 @@ from codex_multi_role.codex.turn_outcome import TurnOutcome, TurnRecorder, TurnR
 from codex_multi_role.engine import CallableFlows, DurableRun
 from codex_multi_role.errors import CodexRefused
 from codex_multi_role.flow import new_state
-from codex_multi_role.lifecycle.assembly import idle_parts
+from codex_multi_role.lifecycle.assembly import idle_parts, with_first_protected
 from codex_multi_role.lifecycle.definitions import load_definitions
 from codex_multi_role.lifecycle.members import Members
 from codex_multi_role.lifecycle.recordings.model_providers import ModelProviders
@@ -201,7 +201,8 @@ def play(options: RunOptions, model: PureModel) -> PureRun:
     project = definitions.workspace.parent
     names = {str(folder.path): "<run>", str(definitions.workspace): "<workspace>", str(project): "<project>"}
     model.shown = []
-    with idle_parts(definitions, folder) as parts:
+    with idle_parts(definitions, folder) as idle:
+        parts = with_first_protected(idle)
         fleet = PureFleet(Members(definitions, folder, ModelProviders()), model, names)
         run = replace(parts, services=replace(parts.services, fleet=cast(Fleet, fleet)))
         state = new_state(definitions.flow, options.goal, definitions.inputs, options.cycles)

@@ -13,12 +13,13 @@ from pathlib import Path
 from codex_multi_role.codex.usage import TokenUsage
 from codex_multi_role.dataclass import dataclass
 from codex_multi_role.flow import new_state
-from codex_multi_role.lifecycle.assembly import idle_parts
+from codex_multi_role.lifecycle.assembly import idle_parts, with_first_protected
 from codex_multi_role.lifecycle.definitions import Definitions
 from codex_multi_role.lifecycle.forking.prepare import Fork
 from codex_multi_role.lifecycle.forking.prepare_rerun import first_visit, make_rerun, rerun_options, workspace_of
-from codex_multi_role.lifecycle.forking.workspace import MARK, ForkWorkspace
+from codex_multi_role.lifecycle.forking.workspace import ForkWorkspace
 from codex_multi_role.lifecycle.reuse_sources import earlier_run, earlier_turns
+from codex_multi_role.lifecycle.steering import Steering
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.cost import Cost, as_number
@@ -27,7 +28,7 @@ from codex_multi_role.steps.earlier_turns import EarlierTurn
 from codex_multi_role.steps.reuse import Reuse
 from codex_multi_role.steps.turn_inputs import RoleInputsReader, position_of
 from codex_multi_role.steps.turn_record import TurnPrompt, TurnResult
-from codex_multi_role.workspace import Worktrees
+from codex_multi_role.workspace import FORK_MARK, Worktrees
 
 DEPENDS = "it depends on a turn that is asked, or on a result that may be another"
 
@@ -94,16 +95,21 @@ def forecast_rerun(parent: RunFolder, changes: Mapping[str, object]) -> Forecast
     with (
         tempfile.TemporaryDirectory(prefix="codex-multi-role-") as runs,
         # Beside the workspace, because what is in the folders above both is an input, too.
-        tempfile.TemporaryDirectory(prefix=f"{original.name}{MARK}", dir=original.parent) as workspace,
+        tempfile.TemporaryDirectory(prefix=f"{original.name}{FORK_MARK}", dir=original.parent) as workspace,
     ):
         made = _in_temporary_folders(parent, changes, Path(runs).resolve(), Path(workspace).resolve())
-        with idle_parts(made.definitions, made.folder) as parts:
-            return _walk(made.definitions, made.folder, parent, parts)
+        for name in ("checks", "tests"):  # prompts name files of theirs, and the results are assumed to be the same
+            (made.folder.path / name).symlink_to(parent.path / name)
+        steering = Steering.of(made.definitions, made.definitions.catalog.source.resolve(), made.folder.path)
+        with idle_parts(made.definitions, made.folder, steering) as parts:
+            return _walk(made.definitions, made.folder, parent, with_first_protected(parts))
 
 
 def _in_temporary_folders(parent: RunFolder, changes: Mapping[str, object], runs: Path, workspace: Path) -> Fork:
     record, beginning = parent.record(), first_visit(parent)
     options = replace(rerun_options(parent, record, changes), runs_dir=runs)
+    if "workspace" in changes:
+        ForkWorkspace(workspace_of(record), options.workspace, beginning.workspace).check()
     given = workspace if beginning.workspace else options.workspace if "workspace" in changes else None
     return make_rerun(parent, options, ForkWorkspace(workspace_of(record), given, beginning.workspace), beginning)
 
@@ -120,8 +126,8 @@ def _walk(definitions: Definitions, folder: RunFolder, parent: RunFolder, parts:
     past = recorded_steps(record["options"].get("database_url") or parent.journal_path, parent.run_id)
     state = new_state(definitions.flow, options.goal, definitions.inputs, options.cycles)
     flows = CallableFlows(definitions.flows, cache(definitions.bound))
-    walk_forecast(flows, state, run, past, reuse.assumed)
-    return reuse.forecast()
+    is_whole = walk_forecast(flows, state, run, past, reuse.assumed)
+    return reuse.forecast(is_whole=is_whole)
 
 
 class _ForecastReuse(Reuse):
@@ -170,8 +176,10 @@ class _ForecastReuse(Reuse):
         cost = self._definitions.prices.cost(model, TokenUsage.of_record(before.tokens))
         return ExpectedTurn(position, role_name, reason, certain, before.tokens, model, cost)
 
-    def forecast(self) -> Forecast:
-        return Forecast(self._definitions, len(self.taken), [*self._asked, *self._possible()])
+    def forecast(self, *, is_whole: bool) -> Forecast:
+        """``is_whole``: the walk reached the end of the flow, so that no other turn can be asked."""
+        possible = () if is_whole else self._possible()
+        return Forecast(self._definitions, len(self.taken), [*self._asked, *possible])
 
     def _possible(self) -> Iterator[ExpectedTurn]:
         """The earlier turns that the walk did not get to."""

@@ -10,8 +10,8 @@ from pathlib import Path
 from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import UsageError
 from codex_multi_role.host.atomic import make_folder
+from codex_multi_role.workspace import FORK_MARK, project_name
 
-MARK = ".fork-"
 RANDOM_PART = re.compile(r"_([0-9a-f]{8})$")
 
 
@@ -63,8 +63,10 @@ class ForkWorkspace:
 
     def _beside(self, run_id: str) -> Path:
         random_part = RANDOM_PART.search(run_id)
-        first_name = self.original.name.partition(MARK)[0]  # a fork's workspace already has the mark
-        return self.original.parent / f"{first_name}{MARK}{random_part[1] if random_part else run_id}"
+        return (
+            self.original.parent
+            / f"{project_name(self.original)}{FORK_MARK}{random_part[1] if random_part else run_id}"
+        )
 
     def in_words(self, path: Path, nested: list[str]) -> str:
         """What to know about the workspace ``path``; ``nested``: the repositories that it lacks."""

@@ -19,6 +19,7 @@ from codex_multi_role.errors import UsageError
 from codex_multi_role.systems.documentation import other_code, python_code
 from codex_multi_role.systems.documentation.discovery import Connections, Folder, SourceFile, Symbols
 from codex_multi_role.systems.documentation.layers import batches_of, drawn, layers_of
+from codex_multi_role.workspace import project_name
 
 ANALYSED, EMPTY = "analysed", "empty"
 MOST_FILES = 3_000
@@ -168,7 +169,7 @@ def _result(root: Path, repo: str, known: Known) -> dict[str, object]:
         "status": ANALYSED if files else EMPTY,
         "reason": "" if files else f"{repo} contains no source file in a supported language",
         "repo": repo,
-        "name": root.name,
+        "name": project_name(root),
         "files": files,
         "layers": layers,
         "cycles": cycles,
@@ -187,4 +188,4 @@ def _connected(root: Path, known: Known) -> Connections:
     """Connect Python imports to Python files, and imports in the other languages to files of any of these."""
     python = {path: each for path, each in known.symbols.items() if known.files[path]["language"] == PYTHON}
     others = {path: each for path, each in known.symbols.items() if path not in python}
-    return python_code.connect_modules(python, root.name) | other_code.connect_files(others)
+    return python_code.connect_modules(python, project_name(root)) | other_code.connect_files(others)

@@ -69,6 +69,13 @@ def test_files_symbols_dependencies_and_layers_of_a_package(make_context: MakeCo
     assert "    n2 --> n4\n" in result["mermaid"]
 
 
+def test_fork_of_a_project_has_its_name(make_context: MakeContext) -> None:
+    """Prompts have the name, so that a rerun in a fork's folder can take their turns over."""
+    files = {"__init__.py": "", "a.py": "import shop.b\n", "b.py": ""}
+    result = graph(make_context, {f"shop.fork-1a/{name}": text for name, text in files.items()}, repo="shop.fork-1a")
+    assert (result["name"], of(result, "a.py")["dependencies"]) == ("shop", ["b.py"])
+
+
 def test_batches_are_three_files_of_a_layer(make_context: MakeContext) -> None:
     result = graph(make_context, {f"m{number}.py": "" for number in range(4)} | {"n.py": "import m0"})
     assert result["batches"] == [["m0.py", "m1.py", "m2.py"], ["m3.py"], ["n.py"]]
