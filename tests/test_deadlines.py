@@ -89,6 +89,7 @@ PLACES = {
     ): "STARTING_SECONDS from the start of the process",
     ("host/processes.py", "mine.result()"): DONE,
     ("run_folder/event_log.py", "mine.published.result()"): DONE,
+    ("run_folder/turn_ends.py", "turn.result()"): "one small file",
     ("host/processes.py", "os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)"): "returns at once",
     ("lifecycle/definitions.py", "(started or start()).result()"): INSPECTED,
     ("lifecycle/definitions.py", "with ThreadPoolExecutor(1, thread_name_prefix='python')"): INSPECTED,

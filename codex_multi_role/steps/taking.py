@@ -19,7 +19,7 @@ from codex_multi_role.steps.recovery import cut_short, first_state
 from codex_multi_role.steps.resources import RunResources
 from codex_multi_role.steps.turn_inputs import position_of
 from codex_multi_role.steps.turn_record import INVALID, TurnPrompt, TurnResult
-from codex_multi_role.workspace.hidden_files import hidden_files
+from codex_multi_role.workspace.hidden_files import are_same_hidden_files, hidden_files
 
 KEPT_FILES = ("assistant_text.txt", "delta_text.txt", "items_text.md", "kept.json", "tool_calls.jsonl")
 """What a turn's folder has besides its prompt, handoff, changes and ``turn.json``."""
@@ -68,7 +68,9 @@ class TurnTaking:
     def _fits(self, before: str) -> bool:
         """Whether the workspace is in the state that the turn looked at, and the one it left still exists."""
         basis, snapshots = self.turn.basis, self.run.snapshots
-        is_same = before == basis.workspace and hidden_files(snapshots, self.run.workspace) == basis.hidden
+        if before != basis.workspace:
+            return False
+        is_same = are_same_hidden_files(basis.hidden, hidden_files(snapshots, self.run.workspace))
         return is_same and snapshots.find_in(self.turn.run.repositories, basis.after)
 
     def _start(self, folder: TurnFolder, before: str) -> None:

@@ -136,6 +136,6 @@ class TurnLook:
         if inputs.refused or other or impure:
             return inputs.refused or f"it used {(other or impure)[0]}"
         if self.has_looked and (inputs.outside or self.hidden == TOO_MUCH):
-            return inputs.outside or "it may have read ignored files, which are too many to compare"
+            return inputs.outside or "it may have read files in no snapshot, which cannot be compared"
         changed_by_others = self.stay.shared if self.has_looked and self.role.writes_itself else before != after
         return OTHERS_CHANGED if changed_by_others else ""

@@ -1,46 +1,57 @@
-"""What a command in the workspace can read although no snapshot has it: files that git ignores."""
+"""What a command in the workspace can read although no snapshot has it.
+
+That is: files that git ignores, files of nested repositories, permissions, empty folders, and the state of the
+repository itself.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
-from fnmatch import fnmatch
-from itertools import islice
 from pathlib import Path
 
+from codex_multi_role.errors import CodexMultiRoleError
+from codex_multi_role.workspace.contents import ContentDigest, TooMuchToCompare
 from codex_multi_role.workspace.paths import Workspace
+from codex_multi_role.workspace.repository import UserGit
 from codex_multi_role.workspace.snapshots import Snapshots
 
-ENVIRONMENTS = ("__pycache__", "*.py[co]", ".venv", "node_modules", ".tox", ".nox", ".*_cache", ".hypothesis")
-"""Caches, and what is installed: like the programs of the machine, they are not compared."""
-MOST_FILES, MOST_BYTES = 500, 16 * 1024 * 1024
 TOO_MUCH = "too much to compare"
+_REPOSITORY = "+"
+_STATE = (("symbolic-ref", "--quiet", "HEAD"), ("show-ref", "--head"), ("ls-files", "--stage", "-z"))
+"""The commands that print the branch, the commits of all references, and the index."""
 
 
 def hidden_files(snapshots: Snapshots, workspace: Workspace) -> str:
-    """A digest of the hidden files after a snapshot; empty without any, `TOO_MUCH` for too many or too large ones."""
-    found = hashlib.sha256()
-    files = list(islice(_files(workspace, snapshots.untracked()), MOST_FILES + 1))
-    if not files:
-        return ""
+    """A digest of the hidden files after a snapshot, and of the repository; `TOO_MUCH` if it cannot be made."""
+    untracked = frozenset(snapshots.untracked())
+    found = ContentDigest(untracked.__contains__, workspace.forbidden, modes=True)
     try:
-        if len(files) > MOST_FILES or sum(file.stat().st_size for file in files) > MOST_BYTES:
-            return TOO_MUCH
-        for file in files:
-            name = str(file.relative_to(workspace.root)).encode(errors="surrogateescape")
-            found.update(b"%d %s %d " % (len(name), name, file.stat().st_size) + file.read_bytes())
-    except OSError:
+        found.add_folder(workspace.root)
+        found.note(*map(_state_of, found.repositories))
+        top = _repository_around(workspace.root)
+        return found.hexdigest() + (f"{_REPOSITORY}{_state_of(top)}" if top else "")
+    except (OSError, TooMuchToCompare, CodexMultiRoleError):
         return TOO_MUCH
+
+
+def are_same_hidden_files(recorded: str, now: str) -> bool:
+    """Whether a turn that saw the hidden files ``recorded`` would see the same ``now``.
+
+    A restored workspace has no repository. It stands for the one in which the turn ran, so that only a repository that
+    exists is compared.
+    """
+    return now in (recorded, recorded.partition(_REPOSITORY)[0])
+
+
+def _repository_around(root: Path) -> Path | None:
+    places = (root, *root.parents)
+    return next((top for top in places if (top / ".git").is_file() or (top / ".git/HEAD").exists()), None)
+
+
+def _state_of(top: Path) -> str:
+    """A digest of the state of a repository. Raises `CodexMultiRoleError` if git cannot read it."""
+    git, found = UserGit(top / ".git", top), hashlib.sha256()
+    for command in _STATE:
+        printed = git.run(*command, allowed=(0, 1)).stdout
+        found.update(b"%d " % len(printed) + printed)
     return found.hexdigest()
-
-
-def _files(workspace: Workspace, untracked: Iterable[str]) -> Iterator[Path]:
-    for name in sorted(untracked):
-        path = workspace.root / name
-        if not any(path.is_relative_to(each) or each.is_relative_to(path) for each in workspace.forbidden):
-            yield from filter(_is_compared, sorted(path.rglob("*")) if path.is_dir() else [path])
-
-
-def _is_compared(path: Path) -> bool:
-    is_kept = not any(fnmatch(part, pattern) for part in path.parts for pattern in ENVIRONMENTS)
-    return is_kept and path.is_file()
