@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from codex_multi_role.catalog import RoleSpec, RoleSpecCatalog
-from codex_multi_role.codex.codex_settings import known_settings, needs_user_home, user_home
+from codex_multi_role.codex.codex_settings import LEAN, known_settings, needs_user_home, user_home
 from codex_multi_role.codex.permissions import WriteAccess, has_own_rules
 from codex_multi_role.codex.project_instructions import ProjectInstructions
 from codex_multi_role.dataclass import dataclass
@@ -22,10 +22,18 @@ from codex_multi_role.lifecycle.definitions import Definitions, role_settings
 from codex_multi_role.steps.turn_inputs import RoleInputs, digest
 from codex_multi_role.tools import find_tool
 from codex_multi_role.version import __version__
+from codex_multi_role.workspace.contents import content_digest
 
 SKILLS = (Path(".agents/skills"), Path(".codex/skills"))
-HOME_FILES = ("AGENTS.md", "AGENTS.override.md", "*.toml", "rules/*")
+MACHINE_SKILLS = Path("/etc/codex/skills")
+HOME_FILES = ("AGENTS.md", "AGENTS.override.md", "*.toml", "memories", "rules")
+"""The user's own instructions, profiles, memories and rules, which Codex adds to those of the project."""
+CONFIG = "config.toml"
+WRITTEN_BY_CODEX = frozenset({"projects", "notice", "tui"})
+"""Settings that Codex itself writes to ``config.toml``; none of them reaches a model."""
 LONGEST_PATH = 1024
+ENVIRONMENT_POLICY = "shell_environment_policy"
+COMPARABLE_ENVIRONMENTS = ("core", "none")
 NOT_COMPARABLE = ("mcp_servers", "hooks")
 """Codex's settings that add what nobody can compare: programs that run for the role."""
 
@@ -47,7 +55,7 @@ class RoleReader:
             "role": role.name,
             "model": self._model_digest or role.resolved_model(os.environ, self.definitions.options.model) or "",
             "reasoning effort": role.reasoning_effort or "",
-            "Codex settings": digest([settings, list(_home_files(home)), list(_files_in(settings))]),
+            "Codex settings": self._settings(settings, folder, home),
             "rights": digest(
                 [role.sandbox, role.approval_policy, role.auto_approve.model_dump(), role.behaviors.apply_files]
             ),
@@ -66,6 +74,12 @@ class RoleReader:
             instructions = found.developer_message(folder)
         scripted = self._model_digest is not None
         return RoleInputs(parts, instructions, _refusal(given), _outside(role, given, home), scripted)
+
+    def _settings(self, settings: Mapping[str, Any], folder: Path, home: Path | None) -> str:
+        """A digest of the settings, the files that they name, and those of the ``home``."""
+        compared = {key: value for key, value in settings.items() if key not in WRITTEN_BY_CODEX}
+        places = (self.definitions.workspace, folder, *([home] if home else []))
+        return digest([compared, list(_home_files(home)), list(_files_in(compared, places))])
 
     @cached_property
     def _model_digest(self) -> str | None:
@@ -86,7 +100,8 @@ class RoleReader:
     def _own_skills(self, role: RoleSpec) -> Iterator[object]:
         skills = self.catalog().skills
         for name in role.skills:
-            yield [name, {path: content.hex() for path, content in skills[name].files.items()}]
+            skill = skills[name]
+            yield [name, skill.kept_name, {path: content.hex() for path, content in skill.files.items()}]
 
 
 def _tool(name: str) -> list[object]:
@@ -98,38 +113,42 @@ def _tool(name: str) -> list[object]:
 
 
 def _home_files(home: Path | None) -> Iterator[object]:
-    """The user's own instructions, profiles and rules, which Codex adds to those of the project."""
     for pattern in HOME_FILES if home is not None else ():
         assert home is not None
-        yield [[path.name, _content(path)] for path in sorted(home.glob(pattern))]
+        yield [[path.name, content_digest(path)] for path in sorted(home.glob(pattern)) if path.name != CONFIG]
 
 
-def _files_in(settings: object) -> Iterator[object]:
-    """The contents of the files that settings name, such as those with instructions."""
+def _files_in(settings: object, places: Sequence[Path]) -> Iterator[object]:
+    """The contents of the files that settings name, such as those with instructions.
+
+    ``places``: the folders that a relative path may start from.
+    """
     if isinstance(settings, Mapping):
         for value in settings.values():
-            yield from _files_in(value)
+            yield from _files_in(value, places)
     elif isinstance(settings, list):
         for value in settings:
-            yield from _files_in(value)
-    elif isinstance(settings, str) and "/" in settings and len(settings) < LONGEST_PATH:
-        yield [settings, _content(Path(settings).expanduser())]
+            yield from _files_in(value, places)
+    elif isinstance(settings, str) and len(settings) < LONGEST_PATH:
+        yield [settings, [_file_digest(place, settings) for place in places]]
+
+
+def _file_digest(place: Path, name: str) -> str:
+    """Of the file ``name``; empty if the text names none."""
+    try:
+        path = place / Path(name).expanduser()
+        return content_digest(path) if path.is_file() else ""
+    except (OSError, ValueError, RuntimeError):  # RuntimeError: the home of an unknown user
+        return ""
 
 
 def _found_skills(folder: Path, home: Path | None) -> Iterator[object]:
-    """The skills that Codex itself finds: their names and descriptions are part of its prompt."""
-    places = [place / skills for place in (folder, *folder.parents) for skills in SKILLS]
-    for place in [*places, *([home / "skills"] if home else [])]:
-        if place.is_dir():
-            for file in sorted(place.rglob("SKILL.md")):
-                yield [str(file.relative_to(place)), _content(file)]
-
-
-def _content(path: Path) -> str:
-    try:
-        return path.read_bytes().hex()
-    except OSError:
-        return ""
+    """The skills that Codex itself finds: their names, paths, descriptions and policies decide on its prompt."""
+    around = [place / skills for place in (folder, *folder.parents) for skills in SKILLS]
+    users = [Path.home() / ".agents/skills", *([home / "skills"] if home else [])]
+    for place in dict.fromkeys([*around, *users, MACHINE_SKILLS]):
+        if found := content_digest(place):
+            yield [str(place.relative_to(folder) if place.is_relative_to(folder) else place), found]
 
 
 def _refusal(given: tuple[str, ...]) -> str:
@@ -145,6 +164,16 @@ def _outside(role: RoleSpec, given: tuple[str, ...], home: Path | None) -> str:
         return "its role has no sandbox, or rules of its own"
     if role.auto_approve.commands or role.auto_approve.file_changes:
         return "its role may leave the sandbox"
+    if _inherited_environment(given) not in COMPARABLE_ENVIRONMENTS:
+        return "its commands may read any environment variable"
     if role.sandbox == "workspace-write" and (access.network_access or access.writable_roots):
         return "its commands may use the network or other folders"
     return ""
+
+
+def _inherited_environment(given: tuple[str, ...]) -> object:
+    """Which variables commands inherit. A table that is given as a whole also replaces our own setting (measured)."""
+    whole = [index for index, setting in enumerate(given) if setting.partition("=")[0].strip() == ENVIRONMENT_POLICY]
+    effective = given[whole[-1] :] if whole else (*LEAN, *given)
+    policy = known_settings(effective, None)[ENVIRONMENT_POLICY]
+    return policy.get("inherit") if isinstance(policy, Mapping) else None
