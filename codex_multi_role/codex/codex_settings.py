@@ -35,6 +35,8 @@ LEAN: tuple[str, ...] = (
     # Without it bash takes the command's socket for a remote shell and reads the user's ~/.bashrc.
     'shell_environment_policy.set={SHLVL="1"}',
 )
+LEAN_TABLES = frozenset(setting.split(".")[0] for setting in LEAN if "." in setting.split("=")[0])
+"""The tables in which `LEAN` sets something."""
 BUILT_IN_LOCAL_PROVIDERS = frozenset({"ollama", "lmstudio"})
 DEFAULT_PROVIDER = "openai"
 OWN_RETRIES = ("request_max_retries", "stream_max_retries")
@@ -43,12 +45,29 @@ NAME_OF_VARIABLE = re.compile(r"env_|_env|_store$")  # _store: where Codex keeps
 
 
 def app_server_argv(codex: Path, settings: tuple[str, ...]) -> list[str]:
-    """``codex app-server`` with the lean settings first, so that ``settings`` (``key=value``, TOML) override them."""
+    """``codex app-server`` with the lean settings first, so that ``settings`` (``key=value``, TOML) override them.
+
+    Codex replaces a table that is given as a whole, and with it the lean settings in it, such as the one that keeps
+    secrets from commands (measured). Tables with lean settings are therefore given key by key.
+    """
     features = known_settings(settings, None).get("features")
     wanted = isinstance(features, Mapping) and features.get("multi_agent") is True
     sub_agents = ("agents.enabled=true",) if wanted else ()
-    flags = [part for setting in (*LEAN, *sub_agents, *settings) for part in ("-c", setting)]
+    by_key = (each for setting in settings for each in _beside_lean(setting))
+    flags = [part for setting in (*LEAN, *sub_agents, *by_key) for part in ("-c", setting)]
     return [str(codex), "app-server", *flags]
+
+
+def _beside_lean(setting: str) -> Iterator[str]:
+    """The setting; one for each key if it would replace one of `LEAN_TABLES`."""
+    key, _, text = setting.partition("=")
+    value: object = _as_table(f"value={text}")["value"]
+    names = [each for each in value if PLAIN_KEY.fullmatch(each)] if isinstance(value, Mapping) else []
+    if not isinstance(value, Mapping) or len(names) < len(value) or key.partition(".")[0].strip() not in LEAN_TABLES:
+        yield setting
+        return
+    for name in names:
+        yield from _beside_lean(f"{key.strip()}.{name}={toml_value(value[name])}")
 
 
 def marking(family: Family) -> str:

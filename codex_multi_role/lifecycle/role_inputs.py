@@ -172,8 +172,6 @@ def _outside(role: RoleSpec, given: tuple[str, ...], home: Path | None) -> str:
 
 
 def _inherited_environment(given: tuple[str, ...]) -> object:
-    """Which variables commands inherit. A table that is given as a whole also replaces our own setting (measured)."""
-    whole = [index for index, setting in enumerate(given) if setting.partition("=")[0].strip() == ENVIRONMENT_POLICY]
-    effective = given[whole[-1] :] if whole else (*LEAN, *given)
-    policy = known_settings(effective, None)[ENVIRONMENT_POLICY]
+    """Which variables commands inherit."""
+    policy = known_settings((*LEAN, *given), None)[ENVIRONMENT_POLICY]
     return policy.get("inherit") if isinstance(policy, Mapping) else None

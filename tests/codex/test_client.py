@@ -421,10 +421,16 @@ def test_on_request_runs_in_the_sandbox_without_asking(harness: Harness) -> None
     assert (harness.workspace / "out.txt").exists()
 
 
-def test_tool_commands_see_no_secret_of_our_environment(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("settings", [(), ('shell_environment_policy={set={OTHER="1"}}',)])
+def test_tool_commands_see_no_secret_of_our_environment(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch, settings: tuple[str, ...]
+) -> None:
+    """Nor the value of a variable whose name tells nothing."""
     monkeypatch.setenv("MY_SERVICE_API_KEY", "very-secret-value")
+    monkeypatch.setenv("MY_SERVICE", "very-secret-value")
     command = {"steps": [{"call": "exec_command", "arguments": {"cmd": "env"}}, ANSWER]}
-    outcome, _ = approvals_seen(harness, [command], sandbox="workspace-write", approval_policy="on-request")
+    options = {"sandbox": "workspace-write", "approval_policy": "on-request", "settings": settings}
+    outcome, _ = approvals_seen(harness, [command], **options)
     assert "PATH=" in outcome.items_text
     assert "very-secret-value" not in outcome.items_text
 

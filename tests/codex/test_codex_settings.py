@@ -41,6 +41,26 @@ def test_users_settings_come_after_ours() -> None:
 
 
 @pytest.mark.parametrize(
+    ("setting", "given"),
+    [
+        ('shell_environment_policy={set={A="1"}}', ['shell_environment_policy.set.A="1"']),
+        (
+            'shell_environment_policy.set = {A="1", B="="}',
+            [f"shell_environment_policy.set.{each}" for each in ('A="1"', 'B="="')],
+        ),
+        ("features={goals=true,apps=true}", ["features.goals=true", "features.apps=true"]),
+        ('shell_environment_policy.set={"a b"="1"}', ['shell_environment_policy.set={"a b"="1"}']),
+        ("features=wrong", ["features=wrong"]),
+        ('model_providers.x={name="x"}', ['model_providers.x={name="x"}']),
+    ],
+)
+def test_whole_tables_leave_the_settings_beside_them(setting: str, given: list[str]) -> None:
+    """Codex would replace the table, and drop the setting that keeps secrets from commands (measured)."""
+    argv = app_server_argv(find_codex(None, {}), (setting,))
+    assert argv[-2 * len(given) :] == [part for each in given for part in ("-c", each)]
+
+
+@pytest.mark.parametrize(
     ("settings", "can"),
     [
         ((), False),

@@ -122,7 +122,7 @@ def test_folder_of_an_own_skill_counts(place: Path) -> None:
         ({"shell_environment_policy.inherit": "all"}, False),
         ({"shell_environment_policy": {"inherit": "all"}}, False),
         ({"shell_environment_policy": {"inherit": "core"}}, True),
-        ({"shell_environment_policy": {"set": {"A": "1"}}}, False),
+        ({"shell_environment_policy": {"set": {"A": "1"}}}, True),
         ({"shell_environment_policy": "core"}, False),
     ],
 )
