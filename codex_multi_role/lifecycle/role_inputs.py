@@ -6,12 +6,12 @@ MCP server, rules out that its turns are taken over.
 
 from __future__ import annotations
 
-import inspect
 import os
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from codex_multi_role.catalog import RoleSpec, RoleSpecCatalog
 from codex_multi_role.codex.codex_settings import known_settings, needs_user_home, user_home
@@ -20,8 +20,9 @@ from codex_multi_role.codex.project_instructions import ProjectInstructions
 from codex_multi_role.dataclass import dataclass
 from codex_multi_role.lifecycle.definitions import Definitions, role_settings
 from codex_multi_role.steps.turn_inputs import RoleInputs, digest
-from codex_multi_role.tools import find_tool
+from codex_multi_role.tools import find_tool, tool_code
 from codex_multi_role.version import __version__
+from codex_multi_role.workspace.contents import content_digest
 
 SKILLS = (Path(".agents/skills"), Path(".codex/skills"))
 HOME_FILES = ("AGENTS.md", "AGENTS.override.md", "*.toml", "rules/*")
@@ -90,11 +91,10 @@ class RoleReader:
 
 
 def _tool(name: str) -> list[object]:
-    """A tool as the model sees it, and the module that answers."""
-    tool = find_tool(name)
-    source = inspect.getsourcefile(tool.call)
-    code = Path(source).read_bytes().hex() if source else ""
-    return [tool.name, tool.description, tool.input_schema, digest(code)]
+    """A tool as the model sees it, and the code that answers; equal to no other if that cannot be read."""
+    tool, code = find_tool(name), tool_code(name)
+    known = content_digest(code) if code else ""
+    return [tool.name, tool.description, tool.input_schema, known or uuid4().hex]
 
 
 def _home_files(home: Path | None) -> Iterator[object]:
