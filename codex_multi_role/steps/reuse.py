@@ -168,13 +168,12 @@ class Reuse:
 
 def _refusal(turn: EarlierTurn, inputs: Mapping[str, str], workspace: Path, *, may_decline: bool) -> str:
     """Why ``turn``, whose inputs are equal, still cannot be taken over."""
-    recorded = TurnResult(**turn.result["recorded"])
     if turn.basis.refused:
         return turn.basis.refused
     if not inputs["thread"]:
         return "its conversation is unknown"
-    if not is_settled(recorded, may_decline=may_decline):
-        return f"the earlier turn ended without an answer: {recorded.reason}"
+    if not is_settled(turn.recorded, may_decline=may_decline):
+        return f"the earlier turn ended without an answer: {turn.recorded.reason}"
     moved = turn.run.workspace != workspace and turn.basis.workspace != turn.basis.after
     return "its changes name the folder of the earlier workspace" if moved and _names_its_folder(turn) else ""
 

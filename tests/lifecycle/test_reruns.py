@@ -96,6 +96,18 @@ def test_forecast_has_no_removed_turn(short: TeamFolder) -> None:
     assert forecast_rerun(RunFolder.find(short.runs, "latest"), {}).asked == []
 
 
+@pytest.mark.parametrize("part", ["basis", "recorded"])
+def test_turn_of_another_version_is_asked(short: TeamFolder, part: str) -> None:
+    """What this version does not know, it cannot compare."""
+    first = RunFolder.find(short.runs, "latest")
+    stored = first.path / "two/turn_001/turn.json"
+    result = read(stored)
+    stored.write_text(json.dumps({**result, part: {**result[part], "unknown": ""}}))
+    assert [turn.reason for turn in forecast_rerun(first, {}).asked] == ["no earlier run has this turn"]
+    again(short)
+    assert taken(short) == [True, False]
+
+
 def test_forecast_refuses_what_rerun_refuses(short: TeamFolder) -> None:
     inside = {"workspace": short.workspace / "inside"}
     for prepare in (forecast_rerun, prepare_rerun):
