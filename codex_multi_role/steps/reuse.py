@@ -5,14 +5,17 @@ Every run notes what its turns depend on (`TurnBasis`); only a run with earlier 
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codex_multi_role.codex.home import copy_threads
+from codex_multi_role.errors import StorageError
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import RunFolder, TurnFolder, list_turns
 from codex_multi_role.run_folder.turn_folder import REUSED
@@ -179,9 +182,16 @@ def _refusal(turn: EarlierTurn, inputs: Mapping[str, str], workspace: Path, *, m
 
 
 def _names_its_folder(turn: EarlierTurn) -> bool:
-    patch = turn.folder.patch_path
-    names = (turn.run.workspace, turn.run.folder.path)
-    return patch.exists() and any(str(name).encode() in patch.read_bytes() for name in names)
+    """Whether a line that the turn changed, in binary files too, has the path; also if that cannot be read."""
+    from codex_multi_role.workspace.git import Git  # lazy: most runs take over nothing
+    from codex_multi_role.workspace.trees import changed_lines
+
+    names = [os.fsencode(name) for name in (turn.run.workspace, turn.run.folder.path)]
+    for repository in filter(Path.is_dir, turn.run.repositories):
+        with suppress(StorageError):
+            lines = changed_lines(Git(repository.absolute(), repository), turn.basis.workspace, turn.basis.after)
+            return any(name in lines for name in names)
+    return True
 
 
 def _differences(before: Mapping[str, str], now: Mapping[str, str]) -> str:

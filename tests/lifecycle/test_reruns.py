@@ -282,6 +282,18 @@ def test_effects_in_no_snapshot_are_not_lost(tmp_path: Path, command: str) -> No
     assert taken(team) == [False]
 
 
+@pytest.mark.parametrize(("content", "is_taken"), [(r'\000%s" "$PWD', False), (r"\000", True)])
+def test_binary_file_with_its_path_is_written_again(tmp_path: Path, content: str, is_taken: bool) -> None:
+    """The path of the new workspace is another."""
+    roles: dict[str, Record] = {"one": {"sandbox": "workspace-write"}}
+    team = TeamFolder(tmp_path, roles, {"one": looker(f'printf "{content}" > out.bin')})
+    with_flow(team, {"steps": [{"ask": "one"}]})
+    team.run(flow="own")
+    report = again(team)
+    assert taken(team) == [is_taken]
+    assert (str(workspace(report)).encode() in (workspace(report) / "out.bin").read_bytes()) is not is_taken
+
+
 @pytest.mark.long
 def test_interrupted_rerun_resumes(tmp_path: Path) -> None:
     """A rerun that a limit parks continues with its own turns, and takes over the rest."""
