@@ -52,7 +52,7 @@ class RoleReader:
             "rights": digest(
                 [role.sandbox, role.approval_policy, role.auto_approve.model_dump(), role.behaviors.apply_files]
             ),
-            "protected files": digest(sorted({*self.protect, *role.protect})),
+            "protected files": digest(sorted({*self.protect, *role.protect})) if role.writes_itself else "",
             "reply schema": digest(role.output_schema),
             "steps": str(role.max_steps),
             "tools": digest([_tool(name) for name in role.tools]),

@@ -67,6 +67,7 @@ class Reuse:
     def inputs(self, run: RunResources, asked: TurnPrompt, role: RoleInputs) -> dict[str, str]:
         """The inputs of a turn, by part. ``thread`` names the last turn that its conversation remembers.
 
+        A new conversation does not have the instructions yet: only whether they could be left out matters later.
         ``folder`` is the copy of the workspace that it works in, which Codex shows to the model.
         """
         from codex_multi_role.steps.earlier_turns import files_named_in, path_names  # lazy: after the first prompt
@@ -76,9 +77,12 @@ class Reuse:
         scripted = {"scripted answer": digest(position_of(asked))} if role.scripted else {}
         told = digest(names.named(role.instructions))
         named = names.named(asked.prompt)
+        known = (
+            names.named(asked.when_known) if asked.instructions and thread != NEW else asked.when_known == asked.prompt
+        )
         files = digest(files_named_in(named, self._folder.path))
         return {
-            "prompt": digest([named, names.named(asked.when_known)]),
+            "prompt": digest([named, known]),
             "folder": run.copy or run.within,
             "files named in the prompt": files,
             "thread": thread,

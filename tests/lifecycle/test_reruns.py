@@ -96,6 +96,29 @@ def test_forecast_has_no_removed_turn(short: TeamFolder) -> None:
     assert forecast_rerun(RunFolder.find(short.runs, "latest"), {}).asked == []
 
 
+def test_known_section_matters_to_later_turns_only(tmp_path: Path) -> None:
+    """The first prompt of a conversation has all instructions."""
+    team = TeamFolder(tmp_path, {"one": {}}, {"one": [say(), say()]})
+    with_flow(team, {"steps": [{"id": "a", "ask": "one"}, {"id": "b", "ask": "one"}]})
+    team.run(flow="own")
+    catalog = team.folder / "roles/catalog.yaml"
+    catalog.write_text(f"{catalog.read_text()}general_prompts: {{known_section: Edited.}}\n")
+    again(team)
+    assert taken(team) == [True, False]
+
+
+def test_protection_matters_to_writing_roles_only(tmp_path: Path) -> None:
+    """Nothing that another role does by itself can be undone; the files that it submits are checked again."""
+    roles = {"one": {}, "two": WRITER, "three": {"sandbox": "workspace-write"}}
+    team = TeamFolder(tmp_path, roles, {role: [say()] for role in roles})
+    steps = [{"ask": role} for role in roles]
+    with_flow(team, {"steps": steps})
+    team.run(flow="own")
+    with_flow(team, {"steps": steps, "protect": ["a.txt"]})
+    again(team)
+    assert taken(team) == [True, True, False]
+
+
 @pytest.mark.parametrize("part", ["basis", "recorded"])
 def test_turn_of_another_version_is_asked(short: TeamFolder, part: str) -> None:
     """What this version does not know, it cannot compare."""
