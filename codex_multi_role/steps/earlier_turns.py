@@ -12,7 +12,6 @@ from pathlib import Path
 from uuid import uuid4
 
 from codex_multi_role.dataclass import dataclass
-from codex_multi_role.reading.json_files import read_object
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.reading.normalization import PathNames
 from codex_multi_role.run_folder import RunFolder, TurnFolder, list_turns
@@ -92,7 +91,7 @@ class EarlierRun:
     def _measured(self) -> list[TimedResult]:
         # A check in a called flow has a folder below that of the call.
         paths = [*self.folder.path.glob(f"checks/**/{MEASURED}"), *self.folder.path.glob(f"tests/*/{MEASURED}")]
-        return [TimedResult(**stored) for stored in map(read_object, paths) if stored]
+        return list(filter(None, map(TimedResult.read, paths)))
 
     @property
     def repositories(self) -> list[Path]:
