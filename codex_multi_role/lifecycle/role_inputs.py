@@ -6,12 +6,12 @@ MCP server, rules out that its turns are taken over.
 
 from __future__ import annotations
 
-import inspect
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from codex_multi_role.catalog import RoleSpec, RoleSpecCatalog
 from codex_multi_role.codex.codex_settings import LEAN, known_settings, needs_user_home, user_home
@@ -20,7 +20,7 @@ from codex_multi_role.codex.project_instructions import ProjectInstructions
 from codex_multi_role.dataclass import dataclass
 from codex_multi_role.lifecycle.definitions import Definitions, role_settings
 from codex_multi_role.steps.turn_inputs import RoleInputs, digest
-from codex_multi_role.tools import find_tool
+from codex_multi_role.tools import find_tool, tool_code
 from codex_multi_role.version import __version__
 from codex_multi_role.workspace.contents import content_digest
 
@@ -59,7 +59,7 @@ class RoleReader:
             "rights": digest(
                 [role.sandbox, role.approval_policy, role.auto_approve.model_dump(), role.behaviors.apply_files]
             ),
-            "protected files": digest(sorted({*self.protect, *role.protect})),
+            "protected files": digest(sorted({*self.protect, *role.protect})) if role.writes_itself else "",
             "reply schema": digest(role.output_schema),
             "steps": str(role.max_steps),
             "tools": digest([_tool(name) for name in role.tools]),
@@ -105,11 +105,10 @@ class RoleReader:
 
 
 def _tool(name: str) -> list[object]:
-    """A tool as the model sees it, and the module that answers."""
-    tool = find_tool(name)
-    source = inspect.getsourcefile(tool.call)
-    code = Path(source).read_bytes().hex() if source else ""
-    return [tool.name, tool.description, tool.input_schema, digest(code)]
+    """A tool as the model sees it, and the code that answers; equal to no other if that cannot be read."""
+    tool, code = find_tool(name), tool_code(name)
+    known = content_digest(code) if code else ""
+    return [tool.name, tool.description, tool.input_schema, known or uuid4().hex]
 
 
 def _home_files(home: Path | None) -> Iterator[object]:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping
 from functools import cache
+from importlib import import_module
+from itertools import accumulate
+from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -54,6 +57,22 @@ class Registry(Generic[PartT]):
             hint = _REINSTALL if _is_own(entry) else "fix or remove it"
             raise UsageError(f"{where} does not load: {error}", hint) from error
         return part
+
+    def code(self, name: str) -> Path | None:
+        """Where the code of the part called ``name`` is; None if it is in no file.
+
+        The file of the module for one of ours; for a plug-in the folder of the whole package, all of which it may use.
+        """
+        module = self._module(name)
+        modules = [module] if module.startswith(_OWN) else accumulate(module.split("."), "{}.{}".format)
+        files = (getattr(import_module(each), "__file__", None) for each in modules)
+        file = next((Path(file) for file in files if file), None)
+        return file if file is None or module.startswith(_OWN) else file.parent
+
+    def _module(self, name: str) -> str:
+        if name in self.built_in:
+            return f"{self.group}.{self.built_in[name].partition(':')[0]}"
+        return _installed(self.group)[name].module
 
 
 def no_such_part(kind: str, group: str, name: str, known: Iterable[str]) -> tuple[str, str]:

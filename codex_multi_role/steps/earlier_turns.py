@@ -12,12 +12,12 @@ from pathlib import Path
 from uuid import uuid4
 
 from codex_multi_role.dataclass import dataclass
-from codex_multi_role.reading.json_files import read_object
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.reading.normalization import PathNames
 from codex_multi_role.run_folder import RunFolder, TurnFolder, list_turns
 from codex_multi_role.steps.timed_results import MEASURED, TimedResult
 from codex_multi_role.steps.turn_inputs import TurnBasis, digest
+from codex_multi_role.steps.turn_record import TurnResult
 
 IN_RUN_FOLDER = re.compile(r"<<run folder>>/([\w./+@-]*[\w+@-])")
 MOST_FILES = 2000
@@ -58,6 +58,7 @@ class EarlierTurn:
     folder: TurnFolder
     result: Json
     basis: TurnBasis
+    recorded: TurnResult
 
     @property
     def turn_id(self) -> str:
@@ -90,7 +91,7 @@ class EarlierRun:
     def _measured(self) -> list[TimedResult]:
         # A check in a called flow has a folder below that of the call.
         paths = [*self.folder.path.glob(f"checks/**/{MEASURED}"), *self.folder.path.glob(f"tests/*/{MEASURED}")]
-        return [TimedResult(**stored) for stored in map(read_object, paths) if stored]
+        return list(filter(None, map(TimedResult.read, paths)))
 
     @property
     def repositories(self) -> list[Path]:
@@ -101,9 +102,9 @@ class EarlierRun:
         """Those that were answered and recorded with what they depend on."""
         for instance, folder in list_turns(self.folder):
             result = folder.result()
-            basis = TurnBasis.read(result)
-            if basis is not None and result.get("recorded"):
-                yield EarlierTurn(self, instance, folder, result, basis)
+            basis, recorded = TurnBasis.read(result), TurnResult.read(result)
+            if basis is not None and recorded is not None:
+                yield EarlierTurn(self, instance, folder, result, basis, recorded)
 
     def same_result(self, wanted: TimedResult) -> Json | None:
         """The result of the same check on the same files that differs in times and paths alone; None without one."""

@@ -5,14 +5,17 @@ Every run notes what its turns depend on (`TurnBasis`); only a run with earlier 
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codex_multi_role.codex.home import copy_threads
+from codex_multi_role.errors import StorageError
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import RunFolder, TurnFolder, list_turns
 from codex_multi_role.run_folder.turn_folder import REUSED
@@ -64,6 +67,7 @@ class Reuse:
     def inputs(self, run: RunResources, asked: TurnPrompt, role: RoleInputs) -> dict[str, str]:
         """The inputs of a turn, by part. ``thread`` names the last turn that its conversation remembers.
 
+        A new conversation does not have the instructions yet: only whether they could be left out matters later.
         ``folder`` is the copy of the workspace that it works in, which Codex shows to the model.
         """
         from codex_multi_role.steps.earlier_turns import files_named_in, path_names  # lazy: after the first prompt
@@ -73,9 +77,12 @@ class Reuse:
         scripted = {"scripted answer": digest(position_of(asked))} if role.scripted else {}
         told = digest(names.named(role.instructions))
         named = names.named(asked.prompt)
+        known = (
+            names.named(asked.when_known) if asked.instructions and thread != NEW else asked.when_known == asked.prompt
+        )
         files = digest(files_named_in(named, self._folder.path))
         return {
-            "prompt": digest([named, names.named(asked.when_known)]),
+            "prompt": digest([named, known]),
             "folder": run.copy or run.within,
             "files named in the prompt": files,
             "thread": thread,
@@ -168,21 +175,27 @@ class Reuse:
 
 def _refusal(turn: EarlierTurn, inputs: Mapping[str, str], workspace: Path, *, may_decline: bool) -> str:
     """Why ``turn``, whose inputs are equal, still cannot be taken over."""
-    recorded = TurnResult(**turn.result["recorded"])
     if turn.basis.refused:
         return turn.basis.refused
     if not inputs["thread"]:
         return "its conversation is unknown"
-    if not is_settled(recorded, may_decline=may_decline):
-        return f"the earlier turn ended without an answer: {recorded.reason}"
+    if not is_settled(turn.recorded, may_decline=may_decline):
+        return f"the earlier turn ended without an answer: {turn.recorded.reason}"
     moved = turn.run.workspace != workspace and turn.basis.workspace != turn.basis.after
     return "its changes name the folder of the earlier workspace" if moved and _names_its_folder(turn) else ""
 
 
 def _names_its_folder(turn: EarlierTurn) -> bool:
-    patch = turn.folder.patch_path
-    names = (turn.run.workspace, turn.run.folder.path)
-    return patch.exists() and any(str(name).encode() in patch.read_bytes() for name in names)
+    """Whether a line that the turn changed, in binary files too, has the path; also if that cannot be read."""
+    from codex_multi_role.workspace.git import Git  # lazy: most runs take over nothing
+    from codex_multi_role.workspace.trees import changed_lines
+
+    names = [os.fsencode(name) for name in (turn.run.workspace, turn.run.folder.path)]
+    for repository in filter(Path.is_dir, turn.run.repositories):
+        with suppress(StorageError):
+            lines = changed_lines(Git(repository.absolute(), repository), turn.basis.workspace, turn.basis.after)
+            return any(name in lines for name in names)
+    return True
 
 
 def _differences(before: Mapping[str, str], now: Mapping[str, str]) -> str:

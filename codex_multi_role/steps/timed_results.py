@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Self
@@ -10,6 +11,7 @@ from typing import Self
 from codex_multi_role.dataclass import dataclass
 from codex_multi_role.host.atomic import write_json
 from codex_multi_role.host.redaction import Redactor
+from codex_multi_role.reading.json_files import read_object
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.reading.normalization import PathNames, normalize
 
@@ -24,6 +26,13 @@ class TimedResult:
     workspace: str
     using: Json
     result: Json
+
+    @classmethod
+    def read(cls, file: Path) -> Self | None:
+        """From a file of `written`; None if it is damaged, or another version wrote it."""
+        with suppress(TypeError):
+            return cls(**read_object(file))
+        return None
 
     @property
     def has_times(self) -> bool:

@@ -10,6 +10,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, field
 from pathlib import Path
 from typing import Self
@@ -80,9 +81,10 @@ class TurnBasis:
 
     @classmethod
     def read(cls, result: Json) -> Self | None:
-        """From a ``turn.json``; None if an earlier version wrote it."""
-        stored = result.get("basis")
-        return cls(**stored) if isinstance(stored, dict) else None
+        """From a ``turn.json``; None if another version wrote it, so that it cannot be compared."""
+        with suppress(KeyError, TypeError):
+            return cls(**result["basis"])
+        return None
 
     def as_json(self) -> Json:
         return asdict(self)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import asdict, field, replace
+from typing import Self
 
 from codex_multi_role.catalog import RoleSpec
 from codex_multi_role.dataclass import dataclass
@@ -85,6 +87,13 @@ class TurnResult:
     protected_restored: list[str] = field(default_factory=list)
     kept: Json = field(default_factory=dict)
     web_searches: int = 0
+
+    @classmethod
+    def read(cls, result: Json) -> Self | None:
+        """From a ``turn.json``; None if the turn was not answered, or another version wrote it."""
+        with suppress(KeyError, TypeError):
+            return cls(**result["recorded"])
+        return None
 
     @property
     def answered(self) -> bool:

@@ -5,11 +5,13 @@ Systems and plug-ins add more by entry point ``codex_multi_role.tools``: each lo
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from codex_multi_role.errors import UsageError
 from codex_multi_role.reading.registry import Registry
 from codex_multi_role.tools.tool import Ask, Tool, ToolContext, ToolResult
 
-__all__ = ["TOOLS", "Ask", "Tool", "ToolContext", "ToolResult", "find_tool", "tool_names"]
+__all__ = ["TOOLS", "Ask", "Tool", "ToolContext", "ToolResult", "find_tool", "tool_code", "tool_names"]
 
 TOOLS = {
     "ask_user": "ask_user:ask_user",
@@ -34,6 +36,11 @@ def find_tool(name: str) -> Tool:
     if name not in TOOLS:
         _check_installed(name, tool)
     return tool
+
+
+def tool_code(name: str) -> Path | None:
+    """The file or folder with the code of the tool called ``name``, which `find_tool` found; None if it has none."""
+    return _REGISTRY.code(name)
 
 
 def _check_installed(name: str, tool: object) -> None:

@@ -96,6 +96,41 @@ def test_forecast_has_no_removed_turn(short: TeamFolder) -> None:
     assert forecast_rerun(RunFolder.find(short.runs, "latest"), {}).asked == []
 
 
+def test_known_section_matters_to_later_turns_only(tmp_path: Path) -> None:
+    """The first prompt of a conversation has all instructions."""
+    team = TeamFolder(tmp_path, {"one": {}}, {"one": [say(), say()]})
+    with_flow(team, {"steps": [{"id": "a", "ask": "one"}, {"id": "b", "ask": "one"}]})
+    team.run(flow="own")
+    catalog = team.folder / "roles/catalog.yaml"
+    catalog.write_text(f"{catalog.read_text()}general_prompts: {{known_section: Edited.}}\n")
+    again(team)
+    assert taken(team) == [True, False]
+
+
+def test_protection_matters_to_writing_roles_only(tmp_path: Path) -> None:
+    """Nothing that another role does by itself can be undone; the files that it submits are checked again."""
+    roles = {"one": {}, "two": WRITER, "three": {"sandbox": "workspace-write"}}
+    team = TeamFolder(tmp_path, roles, {role: [say()] for role in roles})
+    steps = [{"ask": role} for role in roles]
+    with_flow(team, {"steps": steps})
+    team.run(flow="own")
+    with_flow(team, {"steps": steps, "protect": ["a.txt"]})
+    again(team)
+    assert taken(team) == [True, True, False]
+
+
+@pytest.mark.parametrize("part", ["basis", "recorded"])
+def test_turn_of_another_version_is_asked(short: TeamFolder, part: str) -> None:
+    """What this version does not know, it cannot compare."""
+    first = RunFolder.find(short.runs, "latest")
+    stored = first.path / "two/turn_001/turn.json"
+    result = read(stored)
+    stored.write_text(json.dumps({**result, part: {**result[part], "unknown": ""}}))
+    assert [turn.reason for turn in forecast_rerun(first, {}).asked] == ["no earlier run has this turn"]
+    again(short)
+    assert taken(short) == [True, False]
+
+
 def test_forecast_refuses_what_rerun_refuses(short: TeamFolder) -> None:
     inside = {"workspace": short.workspace / "inside"}
     for prepare in (forecast_rerun, prepare_rerun):
@@ -202,6 +237,15 @@ def test_timed_check_before_the_first_turn_is_confirmed(tmp_path: Path) -> None:
     assert taken(team) == [True, True]
 
 
+def test_check_result_of_another_version_is_not_used(tmp_path: Path) -> None:
+    timed = {"id": "k", "check": "command", "with": {"argv": ["sh", "-c", "echo 0.1 s"]}}
+    team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
+    with_flow(team, {"steps": [timed, {"ask": "one"}]})
+    (measured,) = team.run(flow="own").folder.glob("checks/**/measured.json")
+    measured.write_text(json.dumps({**read(measured), "unknown": ""}))
+    assert (again(team).outcome, taken(team)) == ("success", [True])
+
+
 def looker(command: str) -> list[Record]:
     """Answers of a model that runs ``command`` first."""
     return [{"steps": [{"call": "exec_command", "arguments": {"cmd": command}}, say()]}]
@@ -268,6 +312,18 @@ def test_effects_in_no_snapshot_are_not_lost(tmp_path: Path, command: str) -> No
     assert [turn.reason.partition(":")[0] for turn in forecast.asked] == ["it changed what no snapshot has"]
     assert first.exit_code == again(team).exit_code == 0
     assert taken(team) == [False]
+
+
+@pytest.mark.parametrize(("content", "is_taken"), [(r'\000%s" "$PWD', False), (r"\000", True)])
+def test_binary_file_with_its_path_is_written_again(tmp_path: Path, content: str, is_taken: bool) -> None:
+    """The path of the new workspace is another."""
+    roles: dict[str, Record] = {"one": {"sandbox": "workspace-write"}}
+    team = TeamFolder(tmp_path, roles, {"one": looker(f'printf "{content}" > out.bin')})
+    with_flow(team, {"steps": [{"ask": "one"}]})
+    team.run(flow="own")
+    report = again(team)
+    assert taken(team) == [is_taken]
+    assert (str(workspace(report)).encode() in (workspace(report) / "out.bin").read_bytes()) is not is_taken
 
 
 @pytest.mark.long

@@ -186,5 +186,4 @@ class _ForecastReuse(Reuse):
         named = {turn.position for turn in self._asked}
         for turn in sorted(self._turns, key=lambda turn: turn.result.get("journal_step") or 0):
             if turn.turn_id not in self.taken and turn.basis.position not in named:
-                role_name = turn.result["recorded"]["role"]
-                yield self._expected(turn.basis.position, role_name, DEPENDS, turn, certain=False)
+                yield self._expected(turn.basis.position, turn.recorded.role, DEPENDS, turn, certain=False)

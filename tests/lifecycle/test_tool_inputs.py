@@ -1,0 +1,45 @@
+"""What the turns of a role depend on besides their prompt, part by part."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from codex_multi_role.lifecycle.role_inputs import _tool
+from tests.support.plugins import distribution
+
+CALLABLES = ("_call", "partial(_call)", "Caller()")
+SOURCE = """
+from functools import partial
+from codex_multi_role.tools import Tool, ToolResult
+
+def _call(context, arguments):
+    return ToolResult("")
+
+class Caller:
+    def __call__(self, context, arguments):
+        return ToolResult("")
+
+look = Tool("look", "Look.", {"type": "object"}, CALL, pure=True)
+"""
+
+
+@pytest.mark.parametrize("callable_", CALLABLES)
+def test_any_module_of_a_tools_package_counts(callable_: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever kind of callable the tool has."""
+    package = f"looking_{CALLABLES.index(callable_)}"
+    distribution(tmp_path, package, "codex_multi_role.tools", [f"look = {package}.tools.looking:look"])
+    (tmp_path / package / "tools").mkdir(parents=True)
+    (tmp_path / package / "__init__.py").touch()
+    (tmp_path / package / "data.py").write_text("ONE = 1\n")
+    (tmp_path / package / "tools/looking.py").write_text(SOURCE.replace("CALL", callable_))
+    monkeypatch.syspath_prepend(tmp_path)
+    before = _tool("look")
+    assert _tool("look") == before
+    (tmp_path / package / "data.py").write_text("ONE = 2\n")
+    assert _tool("look") != before
+
+
+def test_own_tool_is_equal_to_itself() -> None:
+    assert _tool("calculator") == _tool("calculator") != _tool("terminate")
