@@ -1,4 +1,4 @@
-"""What the turns of a role depend on besides their prompt, part by part."""
+"""The code of a tool counts among what turns of its roles depend on."""
 
 from __future__ import annotations
 
