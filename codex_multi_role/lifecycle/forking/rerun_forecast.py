@@ -68,12 +68,18 @@ class ExpectedTurn:
 class Forecast:
     """``taken``: how many turns are taken over; ``asked``: those that are, or may be, asked.
 
-    ``definitions``: those of the new run, with the limits that apply to it.
+    ``definitions``: those of the new run, with the limits that apply to it. ``is_whole``: the forecast reached the end
+    of the flow; otherwise turns that the earlier run does not have may follow.
     """
 
     definitions: Definitions
     taken: int = 0
     asked: list[ExpectedTurn] = field(default_factory=list)
+    is_whole: bool = True
+
+    @property
+    def asks_nothing(self) -> bool:
+        return self.is_whole and not self.asked
 
     @property
     def tokens(self) -> Mapping[str, int]:
@@ -226,7 +232,7 @@ class _ForecastReuse(Reuse):
     def forecast(self, *, is_whole: bool) -> Forecast:
         """``is_whole``: the walk reached the end of the flow, so that no other turn can be asked."""
         possible = () if is_whole else self._possible()
-        return Forecast(self._definitions, len(self.taken), [*self._asked, *possible])
+        return Forecast(self._definitions, len(self.taken), [*self._asked, *possible], is_whole)
 
     def _possible(self) -> Iterator[ExpectedTurn]:
         """The earlier turns that the walk did not get to."""
