@@ -75,7 +75,7 @@ def _put_forecast(forecast: Forecast, *, as_json: bool, quiet: bool) -> None:
         for turn in forecast.asked:
             put_line(_line(turn))
         say(_summary(forecast))
-        if forecast.asked:
+        if not forecast.asks_nothing:
             say(f"the new run: {_at_most(forecast)}")
 
 
@@ -88,8 +88,10 @@ def _line(turn: ExpectedTurn) -> str:
 def _summary(forecast: Forecast) -> str:
     found = forecast.as_json()
     taken = f"{plural(forecast.taken, 'turn')} taken over, {found['asked']} asked, {found['possible']} may be asked"
-    if not forecast.asked:
+    if forecast.asks_nothing:
         return taken
+    if not forecast.asked:
+        return f"{taken}; turns that the earlier run does not have may follow"
     return f"{taken}; in the earlier run, all of these used {_used(forecast.tokens, forecast.cost)}"
 
 
@@ -97,7 +99,7 @@ def _at_most(forecast: Forecast) -> str:
     """What the turns of the new run can cost, in words."""
     from codex_multi_role.cli.worst_cost import worst_cost_words  # here: only a dry run needs it
 
-    if not forecast.asked:
+    if forecast.asks_nothing:
         return "no model is asked"
     new, options = forecast.definitions, forecast.definitions.options
     asked = [(role, new.model_of(role)) for role in new.roles]

@@ -81,10 +81,11 @@ class _PastSlots(JournalSlots):
 class PastUnits:
     """What each unit of a walk was given and has recorded, and how often each of the flow's own steps was visited.
 
-    ``stopped_in``: the visit in which the walk stopped, empty if the walk ended.
+    ``given(unit)``: what it was given. ``stopped_in``: the visit in which the walk stopped, empty if the walk ended.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, given: Callable[[Unit], Json]) -> None:
+        self._given = given
         self.units: dict[str, tuple[Json, list[Json]]] = {}
         self.visits: dict[str, int] = {}
         self.stopped_in = ""
@@ -92,15 +93,21 @@ class PastUnits:
     def watch(self, unit: Unit) -> Unit:
         def record(name: str, work: Work) -> Json:
             recorded = unit.record(name, work)
-            self.units.setdefault(unit.key, (unit.given, []))[1].append(recorded)
+            self.units.setdefault(unit.key, (self._given(unit), []))[1].append(recorded)
             return recorded
 
         return replace(unit, record=record)
 
 
-def walk_past(flows: CallableFlows, state: FlowState, run: RunResources, past: Past) -> PastUnits:
+def walk_past(
+    flows: CallableFlows,
+    state: FlowState,
+    run: RunResources,
+    past: Past,
+    given: Callable[[Unit], Json] = lambda unit: unit.given,
+) -> PastUnits:
     """Walk as far as the past reaches. Raises `DefinitionError` for a template that fails on the way."""
-    found = PastUnits()
+    found = PastUnits(given)
     ids = _PastSlots.of(past)
     walk = FlowWalk(flows, Scope(run, ids, Asker(run, Instances()), state, found.watch))
     with suppress(RunHalted):

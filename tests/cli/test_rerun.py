@@ -25,3 +25,16 @@ def test_dry_run_says_what_the_new_run_costs_at_most(tmp_path: Path) -> None:
     *_, forecast = map(json.loads, limited.stdout.splitlines())
     assert (forecast["taken"], forecast["asked"]) == (0, 1)
     assert forecast["at_most"].startswith("at most $0.50, and the model calls in progress then")
+
+
+def test_dry_run_says_that_unknown_turns_may_follow(tmp_path: Path) -> None:
+    """The path after an edited check may lead to a turn that the earlier run did not get to."""
+    check = {"id": "k", "check": "command", "with": {"argv": ["true"]}}
+    way = {"next": [{"when": "steps.k.exit_code == 0", "end": "fine"}, {"to": "b"}]}
+    steps = [{"ask": "one"}, {**check, **way}, {"id": "b", "ask": "one"}]
+    team = with_flow(TeamFolder(tmp_path, {"one": {}}, {"one": [say()]}), {"steps": steps})
+    team.run(flow="own")
+    with_flow(team, {"steps": [steps[0], {**check, **way, "with": {"argv": ["false"]}}, steps[2]]})
+    summary = console("rerun", "--dry-run", folder=team.folder).stderr
+    assert "0 may be asked; turns that the earlier run does not have may follow\n" in summary
+    assert "the new run: no bound in money" in summary

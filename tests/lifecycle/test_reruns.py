@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role import RunReport, fork, rerun, resume
+from codex_multi_role import RunOptions, RunReport, fork, rerun, resume
 from codex_multi_role.errors import UsageError
 from codex_multi_role.lifecycle.forking.prepare_rerun import prepare_rerun
 from codex_multi_role.lifecycle.forking.rerun_forecast import forecast_rerun
@@ -244,6 +244,38 @@ def test_check_result_of_another_version_is_not_used(tmp_path: Path) -> None:
     (measured,) = team.run(flow="own").folder.glob("checks/**/measured.json")
     measured.write_text(json.dumps({**read(measured), "unknown": ""}))
     assert (again(team).outcome, taken(team)) == ("success", [True])
+
+
+CHECKED: list[Record] = [
+    {"id": "k", "check": "command", "with": {"argv": ["test", "{{ inputs.file }}"]}},
+    {"id": "m", "check": "command", "with": {"argv": ["true"]}},
+    {"ask": "one", "with": {"seen": "{{ steps.k.exit_code }}"}},
+]
+
+
+@pytest.fixture
+def checked(tmp_path: Path) -> TeamFolder:
+    """A team after a run with two checks before its only turn."""
+    team = with_flow(TeamFolder(tmp_path, {"one": {}}, {"one": [say()]}), {"inputs": {"file": "x"}, "steps": CHECKED})
+    team.run(flow="own")
+    return team
+
+
+def possible(team: TeamFolder, steps: list[Record] = CHECKED, **changes: object) -> list[bool]:
+    """Whether each turn that a rerun of ``steps`` may ask is certain to be asked."""
+    with_flow(team, {"inputs": {"file": "x"}, "steps": steps})
+    return [turn.certain for turn in forecast_rerun(RunFolder.find(team.runs, "latest"), changes).asked]
+
+
+def test_forecast_does_not_know_edited_checks(checked: TeamFolder) -> None:
+    """Their command, its rendered options, their order, and what all checks depend on."""
+    first, second, turn = CHECKED
+    assert possible(checked) == []
+    assert possible(checked, [{**first, "max_visits": 3}, second, turn]) == []
+    assert possible(checked, [{**first, "with": {"argv": ["false"]}}, second, turn]) == [False]
+    assert possible(checked, [second, first, turn]) == [False]
+    assert possible(checked, inputs={"file": ""}) == [False]
+    assert possible(checked, test_sandbox=not RunOptions().test_sandbox) == [False]
 
 
 def looker(command: str) -> list[Record]:

@@ -11,7 +11,7 @@ from random import Random
 import pytest
 
 from tests.support.pure_models import PureModel, play
-from tests.support.random_reruns import EDITS, WITHOUT_EFFECT, random_project
+from tests.support.random_reruns import EDITS, WITHOUT_EFFECT, is_exact, random_project
 
 EDITS_PER_PROJECT = 10
 
@@ -28,9 +28,11 @@ def check_project(folder: Path, seed: int, edits: int) -> int:
         where = f"seed {seed}, edit {number}: {edit.__name__}"
         full = play(edited.write(folder / f"full{number}"), model)
         again = play(replace(edited.write(folder / f"again{number}"), reuse=first.run_id), model)
-        assert Counter(again.shown) == Counter(full.shown) - Counter(first.shown), where
+        required = Counter(full.shown) - Counter(first.shown)
+        assert required <= Counter(again.shown) <= Counter(full.shown), where
+        assert Counter(again.shown) == required or not is_exact(edited, edit), where
         assert (again.files, again.end) == (full.files, full.end), where
-        assert not again.shown or edit not in WITHOUT_EFFECT, where
+        assert not again.shown or edit not in WITHOUT_EFFECT or not is_exact(edited, edit), where
         taken += len(full.shown) - len(again.shown)
     return taken
 

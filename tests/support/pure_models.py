@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import uuid
 from collections.abc import Iterator, Mapping
@@ -48,6 +49,11 @@ def files_of(folder: Path) -> dict[str, bytes]:
     """The files below ``folder`` with their content."""
     paths = (path for path in folder.rglob("*") if path.is_file() and ".git" not in path.relative_to(folder).parts)
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(paths)}
+
+
+def _seen(folder: Path) -> dict[str, tuple[str, bool]]:
+    """The files with their content, and whether they are executable."""
+    return {name: (content.hex(), os.access(folder / name, os.X_OK)) for name, content in files_of(folder).items()}
 
 
 @dataclass
@@ -116,7 +122,7 @@ class PureClient:
         looks = writes or LOOKS.search(request.prompt)
         if looks:
             self._observe(observe, recorder, {"type": "commandExecution", "id": "c", "command": "look"})
-        seen = {name: content.hex() for name, content in files_of(folder).items()} if looks else {}
+        seen = _seen(folder) if looks else {}
         asked = request.params("") | {"responsesapiClientMetadata": None}  # no model is shown it
         turn, key = self._model.answer(self.thread.id, [self._setting(), self._named(asked), seen])
         if writes:

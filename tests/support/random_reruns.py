@@ -18,8 +18,9 @@ PROVIDER = (
     'model_provider="pure"',
     'model_providers.pure={name="pure", base_url="http://127.0.0.1:9", wire_api="responses"}',
 )
-HABITS = ("", "", "LOOK at it.", "SUBMIT {name}.txt now.", "WRITE {name}.md now.")
-"""What roles do besides answering."""
+HABITS = ("", "", "LOOK at it.", "SUBMIT {name}.txt now.", "WRITE {name}.md now.", "WRITE {name}.log now.")
+"""What roles do besides answering. Git ignores the last file."""
+COMMANDS = ("cat *.txt *.md *.log", "ls -l a.txt | cut -c1-10", "cat a.txt >> made.txt", "true", "false")
 SCHEMA = {"type": "object", "required": ["summary"], "properties": {"summary": {"type": "string"}}}
 
 
@@ -31,6 +32,7 @@ class Project:
     flows: dict[str, Json]
     files: dict[str, str]
     options: Json = field(default_factory=dict)
+    executable: set[str] = field(default_factory=set)
 
     def write(self, folder: Path) -> RunOptions:
         """Write the team to ``folder/roles``, the files to ``folder/workspace``; the options of a run there."""
@@ -42,6 +44,7 @@ class Project:
             path = folder / "workspace" / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
+            path.chmod(0o755 if name in self.executable else 0o644)
         given: Json = {"goal": "reach it", "flow": "own", "cycles": 2, "config": PROVIDER, **self.options}
         return RunOptions(
             roles=folder / "roles",
@@ -57,7 +60,7 @@ def random_project(chance: Random) -> Project:
     roles = [_role(chance, name) for name in names]
     flows: dict[str, Json] = {
         "own": {"inputs": {"tone": "calm"}, "steps": _steps(chance, roles)},
-        "inner": {"steps": [_ask(chance, roles, "deep")]},
+        "inner": {"steps": _checked(chance, [_ask(chance, roles, "deep")], "within")},
     }
     if chance.random() < 0.2:
         flows["own"] = {
@@ -72,7 +75,7 @@ def random_project(chance: Random) -> Project:
         }
         for role, before in zip(roles[1:], roles, strict=False):
             role["depends_on"] = [before["name"]] if chance.random() < 0.6 or _any_writes(roles) else []
-    return Project({"version": 1, "roles": roles}, flows, {"a.txt": "a\n", "b/c.txt": "c\n"})
+    return Project({"version": 1, "roles": roles}, flows, {"a.txt": "a\n", "b/c.txt": "c\n", ".gitignore": "*.log\n"})
 
 
 def _role(chance: Random, name: str) -> Json:
@@ -82,11 +85,29 @@ def _role(chance: Random, name: str) -> Json:
         role["behaviors"] = {"apply_files": True}
     if "WRITE" in habit:
         role["prompt_flags"] = {"allow_write": True}
+    if chance.random() < 0.1:
+        role["protect"] = [f"{name}.*"]
     return role
 
 
+def _checked(chance: Random, steps: list[Json], name: str) -> list[Json]:
+    """The ``steps`` with, in half of all cases, a check before the last one, which is told its result."""
+    if chance.random() < 0.5:
+        return steps
+    *others, last = steps
+    if "ask" in last:
+        last = {**last, "with": {"seen": f"{{{{ steps.{name}.stdout }}}}"}}
+    check: Json = {"id": name, "check": "command", "max_visits": 6}
+    return [*others, check | {"with": _command(chance)}, last]
+
+
+def _command(chance: Random) -> Json:
+    argv = ["sh", "-c", f"{chance.choice(COMMANDS)} 2>&1"]
+    return {"argv": argv, "expect": [0, 1], "sandbox": False}  # outside it, because that is faster
+
+
 def _steps(chance: Random, roles: list[Json]) -> list[Json]:
-    steps: list[Json] = [_ask(chance, roles, "first")]
+    steps = _checked(chance, [_ask(chance, roles, "first")], "before")
     for number in range(chance.randint(1, 4)):
         kind = chance.choice(("ask", "ask", "fan", "call", "loop"))
         step = _ask(chance, roles, f"s{number}")
@@ -107,7 +128,7 @@ def _steps(chance: Random, roles: list[Json]) -> list[Json]:
         steps.append(step)
     for each in steps:
         each.setdefault("max_visits", 6)
-    return [*steps]
+    return _checked(chance, steps, "then")
 
 
 def _writes(roles: list[Json], name: str) -> bool:
@@ -230,6 +251,34 @@ def edit_cycles(chance: Random, project: Project) -> None:
     project.options["cycles"] = chance.randint(1, 3)
 
 
+def edit_check(chance: Random, project: Project) -> None:
+    checks = [step for flow in project.flows.values() for step in flow["steps"] if "check" in step]
+    if checks:
+        chance.choice(checks)["with"] = _command(chance)
+
+
+def edit_protect(chance: Random, project: Project) -> None:
+    chance.choice([_any_role(chance, project), project.flows["own"]])["protect"] = [
+        chance.choice(["a*", "*.md", "b/*"])
+    ]
+
+
+def edit_sandbox(chance: Random, project: Project) -> None:
+    _any_role(chance, project)["sandbox"] = "workspace-write"
+
+
+def edit_max_steps(chance: Random, project: Project) -> None:
+    _any_role(chance, project)["max_steps"] = chance.randint(0, 2)
+
+
+def edit_ignored_file(chance: Random, project: Project) -> None:
+    project.files["old.log"] = f"{chance.random()}\n"
+
+
+def edit_mode(_: Random, project: Project) -> None:
+    project.executable ^= {"a.txt"}
+
+
 def edit_nothing(_: Random, __: Project) -> None:
     pass
 
@@ -238,6 +287,14 @@ EDITS: tuple[Edit, ...] = (
     *(edit_prompt, edit_prompt, edit_prompt, edit_schema, edit_effort, edit_model, edit_codex_config, edit_tools),
     *(edit_step_prompt, edit_payload, edit_dependency, edit_file, edit_file, edit_instructions, edit_goal, edit_input),
     *(edit_run_model, edit_settings, add_step, remove_step, edit_limits, edit_repairs, edit_cycles, edit_nothing),
+    *(edit_check, edit_check, edit_protect, edit_sandbox, edit_max_steps, edit_ignored_file, edit_mode),
 )
 WITHOUT_EFFECT = (edit_limits, edit_nothing)
 """Edits that no turn depends on."""
+CAUTIOUS = (edit_protect, edit_sandbox, edit_max_steps)
+"""Edits after which more turns may be asked than what they show the model requires."""
+
+
+def is_exact(project: Project, edit: Edit) -> bool:
+    """Whether a turn is asked only if it shows the model something new. Those that write ignored files always are."""
+    return edit not in CAUTIOUS and not any(".log" in role["prompt_text"] for role in project.catalog["roles"])

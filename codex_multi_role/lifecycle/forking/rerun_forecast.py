@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import field, replace
 from decimal import Decimal
 from functools import cache
@@ -12,9 +13,11 @@ from pathlib import Path
 
 from codex_multi_role.codex.usage import TokenUsage
 from codex_multi_role.dataclass import dataclass
+from codex_multi_role.engine.recorded_step import Past
+from codex_multi_role.errors import CodexMultiRoleError
 from codex_multi_role.flow import new_state
 from codex_multi_role.lifecycle.assembly import idle_parts, with_first_protected
-from codex_multi_role.lifecycle.definitions import Definitions
+from codex_multi_role.lifecycle.definitions import Definitions, load_catalog, load_flow_and_called
 from codex_multi_role.lifecycle.forking.prepare import Fork
 from codex_multi_role.lifecycle.forking.prepare_rerun import first_visit, make_rerun, rerun_options, workspace_of
 from codex_multi_role.lifecycle.forking.workspace import ForkWorkspace
@@ -23,6 +26,7 @@ from codex_multi_role.lifecycle.steering import Steering
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.cost import Cost, as_number
+from codex_multi_role.run_options import RunOptions
 from codex_multi_role.steps import RunResources
 from codex_multi_role.steps.earlier_turns import EarlierTurn
 from codex_multi_role.steps.reuse import Reuse
@@ -30,6 +34,8 @@ from codex_multi_role.steps.turn_inputs import RoleInputsReader, position_of
 from codex_multi_role.steps.turn_record import TurnPrompt, TurnResult
 from codex_multi_role.workspace import FORK_MARK, Worktrees
 
+OF_CHECKS = ("run_tests", "pytest_cmd", "python", "test_sandbox", "test_seconds")
+"""The options of a run that the results of its checks and tests depend on."""
 DEPENDS = "it depends on a turn that is asked, or on a result that may be another"
 
 
@@ -62,12 +68,18 @@ class ExpectedTurn:
 class Forecast:
     """``taken``: how many turns are taken over; ``asked``: those that are, or may be, asked.
 
-    ``definitions``: those of the new run, with the limits that apply to it.
+    ``definitions``: those of the new run, with the limits that apply to it. ``is_whole``: the forecast reached the end
+    of the flow; otherwise turns that the earlier run does not have may follow.
     """
 
     definitions: Definitions
     taken: int = 0
     asked: list[ExpectedTurn] = field(default_factory=list)
+    is_whole: bool = True
+
+    @property
+    def asks_nothing(self) -> bool:
+        return self.is_whole and not self.asked
 
     @property
     def tokens(self) -> Mapping[str, int]:
@@ -89,7 +101,8 @@ class Forecast:
 def forecast_rerun(parent: RunFolder, changes: Mapping[str, object]) -> Forecast:
     """What `prepare_rerun` with these ``changes`` leads to. Nothing of the project is changed, and nothing is started.
 
-    Results of checks and answers of people are assumed to stay as they are. Raises what `prepare_rerun` raises.
+    Results of checks and answers of people are assumed to stay as they are if their steps do, or else unknown. Raises
+    what `prepare_rerun` raises.
     """
     original = workspace_of(parent.record())
     with (
@@ -124,10 +137,43 @@ def _walk(definitions: Definitions, folder: RunFolder, parent: RunFolder, parts:
     worktrees = Worktrees(folder.worktrees_path, parts.workspace, parts.snapshots, folder.run_id)
     run = replace(parts, services=replace(parts.services, reuse=reuse, worktrees=worktrees))
     past = recorded_steps(record["options"].get("database_url") or parent.journal_path, parent.run_id)
+    known = reuse.placed_names(_named_past(definitions, parent, past))
     state = new_state(definitions.flow, options.goal, definitions.inputs, options.cycles)
     flows = CallableFlows(definitions.flows, cache(definitions.bound))
-    is_whole = walk_forecast(flows, state, run, past, reuse.assumed)
+    is_whole = walk_forecast(flows, state, run, known, reuse.assumed)
     return reuse.forecast(is_whole=is_whole)
+
+
+def _before(definitions: Definitions, parent: RunFolder) -> Definitions:
+    """``definitions`` with the flows, roles, inputs and options that ``parent`` had. Raises `UsageError`."""
+    record = parent.record()
+    options = RunOptions.from_record(record["options"])
+    kept = load_catalog(parent.catalog_path / record["catalog_file"])
+    flows, catalog = load_flow_and_called(options.flow, kept)
+    return replace(definitions, flows=flows, catalog=catalog, inputs=record["inputs"], options=options)
+
+
+def _settings_of_checks(definitions: Definitions) -> object:
+    """What the results of all checks and tests depend on, besides their steps and the workspace."""
+    options = definitions.options.as_record()
+    protect = {glob for flow in definitions.flows.values() for glob in flow.protect}
+    files = {path.name: path.read_bytes() for path in definitions.settings}
+    return [options[name] for name in OF_CHECKS], protect, files
+
+
+def _named_past(definitions: Definitions, parent: RunFolder, past: Past) -> Past:
+    """The ``past`` as `walk_forecast` needs it; empty if what all results depend on has changed, or is unknown."""
+    from codex_multi_role.engine.flow_walk import CallableFlows  # lazy, as above
+    from codex_multi_role.engine.forecast import past_with_units
+
+    with suppress(CodexMultiRoleError), tempfile.TemporaryDirectory(prefix="codex-multi-role-") as scratch:
+        before = _before(definitions, parent)
+        if _settings_of_checks(before) == _settings_of_checks(definitions):
+            options, flows = before.options, CallableFlows(before.flows, cache(before.bound))
+            state = new_state(before.flow, options.goal, before.inputs, options.cycles)
+            with idle_parts(before, RunFolder.create(Path(scratch))) as parts:
+                return past_with_units(flows, state, parts, past)
+    return {}
 
 
 class _ForecastReuse(Reuse):
@@ -147,6 +193,13 @@ class _ForecastReuse(Reuse):
         """The result of a check, with the paths of this run. Assume that it changed the workspace as it did before."""
         self._assumes_changes = True
         return result if self._parent is None else self.placed(result, self._parent)
+
+    def placed_names(self, past: Past) -> Past:
+        """The ``past`` with the paths of this run in its names."""
+        if self._parent is None:
+            return past
+        names = self.placed({str(number): step.name for number, step in past.items()}, self._parent)
+        return {number: replace(step, name=names[str(number)]) for number, step in past.items()}
 
     def take(self, run: RunResources, asked: TurnPrompt, *, may_decline: bool) -> TurnResult | None:
         from codex_multi_role.engine.forecast import PathEnded
@@ -179,7 +232,7 @@ class _ForecastReuse(Reuse):
     def forecast(self, *, is_whole: bool) -> Forecast:
         """``is_whole``: the walk reached the end of the flow, so that no other turn can be asked."""
         possible = () if is_whole else self._possible()
-        return Forecast(self._definitions, len(self.taken), [*self._asked, *possible])
+        return Forecast(self._definitions, len(self.taken), [*self._asked, *possible], is_whole)
 
     def _possible(self) -> Iterator[ExpectedTurn]:
         """The earlier turns that the walk did not get to."""
