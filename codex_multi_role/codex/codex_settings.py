@@ -53,13 +53,13 @@ def app_server_argv(codex: Path, settings: tuple[str, ...]) -> list[str]:
     features = known_settings(settings, None).get("features")
     wanted = isinstance(features, Mapping) and features.get("multi_agent") is True
     sub_agents = ("agents.enabled=true",) if wanted else ()
-    by_key = (each for setting in settings for each in _beside_lean(setting))
+    by_key = (each for setting in settings for each in _without_whole_tables(setting))
     flags = [part for setting in (*LEAN, *sub_agents, *by_key) for part in ("-c", setting)]
     return [str(codex), "app-server", *flags]
 
 
-def _beside_lean(setting: str) -> Iterator[str]:
-    """The setting; one for each key if it would replace one of `LEAN_TABLES`."""
+def _without_whole_tables(setting: str) -> Iterator[str]:
+    """The setting; one setting per key if it would replace one of `LEAN_TABLES`."""
     key, _, text = setting.partition("=")
     value: object = _as_table(f"value={text}")["value"]
     names = [each for each in value if PLAIN_KEY.fullmatch(each)] if isinstance(value, Mapping) else []
@@ -67,7 +67,7 @@ def _beside_lean(setting: str) -> Iterator[str]:
         yield setting
         return
     for name in names:
-        yield from _beside_lean(f"{key.strip()}.{name}={toml_value(value[name])}")
+        yield from _without_whole_tables(f"{key.strip()}.{name}={toml_value(value[name])}")
 
 
 def marking(family: Family) -> str:

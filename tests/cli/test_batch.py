@@ -55,12 +55,12 @@ def test_earlier_spending_of_a_resumed_goal_counts_once(tmp_path: Path) -> None:
     shown = BatchProgress([result("goal", None, RunStatus.KILLED)], [run])
     assert shown.tokens == 30_500
     shown.started(run)
-    begun = RunStarted(run.run_id, "g", "cycles", 3, ["planner"], "", "", None, resumed=True, at=AT.format(2))
+    start = RunStarted(run.run_id, "g", "cycles", 3, ["planner"], "", "", None, resumed=True, at=AT.format(2))
     killed, ended = (
         TurnEnded("planner", number, "completed", "completed", "", 900, 100, 3.0, "", at=AT.format(number))
         for number in (1, 3)
     )
-    for event in (killed, begun, ended):
+    for event in (killed, start, ended):
         shown.heard("goal", event)
     assert shown.tokens == 31_500
     shown.finish(result("goal", 0))

@@ -1,4 +1,4 @@
-"""What is said of calls whose flows work elsewhere; which of them are refused is tried in `tests/engine`."""
+"""Warnings about calls whose flows work elsewhere; which of them are refused is tried in `tests/engine`."""
 
 from __future__ import annotations
 

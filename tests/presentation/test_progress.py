@@ -55,10 +55,10 @@ def test_share_grows_with_the_roles_that_have_spoken_in_a_cycle() -> None:
 
 
 def test_turn_that_was_taken_over_uses_none_of_the_limit() -> None:
-    begun, _, over = turn("planner", 1, 1)
-    assert isinstance(over, e.TurnEnded)
-    taken = replace(over, input_tokens=0, output_tokens=0, reused_from="earlier/planner/1")
-    events = in_order(started(), begun, taken, *turn("implementer", 1, 1))
+    start, _, end = turn("planner", 1, 1)
+    assert isinstance(end, e.TurnEnded)
+    taken = replace(end, input_tokens=0, output_tokens=0, reused_from="earlier/planner/1")
+    events = in_order(started(), start, taken, *turn("implementer", 1, 1))
     assert Progress.of(events).left(events[-1].at)["turns"] == 20 - 1
 
 

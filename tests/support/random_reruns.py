@@ -91,7 +91,7 @@ def _role(chance: Random, name: str) -> Json:
 
 
 def _checked(chance: Random, steps: list[Json], name: str) -> list[Json]:
-    """The ``steps`` with, in half of all cases, a check before the last one, which is told its result."""
+    """The ``steps`` with, in half of all cases, a check before the last one, whose prompt has its result."""
     if chance.random() < 0.5:
         return steps
     *others, last = steps
