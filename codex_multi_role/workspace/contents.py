@@ -12,9 +12,10 @@ from pathlib import Path
 from uuid import uuid4
 
 MAX_FILES, MAX_BYTES = 2000, 32 * 1024 * 1024
-ENVIRONMENTS = ("__pycache__", ".venv", "node_modules", ".tox", ".nox", ".*_cache", ".hypothesis")
-"""Folders with caches, and with what is installed: like the programs of the machine, they are not compared."""
-_ENVIRONMENT = re.compile("|".join(map(translate, ENVIRONMENTS)))
+ENVIRONMENTS = (".venv", "node_modules", ".tox", ".nox")
+"""Folders with what is installed: like the programs of the machine, their contents are not compared."""
+CACHES = ("__pycache__", ".*_cache", ".hypothesis")
+_NOT_COMPARED = re.compile("|".join(map(translate, (*ENVIRONMENTS, *CACHES))))
 _COMPILED = (".pyc", ".pyo")
 _KIND, _KIND_AND_MODE = 0o170000, 0o177777
 
@@ -42,7 +43,7 @@ def content_digest(path: Path) -> str:
 
 
 class ContentDigest:
-    """Adds up what is in folders, without ``.git`` and `ENVIRONMENTS`.
+    """Adds up what is in folders, without ``.git``, `ENVIRONMENTS` and `CACHES`.
 
     ``is_read``: whether the contents count of what has that path below the first folder, and of all below it; names
     and kinds always count, with ``modes`` also the permissions. ``left_out``: folders that do not count.
@@ -98,7 +99,7 @@ class ContentDigest:
     def _counts(self, entry: os.DirEntry[str]) -> bool:
         if entry.name == ".git" or entry.path in self._left_out:
             return False
-        return not (_ENVIRONMENT.match(entry.name) and entry.is_dir()) and not entry.name.endswith(_COMPILED)
+        return not (_NOT_COMPARED.match(entry.name) and entry.is_dir()) and not entry.name.endswith(_COMPILED)
 
     def _add(self, entry: os.DirEntry[str], name: str, read: bool, above: tuple[tuple[int, int], ...]) -> None:
         read = read or self._is_read(name)

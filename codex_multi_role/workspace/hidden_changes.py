@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from fnmatch import fnmatch
 from pathlib import Path
 
+from codex_multi_role.workspace.contents import CACHES, ENVIRONMENTS
 from codex_multi_role.workspace.paths import Workspace
 from codex_multi_role.workspace.snapshots import Snapshots
 
-CACHES = (".git", "__pycache__", "*.py[co]", ".*_cache", ".cache", ".hypothesis")
+WITHOUT_EFFECT = (*CACHES, ".cache", "*.py[co]", ".git")
 """What commands rewrite all the time, without an effect on others."""
-ENVIRONMENTS = (".venv", "node_modules", ".tox", ".nox")
 LEVELS = 4
 """How deep environments, which can have 100,000 files, are compared: as deep as their packages have names."""
 
@@ -32,7 +32,7 @@ def hidden_state(snapshots: Snapshots, workspace: Workspace) -> str:
 
 def _entries(workspace: Workspace, path: Path, levels: int | None) -> Iterator[str]:
     """``path`` and what is below it. ``levels``: how many more are compared in an environment; None outside of one."""
-    if path in workspace.forbidden or any(fnmatch(path.name, cache) for cache in CACHES):
+    if path in workspace.forbidden or any(fnmatch(path.name, cache) for cache in WITHOUT_EFFECT):
         return
     if levels is None and path.name in ENVIRONMENTS:
         levels = LEVELS
