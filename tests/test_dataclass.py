@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import inspect
 import pickle
 from collections.abc import Callable
 from typing import Any
@@ -116,6 +117,48 @@ def test_objects_compare_and_show_themselves_alike(kind: Callable[[Make], Any], 
     assert seen(ours) == seen(standard)
     assert (ours.__hash__ is None) == (standard.__hash__ is None)
     assert ours.__match_args__ == standard.__match_args__
+
+
+NAMES = st.dictionaries(st.sampled_from(["x", "y", "note", "hidden", "z", "unknown"]), st.integers())
+
+
+@given(st.sampled_from(CLASSES), st.lists(st.integers(), max_size=6), NAMES)
+def test_arguments_are_taken_or_refused_alike(kind: Callable[[Make], Any], values: list[int], named: Any) -> None:
+    def made(cls: Any) -> object:
+        try:
+            return vars(cls(*values, **named))
+        except TypeError:
+            return None
+
+    standard, ours = standard_and_ours(kind)
+    assert made(ours) == made(standard)
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+def test_signatures_are_shown_alike(kind: Callable[[Make], Any]) -> None:
+    standard, ours = map(inspect.signature, standard_and_ours(kind))
+    assert str(ours).replace("<class 'list'>", "<factory>") == str(standard).removesuffix(" -> None")
+
+
+def test_a_refusal_names_the_class_and_the_argument() -> None:
+    with pytest.raises(TypeError, match=r"Kept\(\) .*'x'"):
+        Kept()  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"Kept\(\) .*'y'"):
+        Kept(1, y=2)  # type: ignore[call-arg]
+
+
+def test_a_finish_of_its_own_sees_all_fields_and_may_set_others() -> None:
+    @dataclass(frozen=True)
+    class Doubled:
+        x: int = 1
+        twice: int = dataclasses.field(init=False)
+
+        def __post_init__(self) -> None:
+            object.__setattr__(self, "twice", self.x * 2)
+
+    assert Doubled(4).twice == 8
+    with pytest.raises(TypeError):
+        Doubled(twice=1)  # type: ignore[call-arg]
 
 
 @given(st.integers(), st.integers(), st.text(), st.integers())

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from codex_multi_role.dataclass import dataclass
 from codex_multi_role.history.run_history import RunHistory
@@ -30,11 +30,17 @@ class LineGuards:
     survived: tuple[str, ...] = ()
 
 
-class _Survivor(BaseModel):
+class _Part(BaseModel):
+    """A part of the results; what reads it is built with the first results, because most runs judge no mutants."""
+
+    model_config = ConfigDict(defer_build=True)
+
+
+class _Survivor(_Part):
     id: str
 
 
-class _Judged(BaseModel):
+class _Judged(_Part):
     """The ``mutation`` of a file in the results. Mutants are named ``<line>.<number>``; ``matrix``: those by test."""
 
     ids: list[str] = []
@@ -42,12 +48,12 @@ class _Judged(BaseModel):
     matrix: dict[str, list[str]] = {}
 
 
-class _File(BaseModel):
+class _File(_Part):
     file: str
     mutation: _Judged
 
 
-class _Results(BaseModel):
+class _Results(_Part):
     results: list[_File]
 
 
@@ -73,8 +79,9 @@ def _judged(history: RunHistory, path: str) -> _Judged:
 
 
 def _results(folder: RunFolder) -> list[_File]:
+    found = read_json(folder.path / RESULTS)
     with suppress(ValidationError):  # another flow may write a file of that name
-        return _Results.model_validate(read_json(folder.path / RESULTS)).results
+        return _Results.model_validate(found).results if found is not None else []
     return []
 
 
