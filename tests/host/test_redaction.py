@@ -14,7 +14,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from codex_multi_role.host.redaction import Redactor, without_secrets
+from codex_multi_role.host.redaction import SHAPES, Redactor, without_secrets
 
 ALPHANUMERIC = string.ascii_letters + string.digits
 TEXT = st.text(st.characters(codec="utf-8"))
@@ -286,3 +286,10 @@ def test_secret_variables_are_hidden_from_model_programs() -> None:
 def test_no_text_makes_the_search_take_for_ever(piece: str) -> None:
     for begin in ("", "-----BEGIN RSA PRIVATE KEY-----\n", "Bearer "):
         assert Redactor({})(begin + piece * 30_000)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@given(st.data())
+def test_no_shape_is_without_what_a_search_needs(shape: str, data: st.DataObject) -> None:
+    found = data.draw(st.from_regex(shape))
+    assert any(part in found.casefold() for part in SHAPES[shape])
