@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, JsonValue, StrictBool, StrictStr, model_validator
 
-from codex_multi_role.catalog.definition import Definition, pattern_in_schema
+from codex_multi_role.catalog.definition import NUMBER, WHOLE_NUMBER, Definition, pattern_in_schema
 from codex_multi_role.run_options import MOST_REPAIRS
 
 
@@ -43,8 +43,8 @@ Ref = Annotated[str, Field(strict=True), AfterValidator(_check_ref), pattern_in_
 Assignment = Annotated[
     str, Field(strict=True), AfterValidator(_check_assignment), pattern_in_schema(ASSIGNMENT[1:] + "[^\\x00]*")
 ]
-Count = Annotated[int, Field(strict=True, ge=1)]
-Positive = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
+Count = Annotated[int, Field(strict=True, ge=1), WHOLE_NUMBER]
+Positive = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False), NUMBER]
 MAX_REPOSITORIES = 1000
 NOT_OPTIONS = frozenset({"id", "priority", "labels", "repository", "repositories", "ref"})
 """The keys that are not options of a run."""
@@ -62,7 +62,9 @@ class GoalLine(Definition):
         description="A name that no other line has. The run is called `<batch>-<id>`. Default: the number of the line.",
     )
     goal: StrictStr = Field(default="", description="The goal for the team. A flow or a playbook may have its own.")
-    priority: int = Field(default=0, strict=True, description="Goals with a higher number start first.")
+    priority: Annotated[int, Field(strict=True), WHOLE_NUMBER] = Field(
+        default=0, description="Goals with a higher number start first."
+    )
     labels: tuple[Text, ...] = Field(
         default=(), description="What a machine needs to run the goal. Ignored if the goals run on this machine."
     )
@@ -92,8 +94,8 @@ class GoalLine(Definition):
     model: Text | None = Field(default=None, description="The model for roles that do not name one.")
     config: tuple[Assignment, ...] | None = Field(default=None, description="Settings to pass to Codex, `key=value`.")
     playbook: Text | None = Field(default=None, description="Take the answers from this playbook instead of a model.")
-    repair_attempts: int | None = Field(
-        default=None, strict=True, ge=0, le=MOST_REPAIRS, description="Extra turns to repair an invalid answer."
+    repair_attempts: Annotated[int, Field(strict=True, ge=0, le=MOST_REPAIRS), WHOLE_NUMBER] | None = Field(
+        default=None, description="Extra turns to repair an invalid answer."
     )
     run_tests: StrictBool | None = Field(
         default=None, description="Whether to run pytest after each turn that changed files."

@@ -5,19 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
-from decimal import Decimal
-from functools import cache
-from typing import Annotated, Any, ClassVar, get_args
+from types import UnionType
+from typing import Annotated, Any, ClassVar
 
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     GetJsonSchemaHandler,
     JsonValue,
-    ValidationInfo,
     WithJsonSchema,
-    field_validator,
     model_validator,
 )
 from pydantic_core import CoreSchema
@@ -59,15 +57,6 @@ class Definition(BaseModel):
             schema["oneOf"] = list(_one_of(cls.alternatives))
         return reference
 
-    @field_validator("*", mode="before")
-    @classmethod
-    def _text_is_no_number(cls, value: object, field: ValidationInfo) -> object:
-        """Pydantic would convert texts such as ``1_0``, and booleans."""
-        kind = type(value)
-        if kind in (bool, str) and (wanted := _wanted_number(cls, str(field.field_name), kind)):
-            raise ValueError(f"must be {wanted}, not {json.dumps(value, ensure_ascii=False)}")
-        return value
-
 
 def _or_null(schema: dict[str, Any]) -> dict[str, Any]:
     """The JSON Schema, extended to null; its title and default stay outside, where editors look for them."""
@@ -87,18 +76,28 @@ def _one_of(alternatives: Alternatives) -> Iterator[dict[str, Any]]:
         yield {"required": [key], "properties": {key: {"not": NULL}} | dict.fromkeys(absent, NULL)}
 
 
-@cache
-def _wanted_number(model: type[Definition], field: str, other: type) -> str:
-    """What a field must be that accepts numbers, but nothing of the type ``other``; empty for any other field."""
-    kinds = _types_in(model.model_fields[field].annotation)
-    if other in kinds or not kinds & {int, float, Decimal}:
-        return ""
-    return "a number" if kinds & {float, Decimal} else "a whole number"
+def _a_number(value: object) -> object:
+    return _unless(bool | str, value, "a number")
 
 
-def _types_in(annotation: object) -> set[object]:
-    """The types that the annotation is made of, also within ``Annotated`` and a union."""
-    return {annotation}.union(*map(_types_in, get_args(annotation)))
+def _a_whole_number(value: object) -> object:
+    return _unless(bool | str, value, "a whole number")
+
+
+def _a_whole_number_or_text(value: object) -> object:
+    return _unless(bool, value, "a whole number")
+
+
+def _unless(refused: type | UnionType, value: object, wanted: str) -> object:
+    if isinstance(value, refused):
+        raise ValueError(f"must be {wanted}, not {json.dumps(value, ensure_ascii=False)}")
+    return value
+
+
+NUMBER = BeforeValidator(_a_number)
+WHOLE_NUMBER = BeforeValidator(_a_whole_number)
+WHOLE_NUMBER_OR_TEXT = BeforeValidator(_a_whole_number_or_text)
+"""The last annotation of each field for numbers: pydantic would convert texts such as ``1_0``, and booleans."""
 
 
 def check_glob(glob: str) -> str:

@@ -9,7 +9,7 @@ import yaml
 from pydantic import Field, GetJsonSchemaHandler, JsonValue, StrictBool, TypeAdapter, ValidationError, model_validator
 from pydantic_core import CoreSchema
 
-from codex_multi_role.catalog.definition import Definition
+from codex_multi_role.catalog.definition import NUMBER, WHOLE_NUMBER, Definition
 from codex_multi_role.errors import UsageError
 from codex_multi_role.reading.nearest import no_such
 from codex_multi_role.reading.yaml_loader import parse_yaml
@@ -46,8 +46,8 @@ class InputSpec(Definition):
     )
     description: str = Field(default="", description="One line for people.")
     choices: tuple[JsonValue, ...] = Field(default=(), description="The values that it accepts.")
-    minimum: float | None = Field(default=None, description="The least number that it accepts.")
-    maximum: float | None = Field(default=None, description="The greatest number that it accepts.")
+    minimum: Annotated[float, NUMBER] | None = Field(default=None, description="The least number that it accepts.")
+    maximum: Annotated[float, NUMBER] | None = Field(default=None, description="The greatest number that it accepts.")
     must_exist: StrictBool = Field(
         default=False, description="Whether a run starts only if the workspace has the file or folder."
     )
@@ -105,8 +105,10 @@ class GoalSpec(Definition):
     """The length of the goals that a flow accepts, in characters; ``default``: its own goal, if none is given."""
 
     default: str = Field(default="", description="The goal if none is given.")
-    min_length: Annotated[int, Field(ge=1)] = Field(default=1, description="Characters, at least.")
-    max_length: Annotated[int, Field(ge=1)] | None = Field(default=None, description="Characters, at most.")
+    min_length: Annotated[int, Field(ge=1), WHOLE_NUMBER] = Field(default=1, description="Characters, at least.")
+    max_length: Annotated[int, Field(ge=1), WHOLE_NUMBER] | None = Field(
+        default=None, description="Characters, at most."
+    )
 
     @property
     def wanted(self) -> str:

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal, Self, get_args
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
-from codex_multi_role.catalog.definition import Alternatives, Definition, pattern_in_schema
+from codex_multi_role.catalog.definition import NUMBER, Alternatives, Definition, pattern_in_schema
 
 McpApproval = Literal["never", "auto", "always"]
 """``auto``: only calls of tools that the server marks as harmless."""
@@ -55,7 +55,7 @@ def _check_url(url: str) -> str:
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 ServerName = Annotated[str, AfterValidator(_check_server_name), pattern_in_schema(_SERVER_NAME)]
 VariableName = Annotated[str, AfterValidator(_check_variable_name), pattern_in_schema(_VARIABLE_NAME)]
-Seconds = Annotated[float, Field(gt=0, le=MAX_SECONDS)]
+Seconds = Annotated[float, Field(gt=0, le=MAX_SECONDS), NUMBER]
 
 
 class McpServer(Definition):

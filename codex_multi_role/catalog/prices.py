@@ -10,7 +10,7 @@ from typing import Annotated, Literal, Protocol
 
 from pydantic import Field, WithJsonSchema
 
-from codex_multi_role.catalog.definition import Definition
+from codex_multi_role.catalog.definition import NUMBER, Definition
 from codex_multi_role.catalog.source_files import packaged_roles, settings_file
 from codex_multi_role.dataclass import dataclass
 from codex_multi_role.reading.yaml_source import load_yaml, validate
@@ -26,6 +26,7 @@ Price = Annotated[
     Decimal,
     Field(ge=0, le=MAX_PRICE),
     WithJsonSchema({"type": "number", "minimum": 0, "maximum": MAX_PRICE}),
+    NUMBER,
 ]
 
 

@@ -19,7 +19,14 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema
 
-from codex_multi_role.catalog.definition import NULL, Definition, ProtectedGlobs, check_schema, schema_or_path
+from codex_multi_role.catalog.definition import (
+    NULL,
+    WHOLE_NUMBER,
+    Definition,
+    ProtectedGlobs,
+    check_schema,
+    schema_or_path,
+)
 from codex_multi_role.catalog.mcp_servers import McpServer, ServerName
 from codex_multi_role.catalog.prompts import fill
 from codex_multi_role.catalog.role_spec import (
@@ -163,7 +170,7 @@ class RoleFile(RoleSettings):
         )
     )
     tools: tuple[Text, ...] = Field(default=(), description="Tools that its model may call besides Codex's own.")
-    max_steps: Annotated[int, Field(ge=0, le=MOST_STEPS)] = Field(
+    max_steps: Annotated[int, Field(ge=0, le=MOST_STEPS), WHOLE_NUMBER] = Field(
         default=0,
         description="How often a turn is continued that ended with plain text instead of its JSON or `terminate`.",
     )

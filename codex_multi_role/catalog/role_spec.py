@@ -19,15 +19,15 @@ from pydantic import (
     field_validator,
 )
 
-from codex_multi_role.catalog.definition import Definition, ProtectedGlobs, pattern_in_schema
+from codex_multi_role.catalog.definition import NUMBER, WHOLE_NUMBER, Definition, ProtectedGlobs, pattern_in_schema
 from codex_multi_role.catalog.mcp_servers import McpServer, ServerName, narrower_server
 from codex_multi_role.reading.nearest import did_you_mean
 
 Sandbox = Literal["read-only", "workspace-write", "danger-full-access"]
 ApprovalPolicy = Literal["untrusted", "on-request", "never"]
-Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-Amount = Annotated[int, Field(strict=True, ge=1)]
-Dollars = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False), NUMBER]
+Amount = Annotated[int, Field(strict=True, ge=1), WHOLE_NUMBER]
+Dollars = Annotated[float, Field(gt=0, allow_inf_nan=False), NUMBER]
 
 NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}"
 # A role has a folder of its name in the run folder, beside these.
@@ -179,7 +179,7 @@ class RoleSpec(Definition):
     behaviors: RoleBehaviors = RoleBehaviors()
     output_schema: dict[str, JsonValue] | None = None
     tools: tuple[str, ...] = ()
-    max_steps: int = 0
+    max_steps: Annotated[int, WHOLE_NUMBER] = 0
     sandbox: Sandbox = Field(default_factory=_sandbox_for)
     approval_policy: ApprovalPolicy = Field(default_factory=_approval_policy_for)
     auto_approve: AutoApprove = AutoApprove()

@@ -7,7 +7,14 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, GetJsonSchemaHandler, JsonValue, StringConstraints, model_validator
 from pydantic_core import CoreSchema
 
-from codex_multi_role.catalog.definition import NULL, Alternatives, Definition
+from codex_multi_role.catalog.definition import (
+    NULL,
+    NUMBER,
+    WHOLE_NUMBER,
+    WHOLE_NUMBER_OR_TEXT,
+    Alternatives,
+    Definition,
+)
 from codex_multi_role.catalog.role_spec import Name
 
 EVERY_ROLE = "*"
@@ -26,7 +33,7 @@ FAN_OUT_KEYS = frozenset({"as_", "concurrency", "max_items", "needs", "place"})
 Text = Annotated[str, StringConstraints(min_length=1)]
 VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 StateName = Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Z_]{0,39}$")]
-Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False), NUMBER]
 
 
 OF_END = ("exit", "reason", "suggest")
@@ -63,8 +70,8 @@ class Route(Definition):
 class Retry(Definition):
     """Tries after a failure."""
 
-    attempts: Annotated[int, Field(ge=2, le=10)] = Field(description="Tries, including the first one.")
-    backoff_seconds: Annotated[float, Field(ge=0, le=3600)] = Field(
+    attempts: Annotated[int, Field(ge=2, le=10), WHOLE_NUMBER] = Field(description="Tries, including the first one.")
+    backoff_seconds: Annotated[float, Field(ge=0, le=3600), NUMBER] = Field(
         default=1.0, description="The pause before the second try; it doubles for each later one."
     )
 
@@ -112,14 +119,14 @@ class StepSpec(Definition):
         default=None, description="How long a review waits before its `default` applies."
     )
     default: Literal["reject"] | None = Field(default=None, description="The answer after the time limit.")
-    max_depth: Annotated[int, Field(ge=1, le=50)] | None = Field(
+    max_depth: Annotated[int, Field(ge=1, le=50), WHOLE_NUMBER] | None = Field(
         default=None, description="The bound of a flow that calls itself."
     )
     for_each: Text | list[JsonValue] | None = Field(
         default=None, description="A list, or a template of one: the step runs once per item."
     )
     as_: VariableName = Field(default="item", alias="as", description="The name of the item in templates.")
-    concurrency: Annotated[int, Field(ge=1, le=64)] | Text = Field(
+    concurrency: Annotated[Annotated[int, Field(ge=1, le=64)] | Text, WHOLE_NUMBER_OR_TEXT] = Field(
         default=1, description="Items at the same time (a number, or a template of one)."
     )
     needs: Text | None = Field(
@@ -128,7 +135,7 @@ class StepSpec(Definition):
     place: Literal["workers"] | None = Field(
         default=None, description="If workers execute the run: each item becomes a run that any of them may take."
     )
-    max_items: Annotated[int, Field(ge=1, le=100_000)] | None = Field(
+    max_items: Annotated[int, Field(ge=1, le=100_000), WHOLE_NUMBER] | None = Field(
         default=None, description="The bound of a `for_each` template, which requires it."
     )
     retry: Retry | None = Field(default=None, description="Tries and pauses after a failure.")
@@ -139,7 +146,9 @@ class StepSpec(Definition):
     next: tuple[Route, ...] = Field(
         default=(), description="Where to go: the first entry whose `when` is true, otherwise the following step."
     )
-    max_visits: Annotated[int, Field(ge=1)] | None = Field(default=None, description="How often the step may run.")
+    max_visits: Annotated[int, Field(ge=1), WHOLE_NUMBER] | None = Field(
+        default=None, description="How often the step may run."
+    )
     state: StateName | None = Field(default=None, description="The run's state from this step on.")
 
     @classmethod

@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, JsonValue, PrivateAttr, StrictBool, model_validator
 
-from codex_multi_role.catalog.definition import Alternatives, Definition
+from codex_multi_role.catalog.definition import NUMBER, WHOLE_NUMBER, Alternatives, Definition
 from codex_multi_role.catalog.source_files import packaged_roles
 from codex_multi_role.catalog.templates import check_expression, check_template
 from codex_multi_role.errors import UsageError
@@ -58,8 +58,8 @@ class _OneOf(Definition):
 class Usage(Definition):
     """Tokens of one model request, absolute; negative ones simulate a fault that some providers have."""
 
-    input_tokens: int
-    output_tokens: int
+    input_tokens: Annotated[int, WHOLE_NUMBER]
+    output_tokens: Annotated[int, WHOLE_NUMBER]
 
 
 class Fault(_OneOf):
@@ -77,14 +77,14 @@ class Fault(_OneOf):
         "empty": set(),
     }
 
-    status: int | None = Field(default=None, ge=400, le=599)
+    status: Annotated[int, Field(ge=400, le=599), WHOLE_NUMBER] | None = None
     code: str | None = None
     message: str = "this fault was requested by the playbook"
     headers: dict[str, str] = Field(default_factory=dict)
     body: JsonValue = None
     drop: Literal[True] | None = None
-    stall_seconds: float | None = Field(default=None, gt=0, le=LONGEST_WAIT_SECONDS)
-    after_events: int = Field(default=3, ge=0)
+    stall_seconds: Annotated[float, Field(gt=0, le=LONGEST_WAIT_SECONDS), NUMBER] | None = None
+    after_events: Annotated[int, Field(ge=0), WHOLE_NUMBER] = 3
     garbage: str | None = None
     empty: Literal[True] | None = None
 
@@ -117,8 +117,8 @@ class Step(_OneOf):
     fault: Fault | None = None
     choose: list[Choice] = Field(default_factory=list, min_length=1)
     web_search: list[str] = Field(default_factory=list)
-    delay_seconds: float = Field(default=0.0, ge=0, le=LONGEST_WAIT_SECONDS)
-    deltas: int | None = Field(default=None, ge=0, le=MOST_DELTAS)
+    delay_seconds: Annotated[float, Field(ge=0, le=LONGEST_WAIT_SECONDS), NUMBER] = 0.0
+    deltas: Annotated[int, Field(ge=0, le=MOST_DELTAS), WHOLE_NUMBER] | None = None
     usage: Usage | None = None
 
 
@@ -173,7 +173,7 @@ class Playbook(Definition):
     name: str = Field(min_length=1)
     description: str = ""
     goal: str | None = Field(default=None, min_length=1)
-    cycles: int | None = Field(default=None, ge=1)
+    cycles: Annotated[int, Field(ge=1), WHOLE_NUMBER] | None = None
     roles: dict[str, list[ScriptedVisit]] = Field(default_factory=dict)
     repeat_last: StrictBool = False
     default: ScriptedVisit | None = None
