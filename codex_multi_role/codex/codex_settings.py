@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -61,7 +62,7 @@ def app_server_argv(codex: Path, settings: tuple[str, ...]) -> list[str]:
 def _without_whole_tables(setting: str) -> Iterator[str]:
     """The setting; one setting per key if it would replace one of `LEAN_TABLES`."""
     key, _, text = setting.partition("=")
-    value: object = _as_table(f"value={text}")["value"]
+    value = _value(text)
     names = [each for each in value if PLAIN_KEY.fullmatch(each)] if isinstance(value, Mapping) else []
     if not isinstance(value, Mapping) or len(names) < len(value) or key.partition(".")[0].strip() not in LEAN_TABLES:
         yield setting
@@ -188,10 +189,18 @@ def only_these_skills(skills: Mapping[str, Path], settings: tuple[str, ...], hom
 
 
 def known_settings(settings: tuple[str, ...], home: Path | None) -> dict[str, Any]:
-    """``settings`` merged over the user's ``config.toml``, as one table."""
-    known: dict[str, Any] = {}
-    for table in (_user_config(home), *map(_as_table, settings)):
-        _merge(known, table)
+    """What Codex makes of ``settings`` and the user's ``config.toml``, as one table.
+
+    A setting replaces what an earlier one set, also a whole table; only with the tables of the file are they merged
+    (measured).
+    """
+    given: dict[str, Any] = {}
+    for setting in settings:
+        for each in _without_whole_tables(setting):
+            key, _, text = each.partition("=")
+            _assign(given, _path(key), deepcopy(_value(text)))
+    known = dict(_user_config(home))
+    _merge(known, given)
     return known
 
 
@@ -210,6 +219,28 @@ def _as_table(setting: str) -> Mapping[str, Any]:
     except tomllib.TOMLDecodeError:
         key, _, value = setting.partition("=")  # Codex reads a value that is not TOML as text
         return {key: value}
+
+
+def _value(text: str) -> object:
+    return _as_table(f"value={text}")["value"]
+
+
+@lru_cache(maxsize=256)
+def _path(key: str) -> tuple[str, ...]:
+    """The names of the tables that ``a.b`` leads through, and of the key itself."""
+    path, table = [], _as_table(f"{key}=0")
+    while isinstance(table, Mapping):
+        ((name, table),) = table.items()
+        path.append(name)
+    return tuple(path)
+
+
+def _assign(table: dict[str, Any], path: Sequence[str], value: object) -> None:
+    for name in path[:-1]:
+        if not isinstance(table.get(name), dict):
+            table[name] = {}
+        table = table[name]
+    table[path[-1]] = value
 
 
 def _merge(known: dict[str, Any], table: Mapping[str, Any]) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -181,16 +181,17 @@ def _refusal(turn: EarlierTurn, inputs: Mapping[str, str], workspace: Path, *, m
         return "its conversation is unknown"
     if not is_settled(turn.recorded, may_decline=may_decline):
         return f"the earlier turn ended without an answer: {turn.recorded.reason}"
-    moved = turn.run.workspace != workspace and turn.basis.workspace != turn.basis.after
-    return "its changes name the folder of the earlier workspace" if moved and _names_its_folder(turn) else ""
+    folders = [turn.run.folder.path, *([turn.run.workspace] if turn.run.workspace != workspace else [])]
+    names = turn.basis.workspace != turn.basis.after and _names_one_of(folders, turn)
+    return "its changes name the folder of the earlier run or its workspace" if names else ""
 
 
-def _names_its_folder(turn: EarlierTurn) -> bool:
-    """Whether a line that the turn changed, in binary files too, has the path; also if that cannot be read."""
+def _names_one_of(folders: Sequence[Path], turn: EarlierTurn) -> bool:
+    """Whether a line that the turn changed, in binary files too, has a path of it; also if that cannot be read."""
     from codex_multi_role.workspace.git import Git  # lazy: most runs take over nothing
     from codex_multi_role.workspace.trees import changed_lines
 
-    names = [os.fsencode(name) for name in (turn.run.workspace, turn.run.folder.path)]
+    names = [os.fsencode(folder) for folder in folders]
     for repository in filter(Path.is_dir, turn.run.repositories):
         with suppress(StorageError):
             lines = changed_lines(Git(repository.absolute(), repository), turn.basis.workspace, turn.basis.after)

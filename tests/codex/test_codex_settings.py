@@ -1,13 +1,18 @@
 from __future__ import annotations
 
+import os
+import re
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from codex_multi_role.codex.child import Launch
 from codex_multi_role.codex.codex_settings import (
+    LEAN,
     app_server_argv,
     as_settings,
     holds_secret,
@@ -19,6 +24,8 @@ from codex_multi_role.codex.codex_settings import (
     without_user_servers,
 )
 from codex_multi_role.codex.locator import find_codex
+from codex_multi_role.codex.transport import AppServerTransport
+from codex_multi_role.codex.wire_log import WireLog
 from codex_multi_role.host.redaction import Redactor
 
 VALUES = st.recursive(
@@ -163,6 +170,56 @@ def test_codex_retries_of_user_defined_provider_are_disabled(
     """We retry ourselves. A number of retries that is set is kept, and built-in providers are left unchanged."""
     (tmp_path / "config.toml").write_text(config)
     assert without_own_retries(settings, tmp_path) == expected
+
+
+FILE = """
+[shell_environment_policy]
+inherit = "none"
+set = {B = "2"}
+[mcp_servers.own]
+command = "true"
+"""
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        ('shell_environment_policy={set={A="1"}}', 'shell_environment_policy.exclude=["X"]'),
+        ('shell_environment_policy.set={A="1"}', 'shell_environment_policy.set={C="3"}'),
+        ('mcp_servers.own={args=["a"]}', 'mcp_servers.own.args=["b"]'),
+        ('mcp_servers.two={command="a",args=["b"]}', 'mcp_servers.two={command="c"}'),
+        ('mcp_servers={two={command="a"}}', 'mcp_servers={three={command="b"}}'),
+        ("model_reasoning_effort=low", 'model_reasoning_effort="high"'),
+    ],
+)
+def test_known_settings_are_those_that_codex_reports(tmp_path: Path, settings: tuple[str, ...]) -> None:
+    (tmp_path / "config.toml").write_text(FILE)
+    argv = app_server_argv(find_codex(None, {}), settings)
+    environment = {**os.environ, "CODEX_HOME": str(tmp_path)}
+    transport = AppServerTransport(
+        Launch(argv, environment, tmp_path, tmp_path / "stderr.log"), WireLog(tmp_path / "events.jsonl", str)
+    )
+    transport.start()
+    try:
+        transport.request("initialize", {"clientInfo": {"name": "test", "version": "0"}}, 30)
+        transport.notify("initialized")
+        reported = transport.request("config/read", {}, 30)["config"]
+    finally:
+        transport.stop()
+    known = known_settings((*LEAN, *settings), tmp_path)
+    for name in {re.split("[.=]", setting)[0] for setting in settings}:
+        assert without_defaults(reported[name]) == known[name]
+
+
+DEFAULTS = [("args", []), ("environment_id", "local"), ("enabled", True)]
+"""What Codex adds to each MCP server."""
+
+
+def without_defaults(value: Any) -> Any:
+    if isinstance(value, dict):
+        given = [(key, each) for key, each in value.items() if each is not None and (key, each) not in DEFAULTS]
+        return {key: without_defaults(each) for key, each in given}
+    return value
 
 
 def test_settings_of_one_role_do_not_reach_the_next() -> None:

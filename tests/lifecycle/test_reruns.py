@@ -358,6 +358,18 @@ def test_binary_file_with_its_path_is_written_again(tmp_path: Path, content: str
     assert (str(workspace(report)).encode() in (workspace(report) / "out.bin").read_bytes()) is not is_taken
 
 
+def test_file_with_the_path_of_its_run_is_written_again(tmp_path: Path) -> None:
+    """Also in the same workspace, because the run folder is another one."""
+    roles: dict[str, Record] = {"one": {"sandbox": "workspace-write"}}
+    team = TeamFolder(tmp_path, roles, {"one": looker("printenv CODEX_MULTI_ROLE_RUN > out.txt")})
+    with_flow(team, {"steps": [{"ask": "one"}]})
+    first = team.run(flow="own")
+    (team.workspace / "out.txt").unlink()
+    second = team.run(flow="own", reuse=first.run_id)
+    assert taken(team) == [False]
+    assert (team.workspace / "out.txt").read_text().startswith(str(second.folder))
+
+
 @pytest.mark.long
 def test_interrupted_rerun_resumes(tmp_path: Path) -> None:
     """A rerun that a limit parks continues with its own turns, and takes over the rest."""
