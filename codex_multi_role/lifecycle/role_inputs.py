@@ -62,7 +62,7 @@ class RoleReader:
             "protected files": digest(sorted({*self.protect, *role.protect})) if role.writes_itself else "",
             "reply schema": digest(role.output_schema),
             "steps": str(role.max_steps),
-            "tools": digest([_tool(name) for name in role.tools]),
+            "tools": digest([tool_inputs(name) for name in role.tools]),
             "skills": digest(
                 [*self._own_skills(role), *(_found_skills(folder, home) if role.project_instructions else ())]
             ),
@@ -104,7 +104,7 @@ class RoleReader:
             yield [name, skill.kept_name, {path: content.hex() for path, content in skill.files.items()}]
 
 
-def _tool(name: str) -> list[object]:
+def tool_inputs(name: str) -> list[object]:
     """A tool as the model sees it, and the code that answers; equal to no other if that cannot be read."""
     tool, code = find_tool(name), tool_code(name)
     known = content_digest(code) if code else ""

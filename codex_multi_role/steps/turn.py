@@ -51,7 +51,6 @@ from codex_multi_role.steps.turn_record import (
 )
 from codex_multi_role.steps.turn_usage import TurnUsage
 from codex_multi_role.tools.terminate import FAILURE, TERMINATED
-from codex_multi_role.workspace.hidden_files import TOO_MUCH
 
 KEPT_CHARACTERS = 100_000
 """At each end of a prompt that is too long: its role comes first, its answer format last."""
@@ -130,7 +129,7 @@ class Attempt:
         self.began = time.monotonic()
         self.events = TurnEvents(run, asked.role, asked.instance, self.folder.number)
         self.kept = {**asked.kept, **kept_by_unfinished_attempt(self.cut_short)}
-        self.before = self.after = self.hidden = ""
+        self.before = self.after = ""
         self.forgot = False
         self.guard: ProtectedState | None = None
         self.used, self.recorded = TurnUsage(run.settings.prices, self.client.thread.model), TokenUsage()
@@ -159,7 +158,6 @@ class Attempt:
             self.guard = ProtectedState.of(self.run, self.role, self.cut_short)
             self.before = first_state(self.run, self.asked.instance, self.cut_short)
             self.look.note_hidden_files()
-            self.hidden = self._hidden_state()
         self.forgot = self.client.thread.forgot and self.asked.thread != NEW_THREAD
         if self.forgot and self.run.services.reuse.has_taken(self.asked.thread):
             self._warn("its conversation of the earlier run was not found; it starts another with its latest handoff")
@@ -309,16 +307,8 @@ class Attempt:
         looked, seen = self.look.has_looked, self.before if self.role.writes_itself else self.look.seen
         inputs = self.run.services.reuse.inputs(self.run, self.asked, self.inputs)
         refused = self._difference_of_attempt() or self.look.refusal(self.inputs, seen, self.after)
-        if not refused and looked and self.role.writes_itself and self._hidden_state() != self.hidden:
-            refused = "it changed what no snapshot has: ignored files, an environment, empty folders or a repository"
         basis = TurnBasis(position_of(self.asked), inputs, refused=refused)
         return replace(basis, workspace=seen, hidden=self.look.hidden, after=self.after) if looked else basis
-
-    def _hidden_state(self) -> str:
-        """Empty if there is too much to compare, which rules out that the turn is taken over."""
-        from codex_multi_role.workspace.hidden_changes import hidden_state  # lazy: only for roles that can write
-
-        return "" if self.look.hidden == TOO_MUCH else hidden_state(self.run.snapshots, self.run.workspace)
 
     def _difference_of_attempt(self) -> str:
         """What a first attempt on an untouched conversation would not have remembered, or empty."""

@@ -25,7 +25,7 @@ from codex_multi_role.steps.stays import Stay
 from codex_multi_role.steps.turn_record import TurnPrompt
 from codex_multi_role.tools import find_tool
 from codex_multi_role.workspace import Snapshots, Workspace
-from codex_multi_role.workspace.hidden_files import TOO_MUCH, hidden_files
+from codex_multi_role.workspace.hidden_files import TOO_MUCH, hidden_files, hidden_state
 
 TALK = frozenset({"userMessage", "agentMessage", "reasoning", "plan", "contextCompaction"})
 """Items of a turn that depend on its conversation alone."""
@@ -36,6 +36,7 @@ OWN_TOOL = "dynamicToolCall"
 GIT = re.compile(r"\bgit\b")
 """A command that may read the repository, which is in no snapshot."""
 OTHERS_CHANGED = "the workspace was also changed by others meanwhile"
+HIDDEN_CHANGED = "it changed what no snapshot has: ignored files, an environment, empty folders or a repository"
 
 
 def digest(value: object) -> str:
@@ -110,6 +111,7 @@ class TurnLook:
     stay: Stay
     seen: str = ""
     hidden: str = ""
+    state: str = ""
     kinds: set[str] = field(default_factory=set)
     called: set[str] = field(default_factory=set)
 
@@ -126,6 +128,12 @@ class TurnLook:
     def note_hidden_files(self) -> None:
         """Note those of the snapshot just taken; for a role that can write, before it does."""
         self.hidden = hidden_files(self.snapshots, self.workspace)
+        self.state = self._hidden_state()
+
+    def _hidden_state(self) -> str:
+        """Empty for a role that cannot change it, and if there is too much to compare."""
+        is_compared = self.role.writes_itself and self.hidden != TOO_MUCH
+        return hidden_state(self.snapshots, self.workspace) if is_compared else ""
 
     @property
     def has_looked(self) -> bool:
@@ -140,4 +148,6 @@ class TurnLook:
         if self.has_looked and (inputs.outside or self.hidden == TOO_MUCH):
             return inputs.outside or "it may have read files in no snapshot, which cannot be compared"
         changed_by_others = self.stay.shared if self.has_looked and self.role.writes_itself else before != after
-        return OTHERS_CHANGED if changed_by_others else ""
+        if changed_by_others:
+            return OTHERS_CHANGED
+        return HIDDEN_CHANGED if self.has_looked and self._hidden_state() != self.state else ""

@@ -1,16 +1,19 @@
-"""What a command in the workspace can read although no snapshot has it.
+"""What a command in the workspace can read or change although no snapshot has it.
 
 That is: files that git ignores, files of nested repositories, permissions, empty folders, and the state of the
-repository itself.
+repository itself. Two runs are compared by contents; whether a turn changed any of it, so that its changes cannot be
+made again from snapshots, by names and times.
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
+from fnmatch import fnmatch
 from pathlib import Path
 
 from codex_multi_role.errors import CodexMultiRoleError
-from codex_multi_role.workspace.contents import ContentDigest, TooMuchToCompare
+from codex_multi_role.workspace.contents import CACHES, ENVIRONMENTS, ContentDigest, TooMuchToCompare
 from codex_multi_role.workspace.paths import Workspace
 from codex_multi_role.workspace.repository import UserGit
 from codex_multi_role.workspace.snapshots import Snapshots
@@ -19,6 +22,10 @@ TOO_MUCH = "too much to compare"
 _REPOSITORY = "+"
 _STATE = (("symbolic-ref", "--quiet", "HEAD"), ("show-ref", "--head"), ("ls-files", "--stage", "-z"))
 """The commands that print the branch, the commits of all references, and the index."""
+WITHOUT_EFFECT = (*CACHES, ".cache", "*.py[co]", ".git")
+"""What commands rewrite all the time, without an effect on others."""
+LEVELS = 4
+"""How deep environments, which can have 100,000 files, are compared: as deep as their packages have names."""
 
 
 def hidden_files(snapshots: Snapshots, workspace: Workspace) -> str:
@@ -55,3 +62,34 @@ def _state_of(top: Path) -> str:
         printed = git.run(*command, allowed=(0, 1)).stdout
         found.update(b"%d " % len(printed) + printed)
     return found.hexdigest()
+
+
+def hidden_state(snapshots: Snapshots, workspace: Workspace) -> str:
+    """A digest of all files and folders outside of snapshots, but for caches: by name, mode, size and time of change.
+
+    Only for comparison with the state of the same workspace at another time. Environments count by the names
+    in their upper levels.
+    """
+    found = hashlib.sha256()
+    for name in sorted(snapshots.unrecorded()):
+        for entry in _entries(workspace, workspace.root / name, None):
+            found.update(entry.encode(errors="surrogateescape") + b"\0")
+    return found.hexdigest()
+
+
+def _entries(workspace: Workspace, path: Path, levels: int | None) -> Iterator[str]:
+    """``path`` and what is below it. ``levels``: how many more are compared in an environment; None outside of one."""
+    if path in workspace.forbidden or any(fnmatch(path.name, cache) for cache in WITHOUT_EFFECT):
+        return
+    if levels is None and path.name in ENVIRONMENTS:
+        levels = LEVELS
+    try:
+        status = path.lstat()
+        is_folder = path.is_dir() and not path.is_symlink()
+        is_compared = levels is None and not is_folder
+        yield f"{path} {status.st_mode} {(status.st_size, status.st_mtime_ns) if is_compared else ''}"
+        if is_folder and levels != 0:
+            for child in sorted(path.iterdir()):
+                yield from _entries(workspace, child, None if levels is None else levels - 1)
+    except OSError:
+        yield f"{path} cannot be read"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.lifecycle.role_inputs import _tool
+from codex_multi_role.lifecycle.role_inputs import tool_inputs
 from tests.support.plugins import distribution
 
 CALLABLES = ("_call", "partial(_call)", "Caller()")
@@ -35,11 +35,11 @@ def test_any_module_of_a_tools_package_counts(callable_: str, tmp_path: Path, mo
     (tmp_path / package / "data.py").write_text("ONE = 1\n")
     (tmp_path / package / "tools/looking.py").write_text(SOURCE.replace("CALL", callable_))
     monkeypatch.syspath_prepend(tmp_path)
-    before = _tool("look")
-    assert _tool("look") == before
+    before = tool_inputs("look")
+    assert tool_inputs("look") == before
     (tmp_path / package / "data.py").write_text("ONE = 2\n")
-    assert _tool("look") != before
+    assert tool_inputs("look") != before
 
 
 def test_own_tool_is_equal_to_itself() -> None:
-    assert _tool("calculator") == _tool("calculator") != _tool("terminate")
+    assert tool_inputs("calculator") == tool_inputs("calculator") != tool_inputs("terminate")
