@@ -222,7 +222,9 @@ def _run_started(event: events.RunStarted, progress: Progress) -> None:
     progress.starting = []
     for name in event.roles:
         role = progress.role(name)
-        role.state, role.working_since = STARTING, ""
+        _stop_working(role)
+        if role.state == READY:  # after a turn it keeps its status until a process starts for it
+            role.state = STARTING
 
 
 @_apply.register
@@ -416,9 +418,13 @@ def _run_ended(event: events.RunEnded, progress: Progress) -> None:
     progress.ended = event
     progress.work.seconds, progress.work.at = event.totals.get("seconds") or progress.work.seconds, event.at
     for role in progress.roles.values():
-        role.working_since = ""
-        if role.state in AT_WORK:
-            role.state = INTERRUPTED
+        _stop_working(role)
+
+
+def _stop_working(role: RoleProgress) -> None:
+    role.working_since = ""
+    if role.state in AT_WORK:
+        role.state = INTERRUPTED
 
 
 LASTING_EVENTS = frozenset(_apply.registry) - {object, events.RoleActivity, events.Approval, events.ToolCalled}
