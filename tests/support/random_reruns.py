@@ -60,7 +60,7 @@ def random_project(chance: Random) -> Project:
     roles = [_role(chance, name) for name in names]
     flows: dict[str, Json] = {
         "own": {"inputs": {"tone": "calm"}, "steps": _steps(chance, roles)},
-        "inner": {"steps": _checked(chance, [_ask(chance, roles, "deep")], "within")},
+        "inner": {"inputs": {"tone": "calm"}, "steps": _checked(chance, [_ask(chance, roles, "deep")], "within")},
     }
     if chance.random() < 0.2:
         flows["own"] = {
