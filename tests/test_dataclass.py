@@ -161,6 +161,21 @@ def test_a_finish_of_its_own_sees_all_fields_and_may_set_others() -> None:
         Doubled(twice=1)  # type: ignore[call-arg]
 
 
+def test_a_child_that_is_no_data_class_has_its_own_finish() -> None:
+    @dataclass
+    class Parent:
+        x: int
+
+        def __post_init__(self) -> None:
+            raise AssertionError
+
+    class Child(Parent):
+        def __post_init__(self) -> None:
+            self.x += 1
+
+    assert Child(1).x == 2
+
+
 @given(st.integers(), st.integers(), st.text(), st.integers())
 def test_fields_take_part_as_they_say(x: int, hidden: int, note: str, other: int) -> None:
     standard, ours = standard_and_ours(point)

@@ -70,7 +70,7 @@ def test_roles_and_steps_of_a_resumed_run_include_killed_turns(run: RunFolder) -
     progress = Progress.of(read_events(run.events_path))
     assert [float(role.cost.amount) for role in progress.roles.values()] == [0.42, 0.4]
     assert float(progress.step_costs["team"].amount) == 0.82
-    assert progress.roles["implementer"].state == "starting"
+    assert progress.roles["implementer"].state == "interrupted"
     assert progress.position.finished == {"planner"}
     story = Story.of([], read_events(run.events_path))
     assert (story.turns["implementer", 1].ended, story.turns["implementer", 1].status) == (last, "interrupted")
