@@ -147,7 +147,7 @@ def test_a_refusal_names_the_class_and_the_argument() -> None:
         Kept(1, y=2)  # type: ignore[call-arg]
 
 
-def test_a_finish_of_its_own_sees_all_fields_and_may_set_others() -> None:
+def test_post_init_sees_all_fields_and_may_set_others() -> None:
     @dataclass(frozen=True)
     class Doubled:
         x: int = 1
@@ -161,7 +161,7 @@ def test_a_finish_of_its_own_sees_all_fields_and_may_set_others() -> None:
         Doubled(twice=1)  # type: ignore[call-arg]
 
 
-def test_a_child_that_is_no_data_class_has_its_own_finish() -> None:
+def test_plain_child_class_runs_its_own_post_init() -> None:
     @dataclass
     class Parent:
         x: int
