@@ -44,6 +44,8 @@ LEAST_VERSION = (3, 10)
 """Since this version, each line of code that is executed is traced."""
 SUBREAPER = 36
 """PR_SET_CHILD_SUBREAPER: orphans become children of this process."""
+WITHOUT = ("codex_multi_role_measuring", "terminalreporter", "lfplugin", "nfplugin")
+"""The plugins that a child does without: they print, or write down how the tests ended."""
 KILL_ROUNDS = 200
 ROUND_SECONDS = 0.01
 
@@ -148,6 +150,14 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     return True
 
 
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> pytest.TestReport | None:
+    """A failure without its description, which nobody reads, and which takes as long as a small test."""
+    if WarmChild.session is None or call.excinfo is None or call.excinfo.errisinstance(pytest.skip.Exception):
+        return None
+    assert call.when != "collect"
+    return pytest.TestReport(item.nodeid, item.location, {}, "failed", None, call.when, duration=call.duration)
+
+
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     before = WarmChild.passed.get(report.nodeid, True)
     WarmChild.passed[report.nodeid] = before and report.passed
@@ -202,9 +212,9 @@ def _fork(session: pytest.Session, items: list[pytest.Item]) -> int:
     recorder.is_noting = True
     if pid == 0:
         os.setsid()
-        for plugin in ("codex_multi_role_measuring", "terminalreporter"):
-            session.config.pluginmanager.unregister(name=plugin)
-        session.config.option.tbstyle = "no"  # nobody reads why a test fails
+        plugins = session.config.pluginmanager
+        for plugin in filter(plugins.has_plugin, WITHOUT):
+            plugins.unregister(name=plugin)
         WarmChild.loaded = frozenset(sys.modules)
         WarmChild.session, session.items, session.testscollected = session, items, len(items)
     return pid
