@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Literal, TextIO
 
 Direction = Literal["in", "out"]
+BLOCK_BYTES = 64 * 1024
 
 
 class WireLog:
@@ -29,6 +31,7 @@ class WireLog:
     def open(self) -> None:
         """Open the file for appending; an error goes into ``failure``."""
         try:
+            _remove_partial_line(self._path)
             self._file = self._path.open("a", encoding="utf-8", errors="replace")
         except OSError as error:
             self.failure = error
@@ -62,3 +65,18 @@ class WireLog:
                     self._file.close()
             except OSError as error:
                 self.failure = error
+
+
+def _remove_partial_line(path: Path) -> None:
+    """Remove what a kill or a full disk left of the last line, which would make the next one unreadable as well."""
+    if not path.exists():
+        return
+    with path.open("rb+") as file:
+        end = file.seek(0, os.SEEK_END)
+        while end:
+            start = max(0, end - BLOCK_BYTES)
+            file.seek(start)
+            end = start + file.read(end - start).rfind(b"\n") + 1
+            if end > start:
+                break
+        file.truncate(end)
