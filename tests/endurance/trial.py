@@ -12,6 +12,7 @@ from codex_multi_role.errors import ExitCode, RunStatus
 from codex_multi_role.playbook import AnswerKey
 from codex_multi_role.run_folder import RunFolder, read_events
 from codex_multi_role.run_folder.events import RoleRestarted, RunEnded, TestsEnded, TurnEnded, Warning
+from codex_multi_role.run_folder.owner import read_owner
 from tests.endurance.evidence import Evidence
 from tests.endurance.faults import Fault
 from tests.endurance.findings import TURN_ENDS, disordered, findings, wrong_output
@@ -115,7 +116,7 @@ def _carry_out(trial: Trial, bench: Workbench, at_once: bool) -> int:
 def _start_or_resume(trial: Trial, bench: Workbench, point: Point | None) -> int:
     """A run without ``run.json`` is started again under another name."""
     if bench.run.record_path.exists():
-        trial.resumes += not bench.has_ended()
+        trial.resumes += not bench.has_ended() or bool(read_owner(bench.run))  # killed as it wrote its end
         code = bench.resume(point)
         trial.struck_resumes += bool(bench.struck)
         return code
