@@ -57,7 +57,7 @@ def _initializer(cls: type[DataclassInstance]) -> Callable[..., None]:
         (field.name, field.default_factory) for field in fields if field.default_factory is not dataclasses.MISSING
     ]
     required = accepted.difference(defaults, (name for name, _ in factories))
-    has_more = hasattr(cls, "__post_init__")
+    has_post_init = hasattr(cls, "__post_init__")
 
     def initialize(self: DataclassInstance, /, *values: object, **named: object) -> None:
         state = vars(self)
@@ -74,7 +74,7 @@ def _initializer(cls: type[DataclassInstance]) -> Callable[..., None]:
         for name, make in factories:
             if name not in state:
                 state[name] = make()
-        if has_more:
+        if has_post_init:
             self.__post_init__()  # type: ignore[attr-defined]  # a child's own, even if it is no data class itself
 
     return initialize

@@ -229,10 +229,10 @@ def _value(text: str) -> object:
 def _path(key: str) -> tuple[str, ...]:
     """The names of the tables that ``a.b`` leads through, and of the key itself."""
     path, table = [], _as_table(f"{key}=0")
-    while isinstance(table, Mapping):
+    while isinstance(table, Mapping) and len(table) == 1:
         ((name, table),) = table.items()
         path.append(name)
-    return tuple(path)
+    return tuple(path) or (key,)  # for a key that is none, such as a comment
 
 
 def _assign(table: dict[str, Any], path: Sequence[str], value: object) -> None:

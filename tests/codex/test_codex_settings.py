@@ -222,6 +222,11 @@ def without_defaults(value: Any) -> Any:
     return value
 
 
+@pytest.mark.parametrize("setting", ["#a=1", "=1", "a", "", "a b=1", "[a]\n[b]\nc=1", "a.=1"])
+def test_settings_with_unusable_keys_are_left_to_codex(setting: str) -> None:
+    assert known_settings((setting, "model=m"), None)["model"] == "m"
+
+
 def test_settings_of_one_role_do_not_reach_the_next() -> None:
     """Each setting is read once, and its table is merged with others of different roles."""
     shared = 'model_providers.own={name="own"}'
