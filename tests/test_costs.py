@@ -21,7 +21,7 @@ MOST_OWN_MODULES, MOST_OTHER_MODULES = 212, 350
 """Before the processes start: what is imported by then delays the first prompt."""
 MOST_PROMPT_BYTES = 2_400
 NOT_BEFORE_PROCESSES = {
-    *("sqlite3", "asyncio", "jsonschema", "watchdog", "markdown_it"),
+    *("sqlite3", "asyncio", "jsonschema", "markdown_it"),
     *("codex_multi_role.engine", "codex_multi_role.report", "codex_multi_role.api.python_team"),
 }
 """Slow to import, and needed only once the processes start, if at all."""

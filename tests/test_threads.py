@@ -31,8 +31,6 @@ OURS = {
     r"flow": "the steps of the run, each with its deadlines (engine/durable_run.py)",
 }
 """By name, what bounds the thread."""
-OF_WATCHDOG = "watchdog."
-"""Threads of its own, which have no names: the observer stops and joins them."""
 EXPECTED = (
     "codex-start_",
     "codex-stdout-",
@@ -69,7 +67,6 @@ def test_every_thread_of_a_run_is_known_and_ends_with_it(tmp_path: Path, monkeyp
         each.join(ENDING_SECONDS)
     assert [each.name for each in new_since(before)] == []
     unknown = [each for each in seen if not any(re.fullmatch(name, each.name) for name in OURS)]
-    unknown = [each for each in unknown if not type(each).__module__.startswith(OF_WATCHDOG)]
     assert {each.name for each in unknown} == set()
     names = " ".join(each.name for each in seen)
     assert [name for name in EXPECTED if name not in names] == []

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,13 +13,13 @@ import click
 from codex_multi_role.cli.boundary import complain_about
 from codex_multi_role.cli.output import say
 from codex_multi_role.errors import UsageError
-from codex_multi_role.host.watched_files import Changes, watched
+from codex_multi_role.host.watched_files import WatchedFolders
 from codex_multi_role.run_options import LOCAL_ROLES
 
 if TYPE_CHECKING:
     from codex_multi_role.catalog import RoleSpecCatalog
 
-LOOK_SECONDS = 60.0
+LOOK_SECONDS = 0.2
 WATCH = click.option(
     "--watch", is_flag=True, help="Repeat whenever a file in the roles folder is saved; Ctrl-C to stop."
 )
@@ -45,28 +45,22 @@ def repeatedly(folder: Path, act: Callable[[], None], *, watch: bool) -> None:
     if not watch:
         act()
         return
+    try:
+        list(folder.iterdir())
+    except OSError as error:
+        raise UsageError(f"cannot watch {folder}: {error.strerror}", "Run it without --watch.") from error
+    watched = WatchedFolders(lambda: _folders(folder))  # before acting: files saved meanwhile count
     while True:
-        with _watching(folder) as changes:  # before acting: files saved meanwhile count
-            try:
-                act()
-            except UsageError as error:
-                complain_about(error)
-            say(f"watching {folder} (Ctrl-C to stop)")
-            while not changes.wait(LOOK_SECONDS):
-                pass
-
-
-@contextmanager
-def _watching(folder: Path) -> Iterator[Changes]:
-    """Watch the folder and its current subfolders. Raises `UsageError`."""
-    changes = Changes()
-    with ExitStack() as stack:
         try:
-            stack.enter_context(watched([folder, *_folders_in(folder)], changes))
-        except OSError as error:
-            raise UsageError(f"cannot watch {folder}: {error.strerror}", "Run it without --watch.") from error
-        yield changes
+            act()
+        except UsageError as error:
+            complain_about(error)
+        say(f"watching {folder} (Ctrl-C to stop)")
+        while not watched.have_changed():
+            time.sleep(LOOK_SECONDS)
 
 
-def _folders_in(folder: Path) -> Iterable[Path]:
-    return (path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
+def _folders(folder: Path) -> Iterator[Path]:
+    yield folder
+    if folder.is_dir():
+        yield from (path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))

@@ -1,75 +1,56 @@
-"""Detect changes of files, so that what somebody saves in an editor applies without a restart."""
+"""Notice changed files, so that what somebody saves in an editor applies without a restart.
+
+The files are looked at again and again: nobody reports the changes of network file systems, or those that a container's
+host makes in a shared folder.
+"""
 
 from __future__ import annotations
 
-import logging
-import threading
+import os
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from watchdog.events import FileSystemEvent
 
 SETTLE_SECONDS = 0.1
 LONGEST_SETTLING_SECONDS = 2.0
-CHANGES = frozenset({"created", "modified", "moved", "deleted", "closed"})
-"""Without reading, because we read the files ourselves."""
 
 
-class Changes:
-    """Whether anything changed in the watched folders. An editor's several writes to one file count as one change."""
+class WatchedFolders:
+    """The files in ``folders()``, not below them. A folder that does not exist counts as empty.
 
-    def __init__(self) -> None:
-        self._changed = threading.Event()
-        self._ended = threading.Event()
+    Both methods raise `OSError` if a folder cannot be read.
+    """
 
-    def dispatch(self, event: FileSystemEvent) -> None:
-        """Handle an event; watchdog calls this on its own thread."""
-        if event.event_type in CHANGES:
-            self._changed.set()
+    def __init__(self, folders: Callable[[], Iterable[Path]]) -> None:
+        self._folders = folders
+        self._seen = self._look()
 
-    def wait(self, seconds: float) -> bool:
-        """Whether something changes within ``seconds``; returns once changes have settled, or at once after `end`."""
-        if not self._changed.wait(seconds) or self._ended.is_set():
+    def have_changed(self, pause: Callable[[float], object] = time.sleep) -> bool:
+        """Whether a file was created, written, replaced or deleted since the last call, or since the beginning.
+
+        An editor's several writes count as one change: if there are any, this returns once they have settled.
+        """
+        if (now := self._look()) == self._seen:
             return False
         end = time.monotonic() + LONGEST_SETTLING_SECONDS
-        while self._changed.is_set() and time.monotonic() < end and not self._ended.is_set():
-            self._changed.clear()
-            self._changed.wait(SETTLE_SECONDS)
-        self._changed.clear()
-        return not self._ended.is_set()
+        while now != self._seen and time.monotonic() < end:
+            self._seen = now
+            pause(SETTLE_SECONDS)
+            now = self._look()
+        return True
 
-    def ends_within(self, seconds: float) -> bool:
-        """Whether `end` has been called, or is called within ``seconds``."""
-        return self._ended.wait(seconds)
-
-    def end(self) -> None:
-        """Wake all waiting threads."""
-        self._ended.set()
-        self._changed.set()
+    def _look(self) -> dict[str, tuple[int, ...]]:
+        return {path: found for folder in set(self._folders()) for path, found in _files_in(folder)}
 
 
-@contextmanager
-def watched(folders: Iterable[Path], changes: Changes) -> Iterator[None]:
-    """Report changes in ``folders``, not below them, to ``changes``.
-
-    Raises `OSError` if the system cannot watch any more folders.
-    """
-    from watchdog.observers import Observer  # lazy: only watching needs it
-
-    log = logging.getLogger("watchdog")
-    if not log.handlers:
-        log.addHandler(logging.NullHandler())  # keep an event during the shutdown off the terminal
-    observer = Observer()
+def _files_in(folder: Path) -> Iterable[tuple[str, tuple[int, ...]]]:
     try:
-        for folder in sorted({folder.resolve() for folder in folders}):
-            observer.schedule(changes, str(folder))  # type: ignore[arg-type]  # it needs only `dispatch`
-        observer.start()
-        yield
-    finally:
-        observer.stop()
-        if observer.is_alive():
-            observer.join(LONGEST_SETTLING_SECONDS)
+        entries = list(os.scandir(folder))
+    except FileNotFoundError:
+        return
+    for entry in entries:
+        try:
+            status = entry.stat()
+        except FileNotFoundError:  # deleted meanwhile, or a link to nothing
+            continue
+        yield entry.path, (status.st_ctime_ns, status.st_mtime_ns, status.st_size, status.st_ino)

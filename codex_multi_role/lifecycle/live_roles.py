@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from codex_multi_role.catalog import RoleSpec, RoleSpecCatalog, without_wider_rights
 from codex_multi_role.errors import CodexMultiRoleError, DefinitionError
-from codex_multi_role.host.watched_files import Changes, watched
+from codex_multi_role.host.watched_files import WatchedFolders
 from codex_multi_role.lifecycle.definitions import Definitions, changed_catalog
 from codex_multi_role.lifecycle.kept_definitions import keep_changed_roles
 from codex_multi_role.lifecycle.members import set_up_by
@@ -22,8 +22,6 @@ from codex_multi_role.run_folder.events import RolesReloaded, Warning
 
 LOOK_SECONDS = 1.0
 JOIN_SECONDS = 5.0
-UNWATCHED_SECONDS = 0.5
-"""Earlier changes are applied after this time, so that a run that ends sooner does not pay for watching."""
 FIXED = ("depends_on", "tools", "max_steps", "behaviors.can_finish")
 """Keys of a role that a run keeps, because its order, conversations, journal and end depend on them."""
 
@@ -60,7 +58,7 @@ class LiveRoles:
         self._latest = definitions.catalog
         self._last_warning = ""
         self._pending_error = ""  # an error in the files, perhaps because they are still being written
-        self._changes = Changes()
+        self._ended = threading.Event()
         self.renew: Callable[[str], None] = lambda role: None
 
     @property
@@ -85,22 +83,19 @@ class LiveRoles:
 
     def stop_soon(self) -> None:
         """Apply no more changes; the end of the block in `following` waits for this."""
-        self._changes.end()
+        self._ended.set()
 
     def _follow(self) -> None:
-        changes = self._changes
         if not self._source.exists():
             return  # nobody can edit it: a team written in Python, or a folder that was removed before a resume
         try:
             if self._source != self.catalog.source.resolve():  # a resumed run ignores earlier edits
                 self._latest = self._load()
-            if changes.ends_within(UNWATCHED_SECONDS):
-                return
-            with watched({file.parent for file in self._latest.files}, changes):
-                self.reload()
-                while not changes.ends_within(0.0):
-                    if changes.wait(LOOK_SECONDS) or self._pending_error:
-                        self.reload()
+            watched, may_differ = WatchedFolders(lambda: {file.parent for file in self._latest.files}), True
+            while not self._ended.wait(LOOK_SECONDS):
+                if watched.have_changed(self._ended.wait) or may_differ or self._pending_error:
+                    may_differ = False  # only the first time: a file may have been saved before it was watched
+                    self.reload()
         except (OSError, CodexMultiRoleError) as error:
             self._warn(f"changes of {self._source} cannot be watched: {error}")
 

@@ -1,48 +1,82 @@
-"""Folders are watched for changes, and no longer than they are to be."""
+"""Changes in watched folders are noticed, each once."""
 
 from __future__ import annotations
 
-import logging
-import threading
+import os
 from pathlib import Path
 
 import pytest
 
-from codex_multi_role.host.watched_files import Changes, watched
-
-NOTICED_SECONDS = 20
+from codex_multi_role.host.watched_files import WatchedFolders
 
 
-def test_changes_are_reported_once_after_settling(tmp_path: Path) -> None:
-    changes = Changes()
-    with watched([tmp_path], changes):
-        for line in ("one", "two"):
-            (tmp_path / "role.yaml").write_text(line)
-        assert changes.wait(NOTICED_SECONDS)
-        changes.end()
-        assert not changes.wait(NOTICED_SECONDS)
+@pytest.fixture
+def role(tmp_path: Path) -> Path:
+    file = tmp_path / "role.yaml"
+    file.write_text("one")
+    return file
 
 
-def test_who_reads_changes_nothing(tmp_path: Path) -> None:
-    (tmp_path / "role.yaml").write_text("one")
-    changes = Changes()
-    with watched([tmp_path], changes):
-        (tmp_path / "role.yaml").read_text()
-        assert not changes.wait(0.3)
+def test_each_kind_of_change_is_noticed_once(role: Path) -> None:
+    def replace() -> None:
+        (role.parent / "new").write_text("six")
+        (role.parent / "new").replace(role)
+
+    def write_with_the_old_time() -> None:
+        before = role.stat()
+        role.write_text("ten")
+        os.utime(role, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+    watched = WatchedFolders(lambda: [role.parent])
+    changes = (
+        lambda: role.write_text("two"),
+        replace,
+        write_with_the_old_time,
+        (role.parent / "another.yaml").touch,
+        role.unlink,
+    )
+    for change in changes:
+        change()
+        assert (watched.have_changed(), watched.have_changed()) == (True, False)
 
 
-def test_what_cannot_be_watched_leaves_nobody_behind(tmp_path: Path) -> None:
-    (tmp_path / "there").mkdir()
-    before = set(threading.enumerate())
-    with pytest.raises(FileNotFoundError), watched([tmp_path / "there", tmp_path / "gone"], Changes()):
-        pass
-    for thread in set(threading.enumerate()) - before:
-        thread.join(NOTICED_SECONDS)
-    assert set(threading.enumerate()) <= before
+def test_what_changes_while_it_settles_is_the_same_change(role: Path) -> None:
+    pauses: list[float] = []
+
+    def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) < 3:
+            role.write_text("more" * len(pauses))
+
+    watched = WatchedFolders(lambda: [role.parent])
+    role.write_text("half")
+    assert (watched.have_changed(pause), watched.have_changed(pause)) == (True, False)
+    assert len(pauses) == 3
 
 
-def test_library_writes_nothing_to_the_terminal(tmp_path: Path) -> None:
-    """Python prints what a logger without any handler has to say."""
-    with watched([tmp_path], Changes()):
-        handlers = logging.getLogger("watchdog").handlers
-    assert [type(each) for each in handlers] == [logging.NullHandler]
+def test_who_reads_changes_nothing(role: Path) -> None:
+    watched = WatchedFolders(lambda: [role.parent])
+    assert role.read_text() == "one"
+    assert not watched.have_changed()
+
+
+def test_linked_file_is_watched_where_it_is(role: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "links"
+    folder.mkdir()
+    (folder / "role.yaml").symlink_to(role)
+    (folder / "nothing.yaml").symlink_to(tmp_path / "nowhere")
+    watched = WatchedFolders(lambda: [folder])
+    role.write_text("two")
+    assert watched.have_changed()
+
+
+def test_folders_come_and_go(tmp_path: Path) -> None:
+    folder = tmp_path / "flows"
+    watched = WatchedFolders(lambda: [folder])
+    folder.mkdir()
+    assert not watched.have_changed()
+    (folder / "own.yaml").touch()
+    assert watched.have_changed()
+    (folder / "own.yaml").unlink()
+    folder.rmdir()
+    assert watched.have_changed()

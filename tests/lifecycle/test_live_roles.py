@@ -22,7 +22,6 @@ from tests.support.teams import Record, TeamFolder, read, say, with_flow
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Edits are looked for at once, and half-written files read again soon."""
-    monkeypatch.setattr("codex_multi_role.lifecycle.live_roles.UNWATCHED_SECONDS", 0.01)
     monkeypatch.setattr("codex_multi_role.lifecycle.live_roles.LOOK_SECONDS", 0.1)
 
 
