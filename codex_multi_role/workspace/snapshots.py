@@ -52,6 +52,7 @@ class Snapshots:
         self._lock = Lock()
         self._ready = False
         self._environment: list[str] = []
+        self._written: tuple[tuple[int, ...], str] | None = None
 
     @property
     def is_prepared(self) -> bool:
@@ -183,7 +184,7 @@ class Snapshots:
             self._git.run("read-tree", tree, index=index)
             options = ("--add", "--remove", "-z", "--stdin")
             self._git.read_files("update-index", *options, stdin=ignored, index=index)
-            return self._write_tree(index)
+            return self._tree_of(index)
 
     def find_in(self, sources: Iterable[Path], tree: str) -> bool:
         """Whether ``tree`` is here or in one of the repositories ``sources``, whose objects are then copied.
@@ -243,7 +244,15 @@ class Snapshots:
         arguments = (*fixed, *options, before, after, "--", ".", *without)
         return self._git.run("diff-tree", "-r", *arguments, output=output).stdout
 
-    def _write_tree(self, index: Path | None = None) -> str:
+    def _write_tree(self) -> str:
+        """The tree of the index: the one written before, if git has not written the index since."""
+        index = self._git.git_dir / "index"
+        if self._written is None or self._written[0] != _identity(index):
+            tree = self._tree_of(index)
+            self._written = (_identity(index), tree)
+        return self._written[1]
+
+    def _tree_of(self, index: Path) -> str:
         """Git reads files for this too: those that changed in the same moment as the index."""
         return self._git.read_files("write-tree", index=index).stdout.decode().strip()
 
@@ -292,6 +301,15 @@ class Snapshots:
         except OSError as error:
             raise StorageError(f"{git_dir} cannot be written: {error.strerror}") from error
         self._ready = True
+
+
+def _identity(index: Path) -> tuple[int, ...]:
+    """What tells the index file apart from earlier ones: git never changes it in place. Empty if there is none."""
+    try:
+        status = index.stat()
+    except FileNotFoundError:
+        return ()
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def _nul_separated(paths: Iterable[str]) -> bytes:

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from random import Random
 
 import psutil
 import pytest
@@ -148,6 +149,26 @@ def test_changed_paths(tmp_path: Path) -> None:
         "script.sh",
         "text.txt",
     }
+
+
+def test_every_snapshot_has_what_changed_a_moment_ago(tmp_path: Path) -> None:
+    """Also if its size stays the same: each is compared with that of a repository which knows no earlier one."""
+    root, random = tmp_path / "w", Random(20)
+    root.mkdir()
+    snapshots, taken = _snapshots(root), list[str]()
+    for number in range(40):
+        file = root / random.choice("ab")
+        match random.choice(("write", "write", "delete", "restore", "nothing")):
+            case "write":
+                file.write_text(random.choice("xyz"))
+            case "delete":
+                file.unlink(missing_ok=True)
+            case "restore" if taken:
+                snapshots.restore(random.choice(taken))
+        taken.append(snapshots.take())
+        anew = Snapshots(tmp_path / f"{number}.git", Workspace(root, (root / "runs",))).take()
+        assert taken[-1] == snapshots.latest() == anew
+    assert len(set(taken)) > 5
 
 
 def test_what_is_ignored_or_off_limits_is_left_out(tmp_path: Path) -> None:
