@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role import RunOptions, run
+from codex_multi_role.codex.warm_home import user_store
 from codex_multi_role.errors import CodexNotLoggedIn
 from codex_multi_role.playbook import Playbook, PlaybookServer
 from tests.support.codex import API_KEY, log_in
@@ -26,7 +27,11 @@ def logged_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return home
 
 
-def test_roles_share_user_home_and_first_process_starts_alone(tmp_path: Path, logged_in: Path) -> None:
+def test_roles_share_user_home_and_first_process_starts_alone(
+    tmp_path: Path, logged_in: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No databases are made for other homes then."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     roles: dict[str, Record] = {"one": {"behaviors": {"can_finish": True}}, "two": {}, "three": {}, "four": {}}
     team = TeamFolder(tmp_path, roles, {})
     playbook = Playbook.model_validate({"name": "login", "roles": {"one": [say(status="DONE")]}})
@@ -38,6 +43,7 @@ def test_roles_share_user_home_and_first_process_starts_alone(tmp_path: Path, lo
     assert next(event["role"] for event in events if event["type"] == "role_started") == "one"
     assert len(list((logged_in / "sessions").rglob("rollout-*"))) == 1
     assert not list((report.folder / ".codex").glob("one"))
+    assert not user_store(os.environ).exists()
     written = [path for path in report.folder.rglob("*") if path.is_file()]
     assert not [path for path in written if API_KEY.encode() in path.read_bytes()]
 

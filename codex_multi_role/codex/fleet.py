@@ -64,19 +64,20 @@ PARALLEL_STARTS = 8
 
 
 class Fleet:
-    """Owns the processes. ``first_alone`` starts the first one before the rest, for a shared Codex home.
+    """Owns the processes of ``roles``, and of others that are first requested later.
 
-    ``more`` describes a member that is first requested later. A shared home has one state database, and new processes
-    race for it (measured: 7 of 8 die), including those of other runs. At most ``most`` are alive at once: an idle one
-    is ended to make room for another role, and its thread is resumed when its role is requested again. ``inherited``
-    is the mapping that all members have.
+    ``describe`` returns a member when its process is to start, and may raise what the start may raise. ``first_alone``
+    starts the first one before the rest, for a shared Codex home: it has one state database, and new processes race for
+    it (measured: 7 of 8 die), including those of other runs. At most ``most`` are alive at once: an idle one is ended
+    to make room for another role, and its thread is resumed when its role is requested again. ``inherited`` is the
+    mapping that all members have.
     """
 
     def __init__(
         self,
-        members: Mapping[str, Member],
+        roles: Iterable[str],
+        describe: Callable[[str], Member],
         *,
-        more: Callable[[str], Member] | None = None,
         version: str,
         redact: Callable[[str], str],
         on_started: Callable[[Started], None],
@@ -86,8 +87,9 @@ class Fleet:
         inherited: dict[str, str] | None = None,
     ) -> None:
         self._inherited = inherited if inherited is not None else {}
-        self._members = dict(members)
-        self._more = more
+        self._roles = tuple(roles)
+        self._describe = describe
+        self._members: dict[str, Member] = {}
         self._version = version
         self._redact = redact
         self._on_started = on_started
@@ -108,12 +110,12 @@ class Fleet:
         self._pool = ThreadPoolExecutor(PARALLEL_STARTS, thread_name_prefix="codex-start")
 
     def start(self, more: Iterable[str] = (), ahead: str = "") -> list[str]:
-        """Start the members there is room for, and then ``more``, in the background; returns at once which.
+        """Start the roles there is room for, and then ``more``, in the background; returns at once which.
 
         ``ahead``: a member that has its first turn before the others. They start when its process answers, at the
         latest after `AHEAD_SECONDS`: beside them it would take half as long again (measured).
         """
-        starting = self._slots.fill([*self._members, *more])
+        starting = self._slots.fill([*self._roles, *more])
         if ahead in starting:
             starting.sort(key=lambda role: role != ahead)
             self._others_may_start.clear()
@@ -153,7 +155,7 @@ class Fleet:
         self._inherited[thread_id] = last_turn
 
     def renew(self, concerned: Callable[[str], bool]) -> None:
-        """Restart each member ``concerned`` on its thread before its next turn, as ``more`` then describes it."""
+        """Restart each member ``concerned`` on its thread before its next turn, as ``describe`` then describes it."""
         with self._lock:
             self._outdated |= set(filter(concerned, self._members))
 
@@ -176,7 +178,7 @@ class Fleet:
 
     def _start_into(self, role: str, future: Future[RoleClient]) -> None:
         try:
-            self._describe(role)
+            self._note_member(role)
             self._let_first_go(future)
             self._take_over(role, future)
             with self._alone(role, future):
@@ -193,10 +195,10 @@ class Fleet:
             wait([self._first], timeout=READY_SECONDS)
         self._others_may_start.wait(AHEAD_SECONDS)
 
-    def _describe(self, role: str) -> None:
+    def _note_member(self, role: str) -> None:
         with self._lock:
-            if role not in self._members and self._more is not None:
-                self._members[role] = self._more(role)
+            if role not in self._members:
+                self._members[role] = self._describe(role)
 
     def _alone(self, role: str, future: Future[RoleClient]) -> AbstractContextManager[None]:
         """Keep other runs out of the shared home during the first start."""
@@ -216,9 +218,9 @@ class Fleet:
             thread = client.thread.id if client.thread.used else member.thread_id
             folder = client.thread.settings.folder
             member = replace(member, thread=replace(member.thread, folder=folder), thread_id=thread)
-        if role in self._outdated and self._more is not None:
+        if role in self._outdated:
             self._outdated.discard(role)
-            member = replace(self._more(role), thread_id=member.thread_id)
+            member = replace(self._describe(role), thread_id=member.thread_id)
         self._members[role] = member
 
     def _start_one(self, member: Member) -> RoleClient:

@@ -46,7 +46,6 @@ class WarmHomes:
         self._codex = codex
         self._family = family
         self._databases = store / _identity(codex)
-        self._missed = False
 
     def fill(self, home: Path) -> None:
         """Copy all databases into ``home`` if it is an empty folder; otherwise leave it as it is."""
@@ -54,8 +53,7 @@ class WarmHomes:
         with suppress(OSError):
             if any(home.iterdir()):
                 return
-            self._missed = not self._databases.exists()
-            if not self._missed and is_only_ours(self._databases.parent):
+            if self._databases.exists() and is_only_ours(self._databases.parent):
                 shutil.rmtree(copy, ignore_errors=True)  # left incomplete by a kill
                 shutil.copytree(self._databases, copy)
                 copy.replace(home)
@@ -63,9 +61,9 @@ class WarmHomes:
 
     @contextmanager
     def made_meanwhile(self) -> Iterator[None]:
-        """Make the databases while the caller works, if `fill` missed them; drop them if they are not ready then."""
+        """Make the databases while the caller works, if there are none; drop them if they are not ready then."""
         with ExitStack() as stack:
-            if self._missed:
+            if not self._databases.exists():
                 with suppress(OSError):
                     stack.enter_context(self._making())
             yield

@@ -71,12 +71,14 @@ def live_parts(
         models = start_providers(definitions, folder, events, stack)
         read_only = unwritable_paths(definitions, folder, steering)
         homes = WarmHomes(definitions.codex, user_store(os.environ), Family.of_run(folder.path, "homes"))
-        fleet = Members(definitions, folder, models, read_only, homes, catalog, kept_folder).fleet(events)
+        members = Members(definitions, folder, models, read_only, homes, catalog, kept_folder)
+        fleet = members.fleet(events)
         stack.callback(fleet.stop)
         # Turns of earlier runs need no process, so that only those start which a turn asks for.
         if not definitions.options.reuse and (starting := fleet.start(*_needed_first(definitions, folder))):
             events.publish(ProcessesStarting(starting))
-        stack.enter_context(homes.made_meanwhile())
+        if members.have_own_homes:
+            stack.enter_context(homes.made_meanwhile())
         yield with_first_protected(_resources(definitions, folder, events, fleet, clock, catalog, steering, read_only))
 
 

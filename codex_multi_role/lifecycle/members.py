@@ -75,16 +75,25 @@ class Members:
             if set(kept) != set(role.tools):
                 events.publish(Warning(_kept_tools(role, kept)))
         return Fleet(
-            {role.name: member(role.name) for role in self.definitions.roles},
-            more=member,
+            [role.name for role in self.definitions.roles],
+            member,
             version=__version__,
             redact=self.folder.redact,
             on_started=partial(_publish_start, events),
             on_restart=lambda role, reason: events.publish(RoleRestarted(role, reason)),
-            first_alone=any(needs_user_home(self._given(role)) for role in self.definitions.roles),
+            first_alone=any(self._in_user_home),
             most=self.definitions.options.max_processes,
             inherited=inherited,
         )
+
+    @property
+    def have_own_homes(self) -> bool:
+        """Whether a process gets a Codex home of its own, in the run folder."""
+        return not all(self._in_user_home)
+
+    @property
+    def _in_user_home(self) -> list[bool]:
+        return [needs_user_home(self._given(role)) for role in self.definitions.roles]
 
     def _member(self, instance: str) -> Member:
         definitions, folder = self.definitions, self.folder

@@ -43,7 +43,7 @@ def test_member_displaced_before_its_start_blocks_no_turn(harness: Harness) -> N
         return replace(pattern, role=role, launch=replace(pattern.launch, family=Family()))
 
     members = {role: member(role) for role in ("one", "two")}
-    fleet = harness.fleet_of(members, more=member, first_alone=True, most=2)
+    fleet = harness.fleet_of(members, describe=member, first_alone=True, most=2)
     begun: list[int] = []
     turns = [begin(fleet, role, begun) for role in ("three", "four")]
     turns[-1].join(LONG_ENOUGH_SECONDS)  # for both to displace who is still to start

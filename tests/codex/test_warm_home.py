@@ -202,10 +202,3 @@ def test_what_is_not_made_by_the_end_of_the_run_is_dropped(homes_that_miss: Warm
         pass
     assert list((tmp_path / "store").iterdir()) == []
     assert set(psutil.Process().children()) == before
-
-
-def test_run_that_uses_the_users_home_makes_none(tmp_path: Path) -> None:
-    homes = homes_with(tmp_path / "store")
-    with homes.made_meanwhile():
-        pass
-    assert not (tmp_path / "store").exists()

@@ -119,10 +119,17 @@ class Harness:
         """Start a fleet of one member; ``options`` as of `member`."""
         return self.fleet_of({ROLE: self.member(entries, **options)}, first_alone=False)
 
-    def fleet_of(self, members: Mapping[str, Member], ahead: str = "", **options: Any) -> Fleet:
+    def fleet_of(
+        self,
+        members: Mapping[str, Member],
+        ahead: str = "",
+        describe: Callable[[str], Member] | None = None,
+        **options: Any,
+    ) -> Fleet:
         """Start a fleet of these members, which ends with the test; ``ahead`` as of `Fleet.start`."""
         fleet = Fleet(
             members,
+            describe or members.__getitem__,
             version="0",
             redact=lambda text: text,
             on_started=lambda _: None,
