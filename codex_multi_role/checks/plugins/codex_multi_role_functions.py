@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import gc
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import AsyncGeneratorType, CodeType, CoroutineType, FunctionType, GeneratorType
 
 OF_FUNCTIONS = 0x0001 | 0x0002
 """The flags CO_OPTIMIZED and CO_NEWLOCALS, which the code of a module or a class does not have both."""
 RUNNING: dict[type, str] = {GeneratorType: "gi_code", CoroutineType: "cr_code", AsyncGeneratorType: "ag_code"}
-
 Change = tuple[FunctionType, CodeType]
 
 
@@ -19,7 +20,12 @@ class LoadedFunctions:
     """The functions of the file at ``path``, with the text ``text``, that exist now, wherever they are referred to."""
 
     def __init__(self, path: str, text: str) -> None:
-        self._path, self._original = path, _compiled(text, path)
+        self._path, self._lines, self._original = path, text.split("\n"), _compiled(text, path)
+        self._codes = set(_all_inner(self._original))
+        statements = ast.parse(text).body if "\r" not in text else []
+        self._statements = _lines_of(statements)
+        imports = _lines_of(each for each in statements if isinstance(each, (ast.Import, ast.ImportFrom)))
+        self._imports = set[int]().union(*imports)
         self._by_name: dict[tuple[str, int], list[FunctionType]] = {}
         self.problem = ""
         for each in gc.get_objects():
@@ -37,12 +43,34 @@ class LoadedFunctions:
         if not self._by_name:
             return []
         found: list[Change] = []
-        for old, new, is_outermost in _differing(self._original, _compiled(text, self._path)):
+        before, after = self._changed_statement(text) or (self._original, _compiled(text, self._path))
+        for old, new, is_outermost in _differing(before, after):
             functions = [each for each in self._by_name.get(_name(old), ()) if each.__code__ == old]
             if (is_outermost and not functions) or old.co_freevars != new.co_freevars:
                 return None
             found += [(each, new) for each in functions]
         return found
+
+    def _changed_statement(self, text: str) -> tuple[CodeType, CodeType] | None:
+        """The code of the one top-level statement that differs, old and new, because a whole file takes long to parse.
+
+        None if more than that differs, or if its functions have another code in the whole file.
+        """
+        lines = text.split("\n")
+        changed = [number for number, (old, new) in enumerate(zip(self._lines, lines, strict=False), 1) if old != new]
+        around = [each for each in self._statements if changed and changed[0] in each and changed[-1] in each]
+        if len(lines) != len(self._lines) or not around:
+            return None
+        with contextlib.suppress(SyntaxError):  # the statement has another end now
+            before, after = (self._compiled_part(each, around[0]) for each in (self._lines, lines))
+            if all(old in self._codes for old, _, _ in _differing(before, after)):
+                return before, after
+        return None
+
+    def _compiled_part(self, lines: Sequence[str], part: range) -> CodeType:
+        """These lines alone, but with the imports of the file: Python compiles what is imported in another way."""
+        kept = (line if number in part or number in self._imports else "" for number, line in enumerate(lines, 1))
+        return _compiled("\n".join(kept), self._path)
 
     def _is_own(self, code: CodeType) -> bool:
         file = code.co_filename
@@ -56,6 +84,16 @@ def apply(changes: Iterable[Change]) -> None:
 
 def _compiled(text: str, path: str) -> CodeType:
     return compile(text, path, "exec", dont_inherit=True)
+
+
+def _lines_of(statements: Iterable[ast.stmt]) -> list[range]:
+    """The lines of each statement, decorators included; those that share a line are one."""
+    found: list[range] = []
+    for each in statements:
+        first = min(part.lineno for part in (each, *getattr(each, "decorator_list", ())))
+        lines = range(first, (each.end_lineno or first) + 1)
+        found.append(range(found.pop().start, lines.stop) if found and first in found[-1] else lines)
+    return found
 
 
 def _name(code: CodeType) -> tuple[str, int]:
@@ -79,3 +117,9 @@ def _differing(old: CodeType, new: CodeType, is_inside: bool = False) -> Iterato
 
 def _inner(code: CodeType) -> list[CodeType]:
     return [each for each in code.co_consts if isinstance(each, CodeType)]
+
+
+def _all_inner(code: CodeType) -> Iterator[CodeType]:
+    for each in _inner(code):
+        yield each
+        yield from _all_inner(each)

@@ -129,6 +129,8 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     functions = LoadedFunctions(TARGET, server.text)
     if functions.problem:
         return _give_up(functions.problem)
+    for item in server.items:
+        _ = item.location  # otherwise each child would look for it again
     gc.collect()
     gc.freeze()  # the children collect only their own garbage
     while job := _claim():
