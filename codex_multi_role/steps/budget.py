@@ -160,6 +160,15 @@ class Budget:
         if self._exceeded is not None:
             self.exceeded.set()
 
+    def note_unknown_usage(self, role: RoleSpec) -> None:
+        """Admit no more turns if a limit in tokens or money applies to ``role``, of which a turn could not be counted.
+
+        Running turns continue.
+        """
+        with self._lock:
+            if self._exceeded is None and any(cap.what in (TOKENS, DOLLARS) for cap in self._caps(role)):
+                self._exceeded = partial(_usage_unknown, role.name)
+
     def spend_seconds(self, role: str, seconds: float) -> None:
         """Count the time of a turn that has ended."""
         with self._lock:
@@ -272,6 +281,14 @@ def _prices_missing(models: Iterable[str]) -> BudgetUsedUp:
     return BudgetUsedUp(
         f"a maximum cost needs the price of each model; it is missing for {', '.join(sorted(models))}",
         "`codex-multi-role resume` the run with a price list that has it (--prices FILE).",
+    )
+
+
+def _usage_unknown(role: str) -> BudgetUsedUp:
+    return BudgetUsedUp(
+        f"a limit in tokens or money needs all token counts; the provider of role {role} reported none or invalid ones",
+        "Start the run again with other limits (--max-turns, --max-seconds, limits.max_turns of a role) and --reuse, "
+        "which takes over its finished turns. `codex-multi-role resume` asks one more turn.",
     )
 
 

@@ -6,7 +6,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from functools import partial
 
 from codex_multi_role.catalog import fill
 from codex_multi_role.codex.client import RoleClient
@@ -54,14 +53,8 @@ from codex_multi_role.tools.terminate import FAILURE, TERMINATED
 
 KEPT_CHARACTERS = 100_000
 """At each end of a prompt that is too long: its role comes first, its answer format last."""
-ODD_USAGE = (
-    "its provider reported invalid token counts (decreasing, negative or not numbers); they count as 0, so "
-    "--max-tokens and --max-cost may not stop this run; --max-turns and --max-seconds do"
-)
-NO_USAGE = (
-    "its provider reports no usage; its turns count as 0 tokens and have no cost, so --max-tokens and --max-cost do "
-    "not stop this run; --max-turns and --max-seconds do"
-)
+ODD_USAGE = "its provider reported invalid token counts (decreasing, negative or not numbers), which count as 0"
+NO_USAGE = "its provider reports no usage; its turns count as 0 tokens and have no cost"
 MISSED_USAGE = (
     "Codex compacted its conversation and did not report the tokens of that model call, which are therefore not counted"
 )
@@ -192,13 +185,12 @@ class Attempt:
         return outcome if stopping.is_set() else by_budget(budget, outcome)
 
     def _check_usage(self, outcome: TurnOutcome) -> None:
-        """Warn if limits in tokens or money cannot rely on what was reported."""
-        warn_once = partial(self.run.services.events.warn_once, self.asked.instance)
-        if outcome.odd_usage:
-            warn_once(ODD_USAGE)
-        elif outcome.status == COMPLETED and outcome.text and not outcome.usage.total:
-            self.used.is_missing = True
-            warn_once(NO_USAGE)
+        """Warn if it is not known what the turn used, and start no other one under a limit in tokens or money."""
+        self.used.is_missing = outcome.status == COMPLETED and bool(outcome.text) and not outcome.usage.total
+        if outcome.odd_usage or self.used.is_missing:
+            warning = ODD_USAGE if outcome.odd_usage else NO_USAGE
+            self.run.services.events.warn_once(self.asked.instance, warning)
+            self.run.services.budget.note_unknown_usage(self.role)
         if outcome.missed_usage:
             self._warn(MISSED_USAGE)
 

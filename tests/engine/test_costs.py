@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -145,15 +147,34 @@ def test_rerouted_turn_without_price_ends_under_max_cost(tmp_path: Path) -> None
     assert read(report.folder / "one/turn_001/turn.json")["cost"] is None
 
 
-def test_turns_without_reported_usage_are_unpriced(tmp_path: Path) -> None:
-    """The run warns once that limits in tokens and money cannot count them."""
+@pytest.fixture
+def without_usage(tmp_path: Path) -> Iterator[TeamFolder]:
+    """A team whose provider reports no usage."""
     team = TeamFolder(tmp_path, {"one": {"model": "m"}}, {"one": []})
     own = write_prices(tmp_path / "own.yaml", m=(1.0, 1.0, 1.0))
     with any_model(lambda _: message('{"summary": "fine"}'), usage=lambda _: None) as model:
-        report = team.run(playbook=None, config=model.config, prices=own, max_cost=1.0, cycles=2)
-    assert (report.totals["cost"], report.totals["unpriced_turns"]) == (None, 2)
-    [warning] = [each for each in warnings(team.events) if "reports no usage" in each]
-    assert "--max-cost" in warning
+        team.run = partial(team.run, playbook=None, config=model.config, prices=own, cycles=3)  # type: ignore[method-assign]
+        yield team
+
+
+def test_turns_without_reported_usage_are_unpriced(without_usage: TeamFolder) -> None:
+    team, report = without_usage, without_usage.run()
+    assert (report.exit_code, report.totals["cost"], report.totals["unpriced_turns"]) == (1, None, 3)
+    assert len([each for each in warnings(team.events) if "reports no usage" in each]) == 1
+
+
+@pytest.mark.parametrize("limit", [{"max_cost": 1.0}, {"max_tokens": 1_000_000}])
+def test_limit_that_cannot_count_ends_the_run_after_the_turn(
+    without_usage: TeamFolder, limit: dict[str, float]
+) -> None:
+    """Another run takes over its answer."""
+    team, report = without_usage, without_usage.run(**limit)
+    assert (report.exit_code, report.outcome) == (5, "budget_used_up")
+    assert report.reason.endswith("the provider of role one reported none or invalid ones")
+    assert team.turns() == [("one", 1, "completed")]
+    again = team.run(reuse=report.run_id)
+    turns = [read(again.folder / f"one/turn_{number:03d}/turn.json") for number in (1, 2, 3)]
+    assert [bool(turn.get("reused_from")) for turn in turns] == [True, False, False]
 
 
 def test_tokens_of_a_turn_that_hits_a_bug_are_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

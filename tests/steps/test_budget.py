@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from decimal import Decimal
 
 import pytest
@@ -167,3 +168,25 @@ def test_model_without_price_ends_no_unlimited_turn() -> None:
     used = priced(Limits(tokens=5))
     used.spend(ONE, "local", TokenUsage(1))
     assert not used.exceeded.is_set()
+
+
+@pytest.mark.parametrize(
+    ("limits", "own", "is_last"),
+    [
+        (Limits(), {}, False),
+        (Limits(turns=9, seconds=9.0), {"max_turns": 9}, False),
+        (Limits(tokens=9), {}, True),
+        (Limits(cost=Decimal(9)), {}, True),
+        (Limits(), {"max_tokens": 9}, True),
+    ],
+)
+def test_turn_of_unknown_usage_is_the_last_under_a_limit_that_needs_it(
+    limits: Limits, own: dict[str, float], is_last: bool
+) -> None:
+    """Others that are running go on."""
+    used, role = budget(limits), limited("one", **own)
+    used.note_unknown_usage(role)
+    assert not used.exceeded.is_set()
+    expected = pytest.raises(BudgetUsedUp, match="the provider of role one") if is_last else nullcontext()
+    with expected:
+        used.reserve_turn(role)
