@@ -33,7 +33,7 @@ class RoleProgress:
     """One role. ``state``: a constant of this module or, after a turn, its status. Tokens, cost and seconds add up.
 
     ``last``: its current tool or command or, after a turn, what it said. ``task``: the name of the one it works on.
-    ``step``: the run's own step that its latest turn belongs to.
+    ``step``: the run's own step that its latest turn belongs to. ``counted``: what is contained of its running turn.
     """
 
     name: str
@@ -48,6 +48,7 @@ class RoleProgress:
     last: str = ""
     task: str = ""
     step: str = ""
+    counted: events.UsageCounted | None = None
 
     @property
     def tokens(self) -> int:
@@ -301,11 +302,8 @@ def _turn_ended(event: events.TurnEnded, progress: Progress) -> None:
     role.task = ""
     role.turn = event.turn
     role.turns += 1
-    role.input_tokens += event.input_tokens
-    role.output_tokens += event.output_tokens
-    cost = Cost.of(event.cost)
-    role.cost += cost
-    progress.step_costs[role.step] = progress.step_costs.get(role.step, Cost()) + cost
+    _count_usage(progress, role, event)
+    role.counted = None
     role.seconds += event.seconds
     role.last = event.summary or event.reason
     if event.status != INTERRUPTED:
@@ -313,6 +311,26 @@ def _turn_ended(event: events.TurnEnded, progress: Progress) -> None:
     if event.reused_from:
         progress.work.turns -= 1  # counted at its start; the role was not asked
     _count_work(progress, event.at, event.worked_seconds)
+
+
+@_apply.register
+def _usage_counted(event: events.UsageCounted, progress: Progress) -> None:
+    role = progress.role(event.role)
+    _count_usage(progress, role, event)
+    role.counted = event
+
+
+def _count_usage(progress: Progress, role: RoleProgress, now: events.UsageCounted | events.TurnEnded) -> None:
+    """Count what the running turn has used instead of what was counted of it before."""
+    cost, before = Cost.of(now.cost), role.counted
+    role.input_tokens += now.input_tokens
+    role.output_tokens += now.output_tokens
+    if before is not None:
+        cost -= Cost.of(before.cost)
+        role.input_tokens -= before.input_tokens
+        role.output_tokens -= before.output_tokens
+    role.cost += cost
+    progress.step_costs[role.step] = progress.step_costs.get(role.step, Cost()) + cost
 
 
 @_apply.register
@@ -427,5 +445,6 @@ def _stop_working(role: RoleProgress) -> None:
         role.state = INTERRUPTED
 
 
-LASTING_EVENTS = frozenset(_apply.registry) - {object, events.RoleActivity, events.Approval, events.ToolCalled}
-"""The events that change more than what a role did last within its turn."""
+WITHIN_TURNS = {events.RoleActivity, events.UsageCounted, events.Approval, events.ToolCalled}
+LASTING_EVENTS = frozenset(_apply.registry) - {object, *WITHIN_TURNS}
+"""The events that change more than what a role does, and has used, within its turn."""

@@ -139,6 +139,17 @@ class RoleActivity(RunEvent):
 
 
 @dataclass(frozen=True)
+class UsageCounted(RunEvent):
+    """What a running turn has used so far; ``cost`` as in `TurnEnded`."""
+
+    role: str
+    turn: int
+    input_tokens: int
+    output_tokens: int
+    cost: float | None
+
+
+@dataclass(frozen=True)
 class Approval(RunEvent):
     role: str
     turn: int

@@ -139,7 +139,7 @@ class Attempt:
             outcome = self._send(self._begin())
             reply = read_reply(outcome.text, self.role.output_schema) if outcome.status == COMPLETED else None
             result = self._store(outcome, reply)
-            self.events.ended(result, outcome, reply, self._seconds(), as_number(self.used.cost))
+            self.events.ended(result, outcome, reply, self._seconds(), self.used)
             return result, outcome
         except Exception as error:
             self._record_failure(error)
@@ -206,6 +206,7 @@ class Attempt:
             case ItemStarted() | ItemCompleted() if self.used.tokens != self.recorded:
                 self.recorded = self.used.tokens
                 self.folder.write_running(self._details())
+                self.events.counted(self.used)
         self.look.observe(event)
         self.events.observe(event)
 

@@ -13,6 +13,7 @@ from codex_multi_role.codex.thread import RoleThread
 from codex_multi_role.codex.turn_outcome import TurnOutcome
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.replies import Reply
+from codex_multi_role.run_folder.cost import as_number
 from codex_multi_role.run_folder.events import (
     Approval,
     CommandEnded,
@@ -23,9 +24,11 @@ from codex_multi_role.run_folder.events import (
     RunEvent,
     TurnEnded,
     TurnStarted,
+    UsageCounted,
 )
 from codex_multi_role.steps.resources import RunResources
 from codex_multi_role.steps.turn_record import TurnPrompt, TurnResult
+from codex_multi_role.steps.turn_usage import TurnUsage
 
 SUMMARY_LENGTH = 200
 NO_EXIT_CODE = -1
@@ -75,10 +78,14 @@ class TurnEvents:
             case _:
                 pass
 
+    def counted(self, used: TurnUsage) -> None:
+        tokens, cost = used.tokens, as_number(used.cost)
+        self._publish(UsageCounted(self._instance, self._number, tokens.input, tokens.output, cost))
+
     def ended(
-        self, result: TurnResult, outcome: TurnOutcome, reply: Reply | None, seconds: float, cost: float | None
+        self, result: TurnResult, outcome: TurnOutcome, reply: Reply | None, seconds: float, used: TurnUsage
     ) -> None:
-        """``reply`` is None if Codex did not answer; ``cost`` as in `TurnEnded`."""
+        """``reply`` is None if Codex did not answer."""
         if reply is not None and reply.repaired_locally:
             self._publish(ReplyRepaired(self._instance, self._number))
         handoff = (reply and reply.handoff) or {}
@@ -94,7 +101,7 @@ class TurnEvents:
                 seconds=seconds,
                 summary=self._short(handoff.get("summary", "")),
                 worked_seconds=round(self._run.services.clock.seconds, 3),
-                cost=cost,
+                cost=as_number(used.cost),
             )
         )
         if says_done(handoff) and not self._role.behaviors.can_finish:

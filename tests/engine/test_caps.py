@@ -56,6 +56,8 @@ def test_turn_that_is_answered_when_it_exceeds_is_kept(tmp_path: Path) -> None:
     kept = team(tmp_path, working(2))
     report = kept.run(max_tokens=250)
     assert (report.outcome, kept.turns()) == ("cycles_used_up", [("one", 1, "completed")])
+    counted = kept.of_type("usage_counted")
+    assert [each["input_tokens"] + each["output_tokens"] for each in counted] == [100, 200]
 
 
 def test_other_running_turns_end_with_it(tmp_path: Path) -> None:

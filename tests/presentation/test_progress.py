@@ -43,6 +43,24 @@ def test_role_works_from_the_start_to_the_end_of_its_turn() -> None:
     assert Progress.of(begun).roles["planner"].working_since == ""
 
 
+def test_running_turn_counts_at_once_and_only_once() -> None:
+    start, _, end = turn("planner", 1, 1)
+    counted = [e.UsageCounted("planner", 1, 400, 10, 0.14), e.UsageCounted("planner", 1, 800, 20, None)]
+    records = in_order(started(), start, *counted, end, start, e.UsageCounted("planner", 2, 5, 1, 0.08))
+    seen = [Progress.of(records[:length]) for length in range(2, len(records) + 1)]
+    assert [(each.input_tokens, each.output_tokens) for each in seen] == [
+        (0, 0),
+        (400, 10),
+        (800, 20),
+        (1200, 34),
+        (1200, 34),
+        (1205, 35),
+    ]
+    costs = [None if each.cost.known is None else float(each.cost.known) for each in seen]
+    assert costs == [0.0, 0.14, None, 0.42, 0.42, 0.5]
+    assert [each.step_costs[""] == each.cost for each in seen[1:]] == [True] * 5
+
+
 def test_repair_turn_is_distinguished() -> None:
     progress = Progress.of(in_order(started(), *turn("planner", 2, 1, repair_of=1)[:1]))
     assert progress.roles["planner"].state == REPAIRING

@@ -31,6 +31,7 @@ from codex_multi_role.run_folder.events import (
     ToolCalled,
     TurnEnded,
     TurnStarted,
+    UsageCounted,
     Warning,
 )
 
@@ -52,6 +53,7 @@ EVENT_FIELDS: dict[type[RunEvent], Record] = {
     StepStarted: {"step": "team", "visit": 1, "cycle": 1},
     TurnStarted: {"role": "one", "turn": 2, "cycle": 1, "attempt": 1, "repair_of": 1},
     RoleActivity: {"role": "one", "turn": 2, "activity": "command: pytest -q"},
+    UsageCounted: {"role": "one", "turn": 2, "input_tokens": 10, "output_tokens": 2, "cost": 0.5},
     Approval: {"role": "one", "turn": 2, "method": "m", "decision": "accept", "detail": "ls"},
     ToolCalled: {"role": "one", "turn": 2, "tool": "calculator", "success": True, "seconds": 0.1},
     CommandEnded: {"role": "one", "turn": 2, "command": "ls", "exit_code": -1, "seconds": 0.1},
