@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 
 SETTLE_SECONDS = 0.1
@@ -16,7 +17,7 @@ LONGEST_SETTLING_SECONDS = 2.0
 
 
 class WatchedFolders:
-    """The files in ``folders()``, not below them. A folder that does not exist counts as empty.
+    """The entries of ``folders()``, and what their files contain. A folder that does not exist counts as empty.
 
     Both methods raise `OSError` if a folder cannot be read.
     """
@@ -26,7 +27,7 @@ class WatchedFolders:
         self._seen = self._look()
 
     def have_changed(self, pause: Callable[[float], object] = time.sleep) -> bool:
-        """Whether a file was created, written, replaced or deleted since the last call, or since the beginning.
+        """Whether one was created, written, replaced or deleted since the last call, or since the beginning.
 
         An editor's several writes count as one change: if there are any, this returns once they have settled.
         """
@@ -40,17 +41,18 @@ class WatchedFolders:
         return True
 
     def _look(self) -> dict[str, tuple[int, ...]]:
-        return {path: found for folder in set(self._folders()) for path, found in _files_in(folder)}
+        return {path: found for folder in set(self._folders()) for path, found in _entries_in(folder)}
 
 
-def _files_in(folder: Path) -> Iterable[tuple[str, tuple[int, ...]]]:
+def _entries_in(folder: Path) -> Iterable[tuple[str, tuple[int, ...]]]:
     try:
         entries = list(os.scandir(folder))
     except FileNotFoundError:
         return
     for entry in entries:
-        try:
-            status = entry.stat()
-        except FileNotFoundError:  # deleted meanwhile, or a link to nothing
-            continue
-        yield entry.path, (status.st_ctime_ns, status.st_mtime_ns, status.st_size, status.st_ino)
+        with suppress(FileNotFoundError):  # deleted meanwhile, or a link to nothing
+            yield entry.path, () if entry.is_dir() else _identity(entry.stat())
+
+
+def _identity(status: os.stat_result) -> tuple[int, ...]:
+    return status.st_ctime_ns, status.st_mtime_ns, status.st_size, status.st_ino

@@ -33,7 +33,7 @@ class RoleProgress:
     """One role. ``state``: a constant of this module or, after a turn, its status. Tokens, cost and seconds add up.
 
     ``last``: its current tool or command or, after a turn, what it said. ``task``: the name of the one it works on.
-    ``step``: the run's own step that its latest turn belongs to. ``counted``: what is contained of its running turn.
+    ``step``: the run's own step that its latest turn belongs to. ``counted``: what they contain of its running turn.
     """
 
     name: str

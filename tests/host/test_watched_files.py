@@ -54,9 +54,11 @@ def test_what_changes_while_it_settles_is_the_same_change(role: Path) -> None:
     assert len(pauses) == 3
 
 
-def test_who_reads_changes_nothing(role: Path) -> None:
+def test_neither_readers_nor_files_below_change_anything(role: Path) -> None:
+    (role.parent / "below").mkdir()
     watched = WatchedFolders(lambda: [role.parent])
     assert role.read_text() == "one"
+    (role.parent / "below/role.yaml").touch()
     assert not watched.have_changed()
 
 
