@@ -223,7 +223,7 @@ def _state(role: RoleProgress) -> Text:
 
 
 def _cost(role: RoleProgress) -> Text:
-    return Text(cost_in_words(role.cost) if role.turns else "")
+    return Text(cost_in_words(role.cost) if role.has_cost else "")
 
 
 COLUMNS = (

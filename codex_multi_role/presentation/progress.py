@@ -55,6 +55,11 @@ class RoleProgress:
         return self.input_tokens + self.output_tokens
 
     @property
+    def has_cost(self) -> bool:
+        """Whether a turn of it has ended, or has used something."""
+        return bool(self.turns or self.counted)
+
+    @property
     def doing(self) -> str:
         """``T2: command: pytest -q``."""
         return ": ".join(filter(None, (self.task, self.last)))

@@ -59,6 +59,7 @@ def test_running_turn_counts_at_once_and_only_once() -> None:
     costs = [None if each.cost.known is None else float(each.cost.known) for each in seen]
     assert costs == [0.0, 0.14, None, 0.42, 0.42, 0.5]
     assert [each.step_costs[""] == each.cost for each in seen[1:]] == [True] * 5
+    assert [each.roles["planner"].has_cost for each in seen] == [False, *[True] * 5]
 
 
 def test_repair_turn_is_distinguished() -> None:
