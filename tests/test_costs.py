@@ -17,12 +17,13 @@ from tests.support.teams import Record, read_lines, say
 
 ROLES = ("planner", "architect", "implementer", "integrator")
 CYCLES, TURNS = 3, 12
-MOST_OWN_MODULES, MOST_OTHER_MODULES = 212, 350
+MOST_OWN_MODULES, MOST_OTHER_MODULES = 192, 330
 """Before the processes start: what is imported by then delays the first prompt."""
 MOST_PROMPT_BYTES = 2_400
 NOT_BEFORE_PROCESSES = {
     *("sqlite3", "asyncio", "jsonschema", "markdown_it"),
     *("codex_multi_role.engine", "codex_multi_role.report", "codex_multi_role.api.python_team"),
+    *("codex_multi_role.steps.turn", "codex_multi_role.replies", "codex_multi_role.checks.tests"),
 }
 """Slow to import, and needed only once the processes start, if at all."""
 NEVER = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,6 +29,7 @@ BASE_OF_CONDA = frozenset({"base", "root"})
 ANSWER_SECONDS = 30.0
 COVERAGE = "coverage"
 PROGRAM = PLUGINS / "codex_multi_role_python.py"
+PYTEST, PYTHON = frozenset({"pytest", "py.test"}), frozenset({"python", "python3"})
 TESTS_FAILED, NO_TESTS_COLLECTED = 1, 5
 """Exit codes of pytest."""
 
@@ -93,6 +95,15 @@ def find_interpreter(root: Path, environment: Mapping[str, str], setting: Path |
         if has_python(folder):
             return Interpreter(folder.absolute() / "bin" / "python", source)
     return Interpreter(Path(sys.executable), OWN)
+
+
+def starts_own_pytest(command: str) -> bool:
+    """Whether the command line, empty for the default, starts pytest in the project's Python, found by its name."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return False
+    return not words or words[0] in PYTEST or (words[0] in PYTHON and words[1:3] == ["-m", "pytest"])
 
 
 def _environments(root: Path, environment: Mapping[str, str]) -> Iterator[tuple[str, Path]]:

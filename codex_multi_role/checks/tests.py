@@ -8,7 +8,7 @@ from pathlib import Path, PurePath
 from typing import Literal
 
 from codex_multi_role.checks.contract import CheckContext, declare_check
-from codex_multi_role.checks.interpreter import NO_TESTS_COLLECTED, TESTS_FAILED, Interpreter
+from codex_multi_role.checks.interpreter import NO_TESTS_COLLECTED, PYTEST, TESTS_FAILED, Interpreter
 from codex_multi_role.checks.junit_report import CountedTests, TestCounts, parse_report, read_report
 from codex_multi_role.checks.measured_process import cache_in, environment_of_tests, interpreter_of
 from codex_multi_role.checks.output_files import scratch_folder, write_artifact, write_result
@@ -16,7 +16,6 @@ from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.workspace import CommandResult, run_command
 
 MAX_TAIL_CHARACTERS = 4_000
-PYTEST, PYTHON = frozenset({"pytest", "py.test"}), frozenset({"python", "python3"})
 
 
 Status = Literal["passed", "failed", "no tests", "timed out", "could not run"]
@@ -80,15 +79,6 @@ def judge(ran: CommandResult, counts: TestCounts | None, broken: str) -> tuple[S
 
 def _could_not_run(reason: str) -> tuple[Status, str]:
     return "could not run", reason
-
-
-def starts_own_pytest(command: str) -> bool:
-    """Whether the command line, empty for the default, starts pytest in the project's Python, found by its name."""
-    try:
-        words = shlex.split(command)
-    except ValueError:
-        return False
-    return not words or words[0] in PYTEST or (words[0] in PYTHON and words[1:3] == ["-m", "pytest"])
 
 
 def _without_report(ran: CommandResult, broken: str) -> str:

@@ -19,17 +19,8 @@ from codex_multi_role.engine.leases import Instances, Leases
 from codex_multi_role.engine.scheduler import Scheduler
 from codex_multi_role.flow import FlowState, steps_per_ask
 from codex_multi_role.reading.json_types import Json
-from codex_multi_role.steps import (
-    NEW_THREAD,
-    Ask,
-    Recorder,
-    RunResources,
-    StepOutcome,
-    Unit,
-    ask,
-    payload_from,
-    role_for,
-)
+from codex_multi_role.steps import NEW_THREAD, Recorder, RunResources, StepOutcome, Unit
+from codex_multi_role.steps.ask import Ask, ask, payload_from, role_for
 
 
 class Asker:

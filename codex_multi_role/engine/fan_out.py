@@ -21,8 +21,9 @@ from codex_multi_role.run_folder import Cancellations
 from codex_multi_role.run_folder.events import Warning
 from codex_multi_role.run_folder.items import ItemResults
 from codex_multi_role.run_folder.states import COMPLETED, FAILED, SKIPPED, ItemStates
-from codex_multi_role.steps import StepOutcome, Unit, carry_out, merged_back
+from codex_multi_role.steps import StepOutcome, Unit, merged_back
 from codex_multi_role.steps.cancellation_token import CancellationToken
+from codex_multi_role.steps.carry_out import carry_out
 
 UnitMaker = Callable[[StepSpec, str, Mapping[str, Any], Scope], Unit]
 """Makes the unit of a step from its key, the context of its templates, and its scope."""

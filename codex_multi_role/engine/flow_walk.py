@@ -18,7 +18,8 @@ from codex_multi_role.flow import End, WalkBound, after, new_state
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder.events import StepStarted
 from codex_multi_role.run_folder.states import RUN
-from codex_multi_role.steps import StepOutcome, Unit, carry_out, merged_back
+from codex_multi_role.steps import StepOutcome, Unit, merged_back
+from codex_multi_role.steps.carry_out import carry_out
 
 SAID_DONE = "done"
 FAILED_STEP = "failed"

@@ -28,8 +28,7 @@ from codex_multi_role.catalog.flow_steps import check_steps
 from codex_multi_role.catalog.prices import PriceList
 from codex_multi_role.checks import Check, find_check
 from codex_multi_role.checks.check_options import require_option_names
-from codex_multi_role.checks.interpreter import Interpreter, find_interpreter, inspect
-from codex_multi_role.checks.tests import starts_own_pytest
+from codex_multi_role.checks.interpreter import Interpreter, find_interpreter, inspect, starts_own_pytest
 from codex_multi_role.codex.codex_settings import as_settings, holds_secret, mcp_server_table, needs_user_home
 from codex_multi_role.codex.home import require_user_home
 from codex_multi_role.codex.locator import find_codex

@@ -15,7 +15,7 @@ from codex_multi_role.lifecycle.readiness import require_paths
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import Record
 from codex_multi_role.run_options import RunOptions
-from codex_multi_role.steps import payload_from, role_for
+from codex_multi_role.steps.ask import payload_from, role_for
 
 REST = "…"
 TEST_RESULT: Json = {"status": "<test result>", REST: REST}

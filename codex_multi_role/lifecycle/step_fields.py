@@ -12,8 +12,8 @@ from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import UsageError
 from codex_multi_role.run_folder import Answer
 from codex_multi_role.run_folder.turn_folder import ANALYSIS_PATH
-from codex_multi_role.steps.ask import WEB_SEARCHES
 from codex_multi_role.steps.protection import TOLD
+from codex_multi_role.steps.turn_record import WEB_SEARCHES
 
 # Each field with its own fields as in `catalog.templates.Names`, None if it may have any.
 Fields = Mapping[str, Collection[str] | None]

@@ -1,7 +1,9 @@
-"""The step kinds, one per file. A kind runs through a recorder, so that finished work is never repeated."""
+"""What steps work with: the live parts of a run, and the interface of the step kinds, each of which has its own file.
 
-from codex_multi_role.steps.ask import Ask, ask, payload_from, role_for
-from codex_multi_role.steps.carry_out import KINDS, carry_out
+A kind runs through a recorder, so that finished work is never repeated. The kinds themselves are imported from their
+files (`ask`, `carry_out`), because a run needs them only once its processes start.
+"""
+
 from codex_multi_role.steps.resources import (
     Recorder,
     RunProgress,
@@ -16,9 +18,7 @@ from codex_multi_role.steps.unit import StepKind, StepOutcome, Unit, merged_back
 
 __all__ = [
     "CURRENT_THREAD",
-    "KINDS",
     "NEW_THREAD",
-    "Ask",
     "Recorder",
     "RunProgress",
     "RunResources",
@@ -29,9 +29,5 @@ __all__ = [
     "TestSettings",
     "Unit",
     "Work",
-    "ask",
-    "carry_out",
     "merged_back",
-    "payload_from",
-    "role_for",
 ]

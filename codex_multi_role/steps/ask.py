@@ -30,12 +30,17 @@ from codex_multi_role.steps.recovery import finished_before
 from codex_multi_role.steps.resources import Recorder, RunResources
 from codex_multi_role.steps.turn import store_patch, take_turn
 from codex_multi_role.steps.turn_events import says_done
-from codex_multi_role.steps.turn_record import COMPLETED, CURRENT_THREAD, GAVE_UP, UNFINISHED, TurnPrompt, TurnResult
+from codex_multi_role.steps.turn_record import (
+    COMPLETED,
+    CURRENT_THREAD,
+    GAVE_UP,
+    UNFINISHED,
+    WEB_SEARCHES,
+    TurnPrompt,
+    TurnResult,
+)
 from codex_multi_role.steps.unit import StepOutcome, Unit
 from codex_multi_role.workspace import apply_files
-
-WEB_SEARCHES = "web_searches"
-"""The handoff field with the number of the role's web searches; missing without any."""
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,8 @@ NEW_THREAD = "new"
 
 COMPLETED, DECLINED, GAVE_UP, INVALID, UNFINISHED = "completed", "declined", "gave_up", "invalid_reply", "unfinished"
 """The ``status`` of an answered turn; that of any other turn is Codex's."""
+WEB_SEARCHES = "web_searches"
+"""The handoff field with the number of the role's web searches; missing without any."""
 
 
 @dataclass(frozen=True)

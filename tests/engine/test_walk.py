@@ -8,7 +8,7 @@ import pytest
 
 from codex_multi_role.errors import RoleFailed
 from codex_multi_role.reading.json_types import Json
-from codex_multi_role.steps import Ask
+from codex_multi_role.steps.ask import Ask
 from tests.support.scripted import FAILS, Play, Script, Walked
 
 

@@ -27,18 +27,10 @@ from codex_multi_role.lifecycle.definitions import load_catalog, load_flow_and_c
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import Answer, AskPerson, EventLog, Question, RunFolder
 from codex_multi_role.run_folder.events import now
-from codex_multi_role.steps import (
-    Ask,
-    Recorder,
-    RunProgress,
-    RunResources,
-    RunServices,
-    RunSettings,
-    StepOutcome,
-    Unit,
-    carry_out,
-)
+from codex_multi_role.steps import Recorder, RunProgress, RunResources, RunServices, RunSettings, StepOutcome, Unit
+from codex_multi_role.steps.ask import Ask
 from codex_multi_role.steps.budget import WorkClock
+from codex_multi_role.steps.carry_out import carry_out
 from codex_multi_role.steps.check import terms
 from codex_multi_role.steps.turn_record import TurnResult
 from tests.support.prices import NO_PRICES
