@@ -304,7 +304,7 @@ class Snapshots:
 
 
 def _identity(index: Path) -> tuple[int, ...]:
-    """What tells the index file apart from earlier ones: git never changes it in place. Empty if there is none."""
+    """What tells the index file apart from earlier ones, which git never changes in place; empty without a file."""
     try:
         status = index.stat()
     except FileNotFoundError:
