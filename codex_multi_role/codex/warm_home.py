@@ -61,7 +61,7 @@ class WarmHomes:
 
     @contextmanager
     def made_meanwhile(self) -> Iterator[None]:
-        """Make the databases while the caller works, if there are none; drop them if they are not ready then."""
+        """Make missing databases while the caller works; discard them if they are not ready when the block ends."""
         with ExitStack() as stack:
             if not self._databases.exists():
                 with suppress(OSError):

@@ -91,10 +91,11 @@ class LiveRoles:
         try:
             if self._source != self.catalog.source.resolve():  # a resumed run ignores earlier edits
                 self._latest = self._load()
-            watched, may_differ = WatchedFolders(lambda: {file.parent for file in self._latest.files}), True
+            watched = WatchedFolders(lambda: {file.parent for file in self._latest.files})
+            is_first = True  # a file may have been saved before it was watched
             while not self._ended.wait(LOOK_SECONDS):
-                if watched.have_changed(self._ended.wait) or may_differ or self._pending_error:
-                    may_differ = False  # only the first time: a file may have been saved before it was watched
+                if watched.have_changed(self._ended.wait) or is_first or self._pending_error:
+                    is_first = False
                     self.reload()
         except (OSError, CodexMultiRoleError) as error:
             self._warn(f"changes of {self._source} cannot be watched: {error}")

@@ -161,7 +161,7 @@ class Budget:
             self.exceeded.set()
 
     def note_unknown_usage(self, role: RoleSpec) -> None:
-        """Admit no more turns if a limit in tokens or money applies to ``role``, of which a turn could not be counted.
+        """Admit no further turn if a limit in tokens or money applies to ``role``, whose turn could not be counted.
 
         Running turns continue.
         """

@@ -185,7 +185,7 @@ class Attempt:
         return outcome if stopping.is_set() else by_budget(budget, outcome)
 
     def _check_usage(self, outcome: TurnOutcome) -> None:
-        """Warn if it is not known what the turn used, and start no other one under a limit in tokens or money."""
+        """If the turn's usage is unknown, warn, and admit no further turn under a limit in tokens or money."""
         self.used.is_missing = outcome.status == COMPLETED and bool(outcome.text) and not outcome.usage.total
         if outcome.odd_usage or self.used.is_missing:
             warning = ODD_USAGE if outcome.odd_usage else NO_USAGE

@@ -183,7 +183,7 @@ def test_model_without_price_ends_no_unlimited_turn() -> None:
 def test_turn_of_unknown_usage_is_the_last_under_a_limit_that_needs_it(
     limits: Limits, own: dict[str, float], is_last: bool
 ) -> None:
-    """Others that are running go on."""
+    """Turns that are running continue."""
     used, role = budget(limits), limited("one", **own)
     used.note_unknown_usage(role)
     assert not used.exceeded.is_set()

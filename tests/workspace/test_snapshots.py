@@ -152,7 +152,7 @@ def test_changed_paths(tmp_path: Path) -> None:
 
 
 def test_every_snapshot_has_what_changed_a_moment_ago(tmp_path: Path) -> None:
-    """Also if its size stays the same: each is compared with that of a repository which knows no earlier one."""
+    """Even a change that keeps the size: each snapshot is compared with that of a new repository."""
     root, random = tmp_path / "w", Random(20)
     root.mkdir()
     snapshots, taken = _snapshots(root), list[str]()
@@ -166,8 +166,8 @@ def test_every_snapshot_has_what_changed_a_moment_ago(tmp_path: Path) -> None:
             case "restore" if taken:
                 snapshots.restore(random.choice(taken))
         taken.append(snapshots.take())
-        anew = Snapshots(tmp_path / f"{number}.git", Workspace(root, (root / "runs",))).take()
-        assert taken[-1] == snapshots.latest() == anew
+        independent = Snapshots(tmp_path / f"{number}.git", Workspace(root, (root / "runs",))).take()
+        assert taken[-1] == snapshots.latest() == independent
     assert len(set(taken)) > 5
 
 
