@@ -236,6 +236,16 @@ def is_compaction(item: Mapping[str, Any]) -> bool:
     return item.get("type") == "contextCompaction"
 
 
+def models_of_sub_agents(item: Mapping[str, Any]) -> dict[str, str]:
+    """The model of each sub-agent that a completed item started, by thread.
+
+    ``collabAgentToolCall`` or ``subAgentActivity``; the model of the role decides which of the two Codex sends.
+    """
+    started, model = item.get("receiverThreadIds"), item.get("model")
+    threads = [item.get("agentThreadId"), *(started if isinstance(started, list) else ())]
+    return {thread: model for thread in threads if isinstance(thread, str)} if isinstance(model, str) and model else {}
+
+
 def describe(item: Mapping[str, Any]) -> str:
     """One line for people: the kind of item and its gist."""
     match item.get("type"):

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from codex_multi_role.codex.approvals import TOOL_CALL, ApprovalPolicy, Helpers, answer
@@ -16,12 +17,14 @@ from codex_multi_role.codex.notifications import (
     EventParser,
     ItemCompleted,
     ItemStarted,
+    ModelRerouted,
     ModelResponded,
     TokenUsageUpdated,
     TurnFinished,
     TurnStartConfirmed,
     describe,
     is_compaction,
+    models_of_sub_agents,
     params_of,
     turn_id_of,
 )
@@ -37,6 +40,8 @@ INTERRUPT_SECONDS = 5.0
 ANSWERED_SECONDS = 1.0
 """How long an answered turn may take to end before it is interrupted, because its answer is paid for."""
 CANCELLED = RunInterrupted.reason
+UNKNOWN_MODEL = "an unknown model of a sub-agent"
+"""In place of a model's name; nothing has this price."""
 
 
 @dataclass(frozen=True)
@@ -143,6 +148,8 @@ class RunningTurn:
                 self._count(event, is_own=is_own)
             case ItemStarted(item) | ItemCompleted(item) if is_compaction(item):
                 self._follow_compaction(event, str(params_of(message).get("threadId")))
+            case ItemCompleted(item):
+                self._thread.sub_agent_models |= models_of_sub_agents(item)
             case _:
                 pass
         if not is_own:
@@ -179,13 +186,15 @@ class RunningTurn:
         """
         usage = self._thread.usage
         if isinstance(report, ModelResponded):
-            self._spend(usage.count_response(report))
+            self._spend(usage.count_response(report), report.thread)
         elif not is_own and report.thread in self._thread.own and not usage.knows(report.thread):
             usage.skip(report)
         else:
-            self._spend(usage.count(report))
+            self._spend(usage.count(report), report.thread)
 
-    def _spend(self, used: TokensUsed) -> None:
+    def _spend(self, used: TokensUsed, thread: str) -> None:
+        if thread not in self._thread.own:
+            used = replace(used, sub_agent_model=self._thread.sub_agent_models.get(thread, UNKNOWN_MODEL))
         self.recorder.spend(used)
         self._observe(used)
 
@@ -201,17 +210,22 @@ class RunningTurn:
             if counts is None:
                 self.recorder.miss_usage()
             else:
-                self._spend(usage.count_unreported(thread, counts))
+                self._spend(usage.count_unreported(thread, counts), thread)
 
     def _follow_sub_agent(self, event: CodexEvent | None, message: Message) -> None:
-        """Note the running turn of a thread that the role's own thread started."""
+        """Note the running turn of a thread that the role's own thread started, and which model answers it."""
         thread = str(params_of(message).get("threadId"))
         if thread in self._thread.own:
             return
-        if isinstance(event, TurnStartConfirmed):
-            self._running_sub_agents[thread] = str(turn_id_of(message))
-        elif isinstance(event, TurnFinished):
-            self._running_sub_agents.pop(thread, None)
+        match event:
+            case TurnStartConfirmed():
+                self._running_sub_agents[thread] = str(turn_id_of(message))
+            case ModelRerouted(model=model):
+                self._thread.sub_agent_models[thread] = model
+            case TurnFinished():
+                self._running_sub_agents.pop(thread, None)
+            case _:
+                pass
 
     def _answer(self, message: Message) -> None:
         method, params = message["method"], params_of(message)

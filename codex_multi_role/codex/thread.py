@@ -59,8 +59,9 @@ class RoleThread:
 
     ``inherited``: threads of another run that this one continues without changing them: by id, the last turn to
     remember. ``forgot``: Codex had lost the requested thread, and no turn has completed since. ``usage`` counts what
-    all threads of the process use. ``own``: every thread this process has opened; all others are sub-agents.
-    ``instructions``: the developer message that it was opened with. ``rollout``: Codex's own file of the thread.
+    all threads of the process use. ``own``: every thread this process has opened; all others are sub-agents, with
+    ``sub_agent_models`` by thread. ``instructions``: the developer message that it was opened with. ``rollout``:
+    Codex's own file of the thread.
     """
 
     def __init__(self, transport: AppServerTransport, settings: ThreadSettings, inherited: Mapping[str, str]) -> None:
@@ -76,6 +77,7 @@ class RoleThread:
         self.used = True
         self.usage = UsageCounter()
         self.own: set[str] = set()
+        self.sub_agent_models: dict[str, str] = {}
         self.model = settings.model or ""
         self.effort = settings.effort or ""
         self._kept_effort: str | None = None

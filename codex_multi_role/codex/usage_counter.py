@@ -14,11 +14,12 @@ NOTHING = (0, 0, 0, 0)
 class TokensUsed:
     """What was used since the report before. ``is_odd``: a count shrank, was negative or not a number.
 
-    Such counts count as zero.
+    Such counts count as zero. ``sub_agent_model``: of the sub-agent that used it; None if the turn itself did.
     """
 
     usage: TokenUsage
     is_odd: bool
+    sub_agent_model: str | None = None
 
 
 class UsageCounter:

@@ -238,11 +238,14 @@ class Budget:
 
     def _add_recorded(self, role: str, turn: Mapping[str, Any]) -> None:
         """Count a turn of an earlier session at what it cost then; without a recorded cost, at the current prices."""
-        model, usage = str(turn.get("model", "")), TokenUsage.of_record(turn.get("tokens", {}))
-        self._tokens[role] += usage.total
-        known = Cost.of_turn(turn).known
-        if known is not None or usage.total:
-            self._add_cost(role, model or role, self._price(model, usage) if known is None else known)
+        model, known = str(turn.get("model", "")), Cost.of_turn(turn).known
+        for name, tokens in turn.get("tokens_by_model", {model: turn.get("tokens", {})}).items():
+            usage = TokenUsage.of_record(tokens)
+            self._tokens[role] += usage.total
+            if known is None and usage.total:
+                self._add_cost(role, name or role, self._price(name, usage))
+        if known is not None:
+            self._cost[role] += known
 
     def _add_cost(self, role: str, model: str, cost: Decimal | None) -> None:
         if cost is None:

@@ -18,7 +18,6 @@ from codex_multi_role.errors import CodexError, CodexStartFailed, StorageError, 
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.replies import EMPTY, Reply, read_reply, with_error
 from codex_multi_role.run_folder import TurnFolder
-from codex_multi_role.run_folder.cost import as_number
 from codex_multi_role.run_folder.events import RoleRestarted, Warning
 from codex_multi_role.run_options import PROVIDER_ATTEMPTS
 from codex_multi_role.steps.known_instructions import INSTRUCTIONS, KnownInstructions
@@ -200,9 +199,9 @@ class Attempt:
             case ModelRerouted(model=model):
                 self.used.model = model
                 self.run.services.budget.spend(self.role, model, TokenUsage())
-            case TokensUsed(usage):
-                self.used.add(usage)
-                self.run.services.budget.spend(self.role, self.used.model, usage)
+            case TokensUsed(usage, sub_agent_model=sub_agent_model):
+                self.used.add(usage, sub_agent_model)
+                self.run.services.budget.spend(self.role, sub_agent_model or self.used.model, usage)
             case ItemStarted() | ItemCompleted() if self.used.tokens != self.recorded:
                 self.recorded = self.used.tokens
                 self.folder.write_running(self._details())
@@ -338,8 +337,7 @@ class Attempt:
             "snapshot": self.before,
             "protected": self.guard.tree if self.guard else "",
             INSTRUCTIONS: self.known.after(self.asked, self.sent, None).as_json(),
-            "tokens": self.used.tokens.as_record(),
-            "cost": as_number(self.used.cost),
+            **self.used.as_json(),
             "prices": self.run.settings.prices.date,
             "seconds": 0.0,
             "worked_seconds": round(self.run.services.clock.seconds, 3),

@@ -7,11 +7,12 @@ from decimal import Decimal
 
 from codex_multi_role.catalog.prices import PriceList
 from codex_multi_role.codex.usage import TokenUsage
-from codex_multi_role.run_folder.cost import Cost
+from codex_multi_role.reading.json_types import Json
+from codex_multi_role.run_folder.cost import Cost, as_number
 
 
 class TurnUsage:
-    """``model``: the one that answers now, which counts for sub-agents as well; a provider may change it.
+    """``model``: the one that answers the role now; a provider may change it. Sub-agents may have others.
 
     ``is_missing``: the provider did not report it, so that the cost is unknown.
     """
@@ -22,8 +23,8 @@ class TurnUsage:
         self.model = model
         self.is_missing = False
 
-    def add(self, usage: TokenUsage) -> None:
-        self._by_model[self.model] += usage
+    def add(self, usage: TokenUsage, sub_agent_model: str | None = None) -> None:
+        self._by_model[sub_agent_model or self.model] += usage
 
     @property
     def tokens(self) -> TokenUsage:
@@ -36,3 +37,9 @@ class TurnUsage:
             return None
         used = {self.model: TokenUsage(), **self._by_model}
         return sum((Cost.of(self._prices.cost(*each)) for each in used.items()), Cost()).known
+
+    def as_json(self) -> Json:
+        """``tokens`` and ``cost`` in ``turn.json``; ``tokens_by_model`` if they are not all those of one ``model``."""
+        by_model = {model: tokens.as_record() for model, tokens in self._by_model.items()}
+        more = {"tokens_by_model": by_model} if by_model.keys() - {self.model} else {}
+        return {"tokens": self.tokens.as_record(), **more, "cost": as_number(self.cost)}

@@ -4,12 +4,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codex_multi_role.codex.notifications import EventParser, ModelRerouted, TurnFinished, WarningIssued, turn_id_of
+from codex_multi_role.codex.notifications import (
+    EventParser,
+    ItemCompleted,
+    ModelRerouted,
+    TurnFinished,
+    WarningIssued,
+    models_of_sub_agents,
+    turn_id_of,
+)
 from codex_multi_role.codex.turn_outcome import TurnRecorder
 
 WORDS = ["fileChange", "agentMessage", "commandExecution", "completed", "failed"]
 METHODS = [*EventParser._READERS, "new/method"]
-KEYS = ["turn", "item", "id", "type", "changes", "path", "text", "status", "error", "codexErrorInfo", "delta", "new"]
+OF_ITEMS = ["id", "type", "changes", "path", "text", "status", "model", "agentThreadId", "receiverThreadIds"]
+KEYS = ["turn", "item", "error", "codexErrorInfo", "delta", "new", *OF_ITEMS]
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.sampled_from(WORDS),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=4),
@@ -29,6 +38,8 @@ def test_messages_of_any_shape_are_events_or_nothing(told: list[tuple[str, objec
         event = EventParser().parse(message)
         if event is not None:
             recorder.add(event)
+        if isinstance(event, ItemCompleted):
+            models_of_sub_agents(event.item)
         if isinstance(event, TurnFinished):
             recorder.finished(event)
     recorder.outcome("stalled", "stalled", "silent")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -16,8 +17,9 @@ from codex_multi_role.errors import BudgetUsedUp, DefinitionError
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.run_folder import read_events
 from codex_multi_role.steps.budget import Budget, Limits, WorkClock
-from tests.support.models import Items, any_model, call, message
+from tests.support.models import Body, Items, any_model, call, message
 from tests.support.prices import price_playbook, write_prices
+from tests.support.sub_agents import DONE
 from tests.support.teams import Record, TeamFolder, read, say, warnings
 
 ONE = RoleSpec(name="one", prompt_text="Do it.")
@@ -41,6 +43,13 @@ def test_turn_of_an_earlier_version_counts_at_current_prices() -> None:
     turn = {"tokens": {"input": 3, "output": 1}, "model": "m"}
     with pytest.raises(BudgetUsedUp, match=r"\$4\.00 of \$4\.00 are used"):
         budget(4 * DOLLAR, turn).reserve_turn(ONE)
+
+
+def test_unpriced_turn_of_several_models_counts_at_the_current_price_of_each() -> None:
+    one, three = ({"input": count, "output": 0} for count in (1, 3))
+    turn = {"tokens": {"input": 4, "output": 0}, "tokens_by_model": {"m": one, "gone": three}, "model": "m"}
+    with pytest.raises(BudgetUsedUp, match="it is missing for gone"):
+        budget(9 * DOLLAR, turn).require_prices(ONE, "m")
 
 
 def test_no_turn_starts_while_a_price_is_unknown() -> None:
@@ -145,6 +154,55 @@ def test_rerouted_turn_without_price_ends_under_max_cost(tmp_path: Path) -> None
     assert report.reason.endswith("it is missing for dear")
     assert team.turns() == [("one", 1, "interrupted")]
     assert read(report.folder / "one/turn_001/turn.json")["cost"] is None
+
+
+FIRST_KIND = ("m", "gpt-6.1-sol", "multi_agent_v1", {"message": "sub-task"})
+SECOND_KIND = (
+    "gpt-6.1-sol",
+    "gpt-6-luna",
+    "collaboration",
+    {"message": "sub-task", "task_name": "sub", "fork_turns": "none"},
+)
+"""Codex has two kinds of sub-agents; the model of a role decides which: it, that of the sub-agent, and how to ask."""
+
+
+def with_a_sub_agent(
+    folder: Path, kind: tuple[str, str, str, Record], priced: Sequence[str], **limits: float
+) -> tuple[TeamFolder, RunReport]:
+    """A run whose role starts a sub-agent with another model. A token of the second ``priced`` model costs a dollar."""
+    own, others, namespace, arguments = kind
+
+    def answer(body: Body) -> Items:
+        if body["model"] == others:
+            return message("sub-task done")
+        started = '"c1"' in json.dumps(body["input"])
+        return message(DONE) if started else call("spawn_agent", "c1", namespace, model=others, **arguments)
+
+    team = TeamFolder(folder, {"one": {"model": own, "codex_config": {"agents.enabled": True}}}, {"one": []})
+    prices = write_prices(folder / "own.yaml", **{name: (10.0**6 * at,) * 3 for at, name in enumerate(priced)})
+    with any_model(answer) as model:
+        report = team.run(playbook=None, config=model.config, prices=prices, **limits)
+    assert any(body["model"] == others for body in model.bodies)
+    return team, report
+
+
+@pytest.mark.parametrize("kind", [FIRST_KIND, SECOND_KIND], ids=["v1", "v2"])
+def test_sub_agent_is_priced_at_its_own_model(tmp_path: Path, kind: tuple[str, str, str, Record]) -> None:
+    _, report = with_a_sub_agent(tmp_path, kind, kind[:2])
+    turn = read(report.folder / "one/turn_001/turn.json")
+    by_model = turn["tokens_by_model"]
+    assert set(by_model) == set(kind[:2])
+    assert {each: sum(tokens[each] for tokens in by_model.values()) for each in turn["tokens"]} == turn["tokens"]
+    used = by_model[kind[1]]
+    assert turn["cost"] == report.totals["cost"] == used["input"] + used["output"] > 0
+
+
+def test_sub_agent_without_price_ends_the_run_under_max_cost(tmp_path: Path) -> None:
+    """The role does not wait for it: the turn may be answered before the sub-agent uses anything."""
+    team, report = with_a_sub_agent(tmp_path, FIRST_KIND, [FIRST_KIND[0]], max_cost=5.0, cycles=2)
+    assert (report.exit_code, report.outcome) == (5, "budget_used_up")
+    assert len(team.turns()) == 1
+    assert report.reason.endswith(f"it is missing for {FIRST_KIND[1]}")
 
 
 @pytest.fixture
