@@ -24,10 +24,17 @@ REPLAY_DIFFERS = "not as recorded: "
 """Prefix of every message about a difference in a replay, including refusals that Codex passes on."""
 PROVIDER_ATTEMPTS = 3
 """How often one prompt is sent at most if the model provider or the Codex process fails."""
+LIMITS = {"turns": "max_turns", "tokens": "max_tokens", "seconds": "max_seconds", "cost": "max_cost"}
+"""The option that limits each amount. The total of a batch can limit the same amounts."""
 FIRST_PAUSE_SECONDS = 1.0
 """Maximum pause before a prompt is sent the second time; the maximum doubles for each later pause."""
 LONGEST_PAUSE_SECONDS = 60.0
 """Maximum pause before a prompt is sent again, even if the provider asks for a longer one."""
+
+
+def limits_in(options: Mapping[str, Any]) -> dict[str, float]:
+    """The limits that these options, by name, set for a run, by what they limit."""
+    return {what: options[name] for what, name in LIMITS.items() if options.get(name) is not None}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,14 +14,12 @@ from codex_multi_role.batches.goal_file import Goal, GoalProblems
 from codex_multi_role.batches.schedule import Entry
 from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import DefinitionError, StorageError, UsageError
-from codex_multi_role.run_options import RunOptions
+from codex_multi_role.run_options import RunOptions, limits_in
 from codex_multi_role.workspace.repository import Repository
 
 LONGEST_REPOSITORY_NAME = 40
 MAX_WORKSPACES = 20
 """In how many workspaces uncommitted changes are counted."""
-LIMITS = {"turns": "max_turns", "tokens": "max_tokens", "seconds": "max_seconds", "cost": "max_cost"}
-"""The option of a run that limits each of `schedule.AMOUNTS`."""
 
 
 @dataclass(frozen=True)
@@ -59,9 +57,7 @@ class PlannedRun:
 
     @property
     def entry(self) -> Entry:
-        limits = {name: getattr(self.options, option) for name, option in LIMITS.items()}
-        known = {name: limit for name, limit in limits.items() if limit is not None}
-        return Entry(self.id, self.goal.line.priority, self.share, known)
+        return Entry(self.id, self.goal.line.priority, self.share, limits_in(vars(self.options)))
 
 
 def plan_runs(goals: Sequence[Goal], defaults: Defaults, batch: str, workspaces: Path) -> list[PlannedRun]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from codex_multi_role.batches.goal_results import NOT_STARTED, WAITING, GoalResult, News
-from codex_multi_role.batches.planned_runs import LIMITS, PlannedRun
+from codex_multi_role.batches.planned_runs import PlannedRun
 from codex_multi_role.batches.schedule import TOTAL_BUDGET
 from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import ExitCode, RunStatus
@@ -149,14 +149,12 @@ class SubmittedRuns:
 
     def _request(self, run: PlannedRun) -> RunRequest:
         """Raises what loading the definitions of the run raises."""
-        limits = {name: getattr(run.options, option) for name, option in LIMITS.items()}
         place: dict[str, Any] = {
             "batch": self._place.batch,
             "line": run.goal.number,
             "queue": self._place.queue,
             "labels": tuple(run.goal.line.labels),
             "priority": run.goal.line.priority,
-            "limits": {name: limit for name, limit in limits.items() if limit is not None},
         }
         options = replace(run.options, worktree=False, branch=None)
         if not run.repository:

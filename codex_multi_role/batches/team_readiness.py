@@ -11,7 +11,7 @@ from typing import Any
 
 from codex_multi_role.batches.goal_file import GoalProblems
 from codex_multi_role.batches.goal_results import GoalResult
-from codex_multi_role.batches.planned_runs import LIMITS, PlannedRun
+from codex_multi_role.batches.planned_runs import PlannedRun
 from codex_multi_role.catalog import FlowSpec
 from codex_multi_role.errors import CodexMultiRoleError, DefinitionError, UsageError
 from codex_multi_role.lifecycle.definitions import load_catalog, load_definitions, load_flow_and_called, roles_folder
@@ -19,7 +19,7 @@ from codex_multi_role.lifecycle.readiness import require_ready
 from codex_multi_role.playbook import is_automatic, load_playbook
 from codex_multi_role.playbook.automatic import GOAL
 from codex_multi_role.presentation.wording import plural
-from codex_multi_role.run_options import RunOptions
+from codex_multi_role.run_options import LIMITS, RunOptions
 
 Team = tuple[Path | None, str, str | None]
 """The roles, the flow and the playbook of a run."""

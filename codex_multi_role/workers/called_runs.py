@@ -68,7 +68,6 @@ class CalledRuns:
             options=options,
             batch=None,  # what it uses counts as the parent's
             line=None,
-            limits={},
             changes={},
             parent=self._parent.run_id,
             unit=call.unit,

@@ -5,11 +5,8 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
-
-import sqlalchemy as sa
 
 from codex_multi_role.errors import DefinitionError, ExitCode, RunBusy, UsageError
 from codex_multi_role.lifecycle.definitions import load_for_another_machine
@@ -19,7 +16,6 @@ from codex_multi_role.run_folder.items import Cancellation, find_open_task
 from codex_multi_role.run_folder.questions import user_name
 from codex_multi_role.run_options import RunOptions
 from codex_multi_role.store import Store
-from codex_multi_role.workers.database_tables import runs
 from codex_multi_role.workers.definition_archives import unpack_definitions
 from codex_multi_role.workers.messages import forget_stops, send_answer, send_cancellation, send_stop
 from codex_multi_role.workers.queued_runs import QueuedRun, RunState
@@ -102,7 +98,7 @@ def resume_shared(shared: SharedRuns, run: QueuedRun, changes: Mapping[str, Any]
     if options.get("max_cost") is not None:
         _require_prices(shared.store, run.request, options)
     forget_stops(shared.database, run.run_id)
-    _store(shared, run, _changed(run, changes))
+    shared.queued.change(run, changes)
     if not shared.queued.enqueue_again(run, "resumed"):
         raise _busy(shared.row(run.run_id))
     return True
@@ -122,19 +118,6 @@ def _require_prices(store: Store, request: RunRequest, options: Mapping[str, Any
                 "A run on workers keeps the price list it was submitted with. Use --max-tokens, or submit the goal "
                 "again with --prices FILE.",
             ) from error
-
-
-def _changed(run: QueuedRun, changes: Mapping[str, Any]) -> RunRequest:
-    """A run that was never saved is started again, with other options; any other is resumed with changes."""
-    if run.manifest is None:
-        return replace(run.request, options={**run.request.options, **changes})
-    return replace(run.request, changes={**run.request.changes, **changes})
-
-
-def _store(shared: SharedRuns, run: QueuedRun, request: RunRequest) -> None:
-    same = (runs.c.run_id == run.run_id, runs.c.attempt == run.attempt, runs.c.state == run.state)
-    with shared.database.transaction() as connection:
-        connection.execute(sa.update(runs).where(*same).values(request=request.as_json(), crashes=0))
 
 
 def _busy(run: QueuedRun) -> RunBusy:

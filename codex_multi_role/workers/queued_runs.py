@@ -212,7 +212,10 @@ class QueuedRuns:
         return changed
 
     def change(self, run: QueuedRun, changes: Mapping[str, object]) -> None:
-        """Change options of a run on which no process works. One that was never saved will start with them."""
+        """Change options of a run on which no process works, and forget its crashes.
+
+        One that was never saved is started again with them; any other is resumed with them.
+        """
         request = run.request
         if run.manifest:
             request = replace(request, changes={**request.changes, **changes})
@@ -220,7 +223,7 @@ class QueuedRuns:
             request = replace(request, options={**request.options, **changes})
         same = (runs.c.run_id == run.run_id, runs.c.attempt == run.attempt, runs.c.state == run.state)
         with self._database.transaction() as connection:
-            connection.execute(sa.update(runs).where(*same).values(request=request.as_json()))
+            connection.execute(sa.update(runs).where(*same).values(request=request.as_json(), crashes=0))
 
     def called_by(self, run_id: str) -> Sequence[QueuedRun]:
         """The runs that workers execute for items of that run. Waits while the database cannot be reached."""

@@ -9,6 +9,7 @@ from typing import Any
 from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import UsageError
 from codex_multi_role.reading.json_types import Json
+from codex_multi_role.run_options import limits_in
 
 DEFAULT_QUEUE = "goals"
 LABEL_SEPARATOR = "+"
@@ -42,7 +43,6 @@ class RunRequest:
     queue: str = DEFAULT_QUEUE
     labels: tuple[str, ...] = ()
     priority: int = 0
-    limits: Mapping[str, float] = field(default_factory=dict)
     changes: Json = field(default_factory=dict)
     parent: str = ""
     unit: str = ""
@@ -54,6 +54,11 @@ class RunRequest:
         return str(self.options.get("goal", ""))
 
     @property
+    def limits(self) -> Mapping[str, float]:
+        """The most it may use, by what is limited, as its options are now: its batch reserves that."""
+        return limits_in({**self.options, **self.changes})
+
+    @property
     def full_queue(self) -> str:
         return queue_with_labels(self.queue, self.labels)
 
@@ -63,12 +68,14 @@ class RunRequest:
         return {name: tuple(value) if isinstance(value, list) else value for name, value in self.changes.items()}
 
     def as_json(self) -> Json:
-        return asdict(self)
+        """Its fields, and its ``limits`` for the database to add up."""
+        return {**asdict(self), "limits": dict(self.limits)}
 
     @classmethod
     def of(cls, record: Json) -> RunRequest:
         """The inverse of `as_json`."""
-        return cls(**{**record, "labels": tuple(record["labels"])})
+        fields = {name: value for name, value in record.items() if name != "limits"}
+        return cls(**{**fields, "labels": tuple(record["labels"])})
 
 
 def queue_with_labels(queue: str, labels: Iterable[str]) -> str:

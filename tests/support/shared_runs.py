@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -116,6 +116,7 @@ def left_of(folder: Path) -> Sequence[str]:
     return [line for line in lines if str(folder) in line]
 
 
-def request(run_id: str, **more: object) -> RunRequest:
+def request(run_id: str, options: Mapping[str, object] | None = None, **more: Any) -> RunRequest:
     """A request of which only the row matters."""
-    return RunRequest(run_id=run_id, options={"goal": f"goal of {run_id}"}, definitions={}, workspace={}, **more)  # type: ignore[arg-type]
+    options = {"goal": f"goal of {run_id}", **(options or {})}
+    return RunRequest(run_id=run_id, options=options, definitions={}, workspace={}, **more)

@@ -114,7 +114,7 @@ def test_goals_that_fit_a_total_in_money_exactly_start(database: Database, queue
     with database.transaction() as connection:
         record_batch(connection, "nightly", {"cost": 0.3})
     names = ("one", "two", "three", "four")
-    queued.submit([request(name, batch="nightly", limits={"cost": 0.1}) for name in names])
+    queued.submit([request(name, batch="nightly", options={"max_cost": 0.1}) for name in names])
     for name in names[:3]:
         claimed(queued, name)
     assert queued.claim("four", "a", "identity of a") is None
@@ -127,7 +127,7 @@ def test_resumed_run_counts_what_it_spent_once(database: Database, queued: Queue
     """Its limits, which it reserves again, include what it has spent."""
     with database.transaction() as connection:
         record_batch(connection, "nightly", {"turns": 4})
-    queued.submit([request("one", batch="nightly", limits={"turns": 4})])
+    queued.submit([request("one", batch="nightly", options={"max_turns": 4})])
     parked = claimed(queued, "one")
     queued.save(parked, state=RunState.PARKED, record={"totals": {"turns": 2}})
     again = queued.find("one")
@@ -136,11 +136,30 @@ def test_resumed_run_counts_what_it_spent_once(database: Database, queued: Queue
     claimed(queued, "one")
 
 
+@pytest.mark.parametrize("manifest", [None, "saved"])
+def test_run_resumed_with_another_limit_reserves_that(
+    database: Database, queued: QueuedRuns, manifest: str | None
+) -> None:
+    with database.transaction() as connection:
+        record_batch(connection, "nightly", {"turns": 10})
+    queued.submit([request(name, batch="nightly", options={"max_turns": 4}) for name in ("one", "two")])
+    queued.save(claimed(queued, "one"), state=RunState.PARKED, record={"totals": {"turns": 4}}, manifest=manifest)
+    claimed(queued, "two")
+    parked = queued.find("one")
+    assert parked is not None
+    queued.change(parked, {"max_turns": 8})
+    assert queued.enqueue_again(parked, "resumed")
+    assert queued.claim("one", "a", "identity of a") is None
+    held = queued.find("one")
+    assert held is not None
+    assert (held.state, held.why) == (RunState.HELD, "the batch has used or reserved 4 of 10 turns")
+
+
 def test_batch_never_exceeds_its_totals(database: Database, queued: QueuedRuns) -> None:
     """Three runs of at most 4 turns share 10: the third waits until the first two have left enough."""
     with database.transaction() as connection:
         record_batch(connection, "nightly", {"turns": 10})
-    queued.submit([request(name, batch="nightly", limits={"turns": 4}) for name in ("one", "two", "three")])
+    queued.submit([request(name, batch="nightly", options={"max_turns": 4}) for name in ("one", "two", "three")])
     one = claimed(queued, "one")
     claimed(queued, "two")
     assert queued.claim("three", "a", "identity of a") is None
