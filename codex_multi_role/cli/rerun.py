@@ -87,12 +87,14 @@ def _line(turn: ExpectedTurn) -> str:
 
 def _summary(forecast: Forecast) -> str:
     found = forecast.as_json()
-    taken = f"{plural(forecast.taken, 'turn')} taken over, {found['asked']} asked, {found['possible']} may be asked"
-    if forecast.asks_nothing:
-        return taken
-    if not forecast.asked:
-        return f"{taken}; turns that the earlier run does not have may follow"
-    return f"{taken}; in the earlier run, all of these used {_used(forecast.tokens, forecast.cost)}"
+    parts = [f"{plural(forecast.taken, 'turn')} taken over, {found['asked']} asked, {found['possible']} may be asked"]
+    if known := [turn for turn in forecast.asked if turn.tokens is not None]:
+        which = "all of these" if len(known) == len(forecast.asked) else f"{len(known)} of these"
+        cost = sum((Cost.of(turn.cost) for turn in known), Cost())
+        parts.append(f"in the earlier run, {which} used {_used(forecast.tokens, cost)}")
+    if not forecast.is_whole:
+        parts.append("turns that the earlier run does not have may follow")
+    return "; ".join(parts)
 
 
 def _at_most(forecast: Forecast) -> str:

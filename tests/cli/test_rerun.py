@@ -38,3 +38,15 @@ def test_dry_run_says_that_unknown_turns_may_follow(tmp_path: Path) -> None:
     summary = console("rerun", "--dry-run", folder=team.folder).stderr
     assert "0 may be asked; turns that the earlier run does not have may follow\n" in summary
     assert "the new run: no bound in money" in summary
+
+
+def test_dry_run_says_that_more_cycles_ask_more_turns(tmp_path: Path) -> None:
+    """Only the first turn of a new cycle is listed: the others depend on its answer."""
+    team = TeamFolder(tmp_path, {"one": {}, "two": {}}, {"one": [say()], "two": [say()]}, {"repeat_last": True})
+    team.run(cycles=1)
+    dry = console("rerun", "--dry-run", "--cycles=3", folder=team.folder)
+    assert dry.stdout == "team: one 2: asked, unknown tokens: no earlier run has this turn\n"
+    known = "2 turns taken over, 1 asked, 0 may be asked; turns that the earlier run does not have may follow\n"
+    assert known in dry.stderr
+    last = console("rerun", "--dry-run", "--cycles=3", "--json", folder=team.folder).stdout.splitlines()[-1]
+    assert json.loads(last)["more_may_follow"]

@@ -95,7 +95,8 @@ class Forecast:
     def as_json(self) -> Json:
         certain = sum(turn.certain for turn in self.asked)
         numbers = {"taken": self.taken, "asked": certain, "possible": len(self.asked) - certain}
-        return {"type": "forecast", **numbers, "tokens": dict(self.tokens), **self.cost.as_json()}
+        unknown = {"more_may_follow": not self.is_whole}
+        return {"type": "forecast", **numbers, **unknown, "tokens": dict(self.tokens), **self.cost.as_json()}
 
 
 def forecast_rerun(parent: RunFolder, changes: Mapping[str, object]) -> Forecast:
