@@ -5,7 +5,8 @@
 One environment per peer, with pinned versions, is created in ``--environments`` and reused. All drivers use the same
 loopback model, one after the other in each round: twelve turns of four agents at 0 ms and at 1 s model latency, and
 sixteen agents at once at 200 ms. Memory and bytes come from one more run, whose time does not count. Prints medians of
-whole-process wall time and their ratio to ours; what could not be measured is listed with its reason.
+whole-process wall time and of the ratio to ours in the same round; what could not be measured is listed with its
+reason.
 
 Drivers do not do the same. The raw driver, the SDK and ours run Codex, with its instructions and tools in each request
 and a process for each agent; the others call the model, in one process. Only ours records anything.
@@ -17,6 +18,7 @@ import argparse
 import datetime
 import os
 import platform
+import statistics
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -94,17 +96,22 @@ def measure(
 ) -> None:
     """Fill the cells of every row."""
     for job in work:
-        figures = measure_times(job, drivers, model)
-        our_seconds = figures.get(OURS)
-        for name, figure in figures.items():
-            if isinstance(figure, str):
-                rows[name].failures.append(figure)
+        times = measure_times(job, drivers, model)
+        for name, seconds in times.items():
+            if isinstance(seconds, str):
+                rows[name].failures.append(seconds)
                 rows[name].cells.append(NONE)
             else:
-                ratio = f" ({figure / our_seconds:.2f})" if isinstance(our_seconds, float) else ""
-                rows[name].cells.append(f"{figure:.2f} s{ratio}")
+                rows[name].cells.append(f"{statistics.median(seconds):.2f} s{ratio(seconds, times.get(OURS))}")
     for driver in drivers:
         measure_footprints(rows[driver.name], driver, (work[0], work[2]), model)
+
+
+def ratio(seconds: Sequence[float], ours: Sequence[float] | str | None) -> str:
+    """The median of each round's ratio to our time in it: the speed of a machine changes from round to round."""
+    if ours is None or isinstance(ours, str):
+        return ""
+    return f" ({statistics.median(each / own for each, own in zip(seconds, ours, strict=True)):.2f})"
 
 
 def measure_footprints(row: Row, driver: Driver, work: tuple[Job, Job], model: ComparisonModel) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 import subprocess
 import tempfile
 import time
@@ -41,8 +40,8 @@ class Footprint:
     left_loopback: set[str] = field(default_factory=set)
 
 
-def measure_times(job: Job, drivers: Sequence[Driver], model: ComparisonModel) -> dict[str, float | str]:
-    """The median seconds of each driver, or its failure. Drivers take turns; a failed one is not run again."""
+def measure_times(job: Job, drivers: Sequence[Driver], model: ComparisonModel) -> dict[str, list[float] | str]:
+    """The seconds of each driver, round by round, or its failure. Drivers take turns; a failed one is not run again."""
     seconds: dict[str, list[float]] = {driver.name: [] for driver in drivers}
     failures: dict[str, str] = {}
     for _ in range(job.rounds + 1):
@@ -52,7 +51,7 @@ def measure_times(job: Job, drivers: Sequence[Driver], model: ComparisonModel) -
                     seconds[driver.name].append(run(job, driver, model))
                 except NotMeasured as error:
                     failures[driver.name] = str(error)
-    return {name: failures.get(name) or statistics.median(each[1:]) for name, each in seconds.items()}
+    return {name: failures.get(name) or each[1:] for name, each in seconds.items()}
 
 
 def run(job: Job, driver: Driver, model: ComparisonModel, footprint: Footprint | None = None) -> float:
