@@ -83,8 +83,8 @@ def _copy(source: Path, target: Path) -> None:
 
 def remembered_options(folder: RunFolder, record: Mapping[str, Any]) -> RunOptions:
     """The options of a recorded run, with the paths of its own YAML copies; ``record`` is its ``run.json``."""
-    catalog = folder.catalog_path / record["catalog_file"]
-    remembered = replace(RunOptions.from_record(record["options"]), roles=catalog, prices=None)
+    catalog, given = folder.catalog_path / record["catalog_file"], RunOptions.from_record(record["options"])
+    remembered = replace(given, roles=catalog, prices=given.prices and catalog.with_name(PRICES_FILE))
     if remembered.replay is not None:
         return replace(remembered, replay=folder.catalog_path / RECORDING)
     if remembered.playbook is None:

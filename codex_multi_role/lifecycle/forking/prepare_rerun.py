@@ -65,6 +65,8 @@ def rerun_options(parent: RunFolder, record: Mapping[str, Any], changes: Mapping
     given = RunOptions.from_record(record["options"])
     if given.playbook and _is_missing(given.playbook):
         given = replace(given, playbook=remembered.playbook)
+    if given.prices and not given.prices.is_file():
+        given = replace(given, prices=remembered.prices)
     options = replace(
         remembered,
         run_id=None,
@@ -74,6 +76,7 @@ def rerun_options(parent: RunFolder, record: Mapping[str, Any], changes: Mapping
         branch=None,
         roles=Path(record["roles_source"]),
         playbook=given.playbook,
+        prices=given.prices,
         reuse=parent.run_id,
     )
     if changes.get("flow", options.flow) != options.flow:
