@@ -1,4 +1,4 @@
-"""The whole error tree. Only the command line turns errors into a message, a hint and an exit code.
+"""The error tree. Only the command line turns errors into a message, a hint and an exit code. Rooms may derive others.
 
 CodexMultiRoleError                 what happened, where, what to do
 ├── UsageError                      exit 2: the caller can fix it: a flag, a path, a run ID
@@ -16,7 +16,13 @@ CodexMultiRoleError                 what happened, where, what to do
 ├── RoleFailed                      exit 3: a role's turn failed permanently
 ├── CheckFailed                     exit 3: a check could not run
 ├── SetupFailed                     exit 3: the setup command of a worktree or copy failed
-└── StorageError                    exit 3: the run folder or the workspace could not be written
+├── StorageError                    exit 3: the run folder or the workspace could not be written
+├── PublishingFailed                exit 1: a program of the user, such as gh, did not publish a result
+├── RunParked                       the run waits on disk until it is resumed
+│   ├── ReviewWaiting               exit 4: a person must answer first
+│   ├── BudgetUsedUp                exit 5: a limit of the run, a role or a batch is reached
+│   └── QuotaUsedUp                 exit 5: the provider accepts no turns for now
+└── RunInterrupted                  exit 130: the run was stopped
 """
 
 from __future__ import annotations
@@ -258,7 +264,7 @@ class ReviewWaiting(RunParked):
 
 
 class BudgetUsedUp(RunParked):
-    """A limit on turns, tokens or seconds is reached; the message shows which one, and what used it up."""
+    """A limit on turns, tokens, money or time is reached; the message shows which one, and what used it up."""
 
     exit_code = ExitCode.BUDGET_USED_UP
     reason = "budget_used_up"

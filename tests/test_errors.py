@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import re
 
 import pytest
 
@@ -34,6 +35,14 @@ EXIT_CODES: dict[type[CodexMultiRoleError], int] = {
     errors.SetupFailed: 3,
     errors.StorageError: 3,
 }
+
+
+def test_tree_in_the_docstring_has_every_error() -> None:
+    assert errors.__doc__ is not None
+    told = dict(re.findall(r"── (\w+) +(?:exit (\d+))?", errors.__doc__))
+    kinds = [each for each in vars(errors).values() if isinstance(each, type) and issubclass(each, CodexMultiRoleError)]
+    assert {CodexMultiRoleError.__name__, *told} == {kind.__name__ for kind in kinds}
+    assert [kind for kind in kinds if told.get(kind.__name__) not in (None, "", str(int(kind.exit_code)))] == []
 
 
 @pytest.mark.parametrize("kind", EXIT_CODES, ids=lambda kind: kind.__name__)
