@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, astuple, fields
+from typing import Any
 
 from codex_multi_role.dataclass import dataclass
 
@@ -37,3 +38,9 @@ class TokenUsage:
     def as_record(self) -> dict[str, int]:
         """``tokens`` in ``turn.json``."""
         return asdict(self)
+
+
+def tokens_by_model(turn: Mapping[str, Any]) -> Mapping[str, Mapping[str, int]]:
+    """``tokens`` in ``turn.json``, by the model that used them: all by ``model`` unless several are recorded."""
+    found: Mapping[str, Mapping[str, int]] = turn.get("tokens_by_model") or {turn.get("model", ""): turn["tokens"]}
+    return found

@@ -18,7 +18,7 @@ from functools import partial
 from typing import Any
 
 from codex_multi_role.catalog import RoleSpec
-from codex_multi_role.codex.usage import TokenUsage
+from codex_multi_role.codex.usage import TokenUsage, tokens_by_model
 from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import BudgetUsedUp
 from codex_multi_role.run_folder.cost import Cost
@@ -238,8 +238,8 @@ class Budget:
 
     def _add_recorded(self, role: str, turn: Mapping[str, Any]) -> None:
         """Count a turn of an earlier session at what it cost then; without a recorded cost, at the current prices."""
-        model, known = str(turn.get("model", "")), Cost.of_turn(turn).known
-        for name, tokens in turn.get("tokens_by_model", {model: turn.get("tokens", {})}).items():
+        known = Cost.of_turn(turn).known
+        for name, tokens in tokens_by_model({"tokens": {}, **turn}).items():
             usage = TokenUsage.of_record(tokens)
             self._tokens[role] += usage.total
             if known is None and usage.total:

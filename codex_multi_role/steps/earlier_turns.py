@@ -11,6 +11,7 @@ from itertools import islice
 from pathlib import Path
 from uuid import uuid4
 
+from codex_multi_role.codex.usage import tokens_by_model
 from codex_multi_role.dataclass import dataclass
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.reading.normalization import PathNames
@@ -70,6 +71,12 @@ class EarlierTurn:
         """What it cost the run that asked it."""
         found: Mapping[str, int] = self.result.get("reused_tokens") or self.result["tokens"]
         return found
+
+    @property
+    def tokens_by_model(self) -> Mapping[str, Mapping[str, int]]:
+        """These tokens, by the model that used them: a provider may change it, and sub-agents may have others."""
+        there: Mapping[str, Mapping[str, int]] | None = self.result.get("reused_tokens_by_model")
+        return there or tokens_by_model({**self.result, "tokens": self.tokens})
 
     @property
     def origin(self) -> Json:

@@ -133,6 +133,7 @@ class TurnTaking:
             "tokens": TokenUsage().as_record(),
             "cost": 0.0,
             "reused_tokens": self.turn.tokens,
+            "reused_tokens_by_model": self.turn.tokens_by_model,
             "seconds": 0.0,
             "worked_seconds": round(self.run.services.clock.seconds, 3),
         }

@@ -14,8 +14,9 @@ from codex_multi_role import RunReport
 from codex_multi_role.catalog import RoleSpec
 from codex_multi_role.codex.usage import TokenUsage
 from codex_multi_role.errors import BudgetUsedUp, DefinitionError
+from codex_multi_role.lifecycle.forking.rerun_forecast import forecast_rerun
 from codex_multi_role.presentation.progress import Progress
-from codex_multi_role.run_folder import read_events
+from codex_multi_role.run_folder import RunFolder, read_events
 from codex_multi_role.steps.budget import Budget, Limits, WorkClock
 from tests.support.models import Body, Items, any_model, call, message
 from tests.support.prices import price_playbook, write_prices
@@ -195,6 +196,14 @@ def test_sub_agent_is_priced_at_its_own_model(tmp_path: Path, kind: tuple[str, s
     assert {each: sum(tokens[each] for tokens in by_model.values()) for each in turn["tokens"]} == turn["tokens"]
     used = by_model[kind[1]]
     assert turn["cost"] == report.totals["cost"] == used["input"] + used["output"] > 0
+
+
+def test_dry_run_prices_a_sub_agent_at_its_own_model(tmp_path: Path) -> None:
+    team, report = with_a_sub_agent(tmp_path, FIRST_KIND, FIRST_KIND[:2])
+    team.roles["one"]["prompt_text"] = "Do it again."
+    team.write_catalog()
+    (turn,) = forecast_rerun(RunFolder(report.folder), {}).asked
+    assert turn.cost == Decimal(str(report.totals["cost"])) > 0
 
 
 def test_sub_agent_without_price_ends_the_run_under_max_cost(tmp_path: Path) -> None:

@@ -226,9 +226,11 @@ class _ForecastReuse(Reuse):
             return ExpectedTurn(position, role_name, reason, certain, None)
         role = next((role for role in self._definitions.catalog.roles if role.name == role_name), None)
         now = role.resolved_model(os.environ, self._definitions.options.model) if role else None
-        model = now or str(before.result["model"])
-        cost = self._definitions.prices.cost(model, TokenUsage.of_record(before.tokens))
-        return ExpectedTurn(position, role_name, reason, certain, before.tokens, model, cost)
+        own = str(before.result["model"])
+        model, prices = now or own, self._definitions.prices
+        used = [(model if name == own else name, tokens) for name, tokens in before.tokens_by_model.items()]
+        costs = (Cost.of(prices.cost(name, TokenUsage.of_record(tokens))) for name, tokens in used)
+        return ExpectedTurn(position, role_name, reason, certain, before.tokens, model, sum(costs, Cost()).known)
 
     def forecast(self, *, is_whole: bool) -> Forecast:
         """``is_whole``: the walk reached the end of the flow, so that no other turn can be asked."""
