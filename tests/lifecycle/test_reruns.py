@@ -107,9 +107,10 @@ def test_resumed_run_with_other_roles_keeps_its_price_list(short: TeamFolder) ->
     others = shutil.copytree(short.folder / "roles", short.folder / "others")
     price_playbook(others / "prices.yaml", 20)
     report = short.resume(roles=others, max_turns=9)
-    assert read(report.folder / "run.json")["totals"]["cost"] == sum(
-        report.totals[kind] for kind in ("input_tokens", "output_tokens")
-    ) / 100_000
+    assert (
+        read(report.folder / "run.json")["totals"]["cost"]
+        == sum(report.totals[kind] for kind in ("input_tokens", "output_tokens")) / 100_000
+    )
 
 
 def test_forecast_has_no_removed_turn(short: TeamFolder) -> None:
