@@ -9,8 +9,9 @@ from dataclasses import field
 from codex_multi_role.dataclass import dataclass
 from codex_multi_role.presentation.wording import figure, part_of_total
 from codex_multi_role.run_folder.cost import exceeds
+from codex_multi_role.run_options import LIMITS
 
-AMOUNTS = ("turns", "tokens", "seconds", "cost")
+AMOUNTS = tuple(LIMITS)
 """What a total may limit."""
 TOTAL_BUDGET, FAILURES, NO_QUOTA = "total_budget", "too_many_failures", "quota"
 """The outcomes of a goal that is not started."""

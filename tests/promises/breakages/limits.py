@@ -36,7 +36,7 @@ def _without_ledger(
     init(self, limits, (), clock, price)
 
 
-def _at_the_role(
+def _at_price_of_role(
     add: Callable[..., None], self: TurnUsage, usage: TokenUsage, sub_agent_model: str | None = None
 ) -> None:
     add(self, usage)
@@ -59,7 +59,7 @@ LIMITS = (
     ),
     broken(
         "a sub-agent counts at the price of its own model",
-        replaced(TurnUsage.add, _at_the_role),
+        replaced(TurnUsage.add, _at_price_of_role),
         ("engine/test_costs.py::test_sub_agent_is_priced_at_its_own_model[v1]",),
     ),
     broken(
