@@ -62,8 +62,11 @@ def test_turn_that_is_answered_when_it_exceeds_is_kept(tmp_path: Path) -> None:
 
 def test_other_running_turns_end_with_it(tmp_path: Path) -> None:
     """One item exceeds the limit while the other one waits for its model."""
-    waiting = {**ANSWER, "when": "'ITEM a' in prompt", "delay_seconds": 60}
-    chosen = [{"choose": [waiting, {**COMMAND}]}, {"choose": [{**ANSWER, "delay_seconds": 60}]}]
+    is_a, first = "'ITEM a' in prompt", {"call": "exec_command", "usage": {"input_tokens": 0, "output_tokens": 0}}
+    tells: Record = {**first, "when": is_a, "arguments": {"cmd": "touch asked"}}
+    told: Record = {**first, "arguments": {"cmd": "until [ -e asked ]; do sleep 0.02; done", "yield_time_ms": 10_000}}
+    waits: Record = {**ANSWER, "delay_seconds": 60}
+    chosen = [{"choose": [tells, told]}, {"choose": [{**waits, "when": is_a}, {**COMMAND}]}, waits]
     both = TeamFolder(tmp_path, {"solver": RUNS_COMMANDS}, {"solver": [{"steps": chosen}] * 2})
     with_flow(both, {"steps": [fan(["a", "b"], concurrency=2)]})
     report = both.run(flow="own", max_tokens=50)
