@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from codex_multi_role.codex.running_turn import UNKNOWN_MODEL, Observed
 from codex_multi_role.codex.usage import TokenUsage
+from codex_multi_role.codex.usage_counter import TokensUsed
 from tests.support.usage_logs import REPORTS, Record, read_log, replayed
 
 LOGS = sorted((Path(__file__).parent / "usage_logs").glob("*.ndjson"))
@@ -49,3 +51,11 @@ def test_doubled_totals_of_codex_count_once(log: Path) -> None:
     lines = read_log(log)[1]
     doubled = [line for line in lines for _ in range(2 if line["message"].get("method") == REPORTS[0] else 1)]
     assert [turn.usage for turn in replayed(doubled)] == [turn.usage for turn in replayed(lines)]
+
+
+def test_sub_agent_whose_model_codex_does_not_name_has_an_unknown_model() -> None:
+    """The logs are kept without the names of models."""
+    observed: list[Observed] = []
+    replayed(read_log(LOGS[0].with_name("with_a_sub_agent.ndjson"))[1], observed.append)
+    used = [each for each in observed if isinstance(each, TokensUsed) and each.usage.total]
+    assert {each.sub_agent_model for each in used} == {None, UNKNOWN_MODEL}

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +18,7 @@ from typing import Any, cast
 
 from codex_multi_role.codex.approvals import ApprovalPolicy
 from codex_multi_role.codex.incoming import Message
-from codex_multi_role.codex.running_turn import RunningTurn, TurnDeadlines
+from codex_multi_role.codex.running_turn import Observed, RunningTurn, TurnDeadlines
 from codex_multi_role.codex.thread import RoleThread, ThreadSettings
 from codex_multi_role.codex.transport import AppServerTransport
 from codex_multi_role.codex.turn_outcome import TurnOutcome, TurnRequest
@@ -89,8 +89,8 @@ class LogTransport:
         return next(self._notifications, None)
 
 
-def replayed(lines: Iterable[Record]) -> list[TurnOutcome]:
-    """Each turn in the log, its usage counted as in a run."""
+def replayed(lines: Iterable[Record], observe: Callable[[Observed], None] = lambda _: None) -> list[TurnOutcome]:
+    """Each turn in the log, its usage counted as in a run. ``observe`` gets every event."""
     ended = []
     for process in _processes(lines):
         transport = LogTransport(process)
@@ -101,14 +101,14 @@ def replayed(lines: Iterable[Record]) -> list[TurnOutcome]:
                 thread._inherited = {asked: last} if last else {}
                 thread.open(asked)
             elif message["method"] == "turn/start":
-                ended.append(_turn(transport, thread))
+                ended.append(_turn(transport, thread, observe))
     return ended
 
 
-def _turn(transport: LogTransport, thread: RoleThread) -> TurnOutcome:
+def _turn(transport: LogTransport, thread: RoleThread, observe: Callable[[Observed], None]) -> TurnOutcome:
     deadlines = TurnDeadlines(1, 1)
     running = RunningTurn(
-        cast(AppServerTransport, transport), thread, ApprovalPolicy(), deadlines, lambda _: None, None,
+        cast(AppServerTransport, transport), thread, ApprovalPolicy(), deadlines, observe, None,
         (threading.Event(),),
     )  # fmt: skip
     return running.run(TurnRequest("go"))
