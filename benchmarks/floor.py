@@ -7,15 +7,19 @@ processes start, but uses none of them. *Ours* is ``codex-multi-role --goal … 
 
     python benchmarks/floor.py [--runs 7]
 
-Prints medians of whole-process wall time, taken in turn, and their ratios.
+Prints medians of whole-process wall time, taken in turn, and their ratios; and of the time until our first prompt
+leaves for Codex.
 """
 
 from __future__ import annotations
 
 import importlib
+import json
 import os
+import statistics
 import sys
 import tempfile
+import time
 from functools import partial
 from pathlib import Path
 
@@ -76,8 +80,27 @@ def main() -> None:
 
 
 def measure(base_url: str, runs: int) -> dict[str, float]:
+    first_prompts: list[float] = []
+
+    def timed_ours() -> float:
+        with tempfile.TemporaryDirectory() as name:
+            began, seconds = time.time(), timed(ours(base_url), 1, Path(name))
+            first_prompts.append(first_prompt(Path(name)) - began)
+        return seconds
+
     commands = {driver: partial(timed, raw_command(driver, base_url), 0) for driver in DRIVERS}
-    return medians({**commands, "ours": partial(timed, ours(base_url), 1)}, runs)
+    figures = medians({**commands, "ours": timed_ours}, runs)
+    return {**figures, "our first prompt": statistics.median(first_prompts[1:])}
+
+
+def first_prompt(folder: Path) -> float:
+    """When the run in ``folder`` sent its first turn to Codex, as its wire log says."""
+    from datetime import datetime  # here, as above
+
+    log = folder / "runs/latest" / ROLES[0] / "events.jsonl"
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    sent = next(line["at"] for line in lines if line["message"].get("method") == "turn/start")
+    return datetime.fromisoformat(sent).timestamp()
 
 
 def raw_command(driver: str, base_url: str) -> list[str]:
@@ -86,7 +109,7 @@ def raw_command(driver: str, base_url: str) -> list[str]:
 
 def report(figures: dict[str, float]) -> None:
     for name, seconds in figures.items():
-        print(f"{name:<16}{seconds:7.3f} s  {seconds / figures['raw']:.2f}")
+        print(f"{name:<18}{seconds:7.3f} s  {seconds / figures['raw']:.2f}")
 
 
 if __name__ == "__main__":
