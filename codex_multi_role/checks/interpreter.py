@@ -14,7 +14,6 @@ from threading import Event
 from codex_multi_role.checks.environments import has_python, named_by_tools, project_folders
 from codex_multi_role.checks.imports import PLUGINS, known_folders
 from codex_multi_role.checks.plugins.codex_multi_role_python import PACKAGES, described
-from codex_multi_role.checks.requirements import how_to_install, unmet_requirements
 from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import UsageError
 from codex_multi_role.host.redaction import without_secrets
@@ -145,6 +144,9 @@ def inspect(
 
 
 def _judged(found: Interpreter, facts: Mapping[str, object], root: Path) -> Interpreter:
+    # Imported here, in the thread of the inspection, because it is slow to import.
+    from codex_multi_role.checks.requirements import how_to_install, unmet_requirements
+
     packages, roots = facts["packages"], facts["roots"]
     assert isinstance(packages, Mapping)
     assert isinstance(roots, Sequence)

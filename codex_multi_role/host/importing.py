@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import gc
-import os
-import threading
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import ModuleType
 
-WITHOUT_PLUGINS = "PYDANTIC_DISABLE_PLUGINS"
+PLUGIN_LOADER = "pydantic.plugin._loader"
 
 
 @contextmanager
@@ -33,15 +33,17 @@ def many_imports() -> Iterator[None]:
 
 @contextmanager
 def _no_search_for_plugins() -> Iterator[None]:
-    """Within the block, pydantic does not look for its plugins: in every installed package, 20 ms with a hundred.
+    """Within the block, pydantic finds no plugins.
 
-    Only while there is one thread, because another one may start a program, which would inherit the variable.
+    Its search imports 30 modules and reads the metadata of every installed package: 35 ms with a hundred (measured). A
+    pydantic that loads them elsewhere searches as usual.
     """
-    if WITHOUT_PLUGINS in os.environ or threading.active_count() > 1:
+    if PLUGIN_LOADER in sys.modules:
         yield
         return
-    os.environ[WITHOUT_PLUGINS] = "__all__"
+    sys.modules[PLUGIN_LOADER] = without_plugins = ModuleType(PLUGIN_LOADER)
+    vars(without_plugins)["get_plugins"] = tuple
     try:
         yield
     finally:
-        del os.environ[WITHOUT_PLUGINS]
+        del sys.modules[PLUGIN_LOADER]

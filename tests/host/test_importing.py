@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import gc
-import os
-import threading
+import subprocess
+import sys
+from types import ModuleType
 
 import pytest
 
-from codex_multi_role.host.importing import WITHOUT_PLUGINS, many_imports
+from codex_multi_role.host.importing import PLUGIN_LOADER, many_imports
 
 
 @pytest.mark.parametrize("enabled", [True, False])
@@ -34,23 +35,27 @@ def test_what_was_imported_is_old_for_the_collector() -> None:
         gc.freeze()
 
 
-@pytest.mark.parametrize("given", [None, "logfire-plugin"])
-def test_variable_for_pydantic_is_restored(monkeypatch: pytest.MonkeyPatch, given: str | None) -> None:
-    monkeypatch.delenv(WITHOUT_PLUGINS, raising=False)
-    monkeypatch.setattr(threading, "active_count", lambda: 1)  # tests have threads of their own
-    if given is not None:
-        monkeypatch.setenv(WITHOUT_PLUGINS, given)
-    with many_imports():
-        assert os.environ[WITHOUT_PLUGINS] == (given or "__all__")
-    assert os.environ.get(WITHOUT_PLUGINS) == given
+LISTS = """
+import sys
+from codex_multi_role.host.importing import many_imports
+with many_imports():
+    from pydantic import BaseModel
+    class Within(BaseModel): pass
+    searched = "importlib.metadata" in sys.modules
+class Later(BaseModel): pass
+print(searched, "importlib.metadata" in sys.modules)
+"""
 
 
-def test_programs_of_other_threads_inherit_no_variable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(WITHOUT_PLUGINS, raising=False)
-    over = threading.Event()
-    other = threading.Thread(target=over.wait, args=(30,))
-    other.start()
+def test_pydantic_searches_for_plugins_only_afterwards() -> None:
+    """In a process of its own, where nothing has imported pydantic."""
+    listed = subprocess.run([sys.executable, "-c", LISTS], capture_output=True, text=True, check=True, timeout=60)
+    assert listed.stdout.split() == ["False", "True"]
+
+
+def test_plugins_that_are_in_use_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    loader = ModuleType(PLUGIN_LOADER)
+    monkeypatch.setitem(sys.modules, PLUGIN_LOADER, loader)
     with many_imports():
-        assert WITHOUT_PLUGINS not in os.environ
-    over.set()
-    other.join()
+        assert sys.modules[PLUGIN_LOADER] is loader
+    assert sys.modules[PLUGIN_LOADER] is loader
