@@ -14,8 +14,9 @@ from codex_multi_role.batches.goal_results import GoalResult
 from codex_multi_role.batches.planned_runs import PlannedRun
 from codex_multi_role.catalog import FlowSpec
 from codex_multi_role.errors import CodexMultiRoleError, DefinitionError, UsageError
-from codex_multi_role.lifecycle.definitions import load_catalog, load_definitions, load_flow_and_called, roles_folder
+from codex_multi_role.lifecycle.definitions import load_definitions
 from codex_multi_role.lifecycle.readiness import require_ready
+from codex_multi_role.lifecycle.team_loading import load_team, roles_folder
 from codex_multi_role.playbook import is_automatic, load_playbook
 from codex_multi_role.playbook.automatic import GOAL
 from codex_multi_role.presentation.wording import plural
@@ -65,7 +66,7 @@ def _located(run: PlannedRun, error: CodexMultiRoleError) -> DefinitionError:
 def _load(team: Team) -> tuple[FlowSpec, dict[str, Any]]:
     """The flow of a team, and what its playbook suggests for goal and cycles. Raises `CodexMultiRoleError`."""
     roles, flow, playbook = team
-    flows, _ = load_flow_and_called(flow, load_catalog(roles))
+    flows, _ = load_team(flow, roles)
     if playbook is None:
         return flows[flow], {}
     folder = roles_folder(roles)

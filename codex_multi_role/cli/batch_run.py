@@ -37,8 +37,8 @@ from codex_multi_role.cli.output import put_json_line, say
 from codex_multi_role.cli.run import parse_inputs
 from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.errors import ExitCode, UsageError
-from codex_multi_role.lifecycle.definitions import roles_folder
 from codex_multi_role.lifecycle.stopping import stop_signals
+from codex_multi_role.lifecycle.team_loading import roles_folder
 from codex_multi_role.presentation.wording import plural
 from codex_multi_role.run_folder.events import now
 from codex_multi_role.run_options import LOCAL_ROLES, RunOptions

@@ -58,7 +58,7 @@ def flow_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> O
 
 
 def role_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> Offer:
-    from codex_multi_role.lifecycle.definitions import load_catalog
+    from codex_multi_role.lifecycle.team_loading import load_catalog
 
     return _offer(dict.fromkeys((role.name for role in load_catalog(ctx.params.get("roles")).roles), ""), incomplete)
 
@@ -70,7 +70,7 @@ def playbook_names(ctx: click.Context, param: click.Parameter, incomplete: str) 
 
 
 def _roles_folder(ctx: click.Context) -> Path:
-    from codex_multi_role.lifecycle.definitions import roles_folder
+    from codex_multi_role.lifecycle.team_loading import roles_folder
 
     return roles_folder(ctx.params.get("roles"))
 

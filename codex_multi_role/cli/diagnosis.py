@@ -26,7 +26,8 @@ from codex_multi_role.errors import CodexMultiRoleError, UsageError
 from codex_multi_role.host.programs import exclude_from_path, program_path
 from codex_multi_role.host.redaction import Redactor
 from codex_multi_role.host.spelling import as_on_disk
-from codex_multi_role.lifecycle.definitions import load_catalog, role_settings, sandbox_of_tests
+from codex_multi_role.lifecycle.definitions import role_settings, sandbox_of_tests
+from codex_multi_role.lifecycle.team_loading import load_catalog
 from codex_multi_role.run_options import RunOptions
 from codex_multi_role.version import __version__
 from codex_multi_role.workspace import run_command

@@ -106,7 +106,7 @@ def show_flows(
     """
     from codex_multi_role.catalog import read_text
     from codex_multi_role.cli.flow_explanation import explanation, worst_case_words
-    from codex_multi_role.lifecycle.definitions import load_flow_and_called  # as above
+    from codex_multi_role.lifecycle.team_loading import load_flow_and_called  # as above
     from codex_multi_role.presentation.typical import typical_runs
 
     catalog = open_catalog(roles)
@@ -135,7 +135,7 @@ def graph_flows(name: str, roles: Path | None, ascii: bool, outline: bool, watch
       codex-multi-role flows graph mine --ascii --watch
     """
     from codex_multi_role.flow import graph
-    from codex_multi_role.lifecycle.definitions import load_flow_and_called, roles_folder  # as above
+    from codex_multi_role.lifecycle.team_loading import load_flow_and_called, roles_folder  # as above
 
     if ascii and outline:
         raise UsageError("--ascii and --outline exclude each other", "Use one of them.")
@@ -224,9 +224,9 @@ def _validate(
     """
     from codex_multi_role.catalog.flow_references import unused_roles
     from codex_multi_role.cli.flow_explanation import worst_case_words
-    from codex_multi_role.lifecycle.definitions import load_flow_and_called  # as above
     from codex_multi_role.lifecycle.separate_calls import limits_per_item
     from codex_multi_role.lifecycle.team_check import require_finish
+    from codex_multi_role.lifecycle.team_loading import load_flow_and_called  # as above
 
     flows, catalog = load_flow_and_called(name, catalog)
     most = worst_case_words(flows, name, catalog, **bounding)

@@ -85,8 +85,8 @@ def validate_roles(ctx: click.Context, /, names: tuple[str, ...], roles: Path | 
       codex-multi-role roles validate
       codex-multi-role roles validate planner --watch
     """
-    from codex_multi_role.lifecycle.definitions import roles_folder  # here: `--help` should not load the catalog
     from codex_multi_role.lifecycle.team_check import load_checked_team
+    from codex_multi_role.lifecycle.team_loading import roles_folder  # here: `--help` should not load the catalog
 
     def check() -> None:
         catalog = load_checked_team(roles)

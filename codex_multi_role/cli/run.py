@@ -83,7 +83,7 @@ def _refuse_flow_as_goal(ctx: click.Context) -> None:
     if not goal or " " in goal:
         return
     from codex_multi_role.catalog import list_flows  # here: only a goal of one word needs the catalog
-    from codex_multi_role.lifecycle.definitions import roles_folder
+    from codex_multi_role.lifecycle.team_loading import roles_folder
 
     if goal in {flow.name for flow in list_flows(roles_folder(ctx.params["roles"]))}:
         hint = f"Run the flow with --flow {goal}; a goal of this word is --goal {goal}."
@@ -99,7 +99,7 @@ def _suggested(values: Mapping[str, Any]) -> dict[str, Any]:
         return suggested_options(Recording.load(values["replay"]), values["workspace"])
     if values["playbook"] is None:
         return {}
-    from codex_multi_role.lifecycle.definitions import roles_folder
+    from codex_multi_role.lifecycle.team_loading import roles_folder
     from codex_multi_role.playbook import is_automatic, load_playbook
 
     folder = roles_folder(values["roles"])

@@ -27,7 +27,7 @@ WATCH = click.option(
 
 def open_catalog(given: Path | None) -> RoleSpecCatalog:
     """Load the catalog of ``--roles``, otherwise of ./roles, otherwise the shipped one. Raises `UsageError`."""
-    from codex_multi_role.lifecycle.definitions import load_catalog  # here: `--help` should not load the catalog
+    from codex_multi_role.lifecycle.team_loading import load_catalog  # here: `--help` should not load the catalog
 
     return load_catalog(given)
 

@@ -14,9 +14,10 @@ from pydantic import BaseModel
 from codex_multi_role.catalog import RoleSpec, RoleSpecCatalog, without_wider_rights
 from codex_multi_role.errors import CodexMultiRoleError, DefinitionError
 from codex_multi_role.host.watched_files import WatchedFolders
-from codex_multi_role.lifecycle.definitions import Definitions, changed_catalog
+from codex_multi_role.lifecycle.definitions import Definitions
 from codex_multi_role.lifecycle.kept_definitions import keep_changed_roles
 from codex_multi_role.lifecycle.members import set_up_by
+from codex_multi_role.lifecycle.team_loading import changed_catalog
 from codex_multi_role.run_folder import EventLog, RunFolder
 from codex_multi_role.run_folder.events import RolesReloaded, Warning
 

@@ -15,7 +15,8 @@ from codex_multi_role.catalog import EVERY_ROLE, RoleSpecCatalog
 from codex_multi_role.errors import ExitCode, StorageError, UsageError
 from codex_multi_role.flow import new_state
 from codex_multi_role.lifecycle.assembly import idle_parts
-from codex_multi_role.lifecycle.definitions import Definitions, load_catalog, load_flow_and_called
+from codex_multi_role.lifecycle.definitions import Definitions
+from codex_multi_role.lifecycle.team_loading import load_catalog, load_flow_and_called
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.owner import read_owner
 from codex_multi_role.run_options import RunOptions, RunReport

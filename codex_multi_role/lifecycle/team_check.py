@@ -6,7 +6,12 @@ from pathlib import Path
 
 from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog, list_flows, packaged_roles
 from codex_multi_role.flow.ends import relies_on_done
-from codex_multi_role.lifecycle.definitions import check_without_roles, load_catalog, load_flow_and_called, roles_folder
+from codex_multi_role.lifecycle.team_loading import (
+    check_without_roles,
+    load_catalog,
+    load_flow_and_called,
+    roles_folder,
+)
 from codex_multi_role.playbook import list_playbooks, load_playbook
 from codex_multi_role.reading.places import Place, Problems
 

@@ -16,8 +16,8 @@ from codex_multi_role.errors import ExitCode, RunNotFound, StorageError, UsageEr
 from codex_multi_role.flow import walk_bound
 from codex_multi_role.history import RunHistory, history_of
 from codex_multi_role.host.atomic import make_folder
-from codex_multi_role.lifecycle.definitions import load_catalog, load_flow_and_called
 from codex_multi_role.lifecycle.recordings.comparison import kept_in
+from codex_multi_role.lifecycle.team_loading import load_team
 from codex_multi_role.playbook.recording import Recording
 from codex_multi_role.presentation.wording import plural
 from codex_multi_role.proof.bundle_file import Bundle, read_bundle
@@ -77,7 +77,7 @@ def verify_bundle(path: Path, options: Mapping[str, Any], *, trust_team: bool = 
         git = _states(bundle, folder / NAME / NAME, path)
         if broken := list(_broken_claims(bundle, git)):
             return Verification(bundle.claims.run, tuple(ComparedLine(DIFFERS, each) for each in broken))
-        flows, catalog = load_flow_and_called(bundle.recording.header["flow"], load_catalog(bundle.team))
+        flows, catalog = load_team(bundle.recording.header["flow"], bundle.team)
         if not trust_team and (rights := list(_rights(flows, catalog, git, bundle))):
             raise UsageError(
                 f"{path} could leave the sandbox: {'; '.join(rights)}",

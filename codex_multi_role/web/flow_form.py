@@ -63,7 +63,7 @@ class FlowForm:
 def read_flows(roles: Path | None) -> StartableFlows:
     """Read the flows of the roles folder and the shipped ones."""
     from codex_multi_role.catalog import list_flows  # here: only the forms need the catalog
-    from codex_multi_role.lifecycle.definitions import roles_folder
+    from codex_multi_role.lifecycle.team_loading import roles_folder
 
     entries = list_flows(roles_folder(roles))
     return StartableFlows(
@@ -75,7 +75,7 @@ def read_flows(roles: Path | None) -> StartableFlows:
 
 def read_playbooks(roles: Path | None) -> list[str]:
     """Return the names of the playbooks."""
-    from codex_multi_role.lifecycle.definitions import roles_folder  # as above
+    from codex_multi_role.lifecycle.team_loading import roles_folder  # as above
     from codex_multi_role.playbook import playbook_names
 
     return playbook_names(roles_folder(roles))

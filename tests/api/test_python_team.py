@@ -10,7 +10,7 @@ import yaml
 from pydantic import ValidationError
 
 from codex_multi_role import Flow, Role, Route, Step, Team, events, load_run, run
-from codex_multi_role.lifecycle.definitions import load_catalog, load_flow_and_called
+from codex_multi_role.lifecycle.team_loading import load_catalog, load_team
 from tests.support.teams import read
 
 WRITER = Role(name="writer", prompt_text="Write it.\nAll of it.")
@@ -24,7 +24,7 @@ def test_written_team_loads_as_it_was_written(tmp_path: Path) -> None:
         flow=Flow(name="own", inputs={"most": 3}, steps=[*steps, Step(id="ok", review="All right?")]),
     )
     team.write(tmp_path)
-    flows, catalog = load_flow_and_called("own", load_catalog(tmp_path))
+    flows, catalog = load_team("own", tmp_path)
     assert catalog.role("writer").reasoning_effort == "low"
     assert catalog.role("writer").prompt_text == WRITER.prompt_text
     assert flows["own"].step("write").with_ == {"n": 1}

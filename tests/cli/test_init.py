@@ -15,8 +15,8 @@ from codex_multi_role.cli.init import STARTER_TEAMS, settings_file
 from codex_multi_role.cli.main import group
 from codex_multi_role.cli.options import RUN
 from codex_multi_role.cli.settings import read_file
-from codex_multi_role.lifecycle.definitions import load_catalog, load_flow_and_called
 from codex_multi_role.lifecycle.dry_run import dry_run
+from codex_multi_role.lifecycle.team_loading import load_catalog, load_team
 from codex_multi_role.run_options import RunOptions
 from tests.support.catalogs import begin
 from tests.support.console import at_terminal, console
@@ -99,7 +99,7 @@ def test_each_starter_is_valid_as_it_is(name: str, tmp_path: Path, monkeypatch: 
     Path("here").mkdir()
     Path("here.py").write_text("")
     flow = str(read_file(Path("codex-multi-role.yaml"), {setting.key: setting for setting in RUN})["flow"].value)
-    flows, complete = load_flow_and_called(flow, load_catalog(None))
+    flows, complete = load_team(flow, None)
     assert not unused_roles(flows, complete)
     assert {role.name for role in complete.roles} - {role.name for role in load_catalog(None).roles} <= NOT_ALWAYS
     asked = [record["role"] for record in dry_run(RunOptions(flow=flow, **TRIED[name])) if record["type"] == "ask"]

@@ -10,8 +10,8 @@ import pytest
 from codex_multi_role.checks import Check
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.flow.state import StepState
-from codex_multi_role.lifecycle.definitions import load_catalog, load_flow_and_called
 from codex_multi_role.lifecycle.step_fields import OWN_FIGURES
+from codex_multi_role.lifecycle.team_loading import load_team
 from tests.support.catalogs import message_at
 from tests.support.plugins import install
 
@@ -81,7 +81,7 @@ def load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Load:
 
     def loaded(text: str) -> object:
         (tmp_path / "flows/outer.yaml").write_text(FLOW.format(text=text))
-        return load_flow_and_called("outer", load_catalog(tmp_path))
+        return load_team("outer", tmp_path)
 
     return loaded
 

@@ -11,7 +11,7 @@ import yaml
 
 from codex_multi_role.catalog import list_flows, packaged_roles
 from codex_multi_role.errors import DefinitionError
-from codex_multi_role.lifecycle.definitions import load_catalog, load_flow_and_called
+from codex_multi_role.lifecycle.team_loading import load_team
 from codex_multi_role.playbook import Playbook, is_automatic, load_playbook, playbook_names
 from codex_multi_role.playbook.automatic import automatic_playbook
 from codex_multi_role.playbook.request import AnswerKey, NextStepRequest
@@ -26,7 +26,7 @@ def playbook_of(folder: Path, roles: dict[str, Any], steps: list[dict[str, Any]]
     entries = [{"name": name, "prompt_text": "Do it.", **keys} for name, keys in roles.items()]
     (folder / "catalog.yaml").write_text(yaml.safe_dump({"version": 1, "roles": entries}))
     (folder / "flows/own.yaml").write_text(yaml.safe_dump({"steps": steps or [{"id": "team", "ask": "*"}]}))
-    return automatic_playbook(*load_flow_and_called("own", load_catalog(folder)))
+    return automatic_playbook(*load_team("own", folder))
 
 
 def answer(playbook: Playbook, role: str, visit: int = 1, unit: str = "") -> Any:
@@ -97,13 +97,13 @@ def test_steps_that_cannot_be_told_apart_are_refused(tmp_path: Path) -> None:
     )
     (tmp_path / "catalog.yaml").write_text("version: 1\nroles: [{name: one, prompt_text: Do it.}]\n")
     with pytest.raises(DefinitionError, match='two flows ask the role one in a step "judge"'):
-        automatic_playbook(*load_flow_and_called("own", load_catalog(tmp_path)))
+        automatic_playbook(*load_team("own", tmp_path))
 
 
 @pytest.mark.systems
 @pytest.mark.parametrize("flow", [entry.name for entry in list_flows(None)])
 def test_every_shipped_flow_gets_valid_answers(flow: str) -> None:
-    flows, catalog = load_flow_and_called(flow, load_catalog(packaged_roles()))
+    flows, catalog = load_team(flow, packaged_roles())
     playbook = automatic_playbook(flows, catalog)
     for step in (step for each in flows.values() for step in each.steps if step.ask in playbook.roles):
         schema = catalog.role(str(step.ask)).output_schema if step.reply is None else step.reply

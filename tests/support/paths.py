@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog, packaged_roles
-from codex_multi_role.lifecycle.definitions import load_catalog, load_flow_and_called
+from codex_multi_role.lifecycle.team_loading import load_team
 from codex_multi_role.reading.json_types import Json
 from tests.support.scripted import Play, Script, Walked, routes_of
 
@@ -73,4 +73,4 @@ class System:
 
 @cache
 def _load(flow: str) -> tuple[dict[str, FlowSpec], RoleSpecCatalog]:
-    return load_flow_and_called(flow, load_catalog(packaged_roles()))
+    return load_team(flow, packaged_roles())

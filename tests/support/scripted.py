@@ -23,7 +23,7 @@ from codex_multi_role.catalog.templates import evaluate
 from codex_multi_role.engine import CallableFlows, DurableRun
 from codex_multi_role.errors import Ending, RoleFailed
 from codex_multi_role.flow import End, FlowState, GoTo, after, new_state, walk_bound
-from codex_multi_role.lifecycle.definitions import load_catalog, load_flow_and_called
+from codex_multi_role.lifecycle.team_loading import load_team
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import Answer, AskPerson, EventLog, Question, RunFolder
 from codex_multi_role.run_folder.events import now
@@ -80,9 +80,7 @@ class Script:
         with_flow(team, flow)
         for each in called:
             with_flow(team, {key: value for key, value in each.items() if key != "name"}, each["name"])
-        return self.walk_loaded(
-            "own", *load_flow_and_called("own", load_catalog(team.folder / "roles")), inputs, cycles
-        )
+        return self.walk_loaded("own", *load_team("own", team.folder / "roles"), inputs, cycles)
 
     def walk_loaded(
         self, name: str, flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog, inputs: Json | None, cycles: int = 1

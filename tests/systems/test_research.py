@@ -9,8 +9,9 @@ import pytest
 
 from codex_multi_role import RunOptions
 from codex_multi_role.errors import UsageError
-from codex_multi_role.lifecycle.definitions import load_catalog, load_definitions
+from codex_multi_role.lifecycle.definitions import load_definitions
 from codex_multi_role.lifecycle.kept_definitions import keep_definitions
+from codex_multi_role.lifecycle.team_loading import load_catalog
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.steps.check import load_settings
 from codex_multi_role.systems.research.citations import citations_in, count_words

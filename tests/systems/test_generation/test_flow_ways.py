@@ -16,7 +16,7 @@ import pytest
 from codex_multi_role.catalog import FlowSpec, StepSpec, packaged_roles, render
 from codex_multi_role.catalog.flow_spec import ways_out
 from codex_multi_role.flow import End, FlowState, after, new_state
-from codex_multi_role.lifecycle.definitions import load_catalog, load_flow_and_called
+from codex_multi_role.lifecycle.team_loading import load_team
 from codex_multi_role.systems.test_generation.testgen_state import advance_state
 from tests.support.checks import MakeContext
 from tests.support.generation import item
@@ -146,7 +146,7 @@ WAYS: dict[str, tuple[Record, Mapping[str, list[Record]], str]] = {
 
 @pytest.fixture(scope="module")
 def flow() -> FlowSpec:
-    return load_flow_and_called("testgen-rounds", load_catalog(packaged_roles()))[0]["testgen-rounds"]
+    return load_team("testgen-rounds", packaged_roles())[0]["testgen-rounds"]
 
 
 def way(case: str, flow: FlowSpec, context: MakeContext) -> list[str]:

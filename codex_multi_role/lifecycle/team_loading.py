@@ -1,0 +1,112 @@
+"""A team as its files define it: the catalog of roles, a flow and the flows it calls, with their tools and checks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from codex_multi_role.catalog import (
+    FlowSpec,
+    RoleSpecCatalog,
+    asked_role_files,
+    check_flows,
+    packaged_roles,
+    read_flows,
+)
+from codex_multi_role.catalog.flow_spec import step_place
+from codex_multi_role.catalog.flow_steps import check_steps
+from codex_multi_role.checks import find_check
+from codex_multi_role.checks.check_options import require_option_names
+from codex_multi_role.errors import DefinitionError, UsageError
+from codex_multi_role.lifecycle.separate_calls import check_separate_calls
+from codex_multi_role.lifecycle.step_fields import KnownFields
+from codex_multi_role.reading.places import Place, Problems
+from codex_multi_role.run_options import LOCAL_ROLES
+from codex_multi_role.steps.check import load_settings
+from codex_multi_role.tools import find_tool, tool_names
+
+
+def roles_folder(given: Path | None) -> Path:
+    """The catalog's folder: ``--roles`` or its file's folder, ``./roles`` if it has a catalog, or the packaged one."""
+    if given is not None:
+        return given.parent if given.is_file() else given
+    return LOCAL_ROLES if (LOCAL_ROLES / "catalog.yaml").is_file() else packaged_roles()
+
+
+def load_team(flow: str, roles: Path | None) -> tuple[dict[str, FlowSpec], RoleSpecCatalog]:
+    """As `load_flow_and_called`, with the catalog that ``roles`` names. Raises `UsageError`.
+
+    Mistakes of a flow are found even if the catalog has some.
+    """
+    try:
+        catalog = load_catalog(roles)
+    except DefinitionError as error:
+        try:
+            check_without_roles(flow, roles_folder(roles))
+        except DefinitionError as more:
+            raise DefinitionError.together([error, more]) from error
+        raise
+    return load_flow_and_called(flow, catalog)
+
+
+def check_without_roles(name: str, folder: Path) -> None:
+    """Check a flow and those it calls, except for what depends on the roles. Raises `DefinitionError`."""
+    for flow in read_flows(name, folder).values():
+        check_steps(flow)
+
+
+def load_catalog(given: Path | None) -> RoleSpecCatalog:
+    """Load the catalog that ``--roles`` names, or that of `roles_folder`, with its tools. Raises `UsageError`."""
+    return _with_tools(RoleSpecCatalog.load(given or roles_folder(None), tool_names))
+
+
+def _with_tools(catalog: RoleSpecCatalog) -> RoleSpecCatalog:
+    for name in {name for role in catalog.roles for name in role.tools}:
+        find_tool(name)
+    return catalog
+
+
+def load_flow_and_called(name: str, catalog: RoleSpecCatalog) -> tuple[dict[str, FlowSpec], RoleSpecCatalog]:
+    """Load a flow and the flows it calls from the catalog's folder, and look up their checks. Raises `UsageError`.
+
+    Returns the flows by name, and the catalog with all roles that they ask (`asked_role_files`).
+    """
+    flows = read_flows(name, catalog.source.parent)
+    if role_files := asked_role_files(flows, catalog):
+        catalog = _with_tools(RoleSpecCatalog.load(catalog.source, tool_names, role_files))
+    problems = Problems()
+    with problems.collected():
+        check_flows(flows, catalog, KnownFields(flows, catalog).of_step)
+    for flow in flows.values():
+        _check_checks(flow, catalog, problems)
+    check_separate_calls(flows, catalog, problems)
+    problems.raise_found()
+    return flows, catalog
+
+
+def _check_checks(flow: FlowSpec, catalog: RoleSpecCatalog, problems: Problems) -> None:
+    for index, step in enumerate(flow.steps):
+        if step.check is not None:
+            with problems.collected():
+                _check_check(step.check, step.with_, step_place(flow, index))
+                load_settings(step.check, catalog.source.parent)
+
+
+def _check_check(name: str, given: Mapping[str, object], place: Place) -> None:
+    """Raise `DefinitionError` unless the check exists and takes the options ``given``; their values come later."""
+    try:
+        options = find_check(name).options
+    except UsageError as error:
+        raise (place / "check").error(str(error), error.hint) from error
+    try:
+        if options is not None:
+            require_option_names(options, given)
+    except UsageError as error:
+        raise (place / "with").error(f"check {name}: {error}", error.hint) from error
+
+
+def changed_catalog(source: Path, catalog: RoleSpecCatalog) -> RoleSpecCatalog:
+    """Reload the roles of ``catalog`` from the file ``source`` and the files beside it. Raises `DefinitionError`."""
+    beside = tuple(source.parent / file.name for file in catalog.role_files)
+    role_files = tuple(new if new.exists() else old for new, old in zip(beside, catalog.role_files, strict=True))
+    return _with_tools(RoleSpecCatalog.load(source, tool_names, role_files))
