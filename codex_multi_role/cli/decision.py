@@ -22,7 +22,7 @@ from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.events import ReviewAnswered
 from codex_multi_role.run_folder.items import find_task
 from codex_multi_role.run_folder.owner import is_alive, read_owner
-from codex_multi_role.run_folder.states import IN_PROGRESS, OVER
+from codex_multi_role.run_folder.states import IN_PROGRESS, OVER, written_state
 
 ANSWER_SECONDS = 5.0
 LOOK_SECONDS = 0.1
@@ -176,16 +176,22 @@ def _effect_of_answer(ctx: click.Context, folder: RunFolder, key: str) -> str | 
 
 
 def _cancel_task(folder: RunFolder, task: str, comment: str) -> dict[str, Any]:
-    """Request the cancellation; returns the task's record once it has ended, or after `TASK_SECONDS`."""
+    """Request the cancellation; returns the task's record once its files say that it has ended.
+
+    Or after `TASK_SECONDS`, or when nobody works on the run any more.
+    """
     import codex_multi_role.api as api
 
     unit = api.cancel_task(folder.run_id, task, runs_dir=folder.path.parent, comment=comment)
     end = time.monotonic() + TASK_SECONDS
-    while (
-        (task_record := find_task(folder, unit))["state"] == IN_PROGRESS and is_alive(folder) and time.monotonic() < end
-    ):
+    while is_alive(folder) and _in_progress(folder, unit) and time.monotonic() < end:
         time.sleep(LOOK_SECONDS)
-    return task_record
+    return find_task(folder, unit)
+
+
+def _in_progress(folder: RunFolder, unit: str) -> bool:
+    """Whether the task is so by its events, or still by the file of states, which a caller may read next."""
+    return IN_PROGRESS in (find_task(folder, unit)["state"], written_state(folder, unit))
 
 
 def _answer_on_workers(

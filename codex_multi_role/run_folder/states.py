@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from codex_multi_role.host.atomic import write_text
+from codex_multi_role.reading.json_files import read_object
 from codex_multi_role.run_folder.event_log import EventLog, event_of
 from codex_multi_role.run_folder.events import Record, RunEvent, StateChanged
 from codex_multi_role.run_folder.folder import RunFolder
@@ -61,6 +62,15 @@ class ReportedStates:
 def read_states(folder: RunFolder) -> dict[str, Any]:
     """`ReportedStates.as_json` for the run in ``folder``, including what it inherited."""
     return _reported(folder).as_json()
+
+
+def written_state(folder: RunFolder, unit: str) -> str:
+    """The state in ``states.json``, which is written just after the event; empty if the file does not have it."""
+    try:
+        items = read_object(folder.path / "states.json")["items"]
+        return next(str(each["state"]) for each in items if each["unit"] == unit)
+    except (LookupError, TypeError, StopIteration):
+        return ""
 
 
 def _reported(folder: RunFolder) -> ReportedStates:

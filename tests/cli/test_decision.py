@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import click
@@ -15,8 +17,9 @@ from click.testing import CliRunner
 from codex_multi_role.cli.main import group
 from codex_multi_role.errors import RunBusy
 from codex_multi_role.lifecycle.stopping import stop_run
-from codex_multi_role.run_folder import RunFolder
-from codex_multi_role.run_folder.owner import is_alive
+from codex_multi_role.run_folder import EventLog, Record, RunFolder
+from codex_multi_role.run_folder.owner import Owner, is_alive
+from codex_multi_role.run_folder.states import States, written_state
 from tests.support.console import DEADLINE_SECONDS, console
 from tests.support.preloaded import started
 from tests.support.processes import running, wait_for
@@ -42,6 +45,16 @@ main.LEAVING_SECONDS = 0.2
 {more}
 sys.exit(main.main())
 """
+
+
+@pytest.fixture
+def worked_on(tmp_path: Path) -> Iterator[RunFolder]:
+    """A run on which this process works."""
+    folder = make_run(tmp_path / "runs", "one", status="running", exit_code=None)
+    owner = Owner(folder.owner_path)
+    owner.acquire()
+    yield folder
+    owner.release()
 
 
 @pytest.fixture
@@ -225,3 +238,30 @@ def test_process_that_outlives_its_run_is_named(
     assert told.exit_code == 0
     assert f"its process {ended[0].pid} is still running" in told.stderr
     assert "Cancelled" in told.stderr
+
+
+def test_cancel_reports_a_task_once_its_states_file_is_written(worked_on: RunFolder) -> None:
+    events = EventLog(worked_on.events_path, worked_on.redact)
+    reported = threading.Event()
+
+    def delay_the_file(records: Sequence[Record]) -> None:
+        if records[0]["state"] == "SKIPPED":
+            reported.wait(0.5)
+
+    events.keep(delay_the_file)
+    states = States(worked_on, events)
+    states.begin({"solve.1.0": "A"})
+    states.move("solve.1.0", "A", "IN_PROGRESS")
+
+    def skip_once_cancelled() -> None:
+        wait_for(worked_on.path / "cancelled/solve.1.0.json")
+        states.move("solve.1.0", "A", "SKIPPED")
+
+    with ThreadPoolExecutor() as worker:
+        skipping = worker.submit(skip_once_cancelled)
+        done = console("cancel", "one", "--task", "A", folder=worked_on.path.parents[1])
+        written = written_state(worked_on, "solve.1.0")
+        reported.set()
+        skipping.result()
+    assert (done.stderr, written) == ("task A: SKIPPED\n", "SKIPPED")
+    events.close()
