@@ -28,8 +28,9 @@ from codex_multi_role.run_folder import EventLog, RunFolder, list_turns, own_tur
 from codex_multi_role.run_folder.events import ProcessesStarting
 from codex_multi_role.run_folder.placed_runs import as_turn, spent_elsewhere
 from codex_multi_role.steps import RunProgress, RunResources, RunServices, RunSettings, TestSettings
-from codex_multi_role.steps.budget import Budget, Limits, WorkClock
+from codex_multi_role.steps.budget import Budget, Limits
 from codex_multi_role.steps.reuse import Reuse
+from codex_multi_role.steps.work_clock import WorkClock
 from codex_multi_role.workspace import ProtectedFiles, Snapshots, Workspace, Worktrees
 from codex_multi_role.workspace.preparation import forget_setups
 

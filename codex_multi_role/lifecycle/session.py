@@ -58,9 +58,9 @@ from codex_multi_role.run_folder.folder import new_numbered
 from codex_multi_role.run_folder.states import RUN, States
 from codex_multi_role.run_options import RunReport
 from codex_multi_role.steps import RunResources, RunServices
-from codex_multi_role.steps.budget import WorkClock
 from codex_multi_role.steps.placing import CALL_FILE
 from codex_multi_role.steps.review import answered_meanwhile
+from codex_multi_role.steps.work_clock import WorkClock
 from codex_multi_role.workspace import occupied
 
 if TYPE_CHECKING:

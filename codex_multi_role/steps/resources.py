@@ -19,12 +19,13 @@ from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import AskPerson, EventLog, RunFolder, TurnFolder
 from codex_multi_role.run_folder.events import Warning
 from codex_multi_role.run_folder.states import States
-from codex_multi_role.steps.budget import Budget, WorkClock
+from codex_multi_role.steps.budget import Budget
 from codex_multi_role.steps.cancellation_token import CancellationToken
 from codex_multi_role.steps.placing import CallPlacer
 from codex_multi_role.steps.stays import Stays
 from codex_multi_role.steps.turn_inputs import RoleInputs, RoleInputsReader
 from codex_multi_role.steps.turn_record import TurnPrompt, TurnResult
+from codex_multi_role.steps.work_clock import WorkClock
 from codex_multi_role.workspace import ProtectedFiles, Snapshots, Workspace, Worktrees
 from codex_multi_role.workspace.commands import Sandbox
 from codex_multi_role.workspace.worktrees import Trees

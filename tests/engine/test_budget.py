@@ -14,7 +14,7 @@ import pytest
 
 from codex_multi_role import run
 from codex_multi_role.run_folder import Answer, Question, answer_of_person
-from codex_multi_role.steps.budget import WorkClock
+from codex_multi_role.steps.work_clock import WorkClock
 from tests.support.teams import Record, TeamFolder, read, say, with_flow
 
 USAGE: Record = {"usage": {"input_tokens": 90, "output_tokens": 10}}

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.steps.budget import WorkClock
+from codex_multi_role.steps.work_clock import WorkClock
 from tests.support.teams import LIMITS, Record, TeamFolder, fan, read, say, with_flow
 
 USAGE: Record = {"input_tokens": 90, "output_tokens": 10}

@@ -17,7 +17,8 @@ from codex_multi_role.errors import BudgetUsedUp, DefinitionError
 from codex_multi_role.lifecycle.forking.rerun_forecast import forecast_rerun
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.run_folder import RunFolder, read_events
-from codex_multi_role.steps.budget import Budget, Limits, WorkClock
+from codex_multi_role.steps.budget import Budget, Limits
+from codex_multi_role.steps.work_clock import WorkClock
 from tests.support.models import Body, Items, any_model, call, message
 from tests.support.prices import price_playbook, write_prices
 from tests.support.sub_agents import DONE

@@ -17,8 +17,9 @@ from codex_multi_role.run_folder.events import PlacedRunEnded
 from codex_multi_role.run_folder.folder import RUN_ID
 from codex_multi_role.run_folder.placed_runs import record_spent, spent_elsewhere
 from codex_multi_role.steps import StepOutcome
-from codex_multi_role.steps.budget import Budget, Limits, WorkClock
+from codex_multi_role.steps.budget import Budget, Limits
 from codex_multi_role.steps.placing import PlacedRun
+from codex_multi_role.steps.work_clock import WorkClock
 from tests.support.placed_calls import calling
 from tests.support.teams import Record, read
 

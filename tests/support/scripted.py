@@ -29,10 +29,10 @@ from codex_multi_role.run_folder import Answer, AskPerson, EventLog, Question, R
 from codex_multi_role.run_folder.events import now
 from codex_multi_role.steps import Recorder, RunProgress, RunResources, RunServices, RunSettings, StepOutcome, Unit
 from codex_multi_role.steps.ask import Ask
-from codex_multi_role.steps.budget import WorkClock
 from codex_multi_role.steps.carry_out import carry_out
 from codex_multi_role.steps.check import terms
 from codex_multi_role.steps.turn_record import TurnResult
+from codex_multi_role.steps.work_clock import WorkClock
 from tests.support.prices import NO_PRICES
 from tests.support.teams import TeamFolder, with_flow
 
