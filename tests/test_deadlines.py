@@ -192,6 +192,7 @@ LOCKS = {
     ("run_folder/questions.py", "self._locked()"): "LOCK_ATTEMPTS",
     ("steps/ask.py", "run.progress.workspace_lock"): "one call of git, or one set of files",
     ("steps/budget.py", "self._lock"): QUICK,
+    ("steps/work_clock.py", "self._lock"): QUICK,
     ("steps/reuse.py", "self._lock"): QUICK,
     ("steps/taking.py", "run.progress.workspace_lock"): "calls of git, GIT_SECONDS each, and a copy of its objects",
     ("steps/stays.py", "self._lock"): QUICK,
