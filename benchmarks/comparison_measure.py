@@ -7,12 +7,12 @@ import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import psutil
 from comparison_drivers import Driver
 from comparison_environments import NotMeasured
 from comparison_model import ComparisonModel
+from raw import kept_folder
 
 JOB_SECONDS = 300.0
 SAMPLE_SECONDS = 0.02
@@ -57,8 +57,8 @@ def measure_times(job: Job, drivers: Sequence[Driver], model: ComparisonModel) -
 def run(job: Job, driver: Driver, model: ComparisonModel, footprint: Footprint | None = None) -> float:
     """The wall seconds of a driver's whole process. Raises `NotMeasured` unless it did the job."""
     model.restart(job.latency_seconds)
-    with tempfile.TemporaryDirectory() as empty, tempfile.TemporaryFile() as words:
-        folder = driver.folders.get(job.kind, Path(empty))
+    folder = driver.folders.get(job.kind) or kept_folder()
+    with tempfile.TemporaryFile() as words:
         began = time.perf_counter()
         child = subprocess.Popen(
             driver.command(job.kind, model.base_url), cwd=folder, stdout=words, stderr=subprocess.STDOUT

@@ -52,8 +52,8 @@ def raw(base_url: str, driver: str) -> None:
     plain = [str(codex), "app-server", *(part for setting in settings for part in ("-c", setting))]
     argv = app_server_argv(codex, settings) if driver == LEAN else plain
 
-    def start(folder: str, number: int) -> RawRole:
-        return RawRole(argv, Path(folder), ROLE, f"{ROLE}.{number}", NOWHERE)
+    def start(number: int) -> RawRole:
+        return RawRole(argv, Path.cwd(), ROLE, f"{ROLE}.{number}", NOWHERE)
 
     def take_turn(role: RawRole) -> None:
         role.turn(1, PROMPT)
@@ -62,17 +62,16 @@ def raw(base_url: str, driver: str) -> None:
         role.open()
         role.turn(1, PROMPT)
 
-    with tempfile.TemporaryDirectory() as name:
-        if driver == IN_TURN:
-            roles = []
-            for number in range(PROCESSES):
-                roles.append(start(name, number))
-                roles[-1].open()
-            at_once(take_turn, roles)
-        else:
-            roles = [start(name, number) for number in range(PROCESSES)]
-            at_once(open_and_take_turn, roles)
-        at_once(RawRole.close, roles)
+    if driver == IN_TURN:
+        roles = []
+        for number in range(PROCESSES):
+            roles.append(start(number))
+            roles[-1].open()
+        at_once(take_turn, roles)
+    else:
+        roles = list(map(start, range(PROCESSES)))
+        at_once(open_and_take_turn, roles)
+    at_once(RawRole.close, roles)
 
 
 def ours(base_url: str, project: Path) -> float:

@@ -18,12 +18,11 @@ import json
 import os
 import statistics
 import sys
-import tempfile
 import time
 from functools import partial
 from pathlib import Path
 
-from raw import RawRole, at_once, medians, provider, read_options, timed
+from raw import RawRole, at_once, kept_folder, medians, provider, read_options, timed
 
 from codex_multi_role.codex.codex_settings import app_server_argv
 from codex_multi_role.codex.locator import find_codex
@@ -35,16 +34,14 @@ ANSWER = {"json": {"summary": "one more step", "status": "CONTINUE"}, "deltas": 
 
 
 def raw(base_url: str) -> None:
-    """The raw driver, in this process."""
+    """The raw driver, in this process, whose working folder is empty."""
     argv = app_server_argv(find_codex(None, os.environ), provider(base_url))
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        roles = [RawRole(argv, folder, role) for role in ROLES]
-        at_once(RawRole.open, roles)
-        for cycle in range(CYCLES):
-            for role in roles:
-                role.turn(cycle + 1, "Say what comes next." * 40)
-        at_once(RawRole.close, roles)
+    roles = [RawRole(argv, Path.cwd(), role) for role in ROLES]
+    at_once(RawRole.open, roles)
+    for cycle in range(CYCLES):
+        for role in roles:
+            role.turn(cycle + 1, "Say what comes next." * 40)
+    at_once(RawRole.close, roles)
 
 
 def ours(base_url: str) -> list[str]:
@@ -83,9 +80,9 @@ def measure(base_url: str, runs: int) -> dict[str, float]:
     first_prompts: list[float] = []
 
     def timed_ours() -> float:
-        with tempfile.TemporaryDirectory() as name:
-            began, seconds = time.time(), timed(ours(base_url), 1, Path(name))
-            first_prompts.append(first_prompt(Path(name)) - began)
+        folder = kept_folder()
+        began, seconds = time.time(), timed(ours(base_url), 1, folder)
+        first_prompts.append(first_prompt(folder) - began)
         return seconds
 
     commands = {driver: partial(timed, raw_command(driver, base_url), 0) for driver in DRIVERS}

@@ -41,15 +41,14 @@ PLAYS = {
 def raw(base_url: str) -> None:
     """The same turns without us, in this process."""
     argv = app_server_argv(find_codex(None, os.environ), provider(base_url))
-    with tempfile.TemporaryDirectory() as name:
-        solvers = [RawRole(argv, Path(name), "solver", f"solver.{number}") for number in range(SOLVERS)]
-        planner, *others = (RawRole(argv, Path(name), role) for role in PLAYS if role != "solver")
-        at_once(RawRole.open, [planner, *solvers, *others])
-        planner.turn(1, PROMPT)
-        at_once(lambda role: role.turn(1, PROMPT), solvers)
-        for role in others:
-            role.turn(1, PROMPT)
-        at_once(RawRole.close, [planner, *solvers, *others])
+    solvers = [RawRole(argv, Path.cwd(), "solver", f"solver.{number}") for number in range(SOLVERS)]
+    planner, *others = (RawRole(argv, Path.cwd(), role) for role in PLAYS if role != "solver")
+    at_once(RawRole.open, [planner, *solvers, *others])
+    planner.turn(1, PROMPT)
+    at_once(lambda role: role.turn(1, PROMPT), solvers)
+    for role in others:
+        role.turn(1, PROMPT)
+    at_once(RawRole.close, [planner, *solvers, *others])
 
 
 def ours(base_url: str, project: Path) -> float:
