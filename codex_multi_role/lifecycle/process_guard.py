@@ -27,9 +27,10 @@ PART = "guard"
 HEAD = "HEAD"
 SET_ASIDE = "set_aside"
 WAIT_SECONDS = 10.0
+SHELL = "/bin/sh"
+_WAIT_FOR_THE_END = 'read -r _; exec "$@"'
 _SCRIPT = """
 import sys
-sys.stdin.buffer.read()
 sys.path += sys.argv[2:]
 from codex_multi_role.lifecycle.process_guard import end_work_of
 end_work_of(sys.argv[1])
@@ -96,11 +97,12 @@ def _first_link(root: Path, name: str) -> Path | None:
 
 
 def _start(folder: Path) -> subprocess.Popen[bytes]:
-    # Without site-packages it starts in a few milliseconds; its arguments are the import paths it needs.
+    # A shell waits, because a Python would take 10 ms to start and 8 MB for as long as the run lasts (measured).
     places = [str(Path(module).parents[levels]) for module, levels in ((__file__, 2), (psutil.__file__, 1))]
+    act = [sys.executable, "-I", "-S", "-c", _SCRIPT, str(folder), *places]
     try:
         return subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", _SCRIPT, str(folder), *places],
+            [SHELL, "-c", _WAIT_FOR_THE_END, SHELL, *act],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -109,4 +111,4 @@ def _start(folder: Path) -> subprocess.Popen[bytes]:
             start_new_session=True,  # not reached by signals to the process group
         )
     except OSError as error:
-        raise StorageError(f"cannot start {sys.executable}: {error.strerror or error}") from error
+        raise StorageError(f"cannot start {SHELL}: {error.strerror or error}") from error
