@@ -62,16 +62,18 @@ class Steering:
             *map(_as_a_whole, (*(root / path for path in present), *_project_settings(Path.cwd()))),
             user_file(),
         }
-        named |= {root / path for path in _below_folder(definitions.source_workspace, named)}
-        real = {as_on_disk(path) for path in named}
-        globs = tuple(sorted(_below(root, real)))
+        real = set(map(as_on_disk, named))
+        if definitions.source_workspace != root:  # a run's own worktree has the same files
+            copied = {root / path for path in _below(definitions.source_workspace, real)}
+            named, real = named | copied, real.union(map(as_on_disk, copied))
+        globs = _globs(_below(root, real))
         existing = [path for path in sorted(real) if os.path.lexists(path)]
         return cls(
             globs=(*globs, *FROM_ANY_FOLDER),
             absent=(*(each for each in (*globs, HEAD) if not in_place(root, each)), *_WATCHED),
             present=frozenset(present),
             existing=tuple(path for path in existing if not any(parent in real for parent in path.parents)),
-            links=tuple(sorted(_below(root, {link for path in named for link in _links_to(path, root)}))),
+            links=_globs(_below(root, {link for path in named for link in _links_to(path, root)})),
         )
 
     def since(self, earlier: Mapping[str, Any]) -> Steering:
@@ -82,12 +84,6 @@ class Steering:
 
     def as_json(self) -> Json:
         return {"steering_absent": list(self.absent), "steering_present": sorted(self.present)}
-
-
-def _below_folder(folder: Path, paths: Iterable[Path]) -> list[Path]:
-    """Those of ``paths`` in ``folder``, relative to it: a run's own worktree has the same files as that folder."""
-    real = map(as_on_disk, paths)
-    return [path.relative_to(folder) for path in real if path != folder and path.is_relative_to(folder)]
 
 
 def _files_read(definitions: Definitions, folder: Path) -> Iterator[Path]:
@@ -125,10 +121,13 @@ def _as_a_whole(path: Path) -> Path:
     return path.parent if folded(path.name) in CATALOG_FILES else path
 
 
-def _below(root: Path, paths: Iterable[Path]) -> Iterator[str]:
-    for path in paths:
-        if path != root and path.is_relative_to(root):
-            yield glob.escape(path.relative_to(root).as_posix())
+def _below(root: Path, paths: Iterable[Path]) -> Iterator[Path]:
+    """Those of ``paths`` in ``root``, relative to it."""
+    return (path.relative_to(root) for path in paths if path != root and path.is_relative_to(root))
+
+
+def _globs(paths: Iterable[Path]) -> tuple[str, ...]:
+    return tuple(sorted(glob.escape(path.as_posix()) for path in paths))
 
 
 def _links_to(path: Path, root: Path) -> Iterator[Path]:
