@@ -194,14 +194,19 @@ def known_settings(settings: tuple[str, ...], home: Path | None) -> dict[str, An
     A setting replaces what an earlier one set, also a whole table; only with the tables of the file are they merged
     (measured).
     """
+    known = dict(_user_config(home))
+    _merge(known, _table_of(settings))
+    return known
+
+
+@lru_cache(maxsize=256)
+def _table_of(settings: tuple[str, ...]) -> Mapping[str, Any]:
     given: dict[str, Any] = {}
     for setting in settings:
         for each in _without_whole_tables(setting):
             key, _, text = each.partition("=")
             _assign(given, _path(key), deepcopy(_value(text)))
-    known = dict(_user_config(home))
-    _merge(known, given)
-    return known
+    return given
 
 
 def searches_web(settings: tuple[str, ...]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, astuple, fields
+from dataclasses import asdict, fields
 from typing import Any
 
 from codex_multi_role.dataclass import dataclass
@@ -33,7 +33,12 @@ class TokenUsage:
         return self.input + self.output
 
     def __add__(self, other: TokenUsage) -> TokenUsage:
-        return TokenUsage(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
+        return TokenUsage(
+            self.input + other.input,
+            self.cached_input + other.cached_input,
+            self.output + other.output,
+            self.cache_write + other.cache_write,
+        )
 
     def as_record(self) -> dict[str, int]:
         """``tokens`` in ``turn.json``."""

@@ -44,9 +44,8 @@ def is_settled(turn: TurnResult, *, may_decline: bool) -> bool:
     return turn.ask_again or not turn.problem or (turn.declined and may_decline)
 
 
-def cut_short(run: RunResources, instance: str, place: int) -> TurnFolder | None:
-    """The unfinished earlier attempt at this turn: the instance's latest turn, or one of an earlier session."""
-    latest = TurnFolder.latest(run.services.folder, instance)
+def cut_short(run: RunResources, latest: TurnFolder | None, place: int) -> TurnFolder | None:
+    """The unfinished earlier attempt at this turn: the instance's ``latest`` turn, or one of an earlier session."""
     if latest and latest.result().get("journal_step") == place:
         return latest
     return run.progress.earlier_turns.get(place)

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,7 @@ from codex_multi_role.steps.turn_inputs import RoleInputs, RoleInputsReader, dig
 from codex_multi_role.steps.turn_record import NEW_THREAD, TurnPrompt, TurnResult
 
 if TYPE_CHECKING:
+    from codex_multi_role.reading.normalization import PathNames
     from codex_multi_role.steps.earlier_turns import EarlierRun, EarlierTurn, EarlierTurns
     from codex_multi_role.steps.resources import RunResources
     from codex_multi_role.steps.timed_results import TimedResult
@@ -60,6 +61,13 @@ class Reuse:
                 self.taken.add(result["turn_id"])
                 self._taken_threads.add(str(thread))
 
+    @cached_property
+    def _names(self) -> PathNames:
+        """Names for the paths of this run."""
+        from codex_multi_role.steps.earlier_turns import path_names  # lazy: after the first prompt
+
+        return path_names(self._folder, self._workspace)
+
     def has_taken(self, thread_id: str) -> bool:
         """Whether turns of that conversation were taken over."""
         return thread_id in self._taken_threads
@@ -70,16 +78,14 @@ class Reuse:
         A new conversation does not have the instructions yet: only whether they could be left out matters later.
         ``folder`` is the copy of the workspace that it works in, which Codex shows to the model.
         """
-        from codex_multi_role.steps.earlier_turns import files_named_in, path_names  # lazy: after the first prompt
+        from codex_multi_role.steps.earlier_turns import files_named_in  # lazy, as in `_names`
 
-        names = path_names(self._folder, self._workspace)
         thread = NEW if asked.thread == NEW_THREAD else self._latest_turns.get(asked.thread, "")
         scripted = {"scripted answer": digest(position_of(asked))} if role.scripted else {}
-        told = digest(names.named(role.instructions))
-        named = names.named(asked.prompt)
-        known = (
-            names.named(asked.when_known) if asked.instructions and thread != NEW else asked.when_known == asked.prompt
-        )
+        told = digest(self._names.named(role.instructions))
+        named = self._names.named(asked.prompt)
+        remembered = asked.instructions and thread != NEW
+        known = self._names.named(asked.when_known) if remembered else asked.when_known == asked.prompt
         files = digest(files_named_in(named, self._folder.path))
         return {
             "prompt": digest([named, known]),
@@ -137,11 +143,8 @@ class Reuse:
         if not measured.has_times:
             return measured.result
         earlier = self._earlier.runs if self._earlier is not None else []
-        from codex_multi_role.steps.earlier_turns import path_names
-
-        names = path_names(self._folder, self._workspace)
         for run in (*self._sources.values(), *earlier):  # first those with the turns that are taken over
-            if (same := run.same_result(measured.named(names))) is not None:
+            if (same := run.same_result(measured.named(self._names))) is not None:
                 return replace(measured, result=self.placed(same, run)).written(folder, self._folder.redact)
         return measured.written(folder, self._folder.redact)
 
@@ -154,9 +157,7 @@ class Reuse:
 
     def placed(self, value: Json, run: EarlierRun) -> Json:
         """``value`` of an earlier run, with the paths of this one."""
-        from codex_multi_role.steps.earlier_turns import path_names
-
-        placed: Json = path_names(self._folder, self._workspace).placed(run.names.named(value))
+        placed: Json = self._names.placed(run.names.named(value))
         return placed
 
     def _keep_thread(self, run: RunResources, asked: TurnPrompt, turn: EarlierTurn) -> None:

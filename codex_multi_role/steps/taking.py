@@ -63,7 +63,8 @@ class TurnTaking:
         """The current state, without what an interrupted attempt left; empty if the turn does not depend on it."""
         if not (recorded.snapshot or self.turn.basis.workspace):
             return ""
-        return first_state(self.run, self.asked.instance, cut_short(self.run, self.asked.instance, self.asked.place))
+        latest = TurnFolder.latest(self.run.services.folder, self.asked.instance)
+        return first_state(self.run, self.asked.instance, cut_short(self.run, latest, self.asked.place))
 
     def _fits(self, before: str) -> bool:
         """Whether the workspace is in the state that the turn looked at, and the one it left still exists."""
