@@ -63,9 +63,8 @@ class Steering:
             user_file(),
         }
         real = set(map(as_on_disk, named))
-        if definitions.source_workspace != root:  # a run's own worktree has the same files
-            copied = {root / path for path in _below(definitions.source_workspace, real)}
-            named, real = named | copied, real.union(map(as_on_disk, copied))
+        copies = _copies(real, definitions.source_workspace, root)
+        named, real = named | copies, real.union(map(as_on_disk, copies))
         globs = _globs(_below(root, real))
         existing = [path for path in sorted(real) if os.path.lexists(path)]
         return cls(
@@ -84,6 +83,11 @@ class Steering:
 
     def as_json(self) -> Json:
         return {"steering_absent": list(self.absent), "steering_present": sorted(self.present)}
+
+
+def _copies(paths: Iterable[Path], source: Path, root: Path) -> set[Path]:
+    """Where a run's own worktree, ``root``, has those of ``paths`` that are in the ``source`` it was made from."""
+    return {root / path for path in _below(source, paths)} if source != root else set()
 
 
 def _files_read(definitions: Definitions, folder: Path) -> Iterator[Path]:

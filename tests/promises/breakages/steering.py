@@ -12,7 +12,7 @@ from codex_multi_role.host.settings_files import _is_own, holds_settings, user_f
 from codex_multi_role.lifecycle.live_roles import _without_wider_rights
 from codex_multi_role.lifecycle.members import unwritable_paths
 from codex_multi_role.lifecycle.run_record import RunRecord
-from codex_multi_role.lifecycle.steering import _below_folder
+from codex_multi_role.lifecycle.steering import _copies
 from codex_multi_role.steps.protection import _remove_steering
 from codex_multi_role.workspace.created_files import existing_anywhere
 from codex_multi_role.workspace.paths import Workspace, is_repository
@@ -49,7 +49,7 @@ STEERING = (
     ),
     broken(
         "in a worktree of the run as well",
-        returns(_below_folder, list[Path]()),
+        returns(_copies, set[Path]()),
         ("lifecycle/test_own_worktree.py::test_roles_cannot_write_what_steers_runs_of_the_users_tree",),
     ),
     broken(
