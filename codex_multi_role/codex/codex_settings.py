@@ -201,6 +201,7 @@ def known_settings(settings: tuple[str, ...], home: Path | None) -> dict[str, An
 
 @lru_cache(maxsize=256)
 def _table_of(settings: tuple[str, ...]) -> Mapping[str, Any]:
+    """``settings`` as one table. All callers share it, so nobody may change it."""
     given: dict[str, Any] = {}
     for setting in settings:
         for each in _without_whole_tables(setting):

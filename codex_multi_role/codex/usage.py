@@ -33,12 +33,7 @@ class TokenUsage:
         return self.input + self.output
 
     def __add__(self, other: TokenUsage) -> TokenUsage:
-        return TokenUsage(
-            self.input + other.input,
-            self.cached_input + other.cached_input,
-            self.output + other.output,
-            self.cache_write + other.cache_write,
-        )
+        return TokenUsage(**{name: count + getattr(other, name) for name, count in vars(self).items()})
 
     def as_record(self) -> dict[str, int]:
         """``tokens`` in ``turn.json``."""
