@@ -43,9 +43,9 @@ NEVER = {
 }
 """No part of a run with a journal of its own, without tests and without a terminal."""
 COUNTED = """
-import json, sys
+import gc, json, sys
 from pathlib import Path
-programs, statements, early, looks, early_looks = [], [], [], [], []
+programs, statements, early, looks, early_looks, collections = [], [], [], [], [], []
 
 def watch(event, given):
     if event == "subprocess.Popen":
@@ -55,9 +55,9 @@ def watch(event, given):
 
 sys.addaudithook(watch)
 from codex_multi_role.cli.main import main
-from codex_multi_role.host.importing import many_imports
+from codex_multi_role.host.importing import without_plugin_search
 
-with many_imports():  # as the command does
+with without_plugin_search():  # as the command does
     from codex_multi_role.codex.fleet import Fleet
     from codex_multi_role.lifecycle.session import Session
 
@@ -80,8 +80,10 @@ def driven(*arguments):
     return drive(*arguments)
 
 Fleet.start, Session._drive = start, driven
+gc.callbacks.append(lambda phase, _: collections.append(phase))
 code = main()
-Path("counts.json").write_text(json.dumps([code, programs, statements, early, [*sys.modules], early_looks, looks]))
+counts = [code, programs, statements, early, [*sys.modules], early_looks, looks, collections]
+Path("counts.json").write_text(json.dumps(counts))
 """
 
 
@@ -90,7 +92,8 @@ class Counts:
 
     def __init__(self, folder: Path) -> None:
         counted = json.loads((folder / "counts.json").read_text())
-        self.code, programs, self.statements, self.early, self.modules, self.early_looks, self.looks = counted
+        self.code, programs, self.statements, self.early, self.modules, *others = counted
+        self.early_looks, self.looks, self.collections = others
         self.programs = Counter(programs)
         logs = (read_lines(folder / f"runs/latest/{role}/events.jsonl") for role in ROLES)
         sent = [entry["message"] for log in logs for entry in log if entry["direction"] == "out"]
@@ -136,6 +139,11 @@ def test_run_looks_through_all_processes_only_at_its_end(counts: Counts) -> None
     """For what its own processes left running. Some of these looks are shared."""
     assert not counts.early_looks
     assert 0 < len(counts.looks) <= 2 * len(ROLES) + 2
+
+
+def test_short_run_collects_no_garbage(counts: Counts) -> None:
+    """A collection would hardly find any: it would only walk what was imported."""
+    assert not counts.collections
 
 
 def test_turn_costs_one_request_and_two_statements(counts: Counts) -> None:

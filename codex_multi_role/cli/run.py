@@ -17,7 +17,7 @@ from codex_multi_role.cli.options import OF_THIS_PROCESS, RUN, command
 from codex_multi_role.cli.output import put_json_line, put_line, say
 from codex_multi_role.cli.settings import not_empty
 from codex_multi_role.errors import UsageError
-from codex_multi_role.host.importing import many_imports
+from codex_multi_role.host.importing import without_plugin_search
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.presentation.wording import plural
 from codex_multi_role.run_options import RunOptions
@@ -53,7 +53,7 @@ def run(ctx: click.Context, /, **values: Any) -> None:  # noqa: ANN401 - the set
 
         put_dry_run(dry_run(options), as_json=values["json"], quiet=values["quiet"])
         return
-    with many_imports():
+    with without_plugin_search():
         import codex_multi_role.api.running as running
 
     progress = Progress()

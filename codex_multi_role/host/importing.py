@@ -1,8 +1,7 @@
-"""Import many modules at once, without the work that Python and pydantic would do in between."""
+"""Import pydantic and its models without the search for plugins."""
 
 from __future__ import annotations
 
-import gc
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,27 +11,7 @@ PLUGIN_LOADER = "pydantic.plugin._loader"
 
 
 @contextmanager
-def many_imports() -> Iterator[None]:
-    """Collect no garbage during the block.
-
-    Imports leave no garbage, but the collector walks everything they made again and again: a tenth of their time
-    (measured). Afterwards all of it is in the oldest generation, which collections seldom scan.
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        with _no_search_for_plugins():
-            yield
-    finally:
-        if was_enabled:
-            if not gc.get_freeze_count():  # otherwise somebody's own frozen objects would be thawed
-                gc.freeze()
-                gc.unfreeze()
-            gc.enable()
-
-
-@contextmanager
-def _no_search_for_plugins() -> Iterator[None]:
+def without_plugin_search() -> Iterator[None]:
     """Within the block, pydantic finds no plugins.
 
     Its search imports 30 modules and reads the metadata of every installed package: 35 ms with a hundred (measured). A
