@@ -8,7 +8,6 @@ import pytest
 
 from codex_multi_role.host.importing import PLUGIN_LOADER, without_plugin_search
 
-
 LISTS = """
 import sys
 from codex_multi_role.host.importing import without_plugin_search
