@@ -21,8 +21,8 @@ from codex_multi_role.version import __version__
 
 LEAVING_SECONDS = 2.0
 UNCOLLECTED_OBJECTS = 100_000
-"""So many new objects start a collection of garbage in cycles. A start makes 60,000, and leaves no such garbage; by
-default, it would be searched a hundred times, for a tenth of its time (measured)."""
+"""So many new objects start a search for garbage in cycles. The start of a run makes 80,000, fewer than 1,000 of them
+such garbage; with Python's default it would be searched for a hundred times, in a tenth of that time (measured)."""
 COMMANDS = {
     "run": "run",
     "resume": "resume",
