@@ -142,7 +142,7 @@ def test_run_looks_through_all_processes_only_at_its_end(counts: Counts) -> None
 
 
 def test_short_run_collects_no_garbage(counts: Counts) -> None:
-    """A collection would hardly find any: it would only walk what was imported."""
+    """A collection would find hardly any: it would only visit what was imported."""
     assert not counts.collections
 
 

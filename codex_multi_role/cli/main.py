@@ -21,8 +21,8 @@ from codex_multi_role.version import __version__
 
 LEAVING_SECONDS = 2.0
 UNCOLLECTED_OBJECTS = 100_000
-"""So many new objects start a search for garbage in cycles. The start of a run makes 80,000, fewer than 1,000 of them
-such garbage; with Python's default it would be searched for a hundred times, in a tenth of that time (measured)."""
+"""New objects that trigger a garbage collection. The start of a run creates 80,000, of which fewer than 1,000 are
+garbage; Python's default would collect a hundred times during it, a tenth of its time (measured)."""
 COMMANDS = {
     "run": "run",
     "resume": "resume",
