@@ -22,7 +22,7 @@ from codex_multi_role.version import __version__
 LEAVING_SECONDS = 2.0
 UNCOLLECTED_OBJECTS = 100_000
 """New objects that trigger a garbage collection. The start of a run creates 80,000, of which fewer than 1,000 are
-garbage; Python's default would collect a hundred times during it, a tenth of its time (measured)."""
+garbage; Python's default would collect 120 times in a run of twelve turns, in 50 ms (measured)."""
 COMMANDS = {
     "run": "run",
     "resume": "resume",
