@@ -30,9 +30,14 @@ PLACES = {
         "pool.shutdown(cancel_futures=True)",
     ): "tests on mutants, each run with its deadline",
     ("systems/test_generation/mutation.py", "with ThreadPoolExecutor(1, thread_name_prefix='mutants')"): ONE_FILE,
-    ("systems/test_generation/mutation.py", "reading.result()"): ONE_FILE,
+    ("systems/test_generation/mutation.py", "read().result()"): ONE_FILE,
     ("checks/warm_suite.py", "pool.shutdown(cancel_futures=True)"): "processes, each with the deadline of all",
     ("checks/plugins/codex_multi_role_warm.py", "select.poll()"): "asked with the seconds of a job",
+    ("checks/plugins/codex_multi_role_warm.py", "jobs.readline()"): "a file: what is there at once",
+    (
+        "checks/plugins/codex_multi_role_warm.py",
+        "fcntl.lockf(claimed, fcntl.LOCK_EX)",
+    ): "while another process reads one line; both have the deadline of all",
     ("checks/plugins/codex_multi_role_warm.py", "os.waitpid(child, 0)"): "of a child that was killed",
     ("checks/plugins/codex_multi_role_warm.py", "os.waitpid(-1, os.WNOHANG)"): "asked without waiting",
     (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -89,12 +89,21 @@ class Suite:
         self._left_out = excluded_from_copies(context.workspace, [*tests, *filter(None, [target])])
         self._numbers = count(1)
 
-    def run(self, seconds: float, files: Mapping[str, str] | None = None, test_seconds: float = 0.0) -> SuiteOutcome:
+    def run(
+        self,
+        seconds: float,
+        files: Mapping[str, str] | None = None,
+        test_seconds: float = 0.0,
+        on_start: Callable[[], object] | None = None,
+    ) -> SuiteOutcome:
         """Run all tests once, with ``files`` added to the copy, each for at most ``test_seconds`` (0: unlimited).
 
-        Threads may share a suite. Raises UsageError if Python cannot be started, StorageError, RunInterrupted.
+        ``on_start`` is called as soon as the copy is made. Threads may share a suite. Raises UsageError if Python
+        cannot be started, StorageError, RunInterrupted.
         """
         with self.prepared(test_seconds, files) as copy:
+            if on_start:
+                on_start()
             report = copy.folder / "junit.xml"
             ran = self.run_copy(copy, [f"--junitxml={report}"], seconds)
             return _outcome(ran, report, copy.process.import_problem())
@@ -176,11 +185,11 @@ class Repeated:
         return self.outcomes[-1]
 
 
-def repeat(suite: Suite, runs: int, until: float) -> Repeated:
+def repeat(suite: Suite, runs: int, until: float, on_start: Callable[[], object] | None = None) -> Repeated:
     """Run ``suite`` ``runs`` times, until ``until`` (monotonic). Raises the errors of `Suite.run`."""
     outcomes: list[SuiteOutcome] = []
     for _ in range(runs):
-        outcomes.append(suite.run(max(0.0, until - time.monotonic())))
+        outcomes.append(suite.run(max(0.0, until - time.monotonic()), on_start=on_start))
         if problem := _problem(outcomes[-1]):
             return Repeated(tuple(outcomes), {}, (), problem, outcomes[-1].ran.timed_out)
     flaky = _differing(outcomes)

@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import difflib
 import random
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from io import StringIO
 from itertools import accumulate
+from operator import itemgetter
 from typing import TYPE_CHECKING, cast
 
 from codex_multi_role.dataclass import dataclass
 
 if TYPE_CHECKING:
     import libcst
+    from libcst.metadata import CodeRange
 
 MAX_DIFF_CHARACTERS = 600
 NEVER_ASKED = frozenset({"len", "isinstance"})
@@ -82,7 +85,8 @@ class MutatedFile:
         self._module = wrapper.module
         self._positions = wrapper.resolve(PositionProvider)
         self._spans = wrapper.resolve(WhitespaceInclusivePositionProvider)
-        self._starts = [0, *accumulate(map(len, StringIO(source, newline="")))]
+        self._lines = [0, *accumulate(map(len, StringIO(source, newline="")))]
+        self._statements = [self._span(self._positions[each]) for each in self._module.body]
         self.places = list(self._found())
 
     def sample(self, most: int, seed: int) -> list[Mutant]:
@@ -108,9 +112,9 @@ class MutatedFile:
         for statement, old, operator, new in _changes(self._module):
             line = self._positions[old].start.line
             numbers[line] += 1
-            yield MutationSite(f"{line}.{numbers[line]}", line, self._lines(statement, old), operator, old, new)
+            yield MutationSite(f"{line}.{numbers[line]}", line, self._lines_of(statement, old), operator, old, new)
 
-    def _lines(self, statement: libcst.CSTNode, node: libcst.CSTNode) -> range:
+    def _lines_of(self, statement: libcst.CSTNode, node: libcst.CSTNode) -> range:
         """All lines of a simple statement; of one with a body, those down to the end of ``node``, in its head."""
         from libcst import SimpleStatementLine
 
@@ -123,20 +127,31 @@ class MutatedFile:
         for place in places:
             if len(mutants) == most:
                 break
-            text = self._text(place)
-            if text not in texts and _compiles(text):
+            text, part = self._text(place)
+            if text not in texts and _compiles(part):
                 texts.add(text)
                 diff = _diff(self._source, text)
                 mutants.append(Mutant(place.id, place.line, place.lines, place.operator, text, diff))
         return sorted(mutants, key=lambda mutant: (mutant.line, int(mutant.id.partition(".")[2])))
 
-    def _text(self, place: MutationSite) -> str:
-        """The file's text with the change; only the node is rewritten if its own text is at its place."""
-        span = self._spans[place.old]
-        start, end = (self._starts[each.line - 1] + each.column for each in (span.start, span.end))
-        if self._source[start:end] == self._module.code_for_node(place.old):
-            return f"{self._source[:start]}{self._module.code_for_node(place.new)}{self._source[end:]}"
-        return cast("libcst.Module", self._module.deep_replace(place.old, place.new)).code
+    def _text(self, place: MutationSite) -> tuple[str, str]:
+        """The file's text with the change, and the part that may not compile now: the top-level statement around it.
+
+        Only the node is rewritten if its own text is at its place, otherwise the whole file.
+        """
+        start, end = self._span(self._spans[place.old])
+        if self._source[start:end] != self._module.code_for_node(place.old):
+            text = cast("libcst.Module", self._module.deep_replace(place.old, place.new)).code
+            return text, text
+        first, last = self._statements[bisect_right(self._statements, start, key=itemgetter(0)) - 1]
+        new = self._module.code_for_node(place.new)
+        part = f"{self._source[first:start]}{new}{self._source[end:last]}"
+        return f"{self._source[:first]}{part}{self._source[last:]}", part
+
+    def _span(self, range_: CodeRange) -> tuple[int, int]:
+        """Where it starts and ends in the text, in characters."""
+        start, end = (self._lines[each.line - 1] + each.column for each in (range_.start, range_.end))
+        return start, end
 
 
 def _changes(module: libcst.Module) -> Iterator[tuple[libcst.CSTNode, libcst.CSTNode, str, libcst.CSTNode]]:

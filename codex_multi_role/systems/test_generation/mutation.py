@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import field
+from functools import cache
 from typing import Literal
 
 from pydantic import Field
@@ -128,11 +129,11 @@ def _judged(context: CheckContext, options: MutationOptions, until: float) -> Ju
     if problem := not_python(root, options.target) or none_python(root, options.tests):
         return Judged("could not run", problem)
     with scratch_folder(context.workspace) as scratch, ThreadPoolExecutor(1, thread_name_prefix="mutants") as pool:
-        reading = pool.submit(_mutants, (root / options.target).read_bytes(), options)
+        read = cache(lambda: pool.submit(_mutants, (root / options.target).read_bytes(), options))
         suite = Suite(context, options.tests, scratch, options.target)
-        undisturbed = repeat(suite, options.runs, until)  # in processes of its own, which leave the thread its time
+        undisturbed = repeat(suite, options.runs, until, on_start=read)  # earlier, it would slow down the copying
         try:
-            found, mutants = reading.result()
+            found, mutants = read().result()
         except ValueError as error:
             return Judged("could not run", f"{options.target}: {error}")
         if not mutants:

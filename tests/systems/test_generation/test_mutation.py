@@ -103,6 +103,27 @@ def test_every_mutant_is_python_and_changes_something(most: int) -> None:
         compile(mutant.text, mutant.id, "exec")
 
 
+def test_mutants_that_python_refuses_are_left_out() -> None:
+    """A ``return`` in a class and the same key twice, each in a statement between others."""
+    source = """
+LIMIT = 1
+def f(value):
+    class Inner:
+        for each in value:
+            break
+    match value:
+        case {1: one, 2: two}:
+            return one + two
+LAST = 2
+"""
+    file = MutatedFile(source)
+    mutants = file.sample(99, seed=0)
+    for mutant in mutants:
+        compile(mutant.text, mutant.id, "exec")
+    refused = {place.id for place in file.places} - {mutant.id for mutant in mutants}
+    assert refused == {"6.1", "8.1"}
+
+
 def test_code_without_promised_behaviour_is_not_mutated() -> None:
     """Constants, decorators, annotations, docstrings and the text of exceptions are left unchanged."""
     source = """
