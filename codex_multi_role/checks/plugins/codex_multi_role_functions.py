@@ -7,6 +7,7 @@ import contextlib
 import gc
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache, partial
 from pathlib import Path
 from types import AsyncGeneratorType, CodeType, CoroutineType, FunctionType, GeneratorType
 
@@ -20,12 +21,14 @@ class LoadedFunctions:
     """The functions of the file at ``path``, with the text ``text``, that exist now, wherever they are referred to."""
 
     def __init__(self, path: str, text: str) -> None:
-        self._path, self._lines, self._original = path, text.split("\n"), _compiled(text, path)
+        self._path, self._file_name = path, Path(path).name
+        self._lines, self._original = text.split("\n"), _compiled(text, path)
         self._codes = set(_all_inner(self._original))
         statements = ast.parse(text).body if "\r" not in text else []
         self._statements = _lines_of(statements)
         imports = _lines_of(each for each in statements if isinstance(each, (ast.Import, ast.ImportFrom)))
-        self._imports = set[int]().union(*imports)
+        self._compiled_part = partial(_compiled_part, path, set[int]().union(*imports))
+        self._original_part = cache(partial(self._compiled_part, self._lines))
         self._by_name: dict[tuple[str, int], list[FunctionType]] = {}
         self.problem = ""
         for each in gc.get_objects():
@@ -62,19 +65,14 @@ class LoadedFunctions:
         if len(lines) != len(self._lines) or not around:
             return None
         with contextlib.suppress(SyntaxError):  # the statement has another end now
-            before, after = (self._compiled_part(each, around[0]) for each in (self._lines, lines))
+            before, after = self._original_part(around[0]), self._compiled_part(lines, around[0])
             if all(old in self._codes for old, _, _ in _differing(before, after)):
                 return before, after
         return None
 
-    def _compiled_part(self, lines: Sequence[str], part: range) -> CodeType:
-        """These lines alone, but with the imports of the file: Python compiles what is imported in another way."""
-        kept = (line if number in part or number in self._imports else "" for number, line in enumerate(lines, 1))
-        return _compiled("\n".join(kept), self._path)
-
     def _is_own(self, code: CodeType) -> bool:
         file = code.co_filename
-        return file.endswith(Path(self._path).name) and os.path.realpath(file) == self._path
+        return file.endswith(self._file_name) and os.path.realpath(file) == self._path
 
 
 def apply(changes: Iterable[Change]) -> None:
@@ -84,6 +82,12 @@ def apply(changes: Iterable[Change]) -> None:
 
 def _compiled(text: str, path: str) -> CodeType:
     return compile(text, path, "exec", dont_inherit=True)
+
+
+def _compiled_part(path: str, imports: set[int], lines: Sequence[str], part: range) -> CodeType:
+    """``part`` of the lines, but with the ``imports`` of the file: Python compiles what is imported in another way."""
+    kept = (line if number in part or number in imports else "" for number, line in enumerate(lines, 1))
+    return _compiled("\n".join(kept), path)
 
 
 def _lines_of(statements: Iterable[ast.stmt]) -> list[range]:

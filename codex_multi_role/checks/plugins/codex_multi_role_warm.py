@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import fcntl
 import gc
 import importlib
 import json
@@ -36,7 +37,8 @@ else:
     from codex_multi_role_lines import TARGET, Reach, recorder
 
 SHARED = Path(os.environ["CODEX_MULTI_ROLE_WARM"])
-"""``jobs``, ``claimed`` and ``outcomes``: a file per mutant, for all processes that judge mutants of the same file."""
+"""For all processes that judge mutants of the same file: ``jobs``, a mutant per line, of which the first ``claimed``
+bytes have been taken, and ``outcomes``, a file per mutant."""
 SLOT = Path(os.environ["CODEX_MULTI_ROLE_WARM_SLOT"])
 """The folder of this process: the copy of the workspace, temporary files, ``problem.txt``."""
 UNMUTATED_SECONDS = float(os.environ["CODEX_MULTI_ROLE_WARM_SECONDS"])
@@ -45,7 +47,7 @@ LEAST_VERSION = (3, 10)
 SUBREAPER = 36
 """PR_SET_CHILD_SUBREAPER: orphans become children of this process."""
 WITHOUT = ("codex_multi_role_measuring", "terminalreporter", "lfplugin", "nfplugin")
-"""The plugins that a child does without: they print, or write down how the tests ended."""
+"""The plugins to do without: they print, or write down how the tests ended."""
 KILL_ROUNDS = 200
 ROUND_SECONDS = 0.01
 
@@ -101,8 +103,7 @@ class Server:
         return [item for item in self.items if item.nodeid in tests]
 
     def is_restored(self) -> bool:
-        """Remove the files that a child added; False if it changed or removed others."""
-        Path(TARGET).write_text(self.text, encoding="utf-8")
+        """Remove the files that a child added; False if it changed or removed others, the target excepted."""
         now = _files()
         for name in now.keys() - self._files.keys():
             with contextlib.suppress(OSError):
@@ -117,10 +118,12 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     server = Server(session)
     if problem := server.problem():
         return _give_up(problem)
+    for plugin in filter(session.config.pluginmanager.has_plugin, WITHOUT):
+        session.config.pluginmanager.unregister(name=plugin)
     ctypes.CDLL(None).prctl(SUBREAPER, 1)
     for direction in (1, -1):  # what one test prepares for the next ones is reached by another one first
-        WarmChild.notes = SLOT / f"notes{direction}.json"
-        if (pid := _fork(session, server.items[::direction])) == 0:
+        WarmChild.notes, WarmChild.loaded = SLOT / f"notes{direction}.json", frozenset(sys.modules)
+        if (pid := _fork(session, server.items[::direction], server.text)) == 0:
             return None
         if problem := server.learn(WarmChild.notes, _exit_code(pid, UNMUTATED_SECONDS)):
             return _give_up(problem)
@@ -140,9 +143,8 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
         if not tests:
             _answer(job["id"], 0)
             continue
-        Path(TARGET).write_text(job["text"], encoding="utf-8")
         WarmChild.mutant = job["id"]
-        if (pid := _fork(session, tests)) == 0:
+        if (pid := _fork(session, tests, job["text"])) == 0:
             session.config.option.maxfail = job["maxfail"]
             apply(changes)
             return None
@@ -189,10 +191,13 @@ def _give_up(problem: str) -> bool:
 
 def _claim() -> Any:  # noqa: ANN401 - JSON
     """The next job that no other process has claimed, None after the last."""
-    for job in sorted((SHARED / "jobs").iterdir()):
-        with contextlib.suppress(FileNotFoundError):
-            return json.loads(job.rename(SHARED / "claimed" / job.name).read_text())
-    return None
+    with (SHARED / "jobs").open("rb") as jobs, (SHARED / "claimed").open("r+b") as claimed:
+        fcntl.lockf(claimed, fcntl.LOCK_EX)
+        jobs.seek(int(claimed.read()))
+        job = jobs.readline()
+        claimed.seek(0)
+        claimed.write(str(jobs.tell()).encode())
+    return json.loads(job) if job else None
 
 
 def _answer(mutant: str, code: int, tests: Sequence[pytest.Item] = ()) -> None:
@@ -206,7 +211,8 @@ def _new_modules() -> list[str]:
     return sorted(name for name, file in files.items() if file and not file.startswith(str(SLOT)))
 
 
-def _fork(session: pytest.Session, items: list[pytest.Item]) -> int:
+def _fork(session: pytest.Session, items: list[pytest.Item], text: str) -> int:
+    _write_target(text)
     sys.stdout.flush()
     sys.stderr.flush()
     recorder.is_noting = False
@@ -214,12 +220,15 @@ def _fork(session: pytest.Session, items: list[pytest.Item]) -> int:
     recorder.is_noting = True
     if pid == 0:
         os.setsid()
-        plugins = session.config.pluginmanager
-        for plugin in filter(plugins.has_plugin, WITHOUT):
-            plugins.unregister(name=plugin)
-        WarmChild.loaded = frozenset(sys.modules)
         WarmChild.session, session.items, session.testscollected = session, items, len(items)
     return pid
+
+
+def _write_target(text: str) -> None:
+    """Write over the old text: some filesystems write to the disk at once if a file is emptied first."""
+    with open(os.open(TARGET, os.O_WRONLY | os.O_CREAT, 0o666), "w", encoding="utf-8") as file:  # noqa: PTH123
+        file.write(text)
+        file.truncate()
 
 
 def _exit_code(child: int, seconds: float) -> int | None:
@@ -244,7 +253,8 @@ def _exit_code(child: int, seconds: float) -> int | None:
 
 
 def _children() -> list[int]:
-    return [int(pid) for each in Path("/proc/self/task").glob("*/children") for pid in each.read_text().split()]
+    tasks = Path("/proc/self/task").iterdir()
+    return [int(pid) for each in tasks for pid in (each / "children").read_text().split()]
 
 
 def _files() -> dict[str, tuple[int, int, int]]:
