@@ -145,8 +145,11 @@ class MutatedFile:
             return text, text
         first, last = self._statements[bisect_right(self._statements, start, key=itemgetter(0)) - 1]
         new = self._module.code_for_node(place.new)
-        part = f"{self._source[first:start]}{new}{self._source[end:last]}"
-        return f"{self._source[:first]}{part}{self._source[last:]}", part
+        return self._with(new, start, end), self._with(new, start, end, first, last)
+
+    def _with(self, new: str, start: int, end: int, first: int = 0, last: int | None = None) -> str:
+        """The source from ``first`` to ``last`` with ``new`` from ``start`` to ``end``."""
+        return f"{self._source[first:start]}{new}{self._source[end:last]}"
 
     def _span(self, range_: CodeRange) -> tuple[int, int]:
         """Where it starts and ends in the text, in characters."""
