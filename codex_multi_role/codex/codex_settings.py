@@ -282,3 +282,8 @@ def needs_user_home(settings: tuple[str, ...]) -> bool:
     assigned = dict(setting.split("=", 1) for setting in settings if "=" in setting)
     defined = any(key == "model_providers" or key.startswith(f"model_providers.{provider}") for key in assigned)
     return not (defined or provider in BUILT_IN_LOCAL_PROVIDERS)
+
+
+def needed_user_home(settings: tuple[str, ...], environment: Mapping[str, str]) -> Path | None:
+    """The user's own Codex home if these settings need it, otherwise None."""
+    return user_home(environment) if needs_user_home(settings) else None

@@ -17,9 +17,9 @@ from codex_multi_role.codex.codex_settings import (
     as_settings,
     known_settings,
     marking,
+    needed_user_home,
     needs_user_home,
     only_these_skills,
-    user_home,
     without_own_retries,
     without_project_settings,
     without_user_servers,
@@ -101,7 +101,7 @@ class Members:
         role = catalog.role(definitions.catalog.role_of(instance))
         skills = _skill_folders(role, catalog, self.kept_folder()) if self.kept_folder is not None else {}
         given = self._given(role)
-        home = user_home(os.environ) if needs_user_home(given) else None
+        home = needed_user_home(given, os.environ)
         if home is None and self.homes is not None:
             self.homes.fill(folder.codex_home(instance))
         settings, permissions, instructions = self._settings(role, given, skills, home)

@@ -8,7 +8,7 @@ from typing import Any
 
 from codex_multi_role.catalog import RoleSpec
 from codex_multi_role.catalog.prices import PriceList
-from codex_multi_role.codex.codex_settings import known_settings, needs_user_home, user_home
+from codex_multi_role.codex.codex_settings import known_settings, needed_user_home
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.reading.places import Place
 
@@ -20,8 +20,7 @@ def model_of(role: RoleSpec, run_model: str | None, settings: tuple[str, ...]) -
     """The model that the role names, the run, or else the ``settings`` of its process; None: Codex chooses it."""
     if named := role.resolved_model(os.environ, run_model):
         return named
-    home = user_home(os.environ) if needs_user_home(settings) else None
-    return known_settings(settings, home).get("model") or None
+    return known_settings(settings, needed_user_home(settings, os.environ)).get("model") or None
 
 
 def recorded_model(recording: Any, role: str) -> str:  # noqa: ANN401 - loaded lazily, because most runs have none

@@ -14,7 +14,7 @@ from typing import Any
 from uuid import uuid4
 
 from codex_multi_role.catalog import RoleSpec, RoleSpecCatalog
-from codex_multi_role.codex.codex_settings import LEAN, known_settings, needs_user_home, user_home
+from codex_multi_role.codex.codex_settings import LEAN, known_settings, needed_user_home
 from codex_multi_role.codex.permissions import WriteAccess, has_own_rules
 from codex_multi_role.codex.project_instructions import ProjectInstructions
 from codex_multi_role.dataclass import dataclass
@@ -49,7 +49,7 @@ class RoleReader:
     def read(self, role: RoleSpec, folder: Path) -> RoleInputs:
         """The inputs of ``role``, which works in ``folder``: the workspace or a copy of it."""
         given = (*role_settings(role), *self.definitions.options.config)
-        home = user_home(os.environ) if self._model_digest is None and needs_user_home(given) else None
+        home = needed_user_home(given, os.environ) if self._model_digest is None else None
         settings = known_settings(given, home)
         parts = {
             "role": role.name,
