@@ -288,8 +288,29 @@ CASES: dict[str, tuple[str, dict[str, str]]] = {
             """
         },
     ),
+    "tests that damage what the processes share": (
+        """
+        def half(n):
+            return (n + 1) // 2 + 3
+        """,
+        {
+            "tests/test_a.py": """
+                import os
+                from pathlib import Path
+                from target import half
+
+                def test_half():
+                    if shared := os.environ.get("CODEX_MULTI_ROLE_WARM"):
+                        Path(shared, "claimed").write_text("nothing")
+                    assert half(8) == 7
+            """
+        },
+    ),
 }
-ALONE = {"tests that need each other", "a generator since the import", "a thread since the import"}
+ALONE = {
+    *("tests that need each other", "tests that damage what the processes share"),
+    *("a generator since the import", "a thread since the import"),
+}
 """Where each mutant needs a new process."""
 GRADE = "def grade(points):\n    if points < 50:\n        return 'failed'\n    return 'passed'\n"
 TESTS = """
