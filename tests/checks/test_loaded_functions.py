@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from codex_multi_role.checks.plugins.codex_multi_role_functions import LoadedFunctions, _differing, apply
+from codex_multi_role.checks.plugins.codex_multi_role_functions import LoadedFunctions, _all_inner, _differing, apply
 
 TEXT = """
 import functools
@@ -117,6 +117,13 @@ def test_part_of_a_file_has_the_same_code_as_the_whole(tmp_path: Path, text: str
                     parts += 1
                     assert [*_differing(*part)] == [*_differing(original, whole)]
     assert (parts > 20) is ("\r" not in text)
+
+
+def test_only_the_changed_method_of_a_class_is_compiled(tmp_path: Path) -> None:
+    functions = LoadedFunctions(str(tmp_path / "shapes.py"), SHAPES)
+    found = functions._changed_statement(SHAPES.replace("__private() + 1", "__private() - 1"))
+    assert found is not None
+    assert [each.co_name for code in found for each in _all_inner(code)] == ["Third", "__private"] * 2
 
 
 def test_file_that_is_not_loaded_has_nothing_to_change(tmp_path: Path) -> None:

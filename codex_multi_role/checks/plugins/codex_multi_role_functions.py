@@ -15,6 +15,8 @@ OF_FUNCTIONS = 0x0001 | 0x0002
 """The flags CO_OPTIMIZED and CO_NEWLOCALS, which the code of a module or a class does not have both."""
 RUNNING: dict[type, str] = {GeneratorType: "gi_code", CoroutineType: "cr_code", AsyncGeneratorType: "ag_code"}
 Change = tuple[FunctionType, CodeType]
+Part = tuple[range, range]
+"""The lines of a statement, and those of the head of the class around it."""
 
 
 class LoadedFunctions:
@@ -25,7 +27,7 @@ class LoadedFunctions:
         self._lines, self._original = text.split("\n"), _compiled(text, path)
         self._codes = set(_all_inner(self._original))
         statements = ast.parse(text).body if "\r" not in text else []
-        self._statements = _lines_of(statements)
+        self._parts = list(_parts(statements))
         imports = _lines_of(each for each in statements if isinstance(each, (ast.Import, ast.ImportFrom)))
         self._compiled_part = partial(_compiled_part, path, set[int]().union(*imports))
         self._original_part = cache(partial(self._compiled_part, self._lines))
@@ -55,13 +57,13 @@ class LoadedFunctions:
         return found
 
     def _changed_statement(self, text: str) -> tuple[CodeType, CodeType] | None:
-        """The code of the one top-level statement that differs, old and new, because a whole file takes long to parse.
+        """The code of the one statement that differs, old and new, because a whole file takes long to parse.
 
         None if more than that differs, or if its functions have another code in the whole file.
         """
         lines = text.split("\n")
         changed = [number for number, (old, new) in enumerate(zip(self._lines, lines, strict=False), 1) if old != new]
-        around = [each for each in self._statements if changed and changed[0] in each and changed[-1] in each]
+        around = [each for each in self._parts if changed and changed[0] in each[0] and changed[-1] in each[0]]
         if len(lines) != len(self._lines) or not around:
             return None
         with contextlib.suppress(SyntaxError):  # the statement has another end now
@@ -84,10 +86,20 @@ def _compiled(text: str, path: str) -> CodeType:
     return compile(text, path, "exec", dont_inherit=True)
 
 
-def _compiled_part(path: str, imports: set[int], lines: Sequence[str], part: range) -> CodeType:
+def _compiled_part(path: str, imports: set[int], lines: Sequence[str], part: Part) -> CodeType:
     """``part`` of the lines, but with the ``imports`` of the file: Python compiles what is imported in another way."""
-    kept = (line if number in part or number in imports else "" for number, line in enumerate(lines, 1))
-    return _compiled("\n".join(kept), path)
+    kept = imports.union(*part)
+    return _compiled("\n".join(line if number in kept else "" for number, line in enumerate(lines, 1)), path)
+
+
+def _parts(statements: Sequence[ast.stmt]) -> Iterator[Part]:
+    """The statements in classes, then all that are in none."""
+    for each in statements:
+        if isinstance(each, ast.ClassDef):
+            inner = _lines_of(each.body)
+            head = range(_lines_of([each])[0].start, inner[0].start)
+            yield from ((lines, head) for lines in inner)
+    yield from ((lines, range(0)) for lines in _lines_of(statements))
 
 
 def _lines_of(statements: Iterable[ast.stmt]) -> list[range]:
