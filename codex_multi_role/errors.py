@@ -28,6 +28,7 @@ CodexMultiRoleError                 what happened, where, what to do
 from __future__ import annotations
 
 import errno
+import os
 import traceback
 from collections.abc import Iterable, Sequence
 from enum import IntEnum, StrEnum
@@ -35,6 +36,7 @@ from typing import ClassVar
 
 from codex_multi_role.dataclass import dataclass
 
+NO_DESCRIPTOR = (errno.EMFILE, errno.ENFILE)
 TOO_MANY_FILES = "too many files are open: raise the limit (`ulimit -n`), or use fewer processes at once"
 
 
@@ -320,7 +322,7 @@ def ending_for(error: BaseException) -> Ending:
     """The ending that an error means. An exception of any other class is a bug, and ends the run as well."""
     if isinstance(error, KeyboardInterrupt):
         error = RunInterrupted()
-    if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+    if _lacks_descriptor(error):
         error = StorageError(str(error), TOO_MANY_FILES)
     if isinstance(error, CodexMultiRoleError):
         resets_at = error.resets_at if isinstance(error, QuotaUsedUp) else ""
@@ -333,3 +335,10 @@ def ending_for(error: BaseException) -> Ending:
         hint="This is a bug in codex-multi-role; see traceback.txt in the run folder.",
         details="".join(traceback.format_exception(error)),
     )
+
+
+def _lacks_descriptor(error: BaseException) -> bool:
+    """Whether too many files are open. The import of a compiled module has no error number, only the words."""
+    if isinstance(error, ImportError):
+        return any(os.strerror(number) in str(error) for number in NO_DESCRIPTOR)
+    return isinstance(error, OSError) and error.errno in NO_DESCRIPTOR

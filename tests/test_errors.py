@@ -64,8 +64,15 @@ def test_stopped_run_is_not_a_failure(error: BaseException) -> None:
     assert ending_for(error) == Ending(RunStatus.INTERRUPTED, "cancelled", "the run was stopped", ExitCode.INTERRUPTED)
 
 
-def test_too_few_file_descriptors_are_not_an_internal_error() -> None:
-    ending = ending_for(OSError(errno.EMFILE, "Too many open files", "runs/one"))
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.EMFILE, "Too many open files", "runs/one"),
+        ImportError("/lib/_sqlite3.so: cannot open shared object file: Too many open files"),
+    ],
+)
+def test_too_few_file_descriptors_are_not_an_internal_error(error: Exception) -> None:
+    ending = ending_for(error)
     assert (ending.outcome, ending.exit_code) == ("storage_failed", 3)
     assert "ulimit -n" in ending.hint
 

@@ -18,7 +18,7 @@ from typing import Generic, TypeVar
 import psutil
 
 from codex_multi_role.dataclass import dataclass
-from codex_multi_role.errors import TOO_MANY_FILES
+from codex_multi_role.errors import NO_DESCRIPTOR, TOO_MANY_FILES
 
 COMMAND = "CODEX_MULTI_ROLE_COMMAND"
 RUN = "CODEX_MULTI_ROLE_RUN"
@@ -191,7 +191,7 @@ def _is_starting(process: psutil.Process) -> bool:
 
 def start_hint(error: OSError, otherwise: str) -> str:
     """What to do about a program that failed to start: ``otherwise``, unless the system lacks resources for it."""
-    if error.errno in (errno.EMFILE, errno.ENFILE):
+    if error.errno in NO_DESCRIPTOR:
         return TOO_MANY_FILES
     if error.errno in (errno.EAGAIN, errno.ENOMEM):
         return "the system cannot start another process: free some memory, or raise the limit (`ulimit -u`)"
@@ -203,7 +203,7 @@ def has_free_descriptor() -> bool:
     try:
         os.close(os.open(os.devnull, os.O_RDONLY))
     except OSError as error:
-        return error.errno not in (errno.EMFILE, errno.ENFILE)
+        return error.errno not in NO_DESCRIPTOR
     return True
 
 
