@@ -10,7 +10,10 @@ from codex_multi_role.host.processes import has_free_descriptor
 RESUME = "Then `codex-multi-role resume` the run."
 TRY_AGAIN = "Then try again."
 GENERAL = "Free some space or fix the database."
-POSTGRES_HINTS = {
+HINTS = {
+    "unable to open database file": (  # a missing descriptor may be free again when we look for one
+        "If its folder is writable, too many files may be open: raise the limit (`ulimit -n`)."
+    ),
     r'password authentication|no password supplied|no pg_hba\.conf entry|role ".+" does not exist': (
         "Check the user in the database URL, and its password in PGPASSWORD or ~/.pgpass."
     ),
@@ -35,7 +38,7 @@ POSTGRES_HINTS = {
         r"starting|shutting|terminating"
     ): "Check that the server runs, and that this machine reaches it at that address.",
 }
-"""What to do about an error message of libpq or of a server that speaks English: connecting gives no error code."""
+"""What to do about a message of SQLite, of libpq or of a server that speaks English: opening gives no error code."""
 
 
 def in_words(error: BaseException) -> str:
@@ -47,6 +50,6 @@ def in_words(error: BaseException) -> str:
 def journal_error(happened: str, error: BaseException, then: str = RESUME) -> StorageError:
     """A failure of the journal itself, with a hint for the user that ends with ``then``."""
     problem = in_words(error)
-    known = (hint for pattern, hint in POSTGRES_HINTS.items() if re.search(pattern, problem))
+    known = (hint for pattern, hint in HINTS.items() if re.search(pattern, problem))
     hint = f"{next(known, GENERAL)} {then}"
     return StorageError(f"{happened}: {problem}", hint if has_free_descriptor() else TOO_MANY_FILES)

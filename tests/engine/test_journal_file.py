@@ -145,3 +145,11 @@ def test_damaged_journal_is_refused_before_anything_is_done(path: Path) -> None:
     for use in (lambda: walked(path, three), lambda: recorded_steps(path, "run")):
         with pytest.raises(StorageError, match=r"journal\.sqlite cannot be (opened|read)"):
             use()
+
+
+def test_journal_that_cannot_be_opened_may_lack_a_file_descriptor(path: Path) -> None:
+    """SQLite does not say so, and the descriptor may be free again by the time anybody looks."""
+    path.mkdir()
+    with pytest.raises(StorageError, match="unable to open database file") as caught:
+        walked(path, three)
+    assert "raise the limit (`ulimit -n`). Then `codex-multi-role resume`" in caught.value.hint
