@@ -85,7 +85,7 @@ class MutatedFile:
         self._module = wrapper.module
         self._positions = wrapper.resolve(PositionProvider)
         self._spans = wrapper.resolve(WhitespaceInclusivePositionProvider)
-        self._lines = [0, *accumulate(map(len, StringIO(source, newline="")))]
+        self._starts = [0, *accumulate(map(len, StringIO(source, newline="")))]
         self._statements = [self._span(self._positions[each]) for each in self._module.body]
         self.places = list(self._found())
 
@@ -112,9 +112,9 @@ class MutatedFile:
         for statement, old, operator, new in _changes(self._module):
             line = self._positions[old].start.line
             numbers[line] += 1
-            yield MutationSite(f"{line}.{numbers[line]}", line, self._lines_of(statement, old), operator, old, new)
+            yield MutationSite(f"{line}.{numbers[line]}", line, self._lines(statement, old), operator, old, new)
 
-    def _lines_of(self, statement: libcst.CSTNode, node: libcst.CSTNode) -> range:
+    def _lines(self, statement: libcst.CSTNode, node: libcst.CSTNode) -> range:
         """All lines of a simple statement; of one with a body, those down to the end of ``node``, in its head."""
         from libcst import SimpleStatementLine
 
@@ -151,9 +151,9 @@ class MutatedFile:
         """The source from ``first`` to ``last`` with ``new`` from ``start`` to ``end``."""
         return f"{self._source[first:start]}{new}{self._source[end:last]}"
 
-    def _span(self, range_: CodeRange) -> tuple[int, int]:
+    def _span(self, place: CodeRange) -> tuple[int, int]:
         """Where it starts and ends in the text, in characters."""
-        start, end = (self._lines[each.line - 1] + each.column for each in (range_.start, range_.end))
+        start, end = (self._starts[each.line - 1] + each.column for each in (place.start, place.end))
         return start, end
 
 
