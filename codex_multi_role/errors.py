@@ -37,6 +37,7 @@ from typing import ClassVar
 from codex_multi_role.dataclass import dataclass
 
 NO_DESCRIPTOR = (errno.EMFILE, errno.ENFILE)
+"""The error numbers that mean: this process, or the whole system, has too many files open."""
 TOO_MANY_FILES = "too many files are open: raise the limit (`ulimit -n`), or use fewer processes at once"
 
 
@@ -338,7 +339,7 @@ def ending_for(error: BaseException) -> Ending:
 
 
 def _lacks_descriptor(error: BaseException) -> bool:
-    """Whether too many files are open. The import of a compiled module has no error number, only the words."""
+    """Whether too many files are open. A failed import of a compiled module has no error number, only a message."""
     if isinstance(error, ImportError):
         return any(os.strerror(number) in str(error) for number in NO_DESCRIPTOR)
     return isinstance(error, OSError) and error.errno in NO_DESCRIPTOR

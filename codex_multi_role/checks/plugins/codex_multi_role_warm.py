@@ -71,6 +71,7 @@ class Server:
         self.text = Path(TARGET).read_text(encoding="utf-8-sig")
         self._files = _files()
         self._reach = recorder.reach(self.items)
+        self._position = 0
 
     def problem(self) -> str:
         """Why forks cannot be used; empty if nothing is known against it."""
@@ -94,6 +95,17 @@ class Server:
             with contextlib.suppress(Exception):
                 importlib.import_module(name)
         return self.problem()
+
+    def claim(self) -> Any:  # noqa: ANN401 - JSON
+        """The next job that no process has claimed, None after the last; never one before those of this process."""
+        with (SHARED / "jobs").open("rb") as jobs, (SHARED / "claimed").open("r+b") as claimed:
+            fcntl.lockf(claimed, fcntl.LOCK_EX)
+            jobs.seek(max(self._position, int(claimed.read())))  # tests may have overwritten it
+            job = jobs.readline()
+            self._position = jobs.tell()
+            claimed.seek(0)
+            claimed.write(str(self._position).encode())
+        return json.loads(job) if job else None
 
     def selected(self, lines: Sequence[int]) -> list[pytest.Item] | None:
         """The tests to run on a mutant of these lines; None if they must run in a new process."""
@@ -136,7 +148,7 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
         _ = item.location  # otherwise each child would look for it again
     gc.collect()
     gc.freeze()  # the children collect only their own garbage
-    while job := _claim():
+    while job := server.claim():
         tests, changes = server.selected(job["lines"]), functions.changes(job["text"])
         if tests is None or changes is None:
             continue
@@ -187,17 +199,6 @@ def pytest_unconfigure() -> None:
 def _give_up(problem: str) -> bool:
     (SLOT / "problem.txt").write_text(problem)
     return True
-
-
-def _claim() -> Any:  # noqa: ANN401 - JSON
-    """The next job that no other process has claimed, None after the last."""
-    with (SHARED / "jobs").open("rb") as jobs, (SHARED / "claimed").open("r+b") as claimed:
-        fcntl.lockf(claimed, fcntl.LOCK_EX)
-        jobs.seek(int(claimed.read()))
-        job = jobs.readline()
-        claimed.seek(0)
-        claimed.write(str(jobs.tell()).encode())
-    return json.loads(job) if job else None
 
 
 def _answer(mutant: str, code: int, tests: Sequence[pytest.Item] = ()) -> None:

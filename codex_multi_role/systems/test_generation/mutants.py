@@ -135,9 +135,10 @@ class MutatedFile:
         return sorted(mutants, key=lambda mutant: (mutant.line, int(mutant.id.partition(".")[2])))
 
     def _text(self, place: MutationSite) -> tuple[str, str]:
-        """The file's text with the change, and the part that may not compile now: the top-level statement around it.
+        """The file's text with the change, and the part of it that the change can make invalid.
 
-        Only the node is rewritten if its own text is at its place, otherwise the whole file.
+        Only the node is rewritten if its own text is at its place; that part is then the top-level statement around it.
+        Otherwise both are the whole file.
         """
         start, end = self._span(self._spans[place.old])
         if self._source[start:end] != self._module.code_for_node(place.old):

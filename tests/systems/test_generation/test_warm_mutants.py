@@ -306,6 +306,24 @@ CASES: dict[str, tuple[str, dict[str, str]]] = {
             """
         },
     ),
+    "tests that put back what the processes share": (
+        """
+        def half(n):
+            return (n + 1) // 2 + 3
+        """,
+        {
+            "tests/test_a.py": """
+                import os
+                from pathlib import Path
+                from target import half
+
+                def test_half():
+                    if shared := os.environ.get("CODEX_MULTI_ROLE_WARM"):
+                        Path(shared, "claimed").write_text("0")
+                    assert half(8) == 7
+            """
+        },
+    ),
 }
 ALONE = {
     *("tests that need each other", "tests that damage what the processes share"),
