@@ -13,7 +13,6 @@ import click
 from codex_multi_role.cli.boundary import complain_about
 from codex_multi_role.cli.output import say
 from codex_multi_role.errors import UsageError
-from codex_multi_role.host.watched_files import WatchedFolders
 from codex_multi_role.run_options import LOCAL_ROLES
 
 if TYPE_CHECKING:
@@ -49,15 +48,17 @@ def repeatedly(folder: Path, act: Callable[[], None], *, watch: bool) -> None:
         list(folder.iterdir())
     except OSError as error:
         raise UsageError(f"cannot watch {folder}: {error.strerror}", "Run it without --watch.") from error
-    watched = WatchedFolders(lambda: _folders(folder))  # before acting: files saved meanwhile count
-    while True:
-        try:
-            act()
-        except UsageError as error:
-            complain_about(error)
-        say(f"watching {folder} (Ctrl-C to stop)")
-        while not watched.have_changed():
-            time.sleep(LOOK_SECONDS)
+    from codex_multi_role.host.watched_files import WatchedFolders  # here: only --watch needs watchdog
+
+    with WatchedFolders(lambda: _folders(folder)) as watched:  # before acting: files saved meanwhile count
+        while True:
+            try:
+                act()
+            except UsageError as error:
+                complain_about(error)
+            say(f"watching {folder} (Ctrl-C to stop)")
+            while not watched.have_changed():
+                time.sleep(LOOK_SECONDS)
 
 
 def _folders(folder: Path) -> Iterator[Path]:

@@ -13,7 +13,6 @@ from pydantic import BaseModel
 
 from codex_multi_role.catalog import RoleSpec, RoleSpecCatalog, without_wider_rights
 from codex_multi_role.errors import CodexMultiRoleError, DefinitionError
-from codex_multi_role.host.watched_files import WatchedFolders
 from codex_multi_role.lifecycle.definitions import Definitions
 from codex_multi_role.lifecycle.kept_definitions import keep_changed_roles
 from codex_multi_role.lifecycle.members import set_up_by
@@ -92,14 +91,19 @@ class LiveRoles:
         try:
             if self._source != self.catalog.source.resolve():  # a resumed run ignores earlier edits
                 self._latest = self._load()
-            watched = WatchedFolders(lambda: {file.parent for file in self._latest.files})
-            is_first = True  # a file may have been saved before it was watched
-            while not self._ended.wait(LOOK_SECONDS):
-                if watched.have_changed(self._ended.wait) or is_first or self._pending_error:
-                    is_first = False
-                    self.reload()
+            if not self._ended.wait(LOOK_SECONDS):
+                self._watch()
         except (OSError, CodexMultiRoleError) as error:
             self._warn(f"changes of {self._source} cannot be watched: {error}")
+
+    def _watch(self) -> None:
+        from codex_multi_role.host.watched_files import WatchedFolders  # here: the first prompts do not wait for it
+
+        with WatchedFolders(lambda: {file.parent for file in self._latest.files}) as watched:
+            self.reload()  # a file may have been saved before it was watched
+            while not self._ended.wait(LOOK_SECONDS):
+                if watched.have_changed(self._ended.wait) or self._pending_error:
+                    self.reload()
 
     def reload(self) -> None:
         """Apply the files as they are now. An error in them is reported only if a second look finds the same error."""
