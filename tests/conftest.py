@@ -24,8 +24,9 @@ pytest.register_assert_rewrite("tests.support")  # before anything of it is impo
 from tests.support.browser import browser  # noqa: E402
 from tests.support.console import WITHOUT_PLUGINS  # noqa: E402
 from tests.support.databases import database_server, database_url  # noqa: E402
+from tests.support.scripted_codex import real_codex, scripted_codex  # noqa: E402
 
-__all__ = ["browser", "database_server", "database_url"]
+__all__ = ["browser", "database_server", "database_url", "real_codex", "scripted_codex"]
 
 settings.register_profile("gate", derandomize=True, database=None, deadline=None)
 settings.register_profile("search", max_examples=100_000, deadline=None)

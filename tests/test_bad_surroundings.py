@@ -27,6 +27,8 @@ from tests.support.processes import largest_file
 from tests.support.recorded_runs import make_run
 from tests.support.teams import TeamFolder, read, say
 
+pytestmark = pytest.mark.usefixtures("scripted_codex")
+
 FULL = "No space left on device"
 DISK_MEGABYTES = 64
 RESUME = (sys.executable, "-m", "codex_multi_role", "resume", "mine")
@@ -347,6 +349,7 @@ def test_run_killed_while_being_created_is_ignored(tmp_path: Path) -> None:
     assert team.resume(cycles=2).run_id == "first"
 
 
+@pytest.mark.usefixtures("real_codex")
 def test_damaged_run_json_is_named_and_the_rest_is_left_alone(tmp_path: Path) -> None:
     team = team_of_three(tmp_path)
     folder = team.run(run_id="mine").folder
@@ -369,6 +372,7 @@ def damaged(journal: bytes) -> Iterator[bytes]:
     yield journal[:4096] + b"\xff" * (len(journal) - 4096)
 
 
+@pytest.mark.usefixtures("real_codex")
 def test_damaged_journal_is_named_and_a_copy_of_it_works(tmp_path: Path) -> None:
     team = team_of_three(tmp_path)
     folder = RunFolder(team.run().folder)

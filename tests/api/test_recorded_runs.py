@@ -10,6 +10,8 @@ import pytest
 from codex_multi_role import Run, RunEvent, RunNotFound, load_run, runs
 from tests.support.teams import NEVER, TeamFolder, read, say
 
+pytestmark = pytest.mark.usefixtures("scripted_codex")
+
 
 def finished(folder: Path) -> Run:
     plays = {"one": [{"json": {"summary": "made it", "files": [{"path": "a.txt", "content": "x"}]}}, say("second")]}
@@ -49,6 +51,7 @@ def test_loaded_run_is_resumed_and_forked(tmp_path: Path) -> None:
     assert [each.run_id for each in runs(tmp_path / "runs")] == [forked.run_id, past.run_id]
 
 
+@pytest.mark.usefixtures("real_codex")
 def test_killed_run_is_reported_as_killed(tmp_path: Path) -> None:
     past = finished(tmp_path)
     (past.folder / "run.json").write_text(json.dumps({**past.record, "status": "running", "exit_code": None}))

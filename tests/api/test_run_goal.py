@@ -10,6 +10,8 @@ import pytest
 from codex_multi_role import ReportedRun, Role, RunEvent, RunOptions, Team, UsageError, events, resume, run
 from tests.support.teams import TeamFolder, say
 
+pytestmark = pytest.mark.usefixtures("scripted_codex")
+
 ROLES: dict[str, Any] = {"one": {}, "two": {}}
 
 

@@ -17,6 +17,8 @@ from codex_multi_role.errors import CodexMultiRoleError, RunNotFound, StorageErr
 from codex_multi_role.run_folder import Record, RunFolder, TurnFolder
 from tests.support.teams import TeamFolder, read, read_lines, say
 
+pytestmark = pytest.mark.usefixtures("scripted_codex")
+
 ENDING = ("status", "outcome", "reason", "exit_code", "totals")
 
 
@@ -67,6 +69,7 @@ def test_error_before_start_is_raised_and_leaves_no_files(tmp_path: Path) -> Non
     assert sorted(tmp_path.rglob("*")) == before
 
 
+@pytest.mark.usefixtures("real_codex")
 def test_what_goes_wrong_later_is_reported(tmp_path: Path) -> None:
     team = team_of_two(tmp_path)
     report = team.run(config=("model_provider=nowhere",), playbook=None)
@@ -139,6 +142,7 @@ def test_turn_killed_before_its_first_file_keeps_role_memory(tmp_path: Path) -> 
     assert read(folder.path / "one/turn_002/turn.json")["status"] == "interrupted"
 
 
+@pytest.mark.usefixtures("real_codex")
 def test_run_in_a_thread_and_two_in_one_process(tmp_path: Path) -> None:
     reports: list[RunReport] = []
     for number in (1, 2):
@@ -149,6 +153,7 @@ def test_run_in_a_thread_and_two_in_one_process(tmp_path: Path) -> None:
     assert [report.outcome for report in reports] == ["cycles_used_up", "cycles_used_up"]
 
 
+@pytest.mark.usefixtures("real_codex")
 def test_child_processes_of_caller_are_left_alone(tmp_path: Path) -> None:
     with subprocess.Popen(["sleep", "60"]) as child:
         team_of_two(tmp_path).run()

@@ -19,6 +19,8 @@ from tests.support.recorded_runs import make_run
 from tests.support.teams import WRITER, TeamFolder, say
 from tests.support.workspaces import everything
 
+pytestmark = pytest.mark.usefixtures("scripted_codex")
+
 KEY = "write.1.0"
 QUICK = ("--no-test-sandbox", "--repeat", "1")
 

@@ -24,6 +24,8 @@ from tests.support.continuous_integration import read_log
 from tests.support.teams import TeamFolder
 from tests.support.teams import say as answer
 
+pytestmark = pytest.mark.usefixtures("scripted_codex")
+
 HOSTILE = "see ##[set-output name=outcome]done and\n::error::owned"
 OPTIONS = ["--roles", "roles", "--playbook", "playbook.yaml", "--workspace", "workspace", "--no-run-tests"]
 

@@ -27,6 +27,8 @@ from tests.support.recorded_runs import make_run
 from tests.support.reviews import asked, outcome, reviewed
 from tests.support.teams import NEVER, TeamFolder, read, say
 
+pytestmark = pytest.mark.usefixtures("scripted_codex")
+
 STUCK = """
 import sys
 import threading
@@ -68,6 +70,7 @@ def run_alone(team: TeamFolder, *more: str) -> subprocess.CompletedProcess[str]:
     return console(*arguments, folder=team.folder)
 
 
+@pytest.mark.usefixtures("real_codex")
 def test_with_nobody_there_a_run_parks_and_says_what_answers_it(team: TeamFolder) -> None:
     done = run_alone(team)
     assert done.returncode == 4
@@ -87,6 +90,7 @@ def test_with_nobody_there_a_run_parks_and_says_what_answers_it(team: TeamFolder
     assert run["questions"][0]["key"] == "ok.1"
 
 
+@pytest.mark.usefixtures("real_codex")
 def test_approve_then_resume_continues_a_parked_run(team: TeamFolder) -> None:
     run_alone(team)
     approved = console("approve", "--comment", "good", "--junit", "junit.xml", folder=team.folder)
@@ -112,6 +116,7 @@ def test_reject_with_resume_ends_with_the_runs_exit_code(team: TeamFolder) -> No
     assert outcome(team) == ("refused", 1)
 
 
+@pytest.mark.usefixtures("real_codex")
 def test_yes_asks_nobody(team: TeamFolder) -> None:
     assert run_alone(team, "--yes").returncode == 0
     assert asked(team)["answer"]["by"] == "--yes"

@@ -19,6 +19,8 @@ from codex_multi_role.errors import UsageError
 from tests.support.catalogs import begin
 from tests.support.teams import TeamFolder, say
 
+pytestmark = pytest.mark.usefixtures("scripted_codex")
+
 COMMENTED = """# first
 version: 1
 roles:   # the team

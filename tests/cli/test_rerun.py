@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.support.console import console
 from tests.support.prices import price_playbook
 from tests.support.teams import TeamFolder, say, with_flow
+
+pytestmark = pytest.mark.usefixtures("scripted_codex")
 
 
 def test_dry_run_says_what_the_new_run_costs_at_most(tmp_path: Path) -> None:

@@ -10,6 +10,8 @@ import yaml
 from codex_multi_role.errors import DefinitionError
 from tests.support.teams import TeamFolder, say, with_flow
 
+pytestmark = pytest.mark.usefixtures("scripted_codex")
+
 STEPS = {"steps": [{"id": "ask", "ask": "guest"}]}
 
 

@@ -1,4 +1,4 @@
-"""Runs with ``--playbook auto`` on the real binary."""
+"""Runs with ``--playbook auto``."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import yaml
 from codex_multi_role.errors import DefinitionError
 from tests.support.console import console
 from tests.support.teams import TeamFolder, fan, read, say, with_flow
+
+pytestmark = pytest.mark.usefixtures("scripted_codex")
 
 VERDICT = {"type": "object", "required": ["verdict"], "properties": {"verdict": {"enum": ["revise", "accept"]}}}
 FINISHER = {"behaviors": {"can_finish": True}}

@@ -17,6 +17,8 @@ from codex_multi_role.run_folder import Answer, Question, answer_of_person
 from codex_multi_role.steps.work_clock import WorkClock
 from tests.support.teams import Record, TeamFolder, read, say, with_flow
 
+pytestmark = pytest.mark.usefixtures("scripted_codex")
+
 USAGE: Record = {"usage": {"input_tokens": 90, "output_tokens": 10}}
 
 
@@ -68,6 +70,7 @@ def test_negative_token_counts_give_no_refund_and_warn_once(tmp_path: Path) -> N
     assert warning["message"].startswith("one: its provider reported invalid token counts (decreasing, negative")
 
 
+@pytest.mark.usefixtures("real_codex")
 def test_compaction_whose_tokens_nobody_says_is_not_silent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As if the provider had done it itself, in a conversation that was resumed and whose file is gone."""
     monkeypatch.setattr("codex_multi_role.codex.usage_counter.UsageCounter.end_compaction", lambda *_: False)
@@ -94,6 +97,7 @@ def test_seconds_are_those_the_run_was_worked_on(tmp_path: Path, monkeypatch: py
     assert re.fullmatch(r"2 of 1 seconds are used: one \d+", report.reason)
 
 
+@pytest.mark.usefixtures("real_codex")
 def test_seconds_of_a_killed_session_count_up_to_its_latest_turn(tmp_path: Path) -> None:
     slow = team(tmp_path)
     report = slow.run(max_turns=2, cycles=2)

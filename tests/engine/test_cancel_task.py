@@ -16,7 +16,7 @@ from tests.support.plan_solve import GIVES_UP, TWO, asked, history, planned, res
 from tests.support.processes import running, watched
 from tests.support.teams import NEVER, Record, TeamFolder, read, with_flow
 
-pytestmark = pytest.mark.systems
+pytestmark = [pytest.mark.systems, pytest.mark.usefixtures("scripted_codex")]
 
 THREE = planned(todo("A"), todo("B", "A"), todo("C"))
 
@@ -47,6 +47,7 @@ def turn_of(role: str) -> Callable[[Record], bool]:
     return lambda event: event["type"] == "turn_started" and event["role"] == role
 
 
+@pytest.mark.usefixtures("real_codex")
 def test_task_in_progress_is_interrupted_and_the_rest_continues(tmp_path: Path) -> None:
     team = team_of(tmp_path, [THREE], [NEVER, solved("b"), solved("c")])
     report = during(team, turn_of("solver"), lambda: cancel(team, "A", "known"), flow="plan-solve")
@@ -81,6 +82,7 @@ def test_task_that_waits_to_be_tried_again_is_not(tmp_path: Path) -> None:
     assert asked(team).count("solver") == 1
 
 
+@pytest.mark.usefixtures("real_codex")
 def test_cancelled_task_stays_cancelled_after_kill_and_resume(tmp_path: Path) -> None:
     team = team_of(tmp_path, [TWO], [NEVER, solved("b")])
     with running(team, "--flow", "plan-solve", until=("turn_started", "solver")) as process:

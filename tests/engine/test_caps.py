@@ -14,6 +14,8 @@ import pytest
 from codex_multi_role.steps.work_clock import WorkClock
 from tests.support.teams import LIMITS, Record, TeamFolder, fan, read, say, with_flow
 
+pytestmark = pytest.mark.usefixtures("scripted_codex")
+
 USAGE: Record = {"input_tokens": 90, "output_tokens": 10}
 COMMAND: Record = {"call": "exec_command", "arguments": {"cmd": "true"}, "usage": USAGE}
 ANSWER: Record = {**say(), "usage": USAGE}
@@ -38,6 +40,7 @@ def tokens(folder: Path) -> list[int]:
     return [turn["input"] + turn["output"] for turn in turns]
 
 
+@pytest.mark.usefixtures("real_codex")
 def test_turn_ends_at_the_request_that_exceeds_the_limit(tmp_path: Path) -> None:
     """The interrupted turn is asked again with a larger limit, and what it used stays counted."""
     parked = team(tmp_path, working(4, slow=4))
@@ -52,6 +55,7 @@ def test_turn_ends_at_the_request_that_exceeds_the_limit(tmp_path: Path) -> None
     assert again.totals["input_tokens"] + again.totals["output_tokens"] == 800
 
 
+@pytest.mark.usefixtures("real_codex")
 def test_turn_that_is_answered_when_it_exceeds_is_kept(tmp_path: Path) -> None:
     kept = team(tmp_path, working(2))
     report = kept.run(max_tokens=250)
@@ -60,6 +64,7 @@ def test_turn_that_is_answered_when_it_exceeds_is_kept(tmp_path: Path) -> None:
     assert [each["input_tokens"] + each["output_tokens"] for each in counted] == [100, 200]
 
 
+@pytest.mark.usefixtures("real_codex")
 def test_other_running_turns_end_with_it(tmp_path: Path) -> None:
     """One item exceeds the limit while the other one waits for its model."""
     is_a, first = "'ITEM a' in prompt", {"call": "exec_command", "usage": {"input_tokens": 0, "output_tokens": 0}}

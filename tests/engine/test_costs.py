@@ -24,6 +24,8 @@ from tests.support.prices import price_playbook, write_prices
 from tests.support.sub_agents import DONE
 from tests.support.teams import Record, TeamFolder, read, say, warnings
 
+pytestmark = pytest.mark.usefixtures("scripted_codex")
+
 ONE = RoleSpec(name="one", prompt_text="Do it.")
 DOLLAR = Decimal(1)
 
@@ -83,6 +85,7 @@ def test_run_without_a_price_says_so(tmp_path: Path) -> None:
     assert read(report.folder / "one/turn_001/turn.json")["cost"] is None
 
 
+@pytest.mark.usefixtures("real_codex")
 def test_cost_is_recorded_and_limited(tmp_path: Path) -> None:
     """The run keeps its price list: a change beside the catalog does not reach a resumed run, another list does."""
     team = two(tmp_path)
@@ -102,6 +105,7 @@ def test_cost_is_recorded_and_limited(tmp_path: Path) -> None:
     assert 0 < again.totals["cost"] < 1
 
 
+@pytest.mark.usefixtures("real_codex")
 def test_turn_whose_end_a_kill_left_unpublished_counts(tmp_path: Path) -> None:
     """It counts once, and for its role, step and the rest of the budget as well."""
     team = two(tmp_path)
@@ -141,6 +145,7 @@ def rerouted(folder: Path, answer: Items, prices: Record, **limits: float) -> tu
         return team, team.run(playbook=None, config=model.config, prices=own, **limits)
 
 
+@pytest.mark.usefixtures("real_codex")
 def test_rerouted_turn_is_priced_at_the_model_that_answers(tmp_path: Path) -> None:
     team, report = rerouted(tmp_path, message('{"summary": "fine"}'), {"dear": (1000.0, 1000.0, 1000.0)})
     turn = read(report.folder / "one/turn_001/turn.json")
@@ -149,6 +154,7 @@ def test_rerouted_turn_is_priced_at_the_model_that_answers(tmp_path: Path) -> No
     assert any("the model dear answers instead of cheap" in each for each in warnings(team.events))
 
 
+@pytest.mark.usefixtures("real_codex")
 def test_rerouted_turn_without_price_ends_under_max_cost(tmp_path: Path) -> None:
     """Its model would call tools forever."""
     team, report = rerouted(tmp_path, call("exec_command", "c", cmd="true"), {}, max_cost=5.0)
@@ -188,6 +194,7 @@ def with_a_sub_agent(
     return team, report
 
 
+@pytest.mark.usefixtures("real_codex")
 @pytest.mark.parametrize("kind", [FIRST_KIND, SECOND_KIND], ids=["v1", "v2"])
 def test_sub_agent_is_priced_at_its_own_model(tmp_path: Path, kind: tuple[str, str, str, Record]) -> None:
     _, report = with_a_sub_agent(tmp_path, kind, kind[:2])
@@ -199,6 +206,7 @@ def test_sub_agent_is_priced_at_its_own_model(tmp_path: Path, kind: tuple[str, s
     assert turn["cost"] == report.totals["cost"] == used["input"] + used["output"] > 0
 
 
+@pytest.mark.usefixtures("real_codex")
 def test_dry_run_prices_a_sub_agent_at_its_own_model(tmp_path: Path) -> None:
     team, report = with_a_sub_agent(tmp_path, FIRST_KIND, FIRST_KIND[:2])
     team.roles["one"]["prompt_text"] = "Do it again."
@@ -207,6 +215,7 @@ def test_dry_run_prices_a_sub_agent_at_its_own_model(tmp_path: Path) -> None:
     assert turn.cost == Decimal(str(report.totals["cost"])) > 0
 
 
+@pytest.mark.usefixtures("real_codex")
 def test_sub_agent_without_price_ends_the_run_under_max_cost(tmp_path: Path) -> None:
     """The role does not wait for it: the turn may be answered before the sub-agent uses anything."""
     team, report = with_a_sub_agent(tmp_path, FIRST_KIND, [FIRST_KIND[0]], max_cost=5.0, cycles=2)
@@ -225,12 +234,14 @@ def without_usage(tmp_path: Path) -> Iterator[TeamFolder]:
         yield team
 
 
+@pytest.mark.usefixtures("real_codex")
 def test_turns_without_reported_usage_are_unpriced(without_usage: TeamFolder) -> None:
     team, report = without_usage, without_usage.run()
     assert (report.exit_code, report.totals["cost"], report.totals["unpriced_turns"]) == (1, None, 3)
     assert len([each for each in warnings(team.events) if "reports no usage" in each]) == 1
 
 
+@pytest.mark.usefixtures("real_codex")
 @pytest.mark.parametrize("limit", [{"max_cost": 1.0}, {"max_tokens": 1_000_000}])
 def test_limit_that_cannot_count_ends_the_run_after_the_turn(
     without_usage: TeamFolder, limit: dict[str, float]

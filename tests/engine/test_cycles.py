@@ -1,11 +1,15 @@
-"""The flow ``cycles`` on the real binary: order, stop rule, dependencies, failures."""
+"""The flow ``cycles``: order, stop rule, dependencies, failures."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from codex_multi_role.run_folder import RunFolder
 from tests.support.teams import TeamFolder, read, say
+
+pytestmark = pytest.mark.usefixtures("scripted_codex")
 
 DONE = say("it is done", status="Done")
 
@@ -44,6 +48,7 @@ def test_done_of_any_other_role_is_recorded_and_ignored(tmp_path: Path) -> None:
     assert len(team.turns()) == 2
 
 
+@pytest.mark.usefixtures("real_codex")
 def test_independent_roles_run_at_the_same_time(tmp_path: Path) -> None:
     roles: dict[str, dict[str, object]] = {
         "left": {},

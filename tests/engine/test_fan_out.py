@@ -1,4 +1,4 @@
-"""``for_each``, ``call`` and per-step prompts on the real binary; the way through a flow is in `test_walk`."""
+"""``for_each``, ``call`` and per-step prompts; the way through a flow is in `test_walk`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import yaml
 from codex_multi_role import run
 from codex_multi_role.errors import DefinitionError
 from tests.support.teams import ECHO, Record, fan, read, say, solver
+
+pytestmark = pytest.mark.usefixtures("scripted_codex")
 
 
 def test_results_are_in_item_order_with_a_thread_per_item(tmp_path: Path) -> None:

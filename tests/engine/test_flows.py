@@ -1,4 +1,4 @@
-"""Flows of one's own on the real binary: single asks, checks, routes, named ends."""
+"""Flows of one's own: single asks, checks, routes, named ends."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from codex_multi_role import RunReport
 from codex_multi_role.errors import DefinitionError, UsageError
 from tests.support.console import console
 from tests.support.teams import WRITER, Record, TeamFolder, read, say, with_flow
+
+pytestmark = pytest.mark.usefixtures("scripted_codex")
 
 
 def test_loop_over_ask_and_check_until_the_tests_pass(tmp_path: Path) -> None:

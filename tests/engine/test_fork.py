@@ -1,4 +1,4 @@
-"""A run forked from a recorded point, on the real binary."""
+"""A run forked from a recorded point."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from tests.support.processes import running, wait_for
 from tests.support.teams import ECHO, NEVER, WRITER, Record, TeamFolder, fan, read, say, with_flow
 from tests.support.workspaces import everything, tree
 
+pytestmark = pytest.mark.usefixtures("scripted_codex")
 
+
+@pytest.mark.usefixtures("real_codex")
 def test_fork_with_new_goal_asks_only_later_steps(parent: Parent) -> None:
     """They get the new goal and the handoffs from before the fork."""
     team, original = parent

@@ -23,6 +23,8 @@ from codex_multi_role.steps.work_clock import WorkClock
 from tests.support.placed_calls import calling
 from tests.support.teams import Record, read
 
+pytestmark = pytest.mark.usefixtures("scripted_codex")
+
 
 def test_called_flows_work_in_copies_without_workers(tmp_path: Path) -> None:
     team = calling(tmp_path, ["a", "b"])

@@ -12,6 +12,8 @@ from codex_multi_role import RunReport
 from tests.support.console import console
 from tests.support.teams import Record, TeamFolder, read, say, with_flow
 
+pytestmark = pytest.mark.usefixtures("scripted_codex")
+
 REASON = "there is no schema of the orders table"
 DECLINED = {"json": {"error": REASON}}
 STRICT = {

@@ -30,7 +30,7 @@ from tests.support.plan_solve import (
 from tests.support.processes import running, watched
 from tests.support.teams import NEVER, WRITER, Record, TeamFolder, read, say, with_flow
 
-pytestmark = pytest.mark.systems
+pytestmark = [pytest.mark.systems, pytest.mark.usefixtures("scripted_codex")]
 
 
 def test_failed_task_is_restarted_with_its_dependents(tmp_path: Path) -> None:
@@ -94,6 +94,7 @@ def test_parked_run_is_restarted_and_solves_what_was_left_too(tmp_path: Path) ->
     assert [each["result"] for each in results(team)] == ["a2", "b", "c"]
 
 
+@pytest.mark.usefixtures("real_codex")
 def test_command_and_what_cannot_be_restarted(solved_chain: TeamFolder) -> None:
     team = solved_chain
     done = console("restart", "latest", "--task", "B", "--quiet", folder=team.folder)

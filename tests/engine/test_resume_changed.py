@@ -13,6 +13,8 @@ from codex_multi_role.errors import UsageError
 from tests.support.console import console
 from tests.support.teams import Record, TeamFolder, read, say, with_flow
 
+pytestmark = pytest.mark.usefixtures("scripted_codex")
+
 LOOK: Record = {"check": "command", "with": {"argv": ["echo", "{{ inputs.word }}"], "json": False}}
 INPUTS: Record = {"most": 1, "word": "a", "files": ["x", "y"], "at_once": 1}
 AGAIN: list[Record] = [{"when": "steps.one.visits < inputs.most", "to": "one"}, {"end": "timeout", "exit": 1}]

@@ -11,6 +11,8 @@ from codex_multi_role import resume
 from codex_multi_role.errors import UsageError
 from tests.support.teams import TeamFolder, read, say
 
+pytestmark = pytest.mark.usefixtures("scripted_codex")
+
 
 def ran(folder: Path, runs: str) -> TeamFolder:
     """A run whose folder of runs is ``runs``, relative to the workspace."""

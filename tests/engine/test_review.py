@@ -1,4 +1,4 @@
-"""A person's decisions on the real binary: asked, waited for, recorded once."""
+"""A person's decisions: asked, waited for, recorded once."""
 
 from __future__ import annotations
 
@@ -17,9 +17,12 @@ from tests.support.long_run import by_default
 from tests.support.reviews import OFFERED, answer, asked, asking, reviewed, summary, until_over
 from tests.support.teams import Record, TeamFolder, read, say, with_flow
 
+pytestmark = pytest.mark.usefixtures("scripted_codex")
+
 LIMIT: Record = {"time_limit_seconds": 3600, "default": "reject"}
 
 
+@pytest.mark.usefixtures("real_codex")
 def test_parked_run_shows_on_the_terminal_what_is_to_be_approved(tmp_path: Path) -> None:
     team = reviewed(tmp_path, "one\n\x1b[2Jtwo")
     _, _, _, *arguments = team.command("--flow", "own")
@@ -244,6 +247,7 @@ def test_answer_that_arrives_during_other_work_is_used(tmp_path: Path, how: str)
     assert [entry["handoff"]["summary"] for entry in state["history"]] == ["slow"]
 
 
+@pytest.mark.usefixtures("real_codex")
 def test_question_within_turn_is_answered_by_available_person(tmp_path: Path) -> None:
     """An unanswered question is recorded as answered by nobody."""
     team = asking(tmp_path)
@@ -265,6 +269,7 @@ def test_question_within_turn_is_answered_by_available_person(tmp_path: Path) ->
     assert asked(team, "one.turn_001.2")["answer"]["by"] == "nobody"
 
 
+@pytest.mark.usefixtures("real_codex")
 @pytest.mark.parametrize("yes", [pytest.param(False, marks=pytest.mark.long), True])
 def test_question_within_turn_is_skipped_if_nobody_is_available(tmp_path: Path, yes: bool) -> None:
     """The turn continues at once, and no question is stored."""

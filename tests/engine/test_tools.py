@@ -1,4 +1,4 @@
-"""Tools that a role calls within its turn, on the real binary."""
+"""Tools that a role calls within its turn."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from tests.support.processes import running
 from tests.support.reviews import answer, asked, summary, until_over
 from tests.support.teams import LIMITS, NEVER, Record, TeamFolder, read_lines, say
 from tests.support.tools import calls, install
+
+pytestmark = pytest.mark.usefixtures("scripted_codex")
 
 QUESTION: Record = {"question": "Which database?", "options": ["sqlite", "postgres"]}
 
@@ -107,6 +109,7 @@ def test_installed_tool_is_called_and_may_fail(tmp_path: Path, monkeypatch: pyte
     assert [event["success"] for event in team.of_type("tool_called")] == [True, False]
 
 
+@pytest.mark.usefixtures("real_codex")
 def test_resumed_role_still_has_its_tools(tmp_path: Path) -> None:
     team = asking(tmp_path)
     team.roles["two"] = {}
@@ -165,6 +168,7 @@ def test_values_kept_by_tool_reach_handoff_after_repair(tmp_path: Path) -> None:
     assert recorded(team, 2)[0]["text"] == "The plan can be followed."
 
 
+@pytest.mark.usefixtures("real_codex")
 @pytest.mark.systems
 def test_what_a_tool_kept_survives_a_kill_in_the_same_turn(tmp_path: Path) -> None:
     """The thread remembers that the plan was written, so it is not written again."""

@@ -1,4 +1,4 @@
-"""Runs on the real binary in a git worktree of their own: what the user sees, and what stays as it was."""
+"""Runs in a git worktree of their own: what the user sees, and what stays as it was."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ from tests.support.forks import forked
 from tests.support.teams import WRITER, TeamFolder, read, say, warnings, with_flow
 from tests.support.tools import EDITOR, command
 from tests.support.workspaces import commit_all, contents, everything, git
+
+pytestmark = pytest.mark.usefixtures("scripted_codex")
 
 SETUP = "mkdir -p .venv; echo made > .venv/made; cat .env"
 
@@ -207,6 +209,7 @@ def test_resume_in_another_folder_leaves_the_worktree(tmp_path: Path) -> None:
     assert (record["workspace"], record.get("source_workspace")) == (str(team.workspace), None)
 
 
+@pytest.mark.usefixtures("real_codex")
 def test_roles_cannot_write_what_steers_runs_of_the_users_tree(tmp_path: Path) -> None:
     """The team and the runs are in the repository: in the worktree the team is off limits as in the workspace."""
     paths = ("roles/extra.yaml", "playbook.yaml", "fine.txt")
@@ -225,6 +228,7 @@ def test_roles_cannot_write_what_steers_runs_of_the_users_tree(tmp_path: Path) -
     assert [file["path"] for file in read(report.folder / "run.json")["files"]] == ["fine.txt", "own.txt"]
 
 
+@pytest.mark.usefixtures("real_codex")
 def test_commands_write_to_the_worktree_only(tmp_path: Path) -> None:
     """Commands of a role and of a check: not to the run folder around it, git's folder or the user's tree."""
     script = (

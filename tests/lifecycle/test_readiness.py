@@ -10,6 +10,8 @@ from tests.support.catalogs import begin
 from tests.support.console import console
 from tests.support.teams import Record, TeamFolder, say, with_flow
 
+pytestmark = pytest.mark.usefixtures("scripted_codex")
+
 FINISHES: Record = {"behaviors": {"can_finish": True}}
 
 

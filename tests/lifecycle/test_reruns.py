@@ -1,4 +1,4 @@
-"""Runs that are repeated on the real binary: what is asked again, what it remembers, what the workspace holds."""
+"""Runs that are repeated: what is asked again, what it remembers, what the workspace holds."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ from tests.support.models import AnyModel, Body, Items, any_model, message, text
 from tests.support.prices import price_playbook
 from tests.support.pure_models import files_of, key_of
 from tests.support.teams import WRITER, Record, TeamFolder, read, say, warnings, with_flow
+
+pytestmark = pytest.mark.usefixtures("scripted_codex")
 
 EDITED = "Do it again."
 
@@ -57,6 +59,7 @@ def talkers(folder: Path, model: AnyModel, steps: list[Record]) -> TeamFolder:
     return with_flow(team, {"steps": steps})
 
 
+@pytest.mark.usefixtures("real_codex")
 def test_unchanged_run_asks_nothing(tmp_path: Path) -> None:
     """Without a process and without a bill, and its workspace is the same byte for byte."""
     team = TeamFolder(
@@ -113,6 +116,7 @@ def test_resumed_run_with_other_roles_keeps_its_price_list(short: TeamFolder) ->
     )
 
 
+@pytest.mark.usefixtures("real_codex")
 def test_forecast_has_no_removed_turn(short: TeamFolder) -> None:
     """A turn that the flow no longer has cannot be asked."""
     with_flow(short, {"steps": [{"ask": "one"}]})
@@ -354,6 +358,7 @@ def test_files_in_no_snapshot_count(tmp_path: Path, command: str, reason: str) -
     assert taken(team) == [not reason]
 
 
+@pytest.mark.usefixtures("real_codex")
 @pytest.mark.parametrize("command", ["mkdir -p dist && echo 1 > dist/o.txt", "mkdir .venv && echo 1 > .venv/x"])
 def test_effects_in_no_snapshot_are_not_lost(tmp_path: Path, command: str) -> None:
     """A turn that changed what a snapshot lacks is asked again, because its changes cannot be made again."""
@@ -369,6 +374,7 @@ def test_effects_in_no_snapshot_are_not_lost(tmp_path: Path, command: str) -> No
     assert taken(team) == [False]
 
 
+@pytest.mark.usefixtures("real_codex")
 @pytest.mark.parametrize(("content", "is_taken"), [(r'\000%s" "$PWD', False), (r"\000", True)])
 def test_binary_file_with_its_path_is_written_again(tmp_path: Path, content: str, is_taken: bool) -> None:
     """The path of the new workspace is another."""
@@ -381,6 +387,7 @@ def test_binary_file_with_its_path_is_written_again(tmp_path: Path, content: str
     assert (str(workspace(report)).encode() in (workspace(report) / "out.bin").read_bytes()) is not is_taken
 
 
+@pytest.mark.usefixtures("real_codex")
 def test_file_with_the_path_of_its_run_is_written_again(tmp_path: Path) -> None:
     """Also in the same workspace, because the run folder is another one."""
     roles: dict[str, Record] = {"one": {"sandbox": "workspace-write"}}

@@ -10,6 +10,8 @@ import pytest
 from tests.limits.large import MOST_MEGABYTES, PYTHON, answering, command, run_alone
 from tests.support.teams import Record, TeamFolder, read, say
 
+pytestmark = pytest.mark.usefixtures("scripted_codex")
+
 FLOOD = "import sys\nfor _ in range(10_000): sys.stdout.write('x' * 999 + chr(10))\n"
 STRANGE = "sys.stdout.buffer.write(bytes([255, 0, 254]) + chr(10).encode())\n"
 KEPT = 2_200_000

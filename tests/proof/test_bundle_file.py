@@ -13,6 +13,8 @@ from codex_multi_role.proof import verify_bundle
 from codex_multi_role.proof.bundle_file import MAX_FILES
 from tests.support.bundles import Parts
 
+pytestmark = pytest.mark.usefixtures("scripted_codex")
+
 
 def refusal(path: Path) -> str:
     with pytest.raises(UsageError) as refused:

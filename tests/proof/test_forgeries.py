@@ -11,6 +11,8 @@ from codex_multi_role.proof import verify_bundle
 from tests.support.bundles import RIGHT, TESTS, Parts, bundled, shop_team
 from tests.support.long_run import by_default
 
+pytestmark = pytest.mark.usefixtures("scripted_codex")
+
 Forge = Callable[[Parts], None]
 UNKNOWN = "e" * 40
 FORGERIES: dict[str, tuple[Forge, str]] = {}

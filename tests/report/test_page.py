@@ -18,6 +18,8 @@ from tests.support.browser import Report
 from tests.support.recorded_runs import make_run
 from tests.support.teams import Record, TeamFolder, fan, say, solver
 
+pytestmark = pytest.mark.usefixtures("scripted_codex")
+
 GOAL = "reach </script><script>alert(1)</script> & <b>all</b> of it"
 HOSTILE = '</script><!--<script>alert("x")</script><img src=http://evil.example/i.png onerror=alert(1)>\u2028]]>'
 SECRET = "ghp_0123456789abcdefghij0123456789abcdef"

@@ -15,6 +15,8 @@ from codex_multi_role.steps.turn_record import TurnPrompt
 from tests.support.models import model_requests, texts
 from tests.support.teams import Record, TeamFolder, say, with_flow
 
+pytestmark = pytest.mark.usefixtures("scripted_codex")
+
 ASKED = TurnPrompt(RoleSpec(name="one", prompt_text="Do it."), "one", "all of it", "", 1, 1)
 ASKED = replace(ASKED, when_known="the rest", instructions="digest")
 COMPACT = ("model_auto_compact_token_limit=100",)
@@ -76,6 +78,7 @@ def test_resumed_conversation_keeps_its_instructions(tmp_path: Path) -> None:
     assert prompts(team, 3) == [True, False, False]
 
 
+@pytest.mark.usefixtures("real_codex")
 def test_compacted_conversation_gets_its_instructions_again(tmp_path: Path) -> None:
     """The second turn finds the thread over its limit and compacts it, so that the third repeats them."""
     answers = [{**say(), "usage": {"input_tokens": 200 * (turn == 0), "output_tokens": 1}} for turn in range(3)]

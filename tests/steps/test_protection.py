@@ -10,6 +10,8 @@ import pytest
 from tests.support.teams import Record, TeamFolder, read, say, with_flow
 from tests.support.tools import shell
 
+pytestmark = pytest.mark.usefixtures("scripted_codex")
+
 WRITER: Record = {"behaviors": {"apply_files": True}, "prompt_flags": {"allow_write": True}}
 FINISHER: Record = {"behaviors": {"can_finish": True}}
 RED = "import program\n\ndef test_it():\n    assert program.value == 1\n"
@@ -28,6 +30,7 @@ CHEAT = shell("echo 'def test_it(): pass' > tests/test_it.py; echo x > tests/con
 CHEATED = ["tests/conftest.py", "tests/test_it.py"]
 
 
+@pytest.mark.usefixtures("real_codex")
 @pytest.mark.parametrize("of_flow", [pytest.param(False, marks=pytest.mark.long), True])
 def test_changed_protected_files_are_restored_and_reported(tmp_path: Path, of_flow: bool) -> None:
     """The role that changed them and the roles that read its result are informed."""
@@ -63,6 +66,7 @@ def test_submitted_protected_files_are_skipped_with_reason(tmp_path: Path) -> No
     assert (result["status"], result["protected_restored"]) == ("failed", ["./tests/new.py", "tests/test_it.py"])
 
 
+@pytest.mark.usefixtures("real_codex")
 def test_role_that_is_not_kept_from_them_may_change_them(tmp_path: Path) -> None:
     made = team(tmp_path, [CHEAT])
     made.roles["reader"]["protect"] = ["tests/**"]
@@ -119,6 +123,7 @@ def test_protected_change_between_sessions_is_undone(tmp_path: Path) -> None:
     assert (made.workspace / "tests/test_it.py").read_text() == RED
 
 
+@pytest.mark.usefixtures("real_codex")
 def test_copy_of_the_workspace_is_protected_before_it_is_merged(tmp_path: Path) -> None:
     steps = [{"id": "go", "ask": "writer", "isolate": "worktree"}]
     made = team(tmp_path, [CHEAT], flow={"steps": steps, "protect": ["tests/**", "local.env"]})
@@ -133,6 +138,7 @@ def test_copy_of_the_workspace_is_protected_before_it_is_merged(tmp_path: Path) 
     assert read(report.folder / "tests/001/result.json")["protected_restored"] == CHEATED
 
 
+@pytest.mark.usefixtures("real_codex")
 def test_with_others_at_work_only_what_is_protected_is_put_back(tmp_path: Path) -> None:
     wait = "while [ ! -e {other} ]; do sleep 0.02; done; echo x > {own}; echo pass > tests/test_it.py"
     plays = [

@@ -13,6 +13,8 @@ from codex_multi_role.presentation.recorded import changed_files
 from codex_multi_role.run_folder import RunFolder
 from tests.support.teams import Record, TeamFolder, read, say, with_flow
 
+pytestmark = pytest.mark.usefixtures("scripted_codex")
+
 WRITER: Record = {"behaviors": {"apply_files": True}, "prompt_flags": {"allow_file_suggestions": True}}
 GOOD_TEST = {"path": "test_sum.py", "content": "def test_sum():\n    assert 1 + 1 == 2\n"}
 BAD_TEST = {"path": "test_sum.py", "content": "def test_sum():\n    assert 1 + 1 == 3\n"}
@@ -29,6 +31,7 @@ def take_back(folder: Path, workspace: Path) -> None:
     subprocess.run(command, cwd=workspace, check=True, capture_output=True)
 
 
+@pytest.mark.usefixtures("real_codex")
 @pytest.mark.parametrize("repository", [False, True])
 def test_files_are_written_and_the_patch_takes_them_back(tmp_path: Path, repository: bool) -> None:
     team = writer(tmp_path, {"path": "src/a.txt", "content": "new\n"}, {"path": "old.txt", "content": "changed\n"})
@@ -59,6 +62,7 @@ def test_unsafe_paths_are_not_written(tmp_path: Path) -> None:
     assert sorted(path.name for path in team.workspace.iterdir()) == ["link", "ok.txt", "runs"]
 
 
+@pytest.mark.usefixtures("real_codex")
 def test_changes_a_role_makes_itself_are_in_the_patch_too(tmp_path: Path) -> None:
     entry = {"steps": [{"patch": ADD_FILE}, say(files=[{"path": "handed.txt", "content": "in\n"}])]}
     roles = {"writer": {**WRITER, "prompt_flags": {"allow_write": True}}}
@@ -122,6 +126,7 @@ def test_workspace_without_tests_says_so_and_does_not_fail(tmp_path: Path) -> No
     assert report.exit_code == 0
 
 
+@pytest.mark.usefixtures("real_codex")
 def test_roles_and_tests_cannot_write_to_runs_folder(tmp_path: Path) -> None:
     forged = "*** Begin Patch\n*** Add File: runs/forged.txt\n+passed\n*** End Patch"
     attempt = {"cmd": "echo passed > runs/forged.txt; echo fine > fine.txt"}

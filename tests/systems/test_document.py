@@ -1,4 +1,4 @@
-"""System E, the documentation graph, on the real binary: every way it can take."""
+"""System E, the documentation graph: every way it can take."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from codex_multi_role.errors import UsageError
 from tests.support.documentation import PLAYS, TOP, YES, Documentation
 from tests.support.processes import running
 from tests.support.teams import NEVER, Record, read
+
+pytestmark = pytest.mark.usefixtures("scripted_codex")
 
 NODES = ["static_analysis", "planning", "human_review", "batch_execution", "synthesis", "quality_gate"]
 PAGES = [f"files/shop/{name}.py.md" for name in ("cli", "money", "orders")]
@@ -50,6 +52,7 @@ def documented(tmp_path_factory: pytest.TempPathFactory) -> Documentation:
     return shop
 
 
+@pytest.mark.usefixtures("real_codex")
 def test_repository_is_documented_after_plan_approval(documented: Documentation) -> None:
     shop = documented
     assert ending(shop.report) == (0, "success")

@@ -1,4 +1,4 @@
-"""System C, plan and solve, on the real binary: its worked example, and every way it can take."""
+"""System C, plan and solve: its worked example, and every way it can take."""
 
 from __future__ import annotations
 
@@ -32,6 +32,8 @@ from tests.support.processes import running
 from tests.support.reviews import answer
 from tests.support.teams import NEVER, Record, TeamFolder, read, read_lines
 
+pytestmark = pytest.mark.usefixtures("scripted_codex")
+
 
 def handed(team: TeamFolder, path: str) -> Any:
     prompt = (team.runs / "latest" / path / "prompt.txt").read_text()
@@ -42,6 +44,7 @@ def calls(folder: Path, turn: str) -> list[tuple[str, bool, str]]:
     return [(each["tool"], each["success"], each["text"]) for each in read_lines(folder / turn / "tool_calls.jsonl")]
 
 
+@pytest.mark.usefixtures("real_codex")
 def test_worked_example_of_the_circle(tmp_path: Path) -> None:
     (tmp_path / "circle.md").write_text("The area of a circle is pi * r**2, its circumference 2 * pi * r.\n")
     options = RunOptions(

@@ -1,4 +1,4 @@
-"""System D, research, on the real binary: every way of its diagrams, and what it promises besides."""
+"""System D, research: every way of its diagrams, and what it promises besides."""
 
 from __future__ import annotations
 
@@ -35,6 +35,8 @@ from tests.support.research import (
 )
 from tests.support.teams import NEVER, Record, TeamFolder, say
 
+pytestmark = pytest.mark.usefixtures("scripted_codex")
+
 FILES: Record = {"name": "files", "kind": "files"}
 SERVER_ERROR: Record = {"fault": {"status": 400, "message": "no"}}
 
@@ -43,6 +45,7 @@ def endpoint(url: str, name: str, **more: object) -> Record:
     return {"name": name, "kind": "http", "endpoint": f"{url}/{name}?q={{query}}", **more}
 
 
+@pytest.mark.usefixtures("real_codex")
 def test_question_is_researched_verified_and_reported(tmp_path: Path) -> None:
     """With a contradiction, a single source, a copy, another language, a slow and a failing provider."""
     given = Researching(tmp_path, research_planner=[planned(OPENED, TOLL, COLOUR)])

@@ -23,6 +23,8 @@ from tests.support.research import Researching
 from tests.support.suites_here import suites_here
 from tests.support.teams import Record, TeamFolder, read
 
+pytestmark = pytest.mark.usefixtures("scripted_codex")
+
 __all__ = ["suites_here"]
 
 TESTS: Record = {

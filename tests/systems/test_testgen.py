@@ -1,4 +1,4 @@
-"""The flow ``testgen`` on the real binary: every way of its diagrams, and what it promises besides."""
+"""The flow ``testgen``: every way of its diagrams, and what it promises besides."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from codex_multi_role.lifecycle.team_loading import load_team
 from codex_multi_role.steps.check import terms
 from tests.support.generation import ABOVE, BELOW, IMPORT, P1, P2, SIGN, Generation, code, item, plan
 from tests.support.teams import read
+
+pytestmark = pytest.mark.usefixtures("scripted_codex")
 
 OFF = "disabled: the input mutation is false"
 P3 = item("P3", "1", given="0")
@@ -96,6 +98,7 @@ def test_missing_tests_and_assertions_prevent_success(rounds: Generation) -> Non
     assert f"{IMPORT}{BELOW}\n\n{IDLE}" in prompt
 
 
+@pytest.mark.usefixtures("real_codex")
 def test_all_is_reached_at_once(tmp_path: Path) -> None:
     given = Generation(
         tmp_path, {"sign.py": SIGN}, test_planner=[plan(P1, P2)], test_developer=[code(IMPORT + BELOW + ABOVE)]

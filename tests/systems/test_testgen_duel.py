@@ -1,4 +1,4 @@
-"""The flow ``testgen-duel`` on the real binary: both developers at once; their tests are merged, or the
+"""The flow ``testgen-duel``: both developers at once; their tests are merged, or the
 better ones are taken; what they wrote is kept."""
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from codex_multi_role.systems.test_generation.mutants import is_installed
 from tests.support.generation import ABOVE, BELOW, IMPORT, P1, P2, SIGN, Generation, code, item, plan
 from tests.support.suites_here import suites_here
 from tests.support.teams import Record
+
+pytestmark = pytest.mark.usefixtures("scripted_codex")
 
 __all__ = ["suites_here"]
 

@@ -11,6 +11,8 @@ from codex_multi_role.systems.test_generation.mutants import is_installed
 from tests.support.generation import ABOVE, BELOW, IMPORT, P1, P2, SIGN, Generation, code, item, plan
 from tests.support.teams import Record
 
+pytestmark = pytest.mark.usefixtures("scripted_codex")
+
 WHOLE = IMPORT + BELOW + ABOVE
 
 

@@ -10,6 +10,8 @@ import pytest
 from tests.support.generation import ABOVE, BELOW, IMPORT, P1, P2, SIGN, Generation, code, item, plan
 from tests.support.suites_here import suites_here
 
+pytestmark = pytest.mark.usefixtures("scripted_codex")
+
 pytest.importorskip("libcst", reason="the extra [mutation] is not installed")
 __all__ = ["suites_here"]
 
@@ -23,6 +25,7 @@ def once(folder: Path, text: str = WHOLE) -> Generation:
     return Generation(folder, {"sign.py": SIGN}, test_planner=[plan(P1, P2)], test_developer=[code(text)])
 
 
+@pytest.mark.usefixtures("real_codex")
 @pytest.mark.usefixtures("suites_here")
 def test_results_have_the_score_the_survivors_and_who_kills_what(tmp_path: Path) -> None:
     given = once(tmp_path)

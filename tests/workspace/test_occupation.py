@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from codex_multi_role import run
 from codex_multi_role.workspace import occupied
 from tests.support.teams import Record, TeamFolder, say
+
+pytestmark = pytest.mark.usefixtures("scripted_codex")
 
 
 def test_second_run_in_a_workspace_is_warned(tmp_path: Path) -> None:

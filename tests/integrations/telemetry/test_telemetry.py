@@ -33,6 +33,8 @@ from tests.support.recorded_runs import in_order, started, turn, whole_run
 from tests.support.teams import TeamFolder, say, with_flow
 from tests.support.tools import command
 
+pytestmark = pytest.mark.usefixtures("scripted_codex")
+
 CANARY = "hunter2-hunter2"
 Points = list[tuple[Record, HistogramDataPoint | NumberDataPoint]]
 
@@ -65,6 +67,7 @@ def parent(span: ReadableSpan, spans: tuple[ReadableSpan, ...]) -> str:
     return ids[span.parent.span_id] if span.parent else ""
 
 
+@pytest.mark.usefixtures("real_codex")
 def test_run_step_turn_and_tool_spans_are_nested(tmp_path: Path) -> None:
     steps = [command("ls"), {"call": "calculator", "arguments": {"expression": "6 * 7"}}, say("fine")]
     team = TeamFolder(
@@ -168,6 +171,7 @@ def test_role_with_a_number_in_its_name_is_one_of_its_own() -> None:
     assert counts == [("planner", 2), ("planner.2", 2)]
 
 
+@pytest.mark.usefixtures("real_codex")
 def test_run_that_was_killed_leaves_no_span_open(tmp_path: Path) -> None:
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
     team.run()
@@ -202,6 +206,7 @@ def receiver() -> Iterator[tuple[str, dict[str, list[bytes]]]]:
             server.shutdown()
 
 
+@pytest.mark.usefixtures("real_codex")
 def test_receiver_gets_spans_and_metrics_without_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No secret, prompt or answer is sent."""
     monkeypatch.setenv("MY_TOKEN", CANARY)

@@ -22,6 +22,8 @@ from tests.support.recordings import KEY, KEY_VARIABLE, exchanges_of, provider_o
 from tests.support.teams import ECHO, Record, TeamFolder, read, read_lines, say, warnings, with_flow
 from tests.support.workspaces import files_of
 
+pytestmark = pytest.mark.usefixtures("scripted_codex")
+
 FULL = {"input_tokens": 1_000_000, "output_tokens": 5}
 PATCH = "*** Begin Patch\n*** Add File: note.txt\n+hello\n*** End Patch\n"
 SECRET = "correct-horse-battery-staple"
@@ -121,6 +123,7 @@ def test_recorded_run_goes_as_it_would(recorded: Recorded) -> None:
     assert "Long threads and multiple compactions" in warning  # Codex's own
 
 
+@pytest.mark.usefixtures("real_codex")
 def test_replay_gives_same_result_without_provider_and_login(
     recorded: Recorded, tmp_path: Path, no_login: None
 ) -> None:
@@ -204,6 +207,7 @@ def test_items_that_run_at_once_find_their_own_answers(tmp_path: Path) -> None:
     assert len({line["unit"] for line in exchanges_of(file)}) == 4
 
 
+@pytest.mark.usefixtures("real_codex")
 def test_recording_continues_when_its_run_is_resumed(tmp_path: Path) -> None:
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [say("first"), say("second")]})
     file = team.workspace / "recordings/two.ndjson"
@@ -253,6 +257,7 @@ def test_replay_can_be_resumed_and_its_file_may_be_gone(tmp_path: Path) -> None:
     assert (report.exit_code, read(report.folder / "replay.json")["differences"]) == (1, [])
 
 
+@pytest.mark.usefixtures("real_codex")
 def test_role_cannot_change_its_recording(tmp_path: Path) -> None:
     forge = {"call": "exec_command", "arguments": {"cmd": "echo forged >> run.ndjson; echo fine > fine.txt"}}
     role = {"sandbox": "workspace-write", "approval_policy": "never"}
@@ -263,6 +268,7 @@ def test_role_cannot_change_its_recording(tmp_path: Path) -> None:
     assert set((Recording.load(file).ended or {})["files"]) == {"fine.txt"}
 
 
+@pytest.mark.usefixtures("real_codex")
 def test_replay_that_leaves_another_file_says_so(tmp_path: Path) -> None:
     copy = {"call": "exec_command", "arguments": {"cmd": "cp seed.txt grown.txt"}}
     role = {"sandbox": "workspace-write", "approval_policy": "never"}
@@ -296,6 +302,7 @@ def test_recording_in_a_missing_folder_is_refused(tmp_path: Path) -> None:
     assert not team.runs.exists()
 
 
+@pytest.mark.usefixtures("real_codex")
 def test_run_that_never_asked_leaves_no_recording(tmp_path: Path, no_login: None) -> None:
     team = TeamFolder(tmp_path, {"one": {}}, {})
     with pytest.raises(CodexNotLoggedIn):

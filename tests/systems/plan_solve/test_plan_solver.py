@@ -1,4 +1,4 @@
-"""Plan and solve from Python, on the real binary."""
+"""Plan and solve from Python."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from codex_multi_role import PlanSolver, create_plan_solver, resume
 from codex_multi_role.errors import DefinitionError, UsageError
 from tests.support.plan_solve import ANSWERED, GIVES_UP, TWO, VERIFIED, solved
 from tests.support.teams import Record, TeamFolder
+
+pytestmark = pytest.mark.usefixtures("scripted_codex")
 
 SOLVER: Record = {"prompt_text": "Solve it well.", "tools": ["terminate"], "max_steps": 2}
 
