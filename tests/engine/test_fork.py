@@ -11,15 +11,21 @@ import yaml
 
 from codex_multi_role import RunReport, answer, fork, rerun, restart
 from codex_multi_role.errors import UsageError
-from tests.support.forks import STEPS, Parent, builders, forked
+from tests.support.forks import STEPS, Built, Parent, build, builders, forked
 from tests.support.processes import running, wait_for
+from tests.support.scripted_codex import codex_replaced
 from tests.support.teams import ECHO, NEVER, WRITER, Record, TeamFolder, fan, read, say, with_flow
 from tests.support.workspaces import everything, tree
 
 pytestmark = pytest.mark.usefixtures("scripted_codex")
 
 
-@pytest.mark.usefixtures("real_codex")
+@pytest.fixture(scope="module")
+@codex_replaced()
+def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    return build(tmp_path_factory)
+
+
 def test_fork_with_new_goal_asks_only_later_steps(parent: Parent) -> None:
     """They get the new goal and the handoffs from before the fork."""
     team, original = parent

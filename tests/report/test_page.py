@@ -16,6 +16,7 @@ from codex_multi_role.report import write_report
 from codex_multi_role.run_folder import RunFolder
 from tests.support.browser import Report
 from tests.support.recorded_runs import make_run
+from tests.support.scripted_codex import codex_replaced
 from tests.support.teams import Record, TeamFolder, fan, say, solver
 
 pytestmark = pytest.mark.usefixtures("scripted_codex")
@@ -42,6 +43,7 @@ def team(tmp_path_factory: pytest.TempPathFactory) -> TeamFolder:
 
 
 @pytest.fixture(scope="module")
+@codex_replaced()
 def ended(team: TeamFolder) -> RunReport:
     return team.run(goal=GOAL, run_tests=True, cycles=2)
 

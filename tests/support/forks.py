@@ -58,9 +58,17 @@ Parent = tuple[TeamFolder, RunReport]
 """A team after its run."""
 
 
+Built = tuple[TeamFolder, RunReport, Path]
+"""A team after its run, and a copy of its folder."""
+
+
 @pytest.fixture(scope="session")
-def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[TeamFolder, RunReport, Path]:
-    """What `parent` gives, and a copy of its folder."""
+def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    return build(tmp_path_factory)
+
+
+def build(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    """Run the team of `builders`."""
     folder = tmp_path_factory.mktemp("parent")
     team = builders(folder)
     report = team.run(flow="own")
@@ -68,7 +76,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[TeamFolder, RunRepo
 
 
 @pytest.fixture
-def parent(built: tuple[TeamFolder, RunReport, Path]) -> Iterator[Parent]:
+def parent(built: Built) -> Iterator[Parent]:
     """The team of `builders` after its run, which is done once: afterwards its folder is as it was again."""
     team, report, copy = built
     with restored(team.folder, copy):

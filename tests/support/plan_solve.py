@@ -16,6 +16,7 @@ from codex_multi_role import RunReport
 from codex_multi_role.run_folder import RunFolder, events_with_inherited
 from codex_multi_role.run_folder.events import StateChanged
 from tests.support.forks import restored
+from tests.support.scripted_codex import codex_replaced
 from tests.support.teams import Record, TeamFolder, read
 
 
@@ -86,6 +87,7 @@ CHAIN = planned(todo("A"), todo("B", "A"), todo("C"))
 
 
 @pytest.fixture(scope="session")
+@codex_replaced()
 def solved_once(tmp_path_factory: pytest.TempPathFactory) -> tuple[TeamFolder, Path]:
     """What `solved_chain` gives, and a copy of its folder."""
     team = team_of(tmp_path_factory.mktemp("solved"), [CHAIN], [solved(letter) for letter in "abc"])

@@ -30,6 +30,7 @@ from tests.support.plan_solve import (
 )
 from tests.support.processes import running
 from tests.support.reviews import answer
+from tests.support.scripted_codex import codex_replaced
 from tests.support.teams import NEVER, Record, TeamFolder, read, read_lines
 
 pytestmark = pytest.mark.usefixtures("scripted_codex")
@@ -172,6 +173,7 @@ def test_failed_and_skipped_tasks_are_visible_to_aggregator(tmp_path: Path) -> N
 
 
 @pytest.fixture(scope="module")
+@codex_replaced()
 def doubted(tmp_path_factory: pytest.TempPathFactory) -> tuple[TeamFolder, RunReport]:
     """A run whose answer was not verified."""
     team = team_of(tmp_path_factory.mktemp("doubted"), [TWO], [solved("a"), solved("b")], DOUBTED)

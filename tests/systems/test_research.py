@@ -33,6 +33,7 @@ from tests.support.research import (
     searching_here,
     serving,
 )
+from tests.support.scripted_codex import codex_replaced
 from tests.support.teams import NEVER, Record, TeamFolder, say
 
 pytestmark = pytest.mark.usefixtures("scripted_codex")
@@ -261,6 +262,7 @@ def section(body: str) -> Record:
 
 
 @pytest.fixture(scope="module")
+@codex_replaced()
 def flawed(tmp_path_factory: pytest.TempPathFactory) -> Researching:
     """A run of which one source is not read, and whose section is too short and cites what is no source."""
     fails: Record = {"choose": [{"when": "'guide.html' in prompt", **SERVER_ERROR}, read_with()]}

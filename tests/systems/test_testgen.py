@@ -11,6 +11,7 @@ from codex_multi_role.flow import worst_case
 from codex_multi_role.lifecycle.team_loading import load_team
 from codex_multi_role.steps.check import terms
 from tests.support.generation import ABOVE, BELOW, IMPORT, P1, P2, SIGN, Generation, code, item, plan
+from tests.support.scripted_codex import codex_replaced
 from tests.support.teams import read
 
 pytestmark = pytest.mark.usefixtures("scripted_codex")
@@ -22,6 +23,7 @@ IDLE = ABOVE.replace("    assert sign(4) == 1", "    sign(4)")
 
 
 @pytest.fixture(scope="module")
+@codex_replaced()
 def rounds(tmp_path_factory: pytest.TempPathFactory) -> Generation:
     """A run of as many rounds as it may take, each for another reason; it fails and is resumed before the fifth."""
     wrong = BELOW.replace("sign(-3)", "sign(3)")
