@@ -24,7 +24,10 @@ pytest.register_assert_rewrite("tests.support")  # before anything of it is impo
 from tests.support.browser import browser  # noqa: E402
 from tests.support.console import WITHOUT_PLUGINS  # noqa: E402
 from tests.support.databases import database_server, database_url  # noqa: E402
+from tests.support.progress import Progress  # noqa: E402
+from tests.support.rings import Rings  # noqa: E402
 from tests.support.scripted_codex import real_codex, scripted_codex  # noqa: E402
+from tests.support.shared_collection import SharedCollection  # noqa: E402
 
 __all__ = ["browser", "database_server", "database_url", "real_codex", "scripted_codex"]
 
@@ -37,6 +40,23 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 for ignored in (signal.SIGHUP, signal.SIGQUIT):
     if signal.getsignal(ignored) is signal.SIG_IGN:
         signal.signal(ignored, lambda *_: None)
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the option
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Run in parallel by default, unless the command line names files or folders."""
+    if config.args_source is config.ArgsSource.TESTPATHS and config.option.numprocesses is None:
+        config.option.numprocesses = "auto"
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """More than the cores: a test waits for its processes half of the time."""
+    return 2 * (os.cpu_count() or 1)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Rings())
+    config.pluginmanager.register(SharedCollection() if hasattr(config, "workerinput") else Progress())
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -66,6 +66,7 @@ class Preloaded(subprocess.Popen[str]):
         errread: int, errwrite: int, restore_signals: Any, gid: Any, gids: Any, uid: Any, umask: Any,
         start_new_session: bool, *_: Any,
     ) -> None:  # fmt: skip
+        sys.audit("subprocess.Popen", executable or args[0], args, cwd, env)  # as `Popen` does
         request = {
             "argv": [*args[1:]],
             "folder": str(cwd or Path.cwd()),

@@ -1,0 +1,76 @@
+"""A pure test starts no process except git."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.rings import Rings
+
+pytest_plugins = ["pytester"]
+pytestmark = pytest.mark.real
+
+SUITE = """
+import subprocess, sys, threading
+from contextlib import suppress
+import pytest
+from tests.support.preloaded import Preloaded
+
+begin, ended = threading.Event(), threading.Event()
+
+def start(program):
+    subprocess.run([program, "--version"])
+
+def start_later():
+    begin.wait()
+    start("sh")
+    ended.set()
+
+@pytest.fixture(scope="module")
+def shared():
+    start("sh")
+
+def test_git():
+    start("git")
+
+def test_fails_shell():
+    start("sh")
+
+def test_fails_that_swallows_errors():
+    with suppress(BaseException):
+        start("no-such-program")
+
+def test_fails_preloaded():
+    Preloaded([sys.executable, "-c", ""]).wait()
+
+@pytest.mark.real
+def test_real(shared):
+    threading.Thread(target=start_later).start()
+
+def test_fails_by_shared_fixture(shared):
+    pass
+
+def test_beside_a_thread_of_an_earlier_test():
+    begin.set()
+    ended.wait()
+
+@pytest.mark.long
+def test_long():
+    start("sh")
+"""
+
+
+def test_pure_tests_that_start_programs_fail(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(SUITE)
+    result = pytester.runpytest_inprocess("-p", "no:cacheprovider", plugins=[Rings()])
+    result.assert_outcomes(passed=8, errors=4)
+    failed = {line.partition("::")[2].split()[0] for line in result.outlines if line.startswith("ERROR")}
+    assert len(failed) == 4
+    assert all(name.startswith("test_fails_") for name in failed)
+    result.stdout.fnmatch_lines(["*mark it @pytest.mark.real*", "  sh (*test_pure_tests*:*)"])
+
+
+@pytest.mark.parametrize(("ring", "count"), [("pure", 6), ("real", 1), ("long", 1), ("not long", 7)])
+def test_ring_is_selected_by_its_mark(pytester: pytest.Pytester, ring: str, count: int) -> None:
+    pytester.makepyfile(SUITE)
+    result = pytester.runpytest_inprocess("--collect-only", "-q", "-m", ring, plugins=[Rings()])
+    assert sum("::" in line for line in result.outlines) == count
