@@ -5,7 +5,6 @@ It is built from the files that the image is built from, and where Docker works,
 
 from __future__ import annotations
 
-import ast
 import os
 import re
 import shutil
@@ -15,6 +14,8 @@ from pathlib import Path
 
 import pytest
 import yaml
+
+from tests.support.uv_like_pip import uv_like_pip
 
 pytestmark = pytest.mark.systems  # the wheel has them
 TOP = Path(__file__).parents[1]
@@ -37,26 +38,6 @@ def without_packages_of_ours(folder: Path) -> dict[str, str]:
     home.mkdir(parents=True)
     kept = {name: value for name, value in os.environ.items() if name.startswith(("PIP_", "SSL_", "LANG", "LC_"))}
     return {**kept, **uv_like_pip(), "HOME": str(home), "PATH": os.defpath, "UV_PYTHON": sys.executable}
-
-
-def uv_like_pip() -> dict[str, str]:
-    """What makes uv look for packages where pip does on this machine."""
-    listed = subprocess.run(
-        [sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True, check=True
-    ).stdout
-    found = {
-        name.rpartition(".")[2]: str(ast.literal_eval(value))
-        for name, _, value in (line.partition("=") for line in listed.splitlines())
-    }
-    settings = {
-        "UV_DEFAULT_INDEX": found.get("index-url"),
-        "UV_INDEX": found.get("extra-index-url"),
-        "UV_FIND_LINKS": found.get("find-links", "").replace(" ", ","),
-        "SSL_CERT_FILE": found.get("cert"),
-        "UV_INDEX_STRATEGY": "unsafe-best-match",  # as pip does
-        "UV_PYTHON_DOWNLOADS": "never",
-    }
-    return {name: value for name, value in settings.items() if value}
 
 
 def run(*command: object, folder: Path, environment: dict[str, str], code: int = 0) -> str:

@@ -60,6 +60,7 @@ def test_missing_login_spends_nothing_and_lists_solutions(tmp_path: Path, monkey
     assert not team.runs.exists()
 
 
+@pytest.mark.sample("codex")
 def test_binary_is_at_hand_for_logging_in() -> None:
     command = [sys.executable, "-m", "codex_multi_role", "codex", "login", "--help"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True, env=dict(os.environ))

@@ -202,6 +202,7 @@ def test_restored_files_are_imported_despite_an_editable_install(tmp_path: Path)
     assert last_line(done) == "run first: writer turn 2 first made it fail"
 
 
+@pytest.mark.sample("bisect")
 def test_states_of_a_team_are_prepared_as_its_worktrees(tmp_path: Path) -> None:
     """On the real binary, with files that the run's isolated copies would get, and a setup."""
     plays = [say(files=[{"path": "a.txt", "content": content}]) for content in ("one\n", "two\n", "three\n")]

@@ -90,7 +90,7 @@ def test_with_nobody_there_a_run_parks_and_says_what_answers_it(team: TeamFolder
     assert run["questions"][0]["key"] == "ok.1"
 
 
-@pytest.mark.usefixtures("real_codex")
+@pytest.mark.sample("approve", "resume")
 def test_approve_then_resume_continues_a_parked_run(team: TeamFolder) -> None:
     run_alone(team)
     approved = console("approve", "--comment", "good", "--junit", "junit.xml", folder=team.folder)
@@ -163,6 +163,7 @@ def test_await_answers_is_an_option_of_every_run_command(name: str) -> None:
     assert "await_answers" in {setting.name for setting in command.params}
 
 
+@pytest.mark.sample("cancel")
 def test_cancel_stops_a_run_that_works_and_it_can_be_resumed(tmp_path: Path) -> None:
     team = reviewed(tmp_path)
     team.plays["one"] = [{"fault": {"stall_seconds": 300}}]

@@ -14,6 +14,7 @@ from codex_multi_role.codex.locator import find_codex
 from tests.support.console import console
 
 
+@pytest.mark.sample("doctor")
 def test_every_line_says_ok_or_what_to_do(tmp_path: Path) -> None:
     done = console("doctor", "-c", "model_provider=ollama", folder=tmp_path)
     lines = done.stdout.splitlines()

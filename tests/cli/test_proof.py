@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.support.bundles import Parts, shop_bundle
 from tests.support.console import console
 
 __all__ = ["shop_bundle"]
 
 
+@pytest.mark.sample("bundle", "verify")
 def test_run_is_bundled_and_verified_elsewhere(shop_bundle: Path, tmp_path: Path) -> None:
     """In another time zone and with another home, without a login; nothing is left of it."""
     bundle = tmp_path / "shop.bundle"

@@ -38,6 +38,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.sample("replay-test")
 def test_team_that_is_as_it_was_passes_and_leaves_nothing(project: Path, tmp_path: Path) -> None:
     before = files_of(project)
     killed = tmp_path / "cache/codex-multi-role/replays/shop-1"

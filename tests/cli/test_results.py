@@ -119,6 +119,7 @@ def test_blame_shows_the_mutants_that_tests_kill(history: History, tmp_path: Pat
     assert second["tests"] is None
 
 
+@pytest.mark.sample("blame")
 def test_blame_shows_how_many_tests_reach_a_line(tmp_path: Path) -> None:
     history = History(tmp_path, {"one.py": "def one():\n    return 1\n"})
     history.turn("tester", {"test_one.py": "from one import one\n\ndef test_it():\n    assert one() == 1\n"})

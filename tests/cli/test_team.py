@@ -31,6 +31,7 @@ def watching(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
         assert child.wait(DEADLINE_SECONDS) == 130
 
 
+@pytest.mark.sample("roles")
 def test_catalog_is_checked_again_whenever_it_is_saved(tmp_path: Path) -> None:
     catalog = tmp_path / "roles/catalog.yaml"
     catalog.parent.mkdir()
@@ -46,6 +47,7 @@ def test_catalog_is_checked_again_whenever_it_is_saved(tmp_path: Path) -> None:
         assert line(child.stdout) == "ok: roles/catalog.yaml: two\n"
 
 
+@pytest.mark.sample("flows")
 def test_flow_is_drawn_again_whenever_it_is_saved(tmp_path: Path) -> None:
     flow = tmp_path / "roles/flows/own.yaml"
     flow.parent.mkdir(parents=True)

@@ -81,6 +81,7 @@ def test_watching_ends_when_nobody_reads_it(tmp_path: Path) -> None:
         assert child.wait(DEADLINE_SECONDS) == 141
 
 
+@pytest.mark.sample("run", "watch")
 def test_real_run_is_watched_to_its_end(tmp_path: Path) -> None:
     team = TeamFolder(tmp_path, {"one": {"behaviors": {"can_finish": True}}}, {"one": [say(status="DONE")]})
     report = team.run()

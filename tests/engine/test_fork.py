@@ -76,6 +76,7 @@ def guarded(tmp_path: Path) -> TeamFolder:
     return team
 
 
+@pytest.mark.sample("fork", "restart", "rerun")
 @pytest.mark.parametrize("start", ["fork", "restart", "rerun"])
 def test_protected_files_of_restored_workspace_stay(guarded: TeamFolder, start: str) -> None:
     """They are protected as they are restored, and not as in the empty folder that the new run starts with."""

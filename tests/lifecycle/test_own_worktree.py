@@ -180,6 +180,7 @@ def test_resumed_run_continues_in_its_worktree_even_if_deleted(tmp_path: Path) -
     assert read(report.folder / "run.json")["source_workspace"] == str(team.workspace)
 
 
+@pytest.mark.sample("gc")
 def test_gc_removes_the_worktree_of_an_ended_run(tmp_path: Path) -> None:
     team = _team(tmp_path)
     report = team.run(worktree=True, workspace_copy=(".env",))

@@ -45,8 +45,9 @@ def real_codex() -> None:
 
 @pytest.fixture
 def scripted_codex(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Runs of this process start no Codex process, unless the test asks for the `real_codex` or is long."""
-    is_real = "real_codex" in request.fixturenames or request.node.get_closest_marker("long")
+    """Runs of this process start no Codex process, unless the test asks for the `real_codex`, is a sample or long."""
+    marks = {mark.name for mark in request.node.iter_markers()}
+    is_real = "real_codex" in request.fixturenames or marks & {"sample", "long"}
     with nullcontext() if is_real else codex_replaced():
         yield
 

@@ -52,7 +52,7 @@ def documented(tmp_path_factory: pytest.TempPathFactory) -> Documentation:
     return shop
 
 
-@pytest.mark.usefixtures("real_codex")
+@pytest.mark.sample("documentation")
 def test_repository_is_documented_after_plan_approval(documented: Documentation) -> None:
     shop = documented
     assert ending(shop.report) == (0, "success")

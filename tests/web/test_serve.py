@@ -222,6 +222,7 @@ def test_start_error_is_shown_on_form_with_submitted_values(server: Served, fiel
         assert f'name="input.size" value="{size}"' in answer.text
 
 
+@pytest.mark.sample("serve")
 def test_answer_resumes_parked_run_and_is_accepted_once(team: TeamFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(team.folder)
     assert team.run(flow="ship", inputs={"place": "x"}).exit_code == 4

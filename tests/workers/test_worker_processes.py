@@ -61,6 +61,7 @@ def completed_turns(folder: RunFolder) -> list[int]:
     return [record["journal_step"] for record in records if record["status"] == "completed"]
 
 
+@pytest.mark.sample("worker")
 def test_worker_executes_a_run(tmp_path: Path, shared: SharedRuns) -> None:
     shared.submit(writer(tmp_path).options(), "first")
     assert "run first: cycles_used_up" in shared.work()

@@ -1,0 +1,23 @@
+"""Every system, and every command that starts a process, has one real test that the gate runs on every Python."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+from codex_multi_role.cli.main import group
+
+TOP = Path(__file__).parents[1]
+SAMPLE = re.compile(r"^@pytest\.mark\.sample(\(.*\))$", re.MULTILINE)
+PURE = {"apply", "config", "diff", "export", "init", "reject", "runs", "schema", "show"}
+"""Commands that start no process except git: the pure tests try them on every Python."""
+ELSEWHERE = {"demo"}
+"""`tests/test_installation.py` tries it, which the gate does once."""
+
+
+def test_every_system_and_command_has_one_sample() -> None:
+    marks = [mark for path in (TOP / "tests").rglob("test_*.py") for mark in SAMPLE.findall(path.read_text())]
+    names = [name for mark in marks for name in ast.literal_eval(f"{mark[:-1]},)")]
+    systems = [path.parent.name for path in (TOP / "codex_multi_role/systems").glob("*/__init__.py")]
+    assert sorted(names) == sorted({*group.targets, *systems} - PURE - ELSEWHERE)
