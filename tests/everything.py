@@ -1,0 +1,71 @@
+"""Run what a release needs: the gate with the whole suite on every Python, and everything that the gate leaves out.
+
+\b
+    python -m tests.everything                                one after the other; takes hours
+    python -m tests.everything --only promises --only core
+    python -m tests.everything --list                         the names and their commands
+
+The exit code is 1 if any of them failed.
+"""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import click
+
+TOP = Path(__file__).parents[1]
+SEARCHED = "tests/host/test_redaction.py tests/replies/test_exactness.py"
+CHECKS = {
+    "gate": "bash .ci/run --whole",
+    "long": "python -m pytest -n 4 -m long",
+    "core": "python -m tests.core -n 4",
+    "search": f"python -m pytest -n 4 --hypothesis-profile=search {SEARCHED}",
+    "promises": "python -m tests.promises",
+    "kill": "python -m tests.endurance kill --double 200",
+    "full-disk": "python -m tests.endurance full-disk",
+    "frozen": "python -m tests.endurance frozen",
+    "line": "python -m tests.endurance line",
+    "worker-kills": "python -m tests.endurance.worker_kills",
+    "batch-kills": "python -m tests.endurance.batch_kills",
+}
+"""The command of each check, by name."""
+
+
+def execute(command: Sequence[str]) -> int:
+    """Run ``command`` in the checkout, with this process's streams; return its exit code."""
+    python = {"python": sys.executable}
+    return subprocess.run([python.get(word, word) for word in command], cwd=TOP, check=False).returncode
+
+
+def run_checks(checks: Mapping[str, str], execute: Callable[[Sequence[str]], int] = execute) -> list[str]:
+    """Run ``checks`` one after the other, then print how each ended; return the names of those that failed."""
+    ends: dict[str, tuple[int, float]] = {}
+    for name, command in checks.items():
+        click.echo(f"+ {command}")
+        start = time.monotonic()
+        ends[name] = execute(shlex.split(command)), time.monotonic() - start
+    for name, (code, seconds) in ends.items():
+        click.echo(f"{name:<12} {seconds:7.0f} s  {f'failed: exit code {code}' if code else 'passed'}")
+    return [name for name, (code, _) in ends.items() if code]
+
+
+@click.command(help=__doc__)
+@click.option("--only", type=click.Choice(list(CHECKS)), multiple=True, help="Only this one; may be repeated.")
+@click.option("--list", "listed", is_flag=True, help="Print the names and their commands.")
+def main(only: tuple[str, ...], listed: bool) -> None:
+    checks = {name: command for name, command in CHECKS.items() if name in (only or CHECKS)}
+    if listed:
+        for name, command in checks.items():
+            click.echo(f"{name:<12} {command}")
+    elif run_checks(checks):
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()
