@@ -1,4 +1,4 @@
-"""The exercise in CONTRIBUTING works as written."""
+"""The exercise in CONTRIBUTING works as written, and its commands name what exists."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from pathlib import Path
 import pytest
 
 TOP = Path(__file__).parents[1]
-EXERCISE = (TOP / "CONTRIBUTING.md").read_text().partition("\n## Exercise\n")[2].partition("\n## ")[0]
+TEXT = (TOP / "CONTRIBUTING.md").read_text()
+EXERCISE = TEXT.partition("\n## Exercise\n")[2].partition("\n## ")[0]
 NEW_FILE = re.compile(r"New file `([^`]+)`:\n\n```python\n(.*?)```", re.DOTALL)
 NEW_LINES = re.compile(r"^In `([^`]+)`, below `([^`]+)`:\n\n```text\n(.*?)```", re.DOTALL | re.MULTILINE)
 FLOW = re.compile(r"```yaml\n(.*?)```", re.DOTALL)
+COMMANDS_OF_FOLDERS = re.compile(r"^\| (`[^|]+/`) \| `python -m pytest (tests/[^`|]+)` \|$", re.MULTILINE)
 SECONDS = 60.0
 
 
@@ -60,3 +62,12 @@ def test_exercise_works_as_written(tmp_path: Path) -> None:
     done = run(copy, workspace, "--flow", "exercise", "--goal", "count", "--json", "--playbook", "roman-numerals")
     assert '"outcome": "long_enough"' in done.stdout, done
     assert run(copy, workspace, "where", "latest").stdout.startswith(str(workspace / "runs"))
+
+
+@pytest.mark.systems  # a checkout without them lacks some of the files
+def test_each_room_has_a_command_whose_paths_exist() -> None:
+    commands = dict(COMMANDS_OF_FOLDERS.findall(TEXT))
+    for room in (path.parent.name for path in (TOP / "codex_multi_role").glob("*/__init__.py")):
+        assert commands[f"`codex_multi_role/{room}/`"].split()[0] == f"tests/{room}"
+    paths = re.findall(r"[\w./]+", " ".join([*commands, *commands.values()]))
+    assert not [path for path in paths if not (TOP / path).exists()]
