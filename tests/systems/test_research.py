@@ -33,7 +33,6 @@ from tests.support.research import (
     searching_here,
     serving,
 )
-from tests.support.scripted_codex import codex_replaced
 from tests.support.teams import NEVER, Record, TeamFolder, say
 
 pytestmark = pytest.mark.usefixtures("scripted_codex")
@@ -46,7 +45,7 @@ def endpoint(url: str, name: str, **more: object) -> Record:
     return {"name": name, "kind": "http", "endpoint": f"{url}/{name}?q={{query}}", **more}
 
 
-@pytest.mark.usefixtures("real_codex")
+@pytest.mark.long("systems/test_research.py::test_short_section_is_expanded_up_to_limit_and_reported")
 def test_question_is_researched_verified_and_reported(tmp_path: Path) -> None:
     """With a contradiction, a single source, a copy, another language, a slow and a failing provider."""
     given = Researching(tmp_path, research_planner=[planned(OPENED, TOLL, COLOUR)])
@@ -262,7 +261,6 @@ def section(body: str) -> Record:
 
 
 @pytest.fixture(scope="module")
-@codex_replaced()
 def flawed(tmp_path_factory: pytest.TempPathFactory) -> Researching:
     """A run of which one source is not read, and whose section is too short and cites what is no source."""
     fails: Record = {"choose": [{"when": "'guide.html' in prompt", **SERVER_ERROR}, read_with()]}
