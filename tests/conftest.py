@@ -45,13 +45,9 @@ for ignored in (signal.SIGHUP, signal.SIGQUIT):
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the option
 def pytest_cmdline_main(config: pytest.Config) -> None:
     """Run in parallel by default, unless the command line names files or folders."""
-    if config.args_source is config.ArgsSource.TESTPATHS and config.option.numprocesses is None:
+    is_worker = "PYTEST_XDIST_WORKER" in os.environ  # or below one
+    if config.args_source is config.ArgsSource.TESTPATHS and config.option.numprocesses is None and not is_worker:
         config.option.numprocesses = "auto"
-
-
-def pytest_xdist_auto_num_workers() -> int:
-    """More than the cores: a test waits for its processes half of the time."""
-    return 2 * (os.cpu_count() or 1)
 
 
 def pytest_configure(config: pytest.Config) -> None:
