@@ -6,6 +6,7 @@ developer, 4 one developer, 5 the duel; 3, the executor, is in the tests of the 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from codex_multi_role.catalog import FlowSpec, StepSpec, packaged_roles, render
 from codex_multi_role.catalog.flow_spec import ways_out
 from codex_multi_role.flow import End, FlowState, after, new_state
 from codex_multi_role.lifecycle.team_loading import load_team
+from codex_multi_role.replies import read_reply
 from codex_multi_role.systems.test_generation.testgen_state import advance_state
 from tests.support.checks import MakeContext
 from tests.support.generation import item
@@ -52,11 +54,13 @@ class Script:
     """What the steps come to: of those that vary one result per visit, the last one for all further visits.
 
     ``way``: the steps that were taken, with the mode in which a role was asked, and the end.
+    ``prompts``: of the roles that were asked.
     """
 
     results: Mapping[str, list[Record]]
     context: MakeContext
     way: list[str] = field(default_factory=list)
+    prompts: list[str] = field(default_factory=list)
 
     def walk(self, flow: FlowSpec, **inputs: object) -> FlowState:
         given = {"file": "one.py", "module": "one", "tests": "tests/test_one.py", "mutation": False, **inputs}
@@ -78,6 +82,7 @@ class Script:
         prompt = render(step.prompt, context, step.id) or options.get("prompt", "")
         asked = re.search("from scratch|Improve|MODE: (.*)", str(prompt))
         self.way.append(f"{step.id}:{asked[1] or asked[0].split()[-1]}" if asked else step.id)
+        self.prompts += [str(prompt)] if asked else []
         if step.check == "testgen_state":
             return advance_state(self.context({}, **options))
         results = self.results.get(step.id) or USUAL[step.id]
@@ -191,3 +196,43 @@ def test_plan_keeps_its_items_and_reports_refused_ones(flow: FlowSpec, make_cont
     merged = state.steps["merge_plan"].output
     assert [each["id"] for each in state.vars["state"]["plan"]] == ["P1", "P2"]
     assert (merged["added"], [each["reason"] for each in merged["refused"]]) == (["P2"], ["the id P1 is taken"])
+
+
+def test_results_of_a_round_are_in_the_next_prompt(flow: FlowSpec, make_context: MakeContext) -> None:
+    script = Script({"execute": [CRASH, FAILS, GREEN]}, make_context)
+    script.walk(flow)
+    _, _, crashed, failed = script.prompts
+    assert "MODE: syntax" in crashed
+    assert "REPORT:\nline 1\n" in crashed
+    assert "MODE: fix" in failed
+    assert "test_p1_one: 1 == 2" in failed
+    assert f"TESTS SO FAR:\n{CODE}" in failed
+
+
+def test_what_is_not_reached_is_in_the_next_plan(flow: FlowSpec, make_context: MakeContext) -> None:
+    plans: list[Record] = [{"plan": [P1]}, {"plan": [item("P2", "2")]}]
+    script = Script({"plan": plans, "execute": [HALF, GREEN]}, make_context)
+    script.walk(flow)
+    replan, append = script.prompts[2:4]
+    for words in ("one.py: lines 2", "Coverage: 50.0 %", CODE, "def one():"):
+        assert words in replan
+    assert "MODE: append" in append
+    assert "for the items P2." in append
+
+
+def test_missing_tests_and_assertions_are_in_the_next_prompt(flow: FlowSpec, make_context: MakeContext) -> None:
+    idle = {**FILE, "status": "written", "content": "def test_p1_one():\n    one()\n"}
+    both = {**FILE, "status": "written", "content": CODE + CODE.replace("p1", "p2")}
+    script = Script({"plan": [{"plan": [P1, item("P2", "2")]}], "write": [idle, both]}, make_context)
+    script.walk(flow)
+    fix = script.prompts[2]
+    assert "write one for each: P2" in fix
+    assert "make each assert what the plan expects: test_p1_one" in fix
+
+
+def test_plan_with_unknown_fields_is_refused() -> None:
+    _, catalog = load_team("testgen-rounds", packaged_roles())
+    (schema,) = (role.output_schema for role in catalog.roles if role.name == "test_planner")
+    reply = read_reply(json.dumps({"plan": [{**P1, "colour": "red"}]}), schema)
+    assert reply.handoff is None
+    assert "colour" in reply.problem
