@@ -28,14 +28,36 @@ OUTCOMES = {
 """The outcome, and what is in the files of the workspace."""
 
 
+RUN_TESTS = {
+    "fix-until-green": pytest.mark.long("engine/test_flows.py::test_loop_over_ask_and_check_until_the_tests_pass"),
+    "pair": pytest.mark.long(
+        "engine/test_cycles.py::test_roles_take_turns_for_n_cycles_and_pass_on_handoffs",
+        "steps/test_workspace_changes.py::test_done_with_passing_tests_is_success_and_keeps_results",
+    ),
+}
+
+
+def copy_of(example: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(example, tmp_path / example.name, ignore=shutil.ignore_patterns("runs", "work"))
+
+
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
-def test_example_is_valid_and_plays(example: Path, tmp_path: Path) -> None:
-    folder = tmp_path / example.name
-    shutil.copytree(example, folder, ignore=shutil.ignore_patterns("runs", "work"))
+def test_example_is_valid(example: Path, tmp_path: Path) -> None:
+    folder = copy_of(example, tmp_path)
     flows = [file.stem for file in folder.glob("roles/flows/*.yaml")]
     for validate in (["roles", "validate"], *(["flows", "validate", flow] for flow in flows)):
         valid = console(*validate, folder=folder)
         assert valid.returncode == 0, valid.stderr
+    for command in commands(f"examples/{example.name}/README.md"):
+        done = give(command.replace("codex-multi-role --", "codex-multi-role --dry-run --"), folder)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    "example", [pytest.param(each, marks=RUN_TESTS.get(each.name, ()), id=each.name) for each in EXAMPLES]
+)
+def test_example_plays(example: Path, tmp_path: Path) -> None:
+    folder = copy_of(example, tmp_path)
     for command in commands(f"examples/{example.name}/README.md"):
         done = give(command, folder)
         assert done.returncode == 0, done.stdout + done.stderr
