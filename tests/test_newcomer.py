@@ -69,6 +69,11 @@ def plain(session: Session) -> str:
     return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", session.drawn).replace("\r", "")
 
 
+@pytest.mark.long(
+    "test_newcomer.py::test_own_team_is_changed_checked_and_tried_without_a_model",
+    "docs/test_commands.py::test_commands_of_page_work",
+    "lifecycle/test_run_result.py::test_flow_without_result_shows_changed_files_and_tests",
+)
 def test_first_run_shows_what_it_made(project: Path) -> None:
     drawn = typed(project, "--playbook", "roman-numerals", "--workspace", ".")
     assert "Done: integrator said DONE" in drawn

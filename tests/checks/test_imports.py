@@ -73,6 +73,7 @@ def test_original_gives_no_figure(make_context: MakeContext, tmp_path: Path) -> 
     assert result["coverage"] is None
 
 
+@pytest.mark.long("checks/test_imports.py::test_original_gives_no_figure")
 def test_installed_copy_gives_no_figure(make_context: MakeContext, tmp_path: Path) -> None:
     for name, text in {"__init__.py": "", "calc.py": FOO_CALC}.items():
         (tmp_path / "site" / "foo").mkdir(parents=True, exist_ok=True)

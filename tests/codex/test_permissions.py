@@ -38,7 +38,18 @@ def test_settings_that_say_it_themselves_are_known() -> None:
     assert not has_own_rules(("sandbox_workspace_write.network_access=true", 'model="o3"'))
 
 
-@pytest.mark.parametrize("config", ["", 'sandbox_mode = "read-only"\n'])
+@pytest.mark.parametrize(
+    "config",
+    [
+        pytest.param(
+            "",
+            marks=pytest.mark.long(
+                "codex/test_permissions.py::test_protected_folder_is_read_only_except_workspace_copies"
+            ),
+        ),
+        'sandbox_mode = "read-only"\n',
+    ],
+)
 def test_protected_folder_is_read_only_except_workspace_copies(harness: Harness, config: str) -> None:
     """The folder is protected wherever it is. A copy of the workspace inside it stays writable."""
     runs, extra = harness.workspace / "runs", harness.folder / "extra"

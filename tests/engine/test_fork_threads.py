@@ -42,6 +42,10 @@ def said(body: Record) -> list[str]:
     ]
 
 
+@pytest.mark.long(
+    "engine/test_fork_threads.py::test_forked_thread_outlives_a_crash_in_its_first_turn",
+    "codex/test_client.py::test_forked_thread_remembers_and_counts_only_new_tokens",
+)
 def test_what_a_role_remembers_ends_where_the_fork_begins(parent: Parent, monkeypatch: pytest.MonkeyPatch) -> None:
     team, original = parent
     bodies = asked(monkeypatch)

@@ -82,6 +82,10 @@ def assert_on_the_screen(seen: Seen, row: Played) -> None:
     assert seen.next_command == ["resume", seen.run.name]
 
 
+@pytest.mark.long(
+    "faults/test_played.py::test_fault_has_one_word_everywhere_and_next_command_works",
+    "codex/test_client.py::test_killed_child_is_a_crash_and_next_client_resumes",
+)
 def test_process_stopped_during_prompt_write_is_replaced(
     tmp_path: Path, screen: Screen, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -137,7 +137,18 @@ def commit_all(workspace: Path) -> None:
         subprocess.run(["git", *arguments], cwd=workspace, check=True)
 
 
-@pytest.mark.parametrize("isolated", [False, True])
+@pytest.mark.parametrize(
+    "isolated",
+    [
+        pytest.param(
+            False,
+            marks=pytest.mark.long(
+                "limits/test_workspaces.py::test_files_whose_names_are_not_text_are_kept_and_reported[True]"
+            ),
+        ),
+        True,
+    ],
+)
 def test_files_whose_names_are_not_text_are_kept_and_reported(tmp_path: Path, isolated: bool) -> None:
     team = team_that(tmp_path, STRANGE)
     (tmp_path / "roles/flows").mkdir()

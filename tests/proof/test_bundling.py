@@ -5,17 +5,27 @@ from __future__ import annotations
 import time
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from codex_multi_role.errors import UsageError
-from codex_multi_role.proof import make_bundle, make_verified_bundle, verify_bundle
+from codex_multi_role.proof import bundling, make_bundle, make_verified_bundle, verify_bundle
+from codex_multi_role.proof.comparing import DIFFERS, ComparedLine
 from codex_multi_role.run_folder import RunFolder
 from tests.support.bundles import STEPS, bundle_of, shop_team
 from tests.support.histories import Files, Link, Program, commit_all, write
 
 
-def test_bundle_of_a_run_has_the_same_bytes_each_time(tmp_path: Path) -> None:
+def run_of(bundle: Path) -> RunFolder:
+    return RunFolder((bundle.parent / "runs/latest").resolve())
+
+
+@pytest.mark.long(
+    "proof/test_bundling.py::test_bundle_of_a_run_has_the_same_bytes_each_time",
+    "cli/test_proof.py::test_run_is_bundled_and_verified_elsewhere",
+)
+def test_line_ends_links_and_recording_keep_a_bundle_the_same(tmp_path: Path) -> None:
     """Its recording, which is in the workspace, is no part of the work; the bundle holds it once."""
     team = shop_team(tmp_path)
     crlf: Files = {
@@ -36,12 +46,29 @@ def test_bundle_of_a_run_has_the_same_bytes_each_time(tmp_path: Path) -> None:
     assert verify_bundle(made.path, {}).exit_code == 0
 
 
+@pytest.mark.long(
+    "proof/test_bundling.py::test_differing_run_is_not_bundled",
+    "proof/test_forgeries.py::test_forged_bundle_is_refused",
+)
 def test_run_that_goes_another_way_again_is_refused(tmp_path: Path) -> None:
     by_chance = {"id": "now", "check": "command", "with": {"argv": ["sh", "-c", "date +%s%N > when.txt"]}}
     team = shop_team(tmp_path, [*STEPS[:1], by_chance, *STEPS[2:]])
     folder = RunFolder(team.run(flow="own", record=tmp_path / "run.ndjson").folder)
     with pytest.raises(UsageError, match=r"does not go the same way again: .*when\.txt"):
         make_verified_bundle(folder, tmp_path / "run.bundle")
+    assert not (tmp_path / "run.bundle").exists()
+
+
+def test_bundle_of_a_run_has_the_same_bytes_each_time(shop_bundle: Path, tmp_path: Path) -> None:
+    made = make_bundle(run_of(shop_bundle), tmp_path / "again.bundle")
+    assert made.path.read_bytes() == shop_bundle.read_bytes()
+
+
+def test_differing_run_is_not_bundled(shop_bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    line = ComparedLine(DIFFERS, "file when.txt: content differs")
+    monkeypatch.setattr(bundling, "verify_bundle", lambda *_, **__: SimpleNamespace(lines=[line]))
+    with pytest.raises(UsageError, match=r"does not go the same way again: .*when\.txt"):
+        make_verified_bundle(run_of(shop_bundle), tmp_path / "run.bundle")
     assert not (tmp_path / "run.bundle").exists()
 
 

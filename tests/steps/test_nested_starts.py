@@ -58,6 +58,10 @@ def test_what_a_check_creates_is_removed_after_it(tmp_path: Path) -> None:
     assert told == [SUB_SETTINGS, SUB_CATALOG, SUB_SEARCH]
 
 
+@pytest.mark.long(
+    "steps/test_steering.py::test_copy_brings_none_of_it_back",
+    "steps/test_nested_starts.py::test_what_a_command_creates_is_removed_after_the_turn",
+)
 def test_copy_brings_none_of_it_back(tmp_path: Path) -> None:
     made = team(tmp_path, shell(PLANT), kind=TeamFolder)
     made = with_flow(made, {"steps": [{"id": "go", "ask": "writer", "isolate": "worktree"}]})

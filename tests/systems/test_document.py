@@ -130,6 +130,10 @@ def test_agentic_planning_and_synthesis_build_on_earlier_turns(tmp_path: Path) -
     assert (shop.documents, shop.told["grouped_by"]) == (DOCUMENTS, "groups")
 
 
+@pytest.mark.long(
+    "systems/documentation/test_document_plan.py::test_only_what_changed_by_content_is_planned",
+    "systems/test_document_paths.py::test_document_takes_the_path",
+)
 def test_second_run_documents_what_changed_and_says_so(documented: Documentation, tmp_path: Path) -> None:
     shop = Documentation(tmp_path)
     shutil.copytree(documented.team.workspace / "docs", shop.team.workspace / "docs")

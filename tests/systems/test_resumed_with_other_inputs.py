@@ -17,7 +17,6 @@ from codex_multi_role.lifecycle.definitions import Definitions
 from codex_multi_role.lifecycle.resuming import _walk
 from tests.support.documentation import Documentation
 from tests.support.generation import BELOW, IMPORT, P1, SIGN, Generation, code, plan
-from tests.support.long_run import by_default
 from tests.support.plan_solve import DOUBTED, TWO, solve, solved, team_of
 from tests.support.research import Researching
 from tests.support.suites_here import suites_here
@@ -102,7 +101,11 @@ def walked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resuming, "_walk", walk)
 
 
-@pytest.mark.parametrize("flow", by_default(["plan-solve"], [name for name, (ended, *_) in FLOWS.items() if ended]))
+@pytest.mark.long(
+    "engine/test_resume_changed.py::test_input_that_recorded_work_depends_on_cannot_change",
+    "systems/test_resumed_with_other_inputs.py::test_table_has_every_input_of_every_flow",
+)
+@pytest.mark.parametrize("flow", [name for name, (ended, *_) in FLOWS.items() if ended])
 @pytest.mark.usefixtures("walked_once", "suites_here")
 def test_input_changes_the_verdict_or_nothing(tmp_path: Path, flow: str) -> None:
     ended, refused, accepted = FLOWS[flow]

@@ -11,7 +11,6 @@ from codex_multi_role.flow import worst_case
 from codex_multi_role.lifecycle.team_loading import load_team
 from codex_multi_role.steps.check import terms
 from tests.support.generation import ABOVE, BELOW, IMPORT, P1, P2, SIGN, Generation, code, item, plan
-from tests.support.scripted_codex import codex_replaced
 from tests.support.teams import read
 
 pytestmark = pytest.mark.usefixtures("scripted_codex")
@@ -23,7 +22,6 @@ IDLE = ABOVE.replace("    assert sign(4) == 1", "    sign(4)")
 
 
 @pytest.fixture(scope="module")
-@codex_replaced()
 def rounds(tmp_path_factory: pytest.TempPathFactory) -> Generation:
     """A run of as many rounds as it may take, each for another reason; it fails and is resumed before the fifth."""
     wrong = BELOW.replace("sign(-3)", "sign(3)")
@@ -49,6 +47,11 @@ def rounds(tmp_path_factory: pytest.TempPathFactory) -> Generation:
     return given
 
 
+@pytest.mark.long(
+    "systems/test_generation/test_flow_ways.py::test_results_decide_the_way",
+    "systems/test_generation/test_state_machine.py::test_success_has_everything_and_nothing_else_has",
+    "systems/test_testgen.py::test_all_is_reached_at_once",
+)
 def test_last_round_may_reach_it(rounds: Generation) -> None:
     assert (rounds.report.outcome, rounds.report.exit_code) == ("success", 0)
     modes = ["generate", "syntax", "syntax", "fix", "append", "fix"]
@@ -57,26 +60,40 @@ def test_last_round_may_reach_it(rounds: Generation) -> None:
     assert rounds.text() == IMPORT + BELOW + ABOVE + ZERO
 
 
+@pytest.mark.long(
+    "faults/test_played.py::test_fault_has_one_word_everywhere_and_next_command_works",
+    "engine/test_fan_out.py::test_failed_item_fails_run_and_finished_items_are_reused",
+)
 def test_failed_run_resumes_where_it_stopped(rounds: Generation) -> None:
     assert rounds.asked == ["test_planner", "test_developer", "test_developer"]
 
 
+@pytest.mark.long(
+    "systems/test_generation/test_flow_ways.py::test_plan_with_unknown_fields_is_refused",
+    "engine/test_resume.py::test_repair_turn_is_not_asked_for_twice",
+)
 def test_plan_with_unknown_fields_is_asked_for_again(rounds: Generation) -> None:
     assert "colour" in rounds.prompt("test_planner", 2)
 
 
+@pytest.mark.long("systems/test_generation/test_flow_ways.py::test_results_of_a_round_are_in_the_next_prompt")
 def test_crash_is_passed_to_developer_who_rewrites_tests(rounds: Generation) -> None:
     """The first tests fail to import, the second have a syntax error."""
     assert "No module named 'nowhere'" in rounds.prompt("test_developer", 2)
     assert "line 1: invalid syntax" in rounds.prompt("test_developer", 3)
 
 
+@pytest.mark.long("systems/test_generation/test_flow_ways.py::test_results_of_a_round_are_in_the_next_prompt")
 def test_failing_tests_are_passed_to_developer_who_fixes_them(rounds: Generation) -> None:
     prompt = rounds.prompt("test_developer", 4)
     assert "MODE: fix" in prompt
     assert "assert 1 == -1" in prompt
 
 
+@pytest.mark.long(
+    "systems/test_generation/test_flow_ways.py::test_what_is_not_reached_is_in_the_next_plan",
+    "systems/test_generation/test_flow_ways.py::test_plan_keeps_its_items_and_reports_refused_ones",
+)
 def test_what_is_not_reached_is_planned_and_appended(rounds: Generation) -> None:
     replan = rounds.prompt("test_planner", 3)
     assert "sign.py: lines 4; branches 2->4" in replan
@@ -90,6 +107,10 @@ def test_what_is_not_reached_is_planned_and_appended(rounds: Generation) -> None
     assert rounds.results[0]["refused_plan_items"] == [{"item": P1, "reason": "the id P1 is taken"}]
 
 
+@pytest.mark.long(
+    "systems/test_generation/test_flow_ways.py::test_missing_tests_and_assertions_are_in_the_next_prompt",
+    "systems/test_generation/test_state_machine.py::test_success_has_everything_and_nothing_else_has",
+)
 def test_missing_tests_and_assertions_prevent_success(rounds: Generation) -> None:
     """Full coverage is not enough: each plan item needs a test, and each test an assertion."""
     assert rounds.results[0]["rounds"][4]["coverage"] == 100.0
@@ -188,6 +209,11 @@ def test_crashing_test_costs_only_itself(tmp_path: Path) -> None:
     assert "test_p3_crash" not in given.text()
 
 
+@pytest.mark.long(
+    "systems/test_generation/test_prune_tests.py::test_pruning_again_after_a_kill_gives_the_same_result",
+    "systems/test_generation/test_prune_tests.py::test_import_error_is_not_a_suspected_bug",
+    "systems/test_generation/test_flow_ways.py::test_results_decide_the_way",
+)
 def test_test_that_still_fails_is_removed_as_suspected_bug(tmp_path: Path) -> None:
     """The result reports the suspected bug with the expected value and the removed test, and what is missing."""
     zero = "\n@pytest.mark.parametrize('n', [0])\ndef test_p3_zero(n):\n    assert sign(n) == 0\n"

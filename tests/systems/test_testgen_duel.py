@@ -29,15 +29,18 @@ def duel(folder: Path, first: list[Record], second: list[Record], plans: list[Re
     return Generation(folder, {"sign.py": SIGN}, test_planner=plans, test_developer=first, test_developer_2=second)
 
 
+@pytest.mark.long(
+    "systems/test_generation/test_flow_ways.py::test_results_decide_the_way",
+    "systems/test_generation/test_testgen_state.py::test_better_candidate_wins",
+    "engine/test_isolation.py::test_of_a_duel_only_the_winner_is_merged_and_the_loser_kept",
+)
 @pytest.mark.parametrize(
     ("first", "second", "winner", "why"),
     [
         (CRASHES, WHOLE, "test_developer_2", "crashed is false"),
-        pytest.param(
-            HALF, WHOLE, "test_developer_2", "coverage is 100.0, the next best has 66.67", marks=pytest.mark.long
-        ),
-        pytest.param(FAILS, WHOLE, "test_developer_2", "failed is 0, the next best has 1", marks=pytest.mark.long),
-        pytest.param(WHOLE, WHOLE, "test_developer", "equal in every key", marks=pytest.mark.long),
+        (HALF, WHOLE, "test_developer_2", "coverage is 100.0, the next best has 66.67"),
+        (FAILS, WHOLE, "test_developer_2", "failed is 0, the next best has 1"),
+        (WHOLE, WHOLE, "test_developer", "equal in every key"),
     ],
 )
 def test_better_one_wins(tmp_path: Path, first: str, second: str, winner: str, why: str) -> None:

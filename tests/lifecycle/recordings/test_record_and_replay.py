@@ -268,7 +268,10 @@ def test_role_cannot_change_its_recording(tmp_path: Path) -> None:
     assert set((Recording.load(file).ended or {})["files"]) == {"fine.txt"}
 
 
-@pytest.mark.usefixtures("real_codex")
+@pytest.mark.long(
+    "lifecycle/recordings/test_run_outcome.py::test_in_what_a_run_differs_from_the_recorded_one",
+    "lifecycle/recordings/test_record_and_replay.py::test_changed_prompt_fails_its_turn_and_shows_the_difference",
+)
 def test_replay_that_leaves_another_file_says_so(tmp_path: Path) -> None:
     copy = {"call": "exec_command", "arguments": {"cmd": "cp seed.txt grown.txt"}}
     role = {"sandbox": "workspace-write", "approval_policy": "never"}

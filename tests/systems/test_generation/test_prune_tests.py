@@ -14,8 +14,11 @@ here = pytest.mark.usefixtures("suites_here")
 
 FILES = {"one.py": "def one():\n    return 1\n"}
 MISSING_MODULE, MISSING_NAME = "import not_there_x", "from one import not_there_x"
-SAMPLES = [("auto", MISSING_MODULE), ("no", MISSING_NAME)]
-"""Of the ways in which pytest says that an import failed, those that say most and least."""
+USUAL = ("auto", MISSING_MODULE)
+"""How pytest reports a failed import without any setting."""
+OTHER_REPORTS = pytest.mark.long(
+    "systems/test_generation/test_prune_tests.py::test_import_error_is_not_a_suspected_bug[auto-import not_there_x]"
+)
 GOOD = "def test_good():\n    assert one() == 1\n"
 
 
@@ -44,7 +47,7 @@ def test_where_nothing_passes_no_file_is_left(make_context: MakeContext) -> None
 @pytest.mark.parametrize(
     ("style", "line"),
     [
-        pytest.param(style, line, marks=[] if (style, line) in SAMPLES else [pytest.mark.long])
+        pytest.param(style, line, marks=[] if (style, line) == USUAL else [OTHER_REPORTS])
         for style in ("auto", "short", "line", "native", "no")
         for line in (MISSING_MODULE, MISSING_NAME)
     ],
@@ -85,6 +88,10 @@ def test_what_cannot_be_taken_out_is_not_tried_for_ever(make_context: MakeContex
     assert (result["status"], result["failed"], result["pruned"]) == ("failed", 1, [])
 
 
+@pytest.mark.long(
+    "systems/test_testgen_mutants.py::test_flaky_tests_are_dropped_and_reported",
+    "checks/test_flaky.py::test_test_that_ends_differently_is_named",
+)
 def test_flaky_tests_are_removed_and_not_suspected_bugs(make_context: MakeContext, tmp_path: Path) -> None:
     turns = (
         f"    with open({str(tmp_path / 'turns')!r}, 'a+') as f:\n        f.write('x')\n        assert f.tell() % 2\n"
