@@ -17,7 +17,7 @@ from tests.promises.breakage import Breakage
 from tests.promises.breakages import BREAKAGES
 from tests.promises.change import Change, ReplacedFunction, apply, constant, function_of, replaced, returns, source_file
 from tests.promises.trial import ROOT, attempt, copy_of_tree
-from tests.support.tables import functions_of
+from tests.support.tables import functions_of, is_long
 
 PROMISES = {1, 2, 3, 4, 5, 6, 7}
 SAMPLE = ("`..` leads nowhere", "aliases do not explode")
@@ -54,6 +54,10 @@ def test_breakage_fits_its_symbol_and_has_existing_tests(breakage: Breakage) -> 
     for test in breakage.tests:
         file, _, name = test.partition("::")
         assert name.partition("[")[0] in functions_of(file)
+
+
+def test_each_breakage_is_noticed_by_a_test_that_is_not_long() -> None:
+    assert [breakage for breakage in BREAKAGES if all(map(is_long, breakage.tests))] == []
 
 
 def test_every_promise_is_broken_and_no_clause_is_named_twice() -> None:
