@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import pytest
 
 TOP = Path(__file__).parents[1]
 FOLDERS = ("tests", "benchmarks")
+IN_QUESTION = re.compile(r"^[ \t]*(from|import)\b(\\\n|[^\n(])*?(\(([^)#]|#.*)*?)?\b(test_|conftest)", re.MULTILINE)
+"""What every import of a test module matches, so that hundreds of other modules need not be parsed."""
 HINT = "move what it imports to tests/support/"
 
 
@@ -26,6 +29,8 @@ def imported_names(source: str, package: tuple[str, ...]) -> Iterator[tuple[str,
 
 def imported_test_modules(source: str, package: tuple[str, ...]) -> list[str]:
     """The test modules and conftests among what ``source`` imports."""
+    if not IN_QUESTION.search(source):
+        return []
     names = (name for name in imported_names(source, package) if name[0] in FOLDERS)
     prefixes = {name[:length] for name in names for length in range(2, len(name) + 1)}
     found = {name for name in prefixes if name[-1].startswith("test_") or name[-1] == "conftest"}
@@ -44,6 +49,11 @@ def imported_test_modules(source: str, package: tuple[str, ...]) -> list[str]:
         ("from .test_flows import x", ["tests.engine.test_flows"]),
         ("from . import test_flows", ["tests.engine.test_flows"]),
         ("from ..cli.test_main import x", ["tests.cli.test_main"]),
+        (
+            "from ..cli import (  # (all)\n    test_output,\n    test_main,\n)",
+            ["tests.cli.test_main", "tests.cli.test_output"],
+        ),
+        ("from ..cli import \\\n    test_main", ["tests.cli.test_main"]),
         ("from ... import tests", []),
         ("from ..conftest import x", ["tests.conftest"]),
         ("from tests.support.teams import TeamFolder, test_no_such_module", []),

@@ -46,9 +46,10 @@ def helps(command: click.Command, path: str) -> Iterator[tuple[str, str]]:
 def messages(module: Path) -> Iterator[tuple[str, str]]:
     """The texts of the module other than docstrings, if they have several words; ``{}`` is a value."""
     tree = ast.parse(module.read_text())
-    others: set[ast.AST] = {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    others |= {part for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
-    for node in ast.walk(tree):
+    nodes = [*ast.walk(tree)]
+    others: set[ast.AST] = {node.value for node in nodes if isinstance(node, ast.Expr)}
+    others |= {part for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in nodes:
         if isinstance(node, ast.JoinedStr):
             text = "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in others:
