@@ -105,7 +105,7 @@ TEMPORARY = ".codex-multi-role-"
 MINE: Files = {"code.py": LINES.replace("line 2", "line 2, mine"), "mine.txt": "mine\n"}
 
 
-@pytest.mark.parametrize("step", [41, pytest.param(1, marks=pytest.mark.long)])
+@pytest.mark.parametrize("step", [67, pytest.param(1, marks=pytest.mark.long)])
 def test_killed_anywhere_leaves_whole_files_and_is_completed(history: History, step: int) -> None:
     root = checkout(history, MINE)
     before = files_of(root)

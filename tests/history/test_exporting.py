@@ -145,7 +145,7 @@ export(history, "agents/run", *start_of(history, None))
 """
 
 
-@pytest.mark.parametrize("step", [59, pytest.param(1, marks=pytest.mark.long)])
+@pytest.mark.parametrize("step", [97, pytest.param(1, marks=pytest.mark.long)])
 def test_killed_anywhere_the_branch_is_the_old_or_the_new_one(tmp_path: Path, step: int) -> None:
     history = History(tmp_path, {"a.txt": "dirty\n"}, COMMITTED)
     history.turn("writer", {"a.txt": "1\n"})

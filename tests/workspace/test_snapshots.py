@@ -156,7 +156,7 @@ def test_every_snapshot_has_what_changed_a_moment_ago(tmp_path: Path) -> None:
     root, random = tmp_path / "w", Random(20)
     root.mkdir()
     snapshots, taken = _snapshots(root), list[str]()
-    for number in range(40):
+    for number in range(20):
         file = root / random.choice("ab")
         match random.choice(("write", "write", "delete", "restore", "nothing")):
             case "write":
@@ -492,7 +492,7 @@ def test_files_that_others_change_meanwhile_do_no_harm(
     for each in others:
         each.start()
     try:
-        for _ in range(30):
+        for _ in range(10):
             snapshots.take()
     finally:
         over.set()
