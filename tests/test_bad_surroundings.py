@@ -349,7 +349,6 @@ def test_run_killed_while_being_created_is_ignored(tmp_path: Path) -> None:
     assert team.resume(cycles=2).run_id == "first"
 
 
-@pytest.mark.usefixtures("real_codex")
 def test_damaged_run_json_is_named_and_the_rest_is_left_alone(tmp_path: Path) -> None:
     team = team_of_three(tmp_path)
     folder = team.run(run_id="mine").folder
@@ -372,7 +371,6 @@ def damaged(journal: bytes) -> Iterator[bytes]:
     yield journal[:4096] + b"\xff" * (len(journal) - 4096)
 
 
-@pytest.mark.usefixtures("real_codex")
 def test_damaged_journal_is_named_and_a_copy_of_it_works(tmp_path: Path) -> None:
     team = team_of_three(tmp_path)
     folder = RunFolder(team.run().folder)

@@ -375,16 +375,17 @@ def test_effects_in_no_snapshot_are_not_lost(tmp_path: Path, command: str) -> No
 
 
 @pytest.mark.usefixtures("real_codex")
-@pytest.mark.parametrize(("content", "is_taken"), [(r'\000%s" "$PWD', False), (r"\000", True)])
-def test_binary_file_with_its_path_is_written_again(tmp_path: Path, content: str, is_taken: bool) -> None:
-    """The path of the new workspace is another."""
-    roles: dict[str, Record] = {"one": {"sandbox": "workspace-write"}}
-    team = TeamFolder(tmp_path, roles, {"one": looker(f'printf "{content}" > out.bin')})
-    with_flow(team, {"steps": [{"ask": "one"}]})
+def test_binary_file_with_its_path_is_written_again(tmp_path: Path) -> None:
+    """The path of the new workspace is another. A turn after one that was asked again would see other files."""
+    contents = {"one": r"\000", "two": r'\000%s" "$PWD'}
+    roles: dict[str, Record] = {name: {"sandbox": "workspace-write"} for name in contents}
+    plays = {name: looker(f'printf "{content}" > {name}.bin') for name, content in contents.items()}
+    team = with_flow(TeamFolder(tmp_path, roles, plays), {"steps": [{"ask": "one"}, {"ask": "two"}]})
     team.run(flow="own")
     report = again(team)
-    assert taken(team) == [is_taken]
-    assert (str(workspace(report)).encode() in (workspace(report) / "out.bin").read_bytes()) is not is_taken
+    assert taken(team) == [True, False]
+    assert (workspace(report) / "one.bin").read_bytes() == b"\0"
+    assert (workspace(report) / "two.bin").read_bytes() == b"\0" + str(workspace(report)).encode()
 
 
 @pytest.mark.usefixtures("real_codex")

@@ -63,24 +63,21 @@ def completed_turns(folder: RunFolder) -> list[int]:
 
 @pytest.mark.sample("worker")
 def test_worker_executes_a_run(tmp_path: Path, shared: SharedRuns) -> None:
-    shared.submit(writer(tmp_path).options(), "first")
-    assert "run first: cycles_used_up" in shared.work()
-    assert shared.results() == [("first", "ended", 1)]
+    """One that cannot start ends with the reason."""
+    team = writer(tmp_path)
+    shared.submit(team.options(), "first")
+    request = shared.request(team.options(run_id="second"))
+    gone = {"repository": str(tmp_path / "gone")}
+    shared.queued.submit([request.of({**request.as_json(), "workspace": gone})])
+    told = shared.work()
+    assert "run first: cycles_used_up" in told
+    assert "run second: could not start" in told
+    assert shared.results() == [("first", "ended", 1), ("second", "ended", 2)]
+    assert str(tmp_path / "gone") in shared.run("second").why
     folder = restored(shared, "first")
     assert folder.record()["status"] == "ended"
     assert list(folder.path.glob("one/turn_001/changes.patch"))
     assert not list((shared.folder / "machines/only/workers/only").glob("*/first"))
-
-
-def test_run_that_cannot_start_ends_with_the_reason(tmp_path: Path, shared: SharedRuns) -> None:
-    team = writer(tmp_path)
-    request = shared.request(team.options(run_id="first"))
-    gone = {"repository": str(tmp_path / "gone")}
-    shared.queued.submit([request.of({**request.as_json(), "workspace": gone})])
-    assert "run first: could not start" in shared.work()
-    run = shared.run("first")
-    assert (run.state, run.exit_code) == (RunState.ENDED, 2)
-    assert str(tmp_path / "gone") in run.why
 
 
 @pytest.mark.long

@@ -213,6 +213,7 @@ def test_what_cannot_be_judged_says_why(make_context: MakeContext, source: str, 
     assert words in result["reason"]
 
 
+@pytest.mark.usefixtures("suites_here")
 def test_file_without_functions_has_no_mutants(make_context: MakeContext) -> None:
     assert _of(make_context, "LIMIT = 10\n", "def test_x(): pass\n")["status"] == "no mutants"
 
@@ -226,6 +227,7 @@ def test_without_the_extra_it_says_how_to_install_it(
     assert 'pip install "codex-multi-role[mutation]"' in result["reason"]
 
 
+@pytest.mark.usefixtures("suites_here")
 def test_unknown_mutant_is_refused(make_context: MakeContext) -> None:
     with pytest.raises(UsageError, match=r"check mutation: mutants: no mutant '99\.1' of this file"):
         _of(make_context, GRADE, EDGE, mutants=["2.1", "99.1"])

@@ -88,10 +88,7 @@ def test_what_cannot_be_taken_out_is_not_tried_for_ever(make_context: MakeContex
     assert (result["status"], result["failed"], result["pruned"]) == ("failed", 1, [])
 
 
-@pytest.mark.long(
-    "systems/test_testgen_mutants.py::test_flaky_tests_are_dropped_and_reported",
-    "checks/test_flaky.py::test_test_that_ends_differently_is_named",
-)
+@here
 def test_flaky_tests_are_removed_and_not_suspected_bugs(make_context: MakeContext, tmp_path: Path) -> None:
     turns = (
         f"    with open({str(tmp_path / 'turns')!r}, 'a+') as f:\n        f.write('x')\n        assert f.tell() % 2\n"
