@@ -2,7 +2,7 @@
 
 The commands of a page are given in its order, in one folder. Those that need a model find a scripted one, or no login.
 A flow's playbook is played by a test of its system and by the long tests here; otherwise its command becomes a dry
-run.
+run, as one with automatic answers does, which `tests/test_newcomer.py` gives.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ PLAYED = {
     ),
     "docs/tutorial/first-run.md",
 }
-"""Here playbooks are always played; elsewhere by the long tests."""
+"""Here playbooks of files are always played; elsewhere by the long tests."""
 WORKED_ON = {
     "docs/tutorial/first-run.md",
     *(f"docs/how-to/{name}.md" for name in ("watch", "resume-and-fork", "providers")),
@@ -61,7 +61,7 @@ def _as_given(command: str, page: str) -> str:
         return f"{command} --help"
     if command == DOCTOR:
         return f"{command} -c model_provider=ollama"
-    if "--playbook" in command and page not in PLAYED:
+    if "--playbook" in command and (page not in PLAYED or command.endswith("--playbook auto")):
         return command.replace("codex-multi-role --", "codex-multi-role --dry-run --")
     return command
 

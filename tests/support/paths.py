@@ -35,6 +35,10 @@ class Case:
     inputs: Json = field(default_factory=dict)
 
 
+_WALKED: dict[tuple[str, str], Walked] = {}
+"""By the system's flow and the case's name, what this process has walked."""
+
+
 @dataclass(frozen=True)
 class System:
     """A flow and those that it calls. ``checks``: what they return unless a case says otherwise, by flow."""
@@ -47,7 +51,7 @@ class System:
     def check(self, name: str, folder: Path) -> Walked:
         """Walk the case ``name``: its steps, its end, and that a suggested fork starts at a step that was taken."""
         case = self.cases[name]
-        walked = self._walk(case, folder)
+        walked = _WALKED[self.flow, name] = self._walk(case, folder)
         path, ending = [step for step in walked.path if "/" not in step], walked.ending
         assert path == case.path.split(), ending.reason
         assert (ending.outcome, ending.exit_code) == (case.outcome, case.exit_code), ending.reason
@@ -57,7 +61,7 @@ class System:
 
     def unwalked(self, folder: Path) -> set[str]:
         """The routes of the system's flows that none of its cases takes."""
-        walks = [self._walk(case, folder) for case in self.cases.values()]
+        walks = [_WALKED.get((self.flow, name)) or self._walk(case, folder) for name, case in self.cases.items()]
         return routes_of(*_load(self.flow)[0].values()).difference(*(walked.routes for walked in walks))
 
     def _walk(self, case: Case, folder: Path) -> Walked:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.tools.knowledge_lookup import MOST_FILES
 from tests.support.tools import call
 
 CIRCLE = "Circles\nThe area of a circle is pi * r**2.\nThe circumference is 2 * pi * r.\n"
@@ -44,11 +43,12 @@ def test_only_text_files_inside_are_read(workspace: Path) -> None:
     assert look(workspace, "area") == ["notes/circle.md:2: The area of a circle is pi * r**2."]
 
 
-def test_it_stops_at_its_limits_and_says_so(workspace: Path) -> None:
+def test_it_stops_at_its_limits_and_says_so(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("codex_multi_role.tools.knowledge_lookup.MOST_FILES", 20)
     (workspace / "many.txt").write_text("area\n" * 20)
     told = look(workspace, "area", max_results=3)
     assert len(told) == 4
     assert told[-1] == "(18 more lines contain some of the words; search for other words)"
-    for number in range(MOST_FILES):
+    for number in range(20):
         (workspace / f"{number}.txt").touch()
     assert "not every file was searched" in look(workspace, "area", max_results=50)[-1]

@@ -25,12 +25,12 @@ OURS = {
     *("bullet_list_open", "bullet_list_close", "list_item_open", "list_item_close", "softbreak"),
     *(f"{part}_{end}" for part in ("table", "thead", "tbody", "tr", "th", "td") for end in ("open", "close")),
 }
+GITHUB = MarkdownIt("gfm-like")
+"""As GitHub reads it: with tables, HTML and links that are not marked as such."""
 
 
 def tokens(markdown: str) -> list[Token]:
-    """As GitHub reads it: with tables, HTML and links that are not marked as such."""
-    parsed = MarkdownIt("gfm-like").parse(markdown)
-    return [token for block in parsed for token in (block, *(block.children or []))]
+    return [token for block in GITHUB.parse(markdown) for token in (block, *(block.children or []))]
 
 
 def test_summary_contains_all_relevant_facts(tmp_path: Path) -> None:
