@@ -14,6 +14,7 @@ from codex_multi_role import RunReport
 from codex_multi_role.catalog import RoleSpec
 from codex_multi_role.codex.usage import TokenUsage
 from codex_multi_role.errors import BudgetUsedUp, DefinitionError
+from codex_multi_role.lifecycle.definitions import load_definitions
 from codex_multi_role.lifecycle.forking.rerun_forecast import forecast_rerun
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.run_folder import RunFolder, read_events
@@ -101,8 +102,8 @@ def test_cost_is_recorded_and_limited(tmp_path: Path) -> None:
     kept = team.resume(max_cost=100.0)
     assert kept.exit_code == 1
     assert kept.totals["cost"] > 2 * 5
-    again = team.run(max_cost=100.0, prices=write_prices(tmp_path / "own.yaml", playbook=(1.0, 1.0, 1.0)))
-    assert 0 < again.totals["cost"] < 1
+    own = price_playbook(tmp_path / "own.yaml", 1.0)
+    assert load_definitions(team.options(prices=own)).prices.models["playbook"].input == 1
 
 
 @pytest.mark.usefixtures("real_codex")

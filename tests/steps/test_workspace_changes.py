@@ -32,7 +32,7 @@ def take_back(folder: Path, workspace: Path) -> None:
 
 
 @pytest.mark.usefixtures("real_codex")
-@pytest.mark.parametrize("repository", [False, True])
+@pytest.mark.parametrize("repository", [pytest.param(False, marks=pytest.mark.long), True])
 def test_files_are_written_and_the_patch_takes_them_back(tmp_path: Path, repository: bool) -> None:
     team = writer(tmp_path, {"path": "src/a.txt", "content": "new\n"}, {"path": "old.txt", "content": "changed\n"})
     (team.workspace / "old.txt").write_text("as it was\n")
