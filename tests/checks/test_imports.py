@@ -1,13 +1,11 @@
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from codex_multi_role.checks.coverage import measure_coverage
-from codex_multi_role.checks.flaky import find_flaky
 from codex_multi_role.checks.imports import import_folder, known_folders, module_name
 from codex_multi_role.checks.python_files import find_python_files
 from tests.support.checks import FOO_CALC, FOO_TESTS, MakeContext, shadowed_package
@@ -109,9 +107,3 @@ def test_environment_files_are_not_project_files(make_context: MakeContext) -> N
     assert (result["status"], result["reason"]) == ("passed", "")
     found = _result(find_python_files(make_context({}, target=".")))
     assert [each["file"] for each in found["files"]] == ["a.py"]
-
-
-def test_flaky_tests_are_looked_for_without_a_target(make_context: MakeContext) -> None:
-    assert sys.executable
-    context = make_context({"tests/test_a.py": "def test_a(): assert 1\n"}, runs=2)
-    assert _result(find_flaky(context))["status"] == "ok"
