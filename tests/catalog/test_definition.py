@@ -23,7 +23,7 @@ def types_in(annotation: object) -> set[object]:
 
 def all_models(model: type[Definition] = Definition) -> Iterator[type[Definition]]:
     yield model
-    for each in model.__subclasses__():
+    for each in sorted(model.__subclasses__(), key=lambda each: each.__name__):  # in whichever order they were imported
         yield from all_models(each)
 
 
