@@ -158,7 +158,7 @@ def test_whole_answers_are_read_as_they_are() -> None:
     assert read_reply(f"```json\n{json.dumps(handoff)}\n```", SCHEMA).handoff == handoff
 
 
-@settings(max_examples=max(200, settings().max_examples))
+@settings(max_examples=max(400, settings().max_examples))
 @given(HANDOFFS, st.sampled_from(DAMAGES), st.sampled_from([None, SCHEMA]), st.data())
 def test_answer_is_read_right_or_asked_for_again(
     handoff: Handoff, damage: Damage, schema: dict[str, object] | None, data: st.DataObject

@@ -53,7 +53,7 @@ def _one_side(path: str, base: Contents, ours: Contents, theirs: Contents) -> tu
     return "conflict"
 
 
-@settings(max_examples=settings().max_examples // 16)
+@settings(max_examples=settings().max_examples // 8)
 @given(base=_trees(), ours=_trees(), theirs=_trees())
 def test_merge_applies_one_sided_changes_and_lists_conflicts(base: Contents, ours: Contents, theirs: Contents) -> None:
     """What both sides changed stays as it is in the workspace."""
