@@ -4,7 +4,7 @@ import re
 from html import unescape
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codex_multi_role.catalog import FlowSpec
@@ -133,6 +133,7 @@ def test_label_content_is_always_text(question: str, outcome: str) -> None:
     assert edges[1][1].replace("\n", " ") == one_line(f"x == '{question}'")
 
 
+@settings(max_examples=settings().max_examples // 3)
 @given(flows=flows_that_call())
 def test_every_way_of_every_flow_is_an_edge(flows: dict[str, FlowSpec]) -> None:
     _, edges, subgraphs = parts(mermaid(flows, "main"))

@@ -4,7 +4,7 @@ from itertools import pairwise
 from random import Random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codex_multi_role.catalog import FlowSpec
@@ -161,6 +161,7 @@ def walk(flow: FlowSpec, most: dict[str, int], chance: Random) -> None:
         move = after(flow, move.step, state)
 
 
+@settings(max_examples=settings().max_examples // 2)
 @given(flow=flows_of_checks(), chance=st.integers().map(Random))
 def test_no_run_visits_a_step_more_often_than_the_bound(flow: FlowSpec, chance: Random) -> None:
     try:
@@ -179,6 +180,7 @@ def leads_to(flow: FlowSpec, origin: str, target: str) -> bool:
     return following or target in [route.to for route in flow.step(origin).next]
 
 
+@settings(max_examples=settings().max_examples // 2)
 @given(flow=flows_of_checks(), limit=st.integers(1, 4))
 def test_flow_whose_steps_all_have_max_visits_is_bounded_by_them(flow: FlowSpec, limit: int) -> None:
     steps = tuple(step.model_copy(update={"max_visits": limit}) for step in flow.steps)

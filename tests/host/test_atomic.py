@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codex_multi_role.errors import StorageError
@@ -107,6 +107,7 @@ JSON = st.recursive(
 )
 
 
+@settings(max_examples=settings().max_examples // 4)
 @given(value=JSON)
 def test_json_comes_back_as_it_was(tmp_path_factory: pytest.TempPathFactory, value: object) -> None:
     path = tmp_path_factory.getbasetemp() / "value.json"
