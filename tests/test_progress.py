@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tests.support import progress
+from tests.support.progress import Progress
 
 TEST = "tests/test_x.py::test_slow"
 
@@ -16,8 +16,7 @@ def test_silence_is_broken_by_a_line_of_progress(monkeypatch: pytest.MonkeyPatch
     ours, theirs = os.pipe()
     with os.fdopen(ours) as lines, os.fdopen(theirs, "w") as output:
         monkeypatch.setattr(sys, "stdout", output)
-        monkeypatch.setattr(progress, "SILENT_SECONDS", 0.0)
-        plugin = progress.Progress()
+        plugin = Progress(silent_seconds=0.0)
         plugin.pytest_runtest_logstart("tests/test_x.py::test_fast")
         plugin.pytest_runtest_logfinish("tests/test_x.py::test_fast")
         plugin.pytest_runtest_logstart(TEST)

@@ -15,7 +15,8 @@ SILENT_SECONDS = 8.0
 class Progress:
     """The plugin of the process that reports. It writes from a thread, past the capture of the tests' output."""
 
-    def __init__(self) -> None:
+    def __init__(self, silent_seconds: float = SILENT_SECONDS) -> None:
+        self._silent_seconds = silent_seconds
         self._start = self._reported = time.monotonic()
         self._ended = 0
         self._running: dict[str, None] = {}
@@ -46,7 +47,7 @@ class Progress:
     def _write_lines(self) -> None:
         while not self._stop.wait(1):
             now = time.monotonic()
-            if now - self._reported >= SILENT_SECONDS:
+            if now - self._reported >= self._silent_seconds:
                 self._reported = now
                 state = f"running: {', '.join([*self._running])}" if self._running else "no test is running"
                 line = f"\n[{now - self._start:.0f} s] {self._ended} tests have ended; {state}\n"

@@ -26,7 +26,6 @@ class SharedCollection:
         folders = [config.invocation_params.dir / each for each in config.args]
         paths = sorted({path for folder in folders for path in folder.rglob("test_*.py")})
         for path in paths[number::count]:
-            name = ".".join(path.relative_to(config.rootpath).with_suffix("").parts)
             with suppress(Exception, pytest.skip.Exception), warnings.catch_warnings():  # collection reports them
                 warnings.simplefilter("error")
-                import_module(name)
+                import_module(".".join(path.relative_to(config.rootpath).with_suffix("").parts))
