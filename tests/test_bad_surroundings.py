@@ -386,6 +386,7 @@ def test_damaged_journal_is_named_and_a_copy_of_it_works(tmp_path: Path) -> None
     assert history(folder.path) == ["one", "two", "three"] * 2
 
 
+@pytest.mark.real
 def test_second_resume_is_refused_and_does_not_disturb_the_first(tmp_path: Path) -> None:
     team = team_of_three(tmp_path)
     wait = {"cmd": "until [ -e refused ]; do sleep 0.05; done", "yield_time_ms": 30_000}
@@ -409,6 +410,7 @@ def test_folders_may_have_any_name(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("limit", [16, *(pytest.param(each, marks=pytest.mark.long) for each in (20, 28, 32, 36))])
 def test_too_few_file_descriptors_are_named_whoever_lacks_them(tmp_path: Path, limit: int) -> None:
     """The journal, git or Codex, at its start or in a turn: each reports it in other words, or not at all."""

@@ -15,6 +15,8 @@ from tests.limits.large import answering
 from tests.support.console import environment
 from tests.support.teams import Record, read_lines, say
 
+pytestmark = pytest.mark.real
+
 ROLES = ("planner", "architect", "implementer", "integrator")
 CYCLES, TURNS = 3, 12
 MOST_OWN_MODULES, MOST_OTHER_MODULES = 192, 300

@@ -16,6 +16,8 @@ from codex_multi_role.playbook import Playbook, PlaybookServer
 from tests.support.codex import API_KEY, log_in
 from tests.support.teams import Record, TeamFolder, say
 
+pytestmark = pytest.mark.real
+
 
 @pytest.fixture
 def logged_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

@@ -11,6 +11,8 @@ import pytest
 
 from tests.support.console import Session, at_terminal
 
+pytestmark = pytest.mark.real
+
 PROGRAM = [sys.executable, "-m", "codex_multi_role"]
 PROMPT = "Ctrl-D leaves the question open"
 REVOKED = """

@@ -57,6 +57,7 @@ def skills_seen(report: RunReport, role: str) -> set[str]:
     return {name for name in ("uml", "python-architect") if any(f"<name>{name}</name>" in text for text in texts)}
 
 
+@pytest.mark.real
 def test_it_runs_by_its_own_name_and_each_role_gets_its_skills(project: Project) -> None:
     report = project.run(roles=project.catalog)
     assert report.exit_code == 1, report  # one cycle, and nobody said DONE
@@ -100,6 +101,7 @@ def test_it_resumes_from_the_copy_after_the_original_is_gone(project: Project) -
     assert skills_seen(report, "architect") == {"uml", "python-architect"}
 
 
+@pytest.mark.real
 def test_changed_skill_reaches_the_role_from_its_next_turn_on(tmp_path: Path) -> None:
     project = Project(tmp_path, {}, {"architect": [say("first"), say("second")]})
     add_flow(project, ASKED_TWICE, "architect")

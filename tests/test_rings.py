@@ -7,8 +7,6 @@ import pytest
 from tests.support.rings import Rings
 
 pytest_plugins = ["pytester"]
-pytestmark = pytest.mark.real
-
 SUITE = """
 import subprocess, sys, threading
 from contextlib import suppress
@@ -59,6 +57,7 @@ def test_long():
 """
 
 
+@pytest.mark.real
 def test_pure_tests_that_start_programs_fail(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(SUITE)
     result = pytester.runpytest_inprocess("-p", "no:cacheprovider", plugins=[Rings()])

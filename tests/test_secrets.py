@@ -14,6 +14,8 @@ from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.steps.turn_events import SUMMARY_LENGTH
 from tests.support.teams import Record, TeamFolder, say, with_flow
 
+pytestmark = pytest.mark.real
+
 SECRET = "hunter2-hunter2"
 TOKEN = "ghp_0123456789abcdefghij"
 EXACT = re.compile(

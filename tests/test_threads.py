@@ -11,6 +11,8 @@ import pytest
 from codex_multi_role import run
 from tests.support.teams import Record, fan, say, solver
 
+pytestmark = pytest.mark.real
+
 OURS = {
     r"codex-start_\d+": "a start: every request of it has a deadline (codex/client.py)",
     r"codex-(stdout|stderr)-\d+": "reads a pipe: ends with it, and so with the child (codex/transport.py)",

@@ -40,6 +40,7 @@ def test_files_of_a_role_are_found_from_the_written_team(tmp_path: Path, monkeyp
     assert load_catalog(tmp_path / "deep/team").role("writer").prompt_text == "Write it from a file.\n"
 
 
+@pytest.mark.real
 def test_run_of_a_python_team_keeps_it_and_is_resumed(tmp_path: Path) -> None:
     folders: dict[str, Any] = {"workspace": tmp_path, "runs_dir": tmp_path / "runs"}
     steps = [Step(id="write", ask="writer"), Step(id="ok", review="All right?")]

@@ -51,6 +51,7 @@ def test_loaded_run_is_resumed_and_forked(tmp_path: Path) -> None:
     assert [each.run_id for each in runs(tmp_path / "runs")] == [forked.run_id, past.run_id]
 
 
+@pytest.mark.real
 @pytest.mark.usefixtures("real_codex")
 def test_killed_run_is_reported_as_killed(tmp_path: Path) -> None:
     past = finished(tmp_path)

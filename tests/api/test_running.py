@@ -69,6 +69,7 @@ def test_error_before_start_is_raised_and_leaves_no_files(tmp_path: Path) -> Non
     assert sorted(tmp_path.rglob("*")) == before
 
 
+@pytest.mark.real
 @pytest.mark.usefixtures("real_codex")
 def test_what_goes_wrong_later_is_reported(tmp_path: Path) -> None:
     team = team_of_two(tmp_path)
@@ -142,6 +143,7 @@ def test_turn_killed_before_its_first_file_keeps_role_memory(tmp_path: Path) -> 
     assert read(folder.path / "one/turn_002/turn.json")["status"] == "interrupted"
 
 
+@pytest.mark.real
 @pytest.mark.usefixtures("real_codex")
 def test_run_in_a_thread_and_two_in_one_process(tmp_path: Path) -> None:
     reports: list[RunReport] = []
@@ -153,6 +155,7 @@ def test_run_in_a_thread_and_two_in_one_process(tmp_path: Path) -> None:
     assert [report.outcome for report in reports] == ["cycles_used_up", "cycles_used_up"]
 
 
+@pytest.mark.real
 @pytest.mark.usefixtures("real_codex")
 def test_child_processes_of_caller_are_left_alone(tmp_path: Path) -> None:
     with subprocess.Popen(["sleep", "60"]) as child:

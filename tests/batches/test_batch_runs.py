@@ -37,6 +37,7 @@ def write_play(team: TeamFolder, name: str, *plays: Record) -> None:
     (team.folder / name).write_text(yaml.safe_dump({"name": "other", "roles": {"one": list(plays)}}))
 
 
+@pytest.mark.real
 @pytest.mark.sample("batch", "work-on")
 def test_goals_run_and_finished_ones_are_not_repeated(tmp_path: Path) -> None:
     team = one_role(tmp_path)

@@ -6,6 +6,8 @@ import json
 import subprocess
 import sys
 
+import pytest
+
 from codex_multi_role.catalog import RoleSpecCatalog, list_flows, load_flow, packaged_roles
 from codex_multi_role.catalog.prompts import CapabilityRules, GeneralPrompts
 from codex_multi_role.tools import tool_names
@@ -35,6 +37,7 @@ def test_all_its_flows_load(shipped: RoleSpecCatalog) -> None:
     assert load_flow("cycles", None, shipped).steps
 
 
+@pytest.mark.real
 def test_loading_it_imports_neither_jinja2_nor_jsonschema() -> None:
     code = (
         "import sys; from codex_multi_role.catalog import RoleSpecCatalog, packaged_roles;"

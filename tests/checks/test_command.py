@@ -18,6 +18,8 @@ from codex_multi_role.errors import RunInterrupted, StorageError, UsageError
 from codex_multi_role.workspace.commands import Sandbox, no_sandbox
 from tests.support.checks import MakeContext, run_check
 
+pytestmark = pytest.mark.real
+
 
 @pytest.fixture
 def command(make_context: MakeContext) -> MakeContext:

@@ -13,6 +13,8 @@ from codex_multi_role.errors import UsageError
 from tests.support.checks import WITH_PLUGINS, MakeContext, run_check
 from tests.support.long_run import by_default
 
+pytestmark = pytest.mark.real
+
 SOURCE = """\
 def sign(number):
     if number < 0:

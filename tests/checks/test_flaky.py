@@ -9,6 +9,8 @@ from codex_multi_role.checks.flaky import find_flaky
 from codex_multi_role.errors import UsageError
 from tests.support.checks import MakeContext, run_check
 
+pytestmark = pytest.mark.real
+
 
 def _find(make_context: MakeContext, tests: str, **options: object) -> dict[str, Any]:
     context = make_context({"tests/test_a.py": tests}, **options)

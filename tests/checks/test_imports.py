@@ -11,6 +11,8 @@ from codex_multi_role.checks.python_files import find_python_files
 from tests.support.checks import FOO_CALC, FOO_TESTS, MakeContext, shadowed_package
 from tests.support.long_run import by_default
 
+pytestmark = pytest.mark.real
+
 
 @pytest.mark.parametrize(
     ("file", "others", "module"),

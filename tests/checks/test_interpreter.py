@@ -202,6 +202,7 @@ def test_setting_names_a_program_or_an_environment(tmp_path: Path) -> None:
         find_interpreter(tmp_path, {}, tmp_path / "nowhere")
 
 
+@pytest.mark.real
 def test_missing_packages_are_reported_with_install_command(tmp_path: Path) -> None:
     found = inspect(find_interpreter(environment(tmp_path / "venv").parent, {}), tmp_path, {}, no_sandbox)
     assert (found.problem, found.version) == ("", f"{'.'.join(map(str, sys.version_info[:3]))}")
@@ -242,6 +243,7 @@ def test_own_python_is_used_only_if_requirements_are_met(tmp_path: Path, name: s
     assert (f"Run in {tmp_path}: python3 -m venv .venv && " in found.hint) == bool(unmet)
 
 
+@pytest.mark.real
 def test_copy_with_its_own_environment_uses_it(tmp_path: Path, make_context: MakeContext) -> None:
     """As a setup makes it: the run's Python may import the code of the user's tree. It is not used if it is worse."""
     project = environment(tmp_path / "project/.venv").parent
@@ -274,6 +276,7 @@ def _measuring(folder: Path) -> TeamFolder:
     return team
 
 
+@pytest.mark.real
 def test_run_says_which_python_runs_its_tests(tmp_path: Path) -> None:
     team = _measuring(tmp_path)
     python = environment(team.workspace / "venv") / "bin" / "python"
@@ -282,6 +285,7 @@ def test_run_says_which_python_runs_its_tests(tmp_path: Path) -> None:
     assert team.of_type("run_started")[0]["python"] == {"path": str(python), "version": version, "source": "venv"}
 
 
+@pytest.mark.real
 def test_run_stops_before_first_turn_if_python_lacks_pytest(tmp_path: Path) -> None:
     team = _measuring(tmp_path)
     environment(team.workspace / "venv", NO_PYTEST)
@@ -290,6 +294,7 @@ def test_run_stops_before_first_turn_if_python_lacks_pytest(tmp_path: Path) -> N
     assert not team.runs.exists()
 
 
+@pytest.mark.real
 def test_tests_after_turns_need_a_python_that_has_pytest(tmp_path: Path) -> None:
     team = TeamFolder(tmp_path, {"one": {"sandbox": "workspace-write"}}, {"one": [say()]})
     environment(team.workspace / ".venv", NO_PYTEST)
@@ -299,6 +304,7 @@ def test_tests_after_turns_need_a_python_that_has_pytest(tmp_path: Path) -> None
     assert len(list(team.runs.glob("2*"))) == 1
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("command", ["pytest -q", "python -m pytest"])
 def test_command_that_starts_pytest_needs_one_in_the_project(tmp_path: Path, command: str) -> None:
     team = TeamFolder(tmp_path, {"one": {"sandbox": "workspace-write"}}, {"one": [say()]})
@@ -333,6 +339,7 @@ def test_only_what_measures_needs_coverage(tmp_path: Path) -> None:
         measuring.run(flow="own")
 
 
+@pytest.mark.real
 def test_inspection_that_nobody_waits_for_is_stopped(tmp_path: Path) -> None:
     slow = Interpreter(environment(tmp_path / "slow", "#!/bin/sh\nexec sleep 600\n") / "bin" / "python", "venv")
     stopping = Event()
@@ -354,6 +361,7 @@ sys.exit("packaging" in sys.modules)
     subprocess.run([sys.executable, "-c", check], cwd=tmp_path, check=True, timeout=DEADLINE_SECONDS)
 
 
+@pytest.mark.real
 def test_doctor_says_which_python_runs_the_tests(tmp_path: Path) -> None:
     environment(tmp_path / "venv", NO_PYTEST)
     done = console("doctor", "-c", "model_provider=ollama", "--json", folder=tmp_path)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
 from codex_multi_role.checks.coverage import measure_coverage
 from codex_multi_role.checks.flaky import find_flaky
 from codex_multi_role.checks.interpreter import Interpreter
 from tests.support.checks import MakeContext
 from tests.support.generation import ABOVE, BELOW, IMPORT, SIGN
+
+pytestmark = pytest.mark.real
 
 WHOLE = IMPORT + BELOW + ABOVE
 FILES = {"sign.py": SIGN, "tests/test_sign.py": WHOLE}

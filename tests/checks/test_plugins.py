@@ -7,7 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from codex_multi_role.checks import plugins
+
+pytestmark = pytest.mark.real
 
 FOLDER = Path(plugins.__path__[0])
 WARM = "CODEX_MULTI_ROLE_WARM"

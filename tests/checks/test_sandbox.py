@@ -4,11 +4,14 @@ import os
 from textwrap import dedent
 
 import psutil
+import pytest
 
 from codex_multi_role.checks.coverage import measure_coverage
 from codex_multi_role.checks.tests import run_tests
 from codex_multi_role.workspace.commands import Sandbox
 from tests.support.checks import ESCAPES, MakeContext
+
+pytestmark = pytest.mark.real
 
 
 def test_tests_cannot_leave_the_sandbox_and_their_report_can(make_context: MakeContext, codex_sandbox: Sandbox) -> None:

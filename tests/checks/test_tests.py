@@ -14,6 +14,8 @@ from codex_multi_role.errors import StorageError
 from codex_multi_role.workspace import CommandResult
 from tests.support.checks import WITH_PLUGINS, MakeContext, run_check
 
+pytestmark = pytest.mark.real
+
 PASSING = {"test_a.py": "def test_a(): pass\ndef test_b(tmp_path): (tmp_path / 'x').write_text('x')\n"}
 
 

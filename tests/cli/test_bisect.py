@@ -19,7 +19,7 @@ from tests.support.recorded_runs import make_run
 from tests.support.teams import WRITER, TeamFolder, say
 from tests.support.workspaces import everything
 
-pytestmark = pytest.mark.usefixtures("scripted_codex")
+pytestmark = [pytest.mark.usefixtures("scripted_codex"), pytest.mark.real]
 
 KEY = "write.1.0"
 QUICK = ("--no-test-sandbox", "--repeat", "1")

@@ -97,6 +97,7 @@ def main_into(stdout: int) -> subprocess.CompletedProcess[bytes]:
     )  # fmt: skip
 
 
+@pytest.mark.real
 def test_closed_reader_ends_the_command_silently() -> None:
     """The exit code is 141, and nothing is written to standard error."""
     reader, writer = os.pipe()
@@ -106,6 +107,7 @@ def test_closed_reader_ends_the_command_silently() -> None:
     assert (done.returncode, done.stderr) == (141, b"")
 
 
+@pytest.mark.real
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 def test_output_that_cannot_be_written_is_a_failure() -> None:
     full = os.open("/dev/full", os.O_WRONLY)

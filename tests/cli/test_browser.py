@@ -19,6 +19,7 @@ def test_report_is_written_into_the_folder_of_the_run(tmp_path: Path) -> None:
     assert "report.html" in console("show", "latest", folder=tmp_path).stdout
 
 
+@pytest.mark.real
 @pytest.mark.sample("report")
 def test_it_is_written_elsewhere_and_opened(tmp_path: Path) -> None:
     folder = make_run(tmp_path / "runs", "first")

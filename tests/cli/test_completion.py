@@ -70,6 +70,7 @@ def test_what_cannot_be_read_offers_nothing(name: str, tmp_path: Path, shell: Sh
     assert shell.offered("codex-multi-role roles show ") == []
 
 
+@pytest.mark.real
 @pytest.mark.sample("completion")
 def test_bash_takes_the_script(tmp_path: Path) -> None:
     script = console_process("completion", "bash", folder=tmp_path).stdout

@@ -27,7 +27,7 @@ from tests.support.recorded_runs import make_run
 from tests.support.reviews import asked, outcome, reviewed
 from tests.support.teams import NEVER, TeamFolder, read, say
 
-pytestmark = pytest.mark.usefixtures("scripted_codex")
+pytestmark = [pytest.mark.usefixtures("scripted_codex"), pytest.mark.real]
 
 STUCK = """
 import sys

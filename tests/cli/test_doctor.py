@@ -13,6 +13,8 @@ from codex_multi_role.cli.diagnosis import _git, pinned_version
 from codex_multi_role.codex.locator import find_codex
 from tests.support.console import console
 
+pytestmark = pytest.mark.real
+
 
 @pytest.mark.sample("doctor")
 def test_every_line_says_ok_or_what_to_do(tmp_path: Path) -> None:

@@ -131,6 +131,7 @@ def test_every_folder_of_a_project_has_its_team_and_runs(tmp_path: Path) -> None
     assert shown["runs-dir"] == {"value": f"{tmp_path}/runs", "source": f"{tmp_path}/codex-multi-role.yaml:6"}
 
 
+@pytest.mark.real
 def test_on_a_terminal_it_asks_what_the_team_is_for(tmp_path: Path) -> None:
     with at_terminal([sys.executable, "-m", "codex_multi_role", "init"], tmp_path) as session:
         session.wait_for("What is the team for?")
@@ -143,6 +144,7 @@ def test_on_a_terminal_it_asks_what_the_team_is_for(tmp_path: Path) -> None:
     assert "name: worker" in (tmp_path / "roles/catalog.yaml").read_text()
 
 
+@pytest.mark.real
 def test_nothing_is_written_where_the_question_is_left(tmp_path: Path) -> None:
     with at_terminal([sys.executable, "-m", "codex_multi_role", "init"], tmp_path) as session:
         session.wait_for("A number or a name [coding]: ")

@@ -7,10 +7,14 @@ import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
+import pytest
+
 from codex_multi_role.cli.live import picture
 from codex_multi_role.presentation.progress import Progress
 from tests.support.console import on_terminal
 from tests.support.recorded_runs import whole_run
+
+pytestmark = pytest.mark.real
 
 SHOW_WHOLE_RUN = """
 import sys

@@ -27,6 +27,7 @@ print(code, *sorted(set(sys.modules) & {heavy}), file=sys.stderr)
 """
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["--version"], ["runs"], ["resume", "--help"]])
 def test_looking_does_not_import_what_only_a_run_needs(arguments: list[str], tmp_path: Path) -> None:
     program = WHAT_IS_IMPORTED.format(heavy=HEAVY)
@@ -88,6 +89,7 @@ def test_help_groups_commands_and_options(tmp_path: Path) -> None:
     assert shown.index("\nLimits:") < shown.index("--max-turns") < shown.index("\nTests:")
 
 
+@pytest.mark.real
 def test_help_shows_commands_examples_and_exit_codes(tmp_path: Path) -> None:
     done = console_process("--help", folder=tmp_path)
     assert done.returncode == 0
@@ -96,6 +98,7 @@ def test_help_shows_commands_examples_and_exit_codes(tmp_path: Path) -> None:
     assert done.stderr == ""
 
 
+@pytest.mark.real
 def test_installed_script_and_the_module_are_the_same_command(tmp_path: Path) -> None:
     script = Path(sysconfig.get_path("scripts")) / "codex-multi-role"
     done = subprocess.run([script, "--version"], capture_output=True, text=True, cwd=tmp_path, timeout=60, check=True)
@@ -158,6 +161,7 @@ def test_wrong_settings_file_is_named(tmp_path: Path) -> None:
     assert console("--help", folder=tmp_path).returncode == 0
 
 
+@pytest.mark.real
 def test_shell_can_complete_commands(tmp_path: Path) -> None:
     asked = {"_CODEX_MULTI_ROLE_COMPLETE": "bash_complete", "COMP_WORDS": "codex-multi-role resu", "COMP_CWORD": "1"}
     assert console_process(folder=tmp_path, variables=asked).stdout == "plain,resume\n"
@@ -176,6 +180,7 @@ def team(tmp_path: Path) -> TeamFolder:
 GIVEN = ["--goal", "reach it", "--playbook", "playbook.yaml", "--workspace", "workspace"]
 
 
+@pytest.mark.real
 def test_machines_read_the_events_people_read_the_rest(team: TeamFolder) -> None:
     done = console_process(*GIVEN, "--json", "--run-id", "first", folder=team.folder)
     assert (done.returncode, done.stderr) == (0, "")
@@ -191,6 +196,7 @@ def test_machines_read_the_events_people_read_the_rest(team: TeamFolder) -> None
     assert "first" in console("runs", folder=team.folder).stdout
 
 
+@pytest.mark.real
 def test_terminal_shows_a_table_and_a_summary(team: TeamFolder) -> None:
     drawn, output, code = on_terminal([sys.executable, "-m", "codex_multi_role", *GIVEN], folder=team.folder)
     assert (code, output) == (0, "")

@@ -184,6 +184,7 @@ def test_new_entry_follows_the_last_role_despite_comments(roles: list[str], data
     assert added.replace("  - name: new\n", "") == text
 
 
+@pytest.mark.real
 def test_new_flow_is_valid_and_can_be_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plays = {"worker": [say("first"), say("second")]}
     with_team = TeamFolder(tmp_path, {"looker": {}, "worker": {"prompt_flags": {"allow_write": True}}}, plays)

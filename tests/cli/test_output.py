@@ -59,6 +59,7 @@ def test_words_for_people_that_nobody_reads_are_lost(pipe: tuple[int, int], monk
 ALL_CLOSED = "<&- >&- 2>&-"
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     ("more", "closed"),
     [
@@ -87,6 +88,7 @@ def test_run_works_with_closed_streams(tmp_path: Path, closed: str, more: list[s
     assert (run.stderr != "") == (not more and closed == ">&-")
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("closed", ["2>&-", ">&-", ALL_CLOSED])
 def test_no_file_gets_the_number_of_a_closed_stream(tmp_path: Path, closed: str) -> None:
     """What others print there would end up in it."""

@@ -10,6 +10,8 @@ import pytest
 from tests.support.bundles import Parts, shop_bundle
 from tests.support.console import console
 
+pytestmark = pytest.mark.real
+
 __all__ = ["shop_bundle"]
 
 

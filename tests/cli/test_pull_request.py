@@ -29,6 +29,7 @@ def test_text_is_printed_and_nothing_changes(history: History, tmp_path: Path) -
     assert not (history.run.path / "pull_request.md").exists()
 
 
+@pytest.mark.real
 @pytest.mark.sample("pr")
 @pytest.mark.usefixtures("history")
 def test_output_is_the_address(tmp_path: Path) -> None:

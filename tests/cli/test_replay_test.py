@@ -17,6 +17,8 @@ from tests.support.console import console
 from tests.support.teams import TeamFolder
 from tests.support.workspaces import files_of
 
+pytestmark = pytest.mark.real
+
 FILES = [{"path": "new.txt", "content": "new"}]
 ROLES = {"one": {"behaviors": {"apply_files": True}}}
 

@@ -31,6 +31,7 @@ def test_dry_run_says_what_the_new_run_costs_at_most(tmp_path: Path) -> None:
     assert forecast["at_most"].startswith("at most $0.50, and the model calls in progress then")
 
 
+@pytest.mark.real
 def test_dry_run_says_that_unknown_turns_may_follow(tmp_path: Path) -> None:
     """The path after an edited check may lead to a turn that the earlier run did not get to."""
     check = {"id": "k", "check": "command", "with": {"argv": ["true"]}}

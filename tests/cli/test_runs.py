@@ -7,6 +7,8 @@ import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
+import pytest
+
 from codex_multi_role.run_folder import Owner
 from tests.support.console import at_terminal, console
 from tests.support.recorded_runs import make_run
@@ -24,6 +26,7 @@ def test_result_is_shown_first_and_can_be_printed_alone(tmp_path: Path) -> None:
     assert "run second has no result" in done.stderr
 
 
+@pytest.mark.real
 def test_result_on_a_terminal_has_no_control_characters(tmp_path: Path) -> None:
     make_run(tmp_path / "runs", "first", result={"title": "T", "text": "a\tb\x1b[2J"})
     show = [sys.executable, "-m", "codex_multi_role", "show", "--result"]

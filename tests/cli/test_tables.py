@@ -48,6 +48,7 @@ def on_screen(command: str, project: Path, width: int) -> list[str]:
     return CODES.sub("", terminal.drawn).splitlines()
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("command", HEADINGS)
 def test_every_heading_and_key_cell_is_whole(project: Path, command: str, width: int) -> None:

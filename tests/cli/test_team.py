@@ -15,6 +15,8 @@ from codex_multi_role.cli.boundary import run_guarded
 from codex_multi_role.cli.main import group
 from tests.support.console import DEADLINE_SECONDS, environment, line, reading
 
+pytestmark = pytest.mark.real
+
 CATALOG = "version: 1\nroles: [{name: %s, prompt_text: Do it., behaviors: {can_finish: true}}]\n"
 FLOW = "steps: [{id: %s, ask: one}]\n"
 

@@ -91,6 +91,7 @@ def team(tmp_path: Path) -> TeamFolder:
     return reviewed(tmp_path)
 
 
+@pytest.mark.real
 def test_it_is_asked_on_the_terminal_below_the_table(team: TeamFolder) -> None:
     with at_terminal(team.command("--flow", "own"), team.folder) as terminal:
         terminal.type("y\n")  # before there is a question: no answer to it
@@ -152,6 +153,7 @@ def test_end_of_input_leaves_it_open(team: TeamFolder) -> None:
     assert outcome(team) == ("shipped", 0)
 
 
+@pytest.mark.real
 def test_ctrl_c_stops_a_run_that_waits(team: TeamFolder) -> None:
     with at_terminal(team.command("--flow", "own"), team.folder) as terminal:
         asked_at(terminal)
@@ -161,6 +163,7 @@ def test_ctrl_c_stops_a_run_that_waits(team: TeamFolder) -> None:
     assert outcome(team) == ("shipped", 0)
 
 
+@pytest.mark.real
 def test_in_the_background_nobody_is_asked_and_nothing_stops(team: TeamFolder) -> None:
     command = shlex.join(team.command("--flow", "own"))
     with at_terminal(["/bin/bash", "-c", f"set -m; {command} & wait $!; echo code $?"], team.folder) as terminal:

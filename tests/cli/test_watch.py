@@ -20,7 +20,7 @@ from tests.support.console import DEADLINE_SECONDS, console, environment, line, 
 from tests.support.recorded_runs import make_run, whole_run
 from tests.support.teams import TeamFolder, say
 
-pytestmark = pytest.mark.usefixtures("scripted_codex")
+pytestmark = [pytest.mark.usefixtures("scripted_codex"), pytest.mark.real]
 
 CODES = re.compile("\x1b\\[[0-9;?]*[A-Za-z]")
 WATCH = [sys.executable, "-m", "codex_multi_role", "watch"]

@@ -32,6 +32,8 @@ from codex_multi_role.errors import TOO_MANY_FILES, CodexCrashed, CodexNotLogged
 from tests.support.codex import ANSWER, PATCH, PATIENT, ROLE, Harness, request, take, wire
 from tests.support.teams import Record, read_lines
 
+pytestmark = pytest.mark.real
+
 FAULTS: Sequence[tuple[dict[str, Any], str, Remedy]] = (
     ({"status": 429}, "rate_limited", Remedy.RETRY),
     ({"status": 429, "code": "usage_limit_reached"}, "quota", Remedy.PARK),

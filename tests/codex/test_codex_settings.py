@@ -181,6 +181,7 @@ command = "true"
 """
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     "settings",
     [

@@ -15,6 +15,8 @@ from tests.support.codex import ANSWER, ROLE, Harness, disturbed, take, wire
 from tests.support.message_fates import Direction, Once, Several
 from tests.support.teams import Record, TeamFolder, say
 
+pytestmark = pytest.mark.real
+
 SHORT = TurnDeadlines(idle=0.8, turn=30)
 RUNS: Record = {"call": "exec_command", "arguments": {"cmd": "echo ran >> out.txt"}}
 USAGE = {"input_tokens": 100, "output_tokens": 7}

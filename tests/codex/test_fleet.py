@@ -15,6 +15,8 @@ from codex_multi_role.host.processes import Family
 from tests.support.codex import ROLE, Harness
 from tests.support.teams import read_lines
 
+pytestmark = pytest.mark.real
+
 ANSWER = {"text": "Hello."}
 LONG_ENOUGH_SECONDS = 0.5
 DEADLINE_SECONDS = 30

@@ -38,6 +38,7 @@ def test_settings_that_say_it_themselves_are_known() -> None:
     assert not has_own_rules(("sandbox_workspace_write.network_access=true", 'model="o3"'))
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     "config",
     [

@@ -19,6 +19,8 @@ from codex_multi_role.codex.running_turn import TurnDeadlines
 from codex_multi_role.codex.turn_outcome import TurnRequest
 from tests.support.codex import ANSWER, PATCH, PATIENT, ROLE, Harness, request, take, wire
 
+pytestmark = pytest.mark.real
+
 NOT_LISTED = "rawResponse/completed"
 """The binary prints the shape of this notification, but not in its list of notifications."""
 RESPONSES = {

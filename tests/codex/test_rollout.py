@@ -20,6 +20,7 @@ OTHER = {"type": "token_usage_record", "payload": {"response_id": "r2", "usage":
 COMPACTION = {"type": "compacted", "payload": {"compaction_response_id": "r1", "message": '"token_usage_record"'}}
 
 
+@pytest.mark.real
 def test_compaction_of_a_resumed_thread_counts(harness: Harness) -> None:
     with ExitStack() as stack:
         recorder = Recorder(harness, stack)

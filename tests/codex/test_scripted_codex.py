@@ -88,6 +88,7 @@ def _without_places(text: str) -> str:
     return re.sub(r"\d{8}_\d{6}_[0-9a-f]{8}|127\.0\.0\.1:\d+|[0-9a-f]+-[0-9a-f-]{20,}|real|scripted", "…", text)
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("name", CASES)
 def test_run_leaves_the_same(name: str, tmp_path: Path) -> None:
     make, play = CASES[name]

@@ -22,6 +22,8 @@ from codex_multi_role.codex.turn_outcome import TurnRequest
 from codex_multi_role.codex.wire_log import WireLog
 from codex_multi_role.errors import CodexCrashed, CodexRefused, CodexStartFailed
 
+pytestmark = pytest.mark.real
+
 SECONDS = 20.0
 # An answer is what `method` names in the file: lines, with the request's id for ID; `aside` goes to stderr before it.
 CHILD = """

@@ -19,6 +19,8 @@ from tests.support.long_run import by_default
 from tests.support.processes import largest_file
 from tests.support.teams import TeamFolder, say
 
+pytestmark = pytest.mark.real
+
 
 def homes_with(store: Path) -> WarmHomes:
     return WarmHomes(find_codex(None, {}), store, Family())

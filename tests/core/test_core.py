@@ -12,6 +12,8 @@ import pytest
 
 from tests.core.without_systems import SYSTEMS, copy_without_systems, environment
 
+pytestmark = pytest.mark.real
+
 SECONDS = 60.0
 COMMANDS = """
 import json, sys

@@ -71,6 +71,7 @@ def _write(block: Block, folder: Path) -> None:
     file.write_text(block.text)
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     "page", [pytest.param(page, marks=[pytest.mark.long] if page in WORKED_ON else []) for page in PAGES]
 )
@@ -110,6 +111,7 @@ def test_readme_has_the_two_commands() -> None:
     assert {LOGIN, NEEDS_LOGIN} <= set(commands("README.md"))
 
 
+@pytest.mark.real
 def test_server_answers_until_it_is_ended(tmp_path: Path) -> None:
     """On a port that is free: the one of the page may be somebody's."""
     assert commands("docs/how-to/browser.md") == [SERVER]

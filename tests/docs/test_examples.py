@@ -13,7 +13,7 @@ from tests.docs.newcomer import give
 from tests.docs.pages import TOP, commands
 from tests.support.console import console
 
-pytestmark = [pytest.mark.systems, pytest.mark.usefixtures("scripted_codex")]
+pytestmark = [pytest.mark.systems, pytest.mark.usefixtures("scripted_codex"), pytest.mark.real]
 EXAMPLES = sorted(path.parent for path in TOP.glob("examples/*/README.md"))
 OUTCOMES = {
     "best-of-two": ("success", {"clamp.py": "max(low"}),

@@ -32,6 +32,7 @@ def build(project: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=project, capture_output=True, text=True, timeout=120, check=False)
 
 
+@pytest.mark.real
 def test_site_builds_and_loads_nothing_from_elsewhere(project: Path) -> None:
     built = build(project)
     assert built.returncode == 0, built.stdout + built.stderr

@@ -19,6 +19,8 @@ from tests.support.codex_proxy import write_launcher
 from tests.support.leftovers import processes_of
 from tests.support.message_fates import Case, Once
 
+pytestmark = pytest.mark.real
+
 SECONDS = 30.0
 INITIALIZE = {"id": 1, "method": "initialize", "params": {"clientInfo": {"name": "test", "version": "0"}}}
 

@@ -41,6 +41,7 @@ def found(folder: Path) -> list[str]:
     return [*findings(run, 0, (), TURN_ENDS, range(1)), *disordered(run)]
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("finding", DAMAGES)
 def test_damaged_run_folder_is_found(tmp_path: Path, whole: Path, finding: str) -> None:
     name, old, new = DAMAGES[finding]

@@ -70,6 +70,7 @@ def test_negative_token_counts_give_no_refund_and_warn_once(tmp_path: Path) -> N
     assert warning["message"].startswith("one: its provider reported invalid token counts (decreasing, negative")
 
 
+@pytest.mark.real
 @pytest.mark.usefixtures("real_codex")
 def test_compaction_whose_tokens_nobody_says_is_not_silent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As if the provider had done it itself, in a conversation that was resumed and whose file is gone."""
@@ -97,6 +98,7 @@ def test_seconds_are_those_the_run_was_worked_on(tmp_path: Path, monkeypatch: py
     assert re.fullmatch(r"2 of 1 seconds are used: one \d+", report.reason)
 
 
+@pytest.mark.real
 @pytest.mark.usefixtures("real_codex")
 def test_seconds_of_a_killed_session_count_up_to_its_latest_turn(tmp_path: Path) -> None:
     slow = team(tmp_path)

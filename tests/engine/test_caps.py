@@ -40,6 +40,7 @@ def tokens(folder: Path) -> list[int]:
     return [turn["input"] + turn["output"] for turn in turns]
 
 
+@pytest.mark.real
 @pytest.mark.usefixtures("real_codex")
 def test_turn_ends_at_the_request_that_exceeds_the_limit(tmp_path: Path) -> None:
     """The interrupted turn is asked again with a larger limit, and what it used stays counted."""
@@ -55,6 +56,7 @@ def test_turn_ends_at_the_request_that_exceeds_the_limit(tmp_path: Path) -> None
     assert again.totals["input_tokens"] + again.totals["output_tokens"] == 800
 
 
+@pytest.mark.real
 @pytest.mark.usefixtures("real_codex")
 def test_turn_that_is_answered_when_it_exceeds_is_kept(tmp_path: Path) -> None:
     kept = team(tmp_path, working(2))
@@ -64,6 +66,7 @@ def test_turn_that_is_answered_when_it_exceeds_is_kept(tmp_path: Path) -> None:
     assert [each["input_tokens"] + each["output_tokens"] for each in counted] == [100, 200]
 
 
+@pytest.mark.real
 @pytest.mark.usefixtures("real_codex")
 def test_other_running_turns_end_with_it(tmp_path: Path) -> None:
     """One item exceeds the limit while the other one waits for its model."""

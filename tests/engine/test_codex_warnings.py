@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.support.teams import Record, TeamFolder, say, warnings
+
+pytestmark = pytest.mark.real
 
 UNKNOWN_KEY = "Codex is ignoring 1 unrecognized configuration setting. Check for typos or deprecated settings. "
 DEPRECATED = "`[features].web_search_request` is deprecated because web search is enabled by default."

@@ -25,7 +25,7 @@ from tests.support.prices import price_playbook, write_prices
 from tests.support.sub_agents import DONE
 from tests.support.teams import Record, TeamFolder, read, say, warnings
 
-pytestmark = pytest.mark.usefixtures("scripted_codex")
+pytestmark = [pytest.mark.usefixtures("scripted_codex"), pytest.mark.real]
 
 ONE = RoleSpec(name="one", prompt_text="Do it.")
 DOLLAR = Decimal(1)

@@ -10,6 +10,8 @@ from tests.support.codex import disturbed
 from tests.support.message_fates import Once
 from tests.support.teams import TeamFolder, say, with_flow
 
+pytestmark = pytest.mark.real
+
 
 @pytest.mark.parametrize("deed", ["die", pytest.param("close", marks=pytest.mark.long)])
 def test_process_that_breaks_as_it_opens_a_thread_is_replaced(

@@ -12,6 +12,8 @@ from codex_multi_role.cli.main import main
 from codex_multi_role.codex.locator import find_codex
 from tests.support.teams import Record, TeamFolder, read, say
 
+pytestmark = pytest.mark.real
+
 FULL: Record = {"fault": {"code": "context_length_exceeded"}}
 
 

@@ -14,6 +14,7 @@ from tests.support.teams import WRITER, Record, TeamFolder, read, say, with_flow
 pytestmark = pytest.mark.usefixtures("scripted_codex")
 
 
+@pytest.mark.real
 def test_loop_over_ask_and_check_until_the_tests_pass(tmp_path: Path) -> None:
     files = [{"path": "test_it.py", "content": f"def test_it():\n    assert {value}\n"} for value in (False, True)]
     team = TeamFolder(tmp_path, {"writer": WRITER}, {"writer": [say(files=[file]) for file in files]})
@@ -68,6 +69,7 @@ def test_cycles_used_up_suggests_more_cycles_and_they_help(tmp_path: Path) -> No
     assert len(team.turns()) == 2
 
 
+@pytest.mark.real
 def test_done_with_failing_tests_suggests_fork(tmp_path: Path) -> None:
     """A resume would only find the same DONE again."""
     files = [{"path": "test_it.py", "content": "def test_it():\n    assert False\n"}]

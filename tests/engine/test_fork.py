@@ -17,7 +17,7 @@ from tests.support.scripted_codex import codex_replaced
 from tests.support.teams import ECHO, NEVER, WRITER, Record, TeamFolder, fan, read, say, with_flow
 from tests.support.workspaces import everything, tree
 
-pytestmark = pytest.mark.usefixtures("scripted_codex")
+pytestmark = [pytest.mark.usefixtures("scripted_codex"), pytest.mark.real]
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from tests.support.forks import LOOP, STEPS, Parent, builders, forked
 from tests.support.teams import Record, TeamFolder, say
 from tests.support.workspaces import everything
 
-pytestmark = pytest.mark.usefixtures("scripted_codex")
+pytestmark = [pytest.mark.usefixtures("scripted_codex"), pytest.mark.real]
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,8 @@ from tests.support.processes import watched
 from tests.support.teams import NEVER, Record, TeamFolder, read, say, with_flow
 from tests.support.workspaces import tree
 
+pytestmark = pytest.mark.real
+
 
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[Record]:
     """The bodies of all model requests from now on."""

@@ -16,6 +16,8 @@ from tests.support.leftovers import processes_of
 from tests.support.processes import FREE, LOOK_SECONDS, WAIT_SECONDS, wait_for
 from tests.support.teams import TeamFolder, read, say
 
+pytestmark = pytest.mark.real
+
 FREEZE = "trap '' TERM; kill -STOP $$"
 WRITER = {"prompt_flags": {"allow_write": True}}
 PATCH = "*** Begin Patch\n*** Add File: new.txt\n+new\n*** End Patch"

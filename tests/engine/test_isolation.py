@@ -76,6 +76,7 @@ def test_called_flow_isolates_too(tmp_path: Path) -> None:
     assert sorted(each.key for each in Manifest(report.folder / "worktrees")) == ["sub.1.0/write.1", "sub.1.1/write.1"]
 
 
+@pytest.mark.real
 @pytest.mark.usefixtures("real_codex")
 def test_retry_in_copy_starts_clean_despite_parallel_work(tmp_path: Path) -> None:
     """Found by the endurance tests: changes of the first try stayed, as if other roles worked in the copy."""
@@ -101,6 +102,7 @@ def test_conflict_is_a_result_to_route_on(tmp_path: Path) -> None:
     assert merges[1]["conflicts"][0]["path"] == "shared.txt"
 
 
+@pytest.mark.real
 @pytest.mark.usefixtures("real_codex")
 def test_of_a_duel_only_the_winner_is_merged_and_the_loser_kept(tmp_path: Path) -> None:
     steps: list[Record] = [

@@ -17,6 +17,8 @@ from tests.support.processes import DAY, FREE, hiding, running, sleeping, wait_u
 from tests.support.teams import NEVER, Record, TeamFolder, say
 from tests.support.tools import command
 
+pytestmark = pytest.mark.real
+
 
 def test_what_a_roles_command_left_running_ends_with_the_run(tmp_path: Path) -> None:
     team = TeamFolder(tmp_path, {"one": FREE}, {"one": [{"steps": [command(hiding(DAY)), say()]}]})

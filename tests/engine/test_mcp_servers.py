@@ -15,6 +15,8 @@ from tests.support.mcp_server import ECHO_SERVER
 from tests.support.models import Body, Items, any_model, call, message
 from tests.support.teams import Record, TeamFolder
 
+pytestmark = pytest.mark.real
+
 ELICITATION = "mcpServer/elicitation/request"
 PLAIN: Mapping[str, Record] = {"docs": {}}
 

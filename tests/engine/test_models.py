@@ -13,6 +13,8 @@ from tests.support.codex import Harness, harness
 from tests.support.models import any_model, message
 from tests.support.teams import TeamFolder
 
+pytestmark = pytest.mark.real
+
 __all__ = ["harness"]
 DONE = json.dumps({"summary": "fine"})
 

@@ -12,6 +12,8 @@ from codex_multi_role.errors import UsageError
 from tests.support.processes import watched
 from tests.support.teams import Record, TeamFolder, fan, read, say, solver
 
+pytestmark = pytest.mark.real
+
 
 def test_run_and_its_resumption(tmp_path: Path, database_url: str) -> None:
     roles: dict[str, Record] = {"one": {}, "two": {}}

@@ -15,6 +15,8 @@ import yaml
 from codex_multi_role import RunReport, resume, run
 from tests.support.teams import ECHO, Record, TeamFolder, fan, read, say, solver, with_flow
 
+pytestmark = pytest.mark.real
+
 LOOK_SECONDS = 0.05
 
 

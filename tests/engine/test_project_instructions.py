@@ -11,6 +11,8 @@ from codex_multi_role.playbook import Playbook, PlaybookServer
 from tests.support.models import model_requests, texts
 from tests.support.teams import TeamFolder, say
 
+pytestmark = pytest.mark.real
+
 SKILL = "---\nname: {name}\ndescription: {name} for testing\n---\nbody\n"
 MARKS = ("RULES OF THE PROJECT", "RULES OF THE FOLDER", "in-codex", "in-agents")
 

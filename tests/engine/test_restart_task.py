@@ -94,6 +94,7 @@ def test_parked_run_is_restarted_and_solves_what_was_left_too(tmp_path: Path) ->
     assert [each["result"] for each in results(team)] == ["a2", "b", "c"]
 
 
+@pytest.mark.real
 @pytest.mark.usefixtures("real_codex")
 def test_command_and_what_cannot_be_restarted(solved_chain: TeamFolder) -> None:
     team = solved_chain

@@ -64,6 +64,7 @@ def test_journal_write_error_at_start_is_reported_in_one_line(tmp_path: Path, mo
     assert team.resume().outcome == "cycles_used_up"
 
 
+@pytest.mark.real
 @pytest.mark.usefixtures("real_codex")
 def test_after_kill_nine_in_the_middle_of_a_turn(tmp_path: Path) -> None:
     team = team_of(tmp_path, NEVER, "three")
@@ -87,6 +88,7 @@ def test_every_stop_signal_interrupts_a_run(tmp_path: Path, number: int) -> None
     assert (report.status, report.exit_code) == ("interrupted", 130)
 
 
+@pytest.mark.real
 @pytest.mark.usefixtures("real_codex")
 @pytest.mark.parametrize(
     "number", [signal.SIGINT, *(pytest.param(each, marks=pytest.mark.long) for each in OTHER_SIGNALS)]
@@ -104,6 +106,7 @@ def test_after_a_stop_signal(tmp_path: Path, number: int) -> None:
     finish(team)
 
 
+@pytest.mark.real
 @pytest.mark.usefixtures("real_codex")
 @pytest.mark.parametrize("times", [pytest.param(1, marks=pytest.mark.long), 2])
 def test_processes_that_do_not_react_are_no_reason_to_stay(
@@ -174,6 +177,7 @@ def test_after_used_up_cycles_with_more_of_them(tmp_path: Path) -> None:
         assert journal.execute("SELECT count(*) FROM steps").fetchone() == (4,)  # a row per turn
 
 
+@pytest.mark.real
 @pytest.mark.usefixtures("real_codex")
 @pytest.mark.parametrize("status", ["DONE", "CONTINUE"])
 def test_finished_run_starts_nothing(tmp_path: Path, status: str) -> None:
@@ -190,6 +194,7 @@ def test_finished_run_starts_nothing(tmp_path: Path, status: str) -> None:
     assert files_of(ended.folder).keys() == before.keys()
 
 
+@pytest.mark.real
 @pytest.mark.usefixtures("real_codex")
 def test_run_killed_after_its_flow_ended_is_closed(tmp_path: Path) -> None:
     team = TeamFolder(tmp_path, {"one": {"behaviors": {"can_finish": True}}}, {"one": [say(status="DONE")]})
@@ -225,6 +230,7 @@ def test_role_with_lost_codex_thread_receives_its_handoffs(tmp_path: Path) -> No
     assert '"summary": "two 1"' not in (folder / "two/turn_002/prompt.txt").read_text()
 
 
+@pytest.mark.real
 def test_run_has_one_live_owner(tmp_path: Path) -> None:
     team = team_of(tmp_path, NEVER)
     with running(team, until=("turn_started", "two")) as process, pytest.raises(RunBusy, match=str(process.pid)):
@@ -270,6 +276,7 @@ def appends(line: str, *then: Record) -> Record:
 ADD = "*** Begin Patch\n*** Add File: {name}\n+new\n*** End Patch"
 
 
+@pytest.mark.real
 @pytest.mark.usefixtures("real_codex")
 def test_partial_work_of_killed_turn_is_undone_and_kept_as_patch(tmp_path: Path) -> None:
     """Found by the endurance tests: the line was in the file twice."""
@@ -311,6 +318,7 @@ def test_what_another_one_finished_meanwhile_is_not_undone(tmp_path: Path) -> No
     assert any("other roles also changed the workspace" in event["message"] for event in team.of_type("warning"))
 
 
+@pytest.mark.real
 @pytest.mark.usefixtures("real_codex")
 def test_provider_retry_begins_with_the_workspace_as_it_was(tmp_path: Path) -> None:
     attempts = [appends("once", {"fault": {"status": 500}}), appends("once", say())]
@@ -341,6 +349,7 @@ def test_finished_turn_missing_in_journal_is_not_repeated(tmp_path: Path) -> Non
     ]
 
 
+@pytest.mark.real
 @pytest.mark.usefixtures("real_codex")
 def test_command_cut_short_leaves_no_mount_points_of_its_sandbox(tmp_path: Path) -> None:
     sleeping = {"steps": [{"call": "exec_command", "arguments": {"cmd": "sleep 300", "yield_time_ms": 60_000}}, say()]}

@@ -34,6 +34,7 @@ def team_with(folder: Path, *steps: Record) -> TeamFolder:
     return with_flow(team, {"inputs": INPUTS, "steps": [{"max_visits": 9, **step} for step in steps]})
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     ("steps", "changes", "unit", "start"),
     [
@@ -116,6 +117,7 @@ def rounds_then_figures(most: int, word: str = "a") -> Record:
 END: list[Record] = [{"when": "cycles > 2", "to": "one"}, {"end": "timeout", "exit": 1}]
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(("most", "word", "unit"), [(3, "a", "figures.1"), again(1, "b", "figures.1"), (0, "a", "")])
 def test_flow_that_recorded_work_depends_on_cannot_change(tmp_path: Path, most: int, word: str, unit: str) -> None:
     """A flow is edited and given to `resume`: before anything is paid, and with the command that does it."""

@@ -22,6 +22,7 @@ pytestmark = pytest.mark.usefixtures("scripted_codex")
 LIMIT: Record = {"time_limit_seconds": 3600, "default": "reject"}
 
 
+@pytest.mark.real
 @pytest.mark.usefixtures("real_codex")
 def test_parked_run_shows_on_the_terminal_what_is_to_be_approved(tmp_path: Path) -> None:
     team = reviewed(tmp_path, "one\n\x1b[2Jtwo")
@@ -209,6 +210,7 @@ def test_what_works_beside_a_question_is_finished_first(tmp_path: Path) -> None:
     assert (report.exit_code, team.turns()) == (0, [])
 
 
+@pytest.mark.real
 def test_failure_beside_a_question_is_how_the_run_ends(tmp_path: Path) -> None:
     """Not waiting: continuing with an answer would take the failed turn again, which is for whoever resumes to say."""
     team = working_beside_a_question(tmp_path, {"fault": {"status": 400}})
@@ -221,6 +223,7 @@ def test_failure_beside_a_question_is_how_the_run_ends(tmp_path: Path) -> None:
     assert team.resume().exit_code == 0
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("how", by_default(["answered"], ["answered", "out of time"]))
 def test_answer_that_arrives_during_other_work_is_used(tmp_path: Path, how: str) -> None:
     """The question is asked long before the other turn ends, with nobody available. Only then is it answered."""
@@ -247,6 +250,7 @@ def test_answer_that_arrives_during_other_work_is_used(tmp_path: Path, how: str)
     assert [entry["handoff"]["summary"] for entry in state["history"]] == ["slow"]
 
 
+@pytest.mark.real
 @pytest.mark.usefixtures("real_codex")
 def test_question_within_turn_is_answered_by_available_person(tmp_path: Path) -> None:
     """An unanswered question is recorded as answered by nobody."""
@@ -269,6 +273,7 @@ def test_question_within_turn_is_answered_by_available_person(tmp_path: Path) ->
     assert asked(team, "one.turn_001.2")["answer"]["by"] == "nobody"
 
 
+@pytest.mark.real
 @pytest.mark.usefixtures("real_codex")
 @pytest.mark.parametrize("yes", [pytest.param(False, marks=pytest.mark.long), True])
 def test_question_within_turn_is_skipped_if_nobody_is_available(tmp_path: Path, yes: bool) -> None:

@@ -11,6 +11,8 @@ from tests.support.models import INPUT_TOKENS, OUTPUT_TOKENS, Body, Items, any_m
 from tests.support.sub_agents import DONE, is_sub_agents, spawning
 from tests.support.teams import Record, TeamFolder
 
+pytestmark = pytest.mark.real
+
 FORCING = "gpt-6.1-sol"
 """Its metadata in the binary's catalog demands MultiAgentV2."""
 

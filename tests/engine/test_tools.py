@@ -109,6 +109,7 @@ def test_installed_tool_is_called_and_may_fail(tmp_path: Path, monkeypatch: pyte
     assert [event["success"] for event in team.of_type("tool_called")] == [True, False]
 
 
+@pytest.mark.real
 @pytest.mark.usefixtures("real_codex")
 def test_resumed_role_still_has_its_tools(tmp_path: Path) -> None:
     team = asking(tmp_path)
@@ -168,6 +169,7 @@ def test_values_kept_by_tool_reach_handoff_after_repair(tmp_path: Path) -> None:
     assert recorded(team, 2)[0]["text"] == "The plan can be followed."
 
 
+@pytest.mark.real
 @pytest.mark.usefixtures("real_codex")
 @pytest.mark.systems
 def test_what_a_tool_kept_survives_a_kill_in_the_same_turn(tmp_path: Path) -> None:

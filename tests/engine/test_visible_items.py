@@ -12,6 +12,8 @@ from tests.support.mcp_server import ECHO_SERVER
 from tests.support.models import Body, Items, any_model, call, message
 from tests.support.teams import TeamFolder
 
+pytestmark = pytest.mark.real
+
 
 def echoing(body: Body) -> Items:
     if "function_call_output" in json.dumps(body["input"]):

@@ -36,6 +36,7 @@ def mend(team: TeamFolder) -> None:
     team.write_plays()
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("name", by_default(ALWAYS_PLAYED, PLAYED))
 def test_fault_has_one_word_everywhere_and_next_command_works(
     tmp_path: Path, screen: Screen, monkeypatch: pytest.MonkeyPatch, name: str

@@ -14,6 +14,8 @@ from tests.support.codex import ANSWER, PATIENT, ROLE, Harness, disturbed, reque
 from tests.support.message_fates import Once
 from tests.support.teams import ECHO, Record, TeamFolder, fan, say, solver
 
+pytestmark = pytest.mark.real
+
 SHORT = TurnDeadlines(idle=0.7, turn=30)
 SILENT: Record = {"fault": {"stall_seconds": 600}}
 

@@ -15,6 +15,8 @@ from tests.support.codex import log_in
 from tests.support.long_run import by_default
 from tests.support.teams import TeamFolder, say
 
+pytestmark = pytest.mark.real
+
 
 @pytest.mark.parametrize("name", by_default(ALWAYS_STARTED, STARTS))
 def test_start_that_fails_says_why_and_costs_nothing(

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from codex_multi_role.codex.locator import find_codex
 from tests.support.codex import ANSWER, Harness, take, wire
 from tests.support.teams import Record
+
+pytestmark = pytest.mark.real
 
 
 def test_unknown_tool_is_refused_and_turn_continues(harness: Harness) -> None:

@@ -14,6 +14,8 @@ from codex_multi_role.workspace import Workspace, occupied
 from tests.support.histories import Files, History, write
 from tests.support.kills import is_killed
 
+pytestmark = pytest.mark.real
+
 LINES = "".join(f"line {number}\n" for number in range(1, 10))
 START: Files = {"code.py": LINES, "old.txt": "old\n", "picture": b"\0\1\2", "both.txt": "both\n"}
 TURN: Files = {

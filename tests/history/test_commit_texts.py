@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from codex_multi_role.history import history_of
 from codex_multi_role.history.commit_texts import inert
 from codex_multi_role.history.exporting import export, start_of
 from tests.support.histories import History
+
+pytestmark = pytest.mark.real
 
 
 def test_reports_of_roles_refer_to_nothing_of_a_git_host(tmp_path: Path) -> None:

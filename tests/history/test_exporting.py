@@ -16,6 +16,8 @@ from tests.support.disks import PERSON
 from tests.support.histories import SUBMODULE, Files, History, Program, random_changes, write
 from tests.support.kills import is_killed
 
+pytestmark = pytest.mark.real
+
 BRANCH = "agents/run"
 COMMITTED: Files = {"a.txt": "one\ntwo\n", "b.py": "b = 1\n", "kept/c.txt": "c\n"}
 

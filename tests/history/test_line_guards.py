@@ -12,6 +12,8 @@ from codex_multi_role.history import history_of
 from codex_multi_role.history.line_guards import RESULTS, LineGuards, judged_files, recorded_guards
 from tests.support.histories import History
 
+pytestmark = pytest.mark.real
+
 FILE = "sign.py"
 JUDGED = {
     "ids": ["2.1", "2.2", "3.1"],

@@ -12,6 +12,8 @@ from codex_multi_role.history import RunHistory, history_of
 from codex_multi_role.history.lines import LineOrigin, line_history
 from tests.support.histories import History
 
+pytestmark = pytest.mark.real
+
 FILE = "code.txt"
 NUMBER = 8
 

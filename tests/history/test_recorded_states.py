@@ -17,6 +17,8 @@ from codex_multi_role.workspace.git import Git
 from tests.support.histories import History, random_changes
 from tests.support.long_run import by_default
 
+pytestmark = pytest.mark.real
+
 PLANTED = "planted.txt"
 KEY = "write.1.0"
 

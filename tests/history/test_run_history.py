@@ -15,6 +15,8 @@ from tests.support.console import console
 from tests.support.histories import History, commit_all
 from tests.support.teams import WRITER, TeamFolder, say, with_flow
 
+pytestmark = pytest.mark.real
+
 KEYS = ("write.1.0", "write.1.1")
 
 

@@ -20,6 +20,7 @@ print(searched, "importlib.metadata" in sys.modules)
 """
 
 
+@pytest.mark.real
 def test_pydantic_searches_for_plugins_only_afterwards() -> None:
     """In a process of its own, where nothing has imported pydantic."""
     listed = subprocess.run([sys.executable, "-c", LISTS], capture_output=True, text=True, check=True, timeout=60)

@@ -14,6 +14,8 @@ import pytest
 from codex_multi_role.host import processes
 from codex_multi_role.host.processes import Family, lives
 
+pytestmark = pytest.mark.real
+
 ENDS_WHO_HAS_THE_PID_OF_ANOTHER = """
 import os
 import subprocess

@@ -106,6 +106,7 @@ def test_process_setting_change_restarts_role_on_same_thread(tmp_path: Path) -> 
     assert first["pid"] != second["pid"]
 
 
+@pytest.mark.real
 @pytest.mark.usefixtures("real_codex")
 def test_mcp_server_taken_away_is_gone_from_the_next_turn_on(tmp_path: Path) -> None:
     before: Record = {"mcp_servers": {"docs": {"command": "/nonexistent"}}}
@@ -232,6 +233,7 @@ def test_resumed_run_uses_saved_roles_and_keeps_watching_files(tmp_path: Path) -
     assert read(report.folder / "run.json")["roles_source"] == str(tmp_path / "roles/catalog.yaml")
 
 
+@pytest.mark.real
 @pytest.mark.usefixtures("real_codex")
 def test_role_not_yet_asked_in_cycle_uses_saved_prompt(tmp_path: Path) -> None:
     """The roles of a cycle wait for each other. A prompt saved meanwhile applies from the next turn on."""

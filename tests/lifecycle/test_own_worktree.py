@@ -22,7 +22,7 @@ from tests.support.teams import WRITER, TeamFolder, read, say, warnings, with_fl
 from tests.support.tools import EDITOR, command
 from tests.support.workspaces import commit_all, contents, everything, git
 
-pytestmark = pytest.mark.usefixtures("scripted_codex")
+pytestmark = [pytest.mark.usefixtures("scripted_codex"), pytest.mark.real]
 
 SETUP = "mkdir -p .venv; echo made > .venv/made; cat .env"
 

@@ -18,6 +18,8 @@ from tests.support.long_run import by_default
 from tests.support.processes import DAY, FREE, hiding, running, sleeping, wait_for, wait_until_asleep
 from tests.support.teams import NEVER, Record, TeamFolder, say
 
+pytestmark = pytest.mark.real
+
 FILES = [{"path": "new.txt", "content": "x"}]
 GONE_SECONDS = 30.0
 PYTEST = f"{sys.executable} -m pytest -q -p no:cacheprovider"

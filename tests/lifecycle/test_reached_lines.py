@@ -12,6 +12,8 @@ from codex_multi_role.lifecycle.reached_lines import tests_by_line as lines_reac
 from codex_multi_role.run_options import RunOptions
 from tests.support.histories import History
 
+pytestmark = pytest.mark.real
+
 SIGN = "# Signs.\ndef sign(number):\n    if number < 0:\n        return -1\n    return 1\n"
 TESTS = "from sign import sign\n\ndef test_plus():\n    assert sign(1) == 1\n"
 

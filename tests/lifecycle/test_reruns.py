@@ -59,6 +59,7 @@ def talkers(folder: Path, model: AnyModel, steps: list[Record]) -> TeamFolder:
     return with_flow(team, {"steps": steps})
 
 
+@pytest.mark.real
 @pytest.mark.usefixtures("real_codex")
 def test_unchanged_run_asks_nothing(tmp_path: Path) -> None:
     """Without a process and without a bill, and its workspace is the same byte for byte."""
@@ -248,6 +249,7 @@ def test_tests_run_again_without_new_prompts(tmp_path: Path) -> None:
     assert taken(team) == [True, True]
 
 
+@pytest.mark.real
 def test_timed_check_before_the_first_turn_is_confirmed(tmp_path: Path) -> None:
     """So is one in a called flow: the roles see the earlier durations, and are not asked again."""
     timed = {"id": "k", "check": "command", "with": {"argv": ["sh", "-c", "sleep 0.0$(date +%N | cut -c4-5)"]}}
@@ -261,6 +263,7 @@ def test_timed_check_before_the_first_turn_is_confirmed(tmp_path: Path) -> None:
     assert taken(team) == [True, True]
 
 
+@pytest.mark.real
 def test_check_result_of_another_version_is_not_used(tmp_path: Path) -> None:
     timed = {"id": "k", "check": "command", "with": {"argv": ["sh", "-c", "echo 0.1 s"]}}
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
@@ -291,6 +294,7 @@ def possible(team: TeamFolder, steps: list[Record] = CHECKED, **changes: object)
     return [turn.certain for turn in forecast_rerun(RunFolder.find(team.runs, "latest"), changes).asked]
 
 
+@pytest.mark.real
 def test_forecast_does_not_know_edited_checks(checked: TeamFolder) -> None:
     """Their command, its rendered options, their order, and what all checks depend on."""
     first, second, turn = CHECKED
@@ -355,6 +359,7 @@ def test_files_in_no_snapshot_count(tmp_path: Path, command: str, reason: str) -
     assert taken(team) == [not reason]
 
 
+@pytest.mark.real
 @pytest.mark.usefixtures("real_codex")
 @pytest.mark.parametrize("command", ["mkdir -p dist && echo 1 > dist/o.txt", "mkdir .venv && echo 1 > .venv/x"])
 def test_effects_in_no_snapshot_are_not_lost(tmp_path: Path, command: str) -> None:
@@ -371,6 +376,7 @@ def test_effects_in_no_snapshot_are_not_lost(tmp_path: Path, command: str) -> No
     assert taken(team) == [False]
 
 
+@pytest.mark.real
 @pytest.mark.usefixtures("real_codex")
 def test_binary_file_with_its_path_is_written_again(tmp_path: Path) -> None:
     """The path of the new workspace is another. A turn after one that was asked again would see other files."""
@@ -385,6 +391,7 @@ def test_binary_file_with_its_path_is_written_again(tmp_path: Path) -> None:
     assert (workspace(report) / "two.bin").read_bytes() == b"\0" + str(workspace(report)).encode()
 
 
+@pytest.mark.real
 @pytest.mark.usefixtures("real_codex")
 def test_file_with_the_path_of_its_run_is_written_again(tmp_path: Path) -> None:
     """Also in the same workspace, because the run folder is another one."""

@@ -56,6 +56,7 @@ def test_second_hangup_does_not_hurry_stop(second: signal.Signals, hurries: int)
     assert len(calls) == hurries
 
 
+@pytest.mark.real
 def test_closed_terminal_interrupts_a_run(tmp_path: Path) -> None:
     """Nothing of it is left, not even its guard."""
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [NEVER]})
@@ -92,6 +93,7 @@ def test_run_under_nohup_outlives_its_terminal(tmp_path: Path) -> None:
     assert read(team.runs / "latest/run.json")["outcome"] == "cycles_used_up"
 
 
+@pytest.mark.real
 def test_process_stops_at_the_end_of_its_input() -> None:
     """What comes before the end means nothing."""
     child = started([sys.executable, "-c", UNTIL_ITS_INPUT_ENDS], stdin=subprocess.PIPE)

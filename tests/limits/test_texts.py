@@ -77,6 +77,7 @@ def test_answer_nested_too_deeply_is_asked_for_again(tmp_path: Path) -> None:
     assert read(report.folder / "one/turn_002/handoff.json") == {"summary": "flat"}
 
 
+@pytest.mark.real
 def test_tests_with_huge_binary_output_have_result(tmp_path: Path) -> None:
     """They print ten megabytes and bytes that are not text."""
     test = "import sys\ndef test_it():\n    " + f"{FLOOD}{STRANGE}assert 0".replace("\n", "\n    ")
@@ -97,6 +98,7 @@ def test_tests_with_huge_binary_output_have_result(tmp_path: Path) -> None:
     assert [turn[0] for turn in team.turns()] == ["one", "two"]
 
 
+@pytest.mark.real
 def test_commands_with_huge_deep_or_binary_output_have_results(tmp_path: Path) -> None:
     codes = {
         "flood": FLOOD,

@@ -137,6 +137,7 @@ def commit_all(workspace: Path) -> None:
         subprocess.run(["git", *arguments], cwd=workspace, check=True)
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     "isolated",
     [

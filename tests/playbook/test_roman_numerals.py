@@ -58,6 +58,7 @@ def team(tmp_path: Path) -> Team:
     return Team(tmp_path)
 
 
+@pytest.mark.real
 def test_failing_test_is_passed_on_and_fixed(team: Team) -> None:
     _, architect, _, integrator = team.cycle(1)
     assert team.tests

@@ -12,6 +12,8 @@ import pytest
 from codex_multi_role.playbook import AnswerKey, Playbook, PlaybookServer
 from tests.support.app_server import AppServer
 
+pytestmark = pytest.mark.real
+
 FULL = {"input_tokens": 1_000_000, "output_tokens": 5}
 PATCH = "*** Begin Patch\n*** Add File: note.txt\n+hello\n*** End Patch\n"
 ANSWERS: dict[str, dict[str, Any]] = {

@@ -65,11 +65,13 @@ def test_every_promise_is_broken_and_no_clause_is_named_twice() -> None:
     assert len(set(map(str, BREAKAGES))) == len(BREAKAGES)
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("clause", [SAMPLE[0], pytest.param(SAMPLE[1], marks=pytest.mark.long)])
 def test_breakage_of_the_sample_is_noticed(tmp_path: Path, clause: str) -> None:
     assert attempt(_breakage_of(clause), tmp_path).wrong == ""
 
 
+@pytest.mark.real
 def test_change_holds_without_site_packages(tmp_path: Path) -> None:
     """As in the process guard."""
     apply(returns(folded, "broken"), copy_of_tree(tmp_path))

@@ -13,7 +13,7 @@ from codex_multi_role.proof import verify_bundle
 from codex_multi_role.proof.bundle_file import MAX_FILES
 from tests.support.bundles import Parts
 
-pytestmark = pytest.mark.usefixtures("scripted_codex")
+pytestmark = [pytest.mark.usefixtures("scripted_codex"), pytest.mark.real]
 
 
 def refusal(path: Path) -> str:

@@ -16,6 +16,8 @@ from codex_multi_role.run_folder import RunFolder
 from tests.support.bundles import STEPS, bundle_of, shop_team
 from tests.support.histories import Files, Link, Program, commit_all, write
 
+pytestmark = pytest.mark.real
+
 
 def run_of(bundle: Path) -> RunFolder:
     return RunFolder((bundle.parent / "runs/latest").resolve())

@@ -237,6 +237,7 @@ def refusal(bundle: Path) -> list[str]:
     return [line.text for line in result.lines if line.status == "differs"]
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("name", by_default(BY_DEFAULT, FORGERIES))
 def test_forged_bundle_is_refused(name: str, shop_bundle: Path, tmp_path: Path) -> None:
     forge, words = FORGERIES[name]

@@ -12,6 +12,8 @@ from codex_multi_role.proof import Verification, verify_bundle
 from tests.support.bundles import Parts, bundled, shop_team
 from tests.support.teams import WRITER, TeamFolder, fan, say, with_flow
 
+pytestmark = pytest.mark.real
+
 OWN_FILE = {"json": {"summary": "did it", "files": [{"path": "{{ unit }}.txt", "content": "{{ unit }}"}]}}
 
 

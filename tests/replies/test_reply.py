@@ -108,6 +108,7 @@ def test_fields_that_may_be_missing_stay_so() -> None:
     assert sent["required"] == []
 
 
+@pytest.mark.real
 def test_importing_the_room_loads_no_heavy_library() -> None:
     code = "import sys, codex_multi_role.replies; print({'jsonschema'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)

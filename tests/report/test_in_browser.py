@@ -16,6 +16,8 @@ from tests.support.recorded_runs import make_run
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
 
+pytestmark = pytest.mark.real
+
 NEEDLE = "a needle of turn"
 HOSTILE = "<img src=x onerror=\"document.title='taken'\"><script>document.title='taken'</script>"
 MARKDOWN = f"# Found\n\n- *one*\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n![i](https://example.org/i.png)\n\n{HOSTILE}\n"

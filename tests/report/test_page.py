@@ -54,12 +54,14 @@ def report(ended: RunReport) -> Report:
     return Report(ended.folder / "report.html")
 
 
+@pytest.mark.real
 def test_changed_lines_lead_to_their_turn(report: Report) -> None:
     assert "Who wrote which line a.py 1 line" in report.text
     line = '<td><a href="#turn-build-3">build 3</a></td><td class="number">1</td><td><code>def test_it():</code></td>'
     assert line in report.source
 
 
+@pytest.mark.real
 def test_it_says_first_how_the_run_ended(report: Report, ended: RunReport) -> None:
     assert GOAL in report.text
     assert f"All cycles are used up {ended.reason} ended, exit code 1: ended without reaching the goal" in report.text
@@ -68,6 +70,7 @@ def test_it_says_first_how_the_run_ended(report: Report, ended: RunReport) -> No
     assert "failed: 1 failed tests 002" in report.text
 
 
+@pytest.mark.real
 def test_every_turn_has_all_its_parts(report: Report) -> None:
     """These are its prompt, answer, handoff, changes, files and tests."""
     turns = [name for name in report.entries if name.startswith("turn-")]
@@ -93,10 +96,12 @@ def test_every_turn_has_all_its_parts(report: Report) -> None:
     assert output["file"] == "tests/002/result.json"
 
 
+@pytest.mark.real
 def test_repair_names_the_turn_it_fixes(report: Report) -> None:
     assert "build turn 2 completed repairs turn 1 1 file" in report.text
 
 
+@pytest.mark.real
 def test_nothing_that_a_model_wrote_becomes_html(report: Report) -> None:
     scripts = [found for tag, found in report.elements if tag == "script"]
     assert len(scripts) == len(report.entries) + 1
@@ -108,6 +113,7 @@ def test_nothing_that_a_model_wrote_becomes_html(report: Report) -> None:
     assert not re.search("[<>&\u2028\u2029]", "".join(data))
 
 
+@pytest.mark.real
 def test_it_needs_nothing_from_elsewhere_and_may_have_nothing(report: Report) -> None:
     assert all(link.startswith("#") for link in report.links)
     assert "url(" not in report.source.replace("url(#arrow-", "")
@@ -117,6 +123,7 @@ def test_it_needs_nothing_from_elsewhere_and_may_have_nothing(report: Report) ->
     assert "unsafe" not in policy
 
 
+@pytest.mark.real
 def test_report_masks_secrets_that_run_folder_keeps_exactly(report: Report, ended: RunReport) -> None:
     """Handoffs and patches in the run folder keep the exact text."""
     exact = [path for path in ended.folder.rglob("*") if path.name in ("handoff.json", "changes.patch")]
@@ -220,6 +227,7 @@ def test_tests_that_were_skipped_are_counted_wherever_tests_are(tmp_path: Path) 
     assert text.count("passed: 4 passed, 2 skipped") == 2, "in the totals, and at the turn"
 
 
+@pytest.mark.real
 def test_check_is_found_whatever_its_step_is_called(tmp_path: Path) -> None:
     check: Record = {"check": "command", "with": {"argv": ["true"], "json": False}}
     steps: list[Record] = [{**check, "id": "look.1"}, {**check, "id": "look", "for_each": ["a"]}, {"ask": "last"}]
@@ -265,6 +273,7 @@ def test_step_named_like_a_secret_hides_only_the_flow_diagram(tmp_path: Path) ->
     assert "planner turn 1" in report.text
 
 
+@pytest.mark.real
 def test_role_whose_files_are_gone_or_no_files_is_passed_over(
     team: TeamFolder, ended: RunReport, tmp_path: Path
 ) -> None:
@@ -311,6 +320,7 @@ def test_it_is_made_where_the_run_is_parked_too(tmp_path: Path) -> None:
     assert report.part("question-sure.1", "Subject")["text"] == "what"
 
 
+@pytest.mark.real
 def test_node_takes_the_script_if_there_is_one(report: Report) -> None:
     """A syntax error would be found in a browser only, which may not be here."""
     script = next(text for text in re.findall(r"<script>(.*?)</script>", report.source, re.DOTALL))

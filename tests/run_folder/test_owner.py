@@ -53,6 +53,7 @@ def held(path: Path) -> Iterator[tuple[subprocess.Popen[str], psutil.Process]]:
         holder.communicate()
 
 
+@pytest.mark.real
 def test_second_process_is_refused_and_the_owner_is_named(path: Path) -> None:
     with held(path) as (holder, _), pytest.raises(RunBusy) as caught:
         Owner(path).acquire()
@@ -60,6 +61,7 @@ def test_second_process_is_refused_and_the_owner_is_named(path: Path) -> None:
     assert "Ctrl-C" in caught.value.hint
 
 
+@pytest.mark.real
 def test_lock_is_free_after_kill_nine_even_while_children_live(path: Path) -> None:
     owner = Owner(path)
     with held(path) as (holder, child):

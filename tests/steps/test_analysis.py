@@ -10,6 +10,8 @@ from codex_multi_role.catalog import RoleSpec
 from codex_multi_role.steps.analysis import MAX_CHARACTERS, with_analyses
 from tests.support.teams import Record, TeamFolder, read, say
 
+pytestmark = pytest.mark.real
+
 TEXT = "# Why\n\nBecause of the analysis."
 RUN = "the-run"
 

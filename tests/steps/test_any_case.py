@@ -14,6 +14,8 @@ from tests.support.console import environment
 from tests.support.disks import PERSON, Disk, folding_disk, git_in
 from tests.support.teams import Record, TeamFolder, read, say, with_flow
 
+pytestmark = pytest.mark.real
+
 WRITER: Record = {"behaviors": {"apply_files": True}, "prompt_flags": {"allow_write": True}}
 MEDDLE = "echo meddled > TESTS/Test_It.PY; mv tests/other.py tests/OTHER.py; echo new > Tests/new.py; echo x > Free.txt"
 HANDED_IN = {

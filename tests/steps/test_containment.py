@@ -14,6 +14,8 @@ from codex_multi_role.workspace.removal import collect
 from tests.support.teams import Record, TeamFolder, read, say, with_flow
 from tests.support.tools import EDITOR, command
 
+pytestmark = pytest.mark.real
+
 
 def team(folder: Path, steps: list[Record], files: list[Record], **role: Any) -> TeamFolder:
     made = TeamFolder(folder, {"writer": {**EDITOR, **role}}, {"writer": [{"steps": [*steps, say(files=files)]}]})

@@ -78,6 +78,7 @@ def test_resumed_conversation_keeps_its_instructions(tmp_path: Path) -> None:
     assert prompts(team, 3) == [True, False, False]
 
 
+@pytest.mark.real
 @pytest.mark.usefixtures("real_codex")
 def test_compacted_conversation_gets_its_instructions_again(tmp_path: Path) -> None:
     """The second turn finds the thread over its limit and compacts it, so that the third repeats them."""

@@ -13,6 +13,8 @@ from tests.support.steering import CATALOG, EVIL, SETTINGS, reasons, state, subm
 from tests.support.teams import Record, TeamFolder, read, say, with_flow
 from tests.support.tools import shell
 
+pytestmark = pytest.mark.real
+
 SUB_SETTINGS, SUB_CATALOG, SUB_SEARCH = f"a/sub/{SETTINGS}", f"a/sub/{CATALOG}", "a/sub/roles/search.yaml"
 PLANT = (
     f"mkdir -p a/sub/roles; echo '{EVIL}' > {SUB_CATALOG}; echo 'test_sandbox: false' > {SUB_SETTINGS}; "

@@ -30,6 +30,7 @@ def test_so_is_a_folder_of_runs(tmp_path: Path) -> None:
         team.run(runs_dir=tmp_path / "runs[1]")
 
 
+@pytest.mark.real
 def test_unprotectable_subfolder_ends_run_before_first_turn(tmp_path: Path) -> None:
     team = TeamFolder(tmp_path, {"writer": EDITOR}, {"writer": [say()]})
     (team.workspace / "app/[slug]/.git").mkdir(parents=True)
@@ -38,6 +39,7 @@ def test_unprotectable_subfolder_ends_run_before_first_turn(tmp_path: Path) -> N
     assert "[slug]/.git: Codex's sandbox cannot protect" in report.reason
 
 
+@pytest.mark.real
 def test_folder_named_like_pattern_works_without_sandbox(tmp_path: Path) -> None:
     folder = tmp_path / "a[1]"
     folder.mkdir()

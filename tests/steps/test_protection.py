@@ -10,7 +10,7 @@ import pytest
 from tests.support.teams import Record, TeamFolder, read, say, with_flow
 from tests.support.tools import shell
 
-pytestmark = pytest.mark.usefixtures("scripted_codex")
+pytestmark = [pytest.mark.usefixtures("scripted_codex"), pytest.mark.real]
 
 WRITER: Record = {"behaviors": {"apply_files": True}, "prompt_flags": {"allow_write": True}}
 FINISHER: Record = {"behaviors": {"can_finish": True}}

@@ -13,6 +13,8 @@ import pytest
 from tests.support.pure_models import PureModel, play
 from tests.support.random_reruns import EDITS, WITHOUT_EFFECT, is_exact, random_project
 
+pytestmark = pytest.mark.real
+
 EDITS_PER_PROJECT = 10
 
 

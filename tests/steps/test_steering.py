@@ -15,6 +15,8 @@ from tests.support.steering import CATALOG, EVIL, SETTINGS, InOneFolder, reasons
 from tests.support.teams import Record, TeamFolder, read, say, with_flow
 from tests.support.tools import command, shell
 
+pytestmark = pytest.mark.real
+
 SEARCH, PRICES = "roles/search.yaml", "roles/prices.yaml"
 """It is read even without a catalog beside it."""
 

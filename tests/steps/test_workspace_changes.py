@@ -13,7 +13,7 @@ from codex_multi_role.presentation.recorded import changed_files
 from codex_multi_role.run_folder import RunFolder
 from tests.support.teams import Record, TeamFolder, read, say, with_flow
 
-pytestmark = pytest.mark.usefixtures("scripted_codex")
+pytestmark = [pytest.mark.usefixtures("scripted_codex"), pytest.mark.real]
 
 WRITER: Record = {"behaviors": {"apply_files": True}, "prompt_flags": {"allow_file_suggestions": True}}
 GOOD_TEST = {"path": "test_sum.py", "content": "def test_sum():\n    assert 1 + 1 == 2\n"}

@@ -21,6 +21,8 @@ from tests.support.saved_runs import Machines
 from tests.support.teams import WRITER, Record, TeamFolder, read, say, with_flow
 from tests.support.workspaces import commit_all, git
 
+pytestmark = pytest.mark.real
+
 Plays = dict[str, list[Record]]
 
 

@@ -12,6 +12,8 @@ from codex_multi_role.workspace.git import Git
 from tests.support.kills import is_killed
 from tests.support.run_folders import STATES, contents, make_state
 
+pytestmark = pytest.mark.real
+
 SAVES = """
 import os, sys
 from pathlib import Path

@@ -52,6 +52,7 @@ def documented(tmp_path_factory: pytest.TempPathFactory) -> Documentation:
     return shop
 
 
+@pytest.mark.real
 @pytest.mark.sample("documentation")
 def test_repository_is_documented_after_plan_approval(documented: Documentation) -> None:
     shop = documented

@@ -284,6 +284,7 @@ def test_unreadable_source_is_reported_and_others_count(flawed: Researching) -> 
     assert f"{guide} was not read on {OPENED}" in flawed.text
 
 
+@pytest.mark.real
 @pytest.mark.sample("research")
 def test_short_section_is_expanded_up_to_limit_and_reported(flawed: Researching) -> None:
     """The shortfall is in the report. A citation of an unknown source is also sent back to be fixed and never appears

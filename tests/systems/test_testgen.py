@@ -121,6 +121,7 @@ def test_missing_tests_and_assertions_prevent_success(rounds: Generation) -> Non
     assert f"{IMPORT}{BELOW}\n\n{IDLE}" in prompt
 
 
+@pytest.mark.real
 @pytest.mark.sample("test_generation")
 def test_all_is_reached_at_once(tmp_path: Path) -> None:
     given = Generation(

@@ -10,6 +10,8 @@ from tests.support.console import console
 from tests.support.generation import BELOW, IMPORT, P1, SIGN, Generation, code, plan
 from tests.support.suites_here import suites_here
 
+pytestmark = pytest.mark.real
+
 __all__ = ["suites_here"]
 
 ENDS = {

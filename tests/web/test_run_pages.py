@@ -39,6 +39,7 @@ def test_answer_without_a_verdict_decides_nothing(asking: RunFolder, fields: dic
     assert [question.key for question in Questions(asking.path).pending()] == ["ok.1"]
 
 
+@pytest.mark.real
 def test_answer_is_recorded_though_the_run_cannot_resume(asking: RunFolder) -> None:
     sent = form(question="ok.1", verdict="approve", go_on="yes")
     answer = visitor(asking).post("/runs/first/answer", data=sent)
@@ -64,6 +65,7 @@ def test_playbook_that_is_gone_is_not_taken_for_the_model(tmp_path: Path) -> Non
     assert not (tmp_path / "runs").exists()
 
 
+@pytest.mark.real
 def test_run_out_of_cycles_can_resume_with_more_cycles(tmp_path: Path) -> None:
     """The form suggests a number of cycles. An invalid number is refused."""
     folder = make_run(tmp_path / "runs", "first")

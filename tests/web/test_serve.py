@@ -23,6 +23,8 @@ from tests.support.recorded_runs import make_run, whole_run
 from tests.support.serving import PLAYBOOK, QUICK, Served, project, served
 from tests.support.teams import TeamFolder, read
 
+pytestmark = pytest.mark.real
+
 HALF_A_FORM = b"\r\n".join(
     [
         b"POST /start HTTP/1.1",

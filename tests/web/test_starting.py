@@ -11,6 +11,8 @@ from codex_multi_role.web.starting import NewRun, RunNotStarted, RunStarter
 from tests.support.recorded_runs import make_run
 from tests.support.serving import PLAYBOOK, project
 
+pytestmark = pytest.mark.real
+
 DEADLINE_SECONDS = 60
 
 

@@ -22,6 +22,8 @@ from tests.support.shared_runs import SharedRuns, left_of
 from tests.support.teams import NEVER, WRITER, TeamFolder, say, with_flow
 from tests.support.tools import EDITOR, shell
 
+pytestmark = pytest.mark.real
+
 
 @pytest.fixture
 def shared(tmp_path: Path) -> Iterator[SharedRuns]:

@@ -154,6 +154,7 @@ for number in itertools.count():
 """
 
 
+@pytest.mark.real
 def test_folder_replaced_by_link_while_writing_stays_inside(workspace: Workspace) -> None:
     """A race against another process, such as the command of a role. Nothing is written outside the workspace."""
     (workspace.root / "sub").mkdir()

@@ -14,6 +14,8 @@ import pytest
 from codex_multi_role.errors import RunInterrupted, UsageError
 from codex_multi_role.workspace import CommandResult, run_command
 
+pytestmark = pytest.mark.real
+
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,8 @@ from codex_multi_role.workspace.commands import no_sandbox
 from codex_multi_role.workspace.preparation import SETUP_OUTPUT, STORE, Needs, Preparation, forget_setups
 from tests.support.workspaces import commit_all
 
+pytestmark = pytest.mark.real
+
 MAKE = "echo run >> ../ran; mkdir -p .venv/bin; echo home=$PWD > .venv/cfg; ln -s $PWD/a.txt .venv/bin/a; echo 1 > made"
 Run = Callable[..., Worktrees]
 

@@ -26,6 +26,8 @@ from tests.support.git_hosts import add_remote, scripted_host, show
 from tests.support.histories import commit_all
 from tests.support.teams import TeamFolder, say
 
+pytestmark = pytest.mark.real
+
 YAML_BLOCK = re.compile(r"^```yaml\n(.*?)^```", re.MULTILINE | re.DOTALL)
 OUTPUT = re.compile(r"steps\.team\.outputs\.([\w-]+)")
 HOSTILE = '"; touch owned; $(touch owned) `touch owned` ${{ inputs.goal }}\n::error::owned'

@@ -45,6 +45,7 @@ def job_of(**given: str) -> tuple[str, dict[str, Any]]:
     return name, job
 
 
+@pytest.mark.real
 def test_job_leaves_what_it_says(tmp_path: Path) -> None:
     TeamFolder(tmp_path, {"planner": END}, {"planner": [say(status="DONE")]})
     goal = "\"; touch owned; $(touch owned) `touch owned` $HOME: it's\nEND\n"

@@ -16,6 +16,8 @@ from tests.support.console import console
 from tests.support.git_hosts import ScriptedHost, add_remote, scripted_host
 from tests.support.histories import History
 
+pytestmark = pytest.mark.real
+
 DESCRIPTION = Description("Add two words", "The run succeeded.\n\nIt's done; $(touch owned).\n")
 PULL = "https://git.example.com/team/shop/pull/1"
 MERGE = "https://git.example.com/team/shop/merge_requests/1"

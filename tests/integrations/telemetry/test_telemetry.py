@@ -67,6 +67,7 @@ def parent(span: ReadableSpan, spans: tuple[ReadableSpan, ...]) -> str:
     return ids[span.parent.span_id] if span.parent else ""
 
 
+@pytest.mark.real
 @pytest.mark.usefixtures("real_codex")
 def test_run_step_turn_and_tool_spans_are_nested(tmp_path: Path) -> None:
     steps = [command("ls"), {"call": "calculator", "arguments": {"expression": "6 * 7"}}, say("fine")]
@@ -171,6 +172,7 @@ def test_role_with_a_number_in_its_name_is_one_of_its_own() -> None:
     assert counts == [("planner", 2), ("planner.2", 2)]
 
 
+@pytest.mark.real
 @pytest.mark.usefixtures("real_codex")
 def test_run_that_was_killed_leaves_no_span_open(tmp_path: Path) -> None:
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
@@ -206,6 +208,7 @@ def receiver() -> Iterator[tuple[str, dict[str, list[bytes]]]]:
             server.shutdown()
 
 
+@pytest.mark.real
 @pytest.mark.usefixtures("real_codex")
 def test_receiver_gets_spans_and_metrics_without_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No secret, prompt or answer is sent."""
@@ -326,6 +329,7 @@ def test_ctrl_c_while_delivering_does_not_lose_the_report() -> None:
     assert interrupted.complaints[0] == "interrupted"
 
 
+@pytest.mark.real
 def test_it_is_off_unless_a_receiver_is_named() -> None:
     assert not wanted({})
     assert not wanted({receiver_variable(GENERAL): " "})

@@ -14,6 +14,8 @@ from tests.support.codex import log_in
 from tests.support.recordings import KEY, Provider, exchanges_of, provider_of
 from tests.support.teams import Record, TeamFolder, read, say
 
+pytestmark = pytest.mark.real
+
 ROLES: dict[str, Record] = {"one": {"behaviors": {"can_finish": True}}}
 PLAYS: dict[str, list[Any]] = {"one": [say(status="DONE")]}
 ACCOUNT = "account-0123456789"

@@ -22,7 +22,7 @@ from tests.support.recordings import KEY, KEY_VARIABLE, exchanges_of, provider_o
 from tests.support.teams import ECHO, Record, TeamFolder, read, read_lines, say, warnings, with_flow
 from tests.support.workspaces import files_of
 
-pytestmark = pytest.mark.usefixtures("scripted_codex")
+pytestmark = [pytest.mark.usefixtures("scripted_codex"), pytest.mark.real]
 
 FULL = {"input_tokens": 1_000_000, "output_tokens": 5}
 PATCH = "*** Begin Patch\n*** Add File: note.txt\n+hello\n*** End Patch\n"

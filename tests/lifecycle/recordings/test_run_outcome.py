@@ -38,12 +38,14 @@ def outcome_after(folder: Path, *commands: str) -> dict[str, Any]:
     return outcome_of(report, definitions, run, began_with)
 
 
+@pytest.mark.real
 def test_link_counts_by_where_it_leads(tmp_path: Path) -> None:
     (tmp_path / "outside").write_text("secret")
     files = outcome_after(tmp_path, "ln -s loop loop", "ln -s ../outside out")["files"]
     assert files == {"loop": sha256("loop"), "out": sha256("../outside")}
 
 
+@pytest.mark.real
 def test_what_can_be_read_for_ever_is_not_read(tmp_path: Path) -> None:
     files = outcome_after(tmp_path, "echo now > was.txt", "rm was.txt && mkfifo was.txt")["files"]
     assert files == {"was.txt": None}

@@ -205,6 +205,7 @@ def test_mermaids_own_parser_is_asked_where_it_is(documented: Documented) -> Non
     assert [bool(judged.verdicts[each]) for each in diagrams] == [False, True, False, True]
 
 
+@pytest.mark.real
 def test_package_of_that_name_that_fails_judges_nothing(documented: Documented, tmp_path: Path) -> None:
     if shutil.which("node") is None:
         pytest.skip("there is no Node")

@@ -33,6 +33,7 @@ def prompt(team: TeamFolder, role: str) -> str:
     return (team.runs / f"latest/{role}/turn_001/prompt.txt").read_text()
 
 
+@pytest.mark.real
 @pytest.mark.sample("plan_solve")
 def test_shipped_roles_return_context_results_and_statistics(tmp_path: Path) -> None:
     """The aggregate is returned as well."""

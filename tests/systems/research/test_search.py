@@ -82,6 +82,7 @@ def entry(name: str, text: str, **more: object) -> Record:
     return {"title": name, "url": f"https://{name}.example/page", "snippet": text, **more}
 
 
+@pytest.mark.real
 def test_documents_of_every_kind_are_read_with_metadata(searching_apart: Searching) -> None:
     """Title and date come from the document itself: front matter, HTML head or PDF metadata."""
     searching_apart.write(
@@ -234,6 +235,7 @@ def test_others_take_no_place_of_those_in_the_language_asked_for(searching: Sear
     assert 20 < len(found["other_languages"]) < 100
 
 
+@pytest.mark.real
 def test_providers_are_queried_in_parallel_with_failures_shown(searching_apart: Searching) -> None:
     """Failures are reported next to the results of the providers that answered."""
     searching_apart.write(a_md=BRIDGE)
@@ -266,6 +268,7 @@ def test_where_no_provider_answers_it_fails_with_all_reasons(searching: Searchin
             searching("bridge", http(there.url), gone, folder=str(searching.folder / "nowhere"))
 
 
+@pytest.mark.real
 def test_endpoint_receives_query_and_secret_and_maps_results(searching_apart: Searching) -> None:
     """The configuration names the fields of the response that hold the results, titles, addresses and snippets."""
     items = b'[{"n": "T", "u": "https://x.example", "parts": ["a bridge", "b"]}, {"u": "file:///etc"}, 7]'

@@ -148,6 +148,7 @@ def test_endless_mutant_is_killed_by_the_test_waiting_for_it(make_context: MakeC
     assert result["matrix"] == {"tests.test_grade::test_none": [], "tests.test_grade::test_two": endless}
 
 
+@pytest.mark.real
 def test_mutant_crashing_the_interpreter_is_unattributed(make_context: MakeContext) -> None:
     """It counts as killed, but not by any particular test."""
     source = "import os\ndef leave(n):\n    if n > 0:\n        os._exit(1)\n"
@@ -156,6 +157,7 @@ def test_mutant_crashing_the_interpreter_is_unattributed(make_context: MakeConte
     assert (result["killed"], result["unattributed"], result["survivors"]) == (1, ["3.1"], [])
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("importer", by_default(["tests/conftest.py"], ["tests/test_grade.py", "tests/conftest.py"]))
 def test_mutant_breaking_an_import_is_killed_by_all_dependents(make_context: MakeContext, importer: str) -> None:
     """The dependents are all tests behind the import: those of the test module, or all tests for a conftest."""
@@ -174,6 +176,7 @@ def test_mutant_breaking_an_import_is_killed_by_all_dependents(make_context: Mak
     }
 
 
+@pytest.mark.real
 def test_mutant_leaves_nothing_for_the_next(make_context: MakeContext) -> None:
     tests = (
         "from pathlib import Path\nfrom grade import grade\ndef test_x():\n"
@@ -198,6 +201,7 @@ def test_tests_whose_outcome_changes_do_not_count(make_context: MakeContext, tmp
     assert result["matrix"] == {"tests.test_grade::test_edge": ["2.2"]}
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     ("source", "tests", "words"),
     [
@@ -238,6 +242,7 @@ def test_path_out_of_the_workspace_is_refused(make_context: MakeContext) -> None
         _judge(make_context({"tests/test_a.py": ""}, target="../grade.py"))
 
 
+@pytest.mark.real
 def test_what_there_was_no_time_for_is_not_counted(make_context: MakeContext, tmp_path: Path) -> None:
     context = make_context({"grade.py": GRADE, "test_grade.py": EDGE})
     suite = Suite(context, ["test_grade.py"], tmp_path)
@@ -261,6 +266,7 @@ def test_mutants_are_judged_inside_the_sandbox(make_context: MakeContext, codex_
     assert {path.name for path in context.workspace.root.rglob("*")} == {"a.py", "tests", "test_a.py"}
 
 
+@pytest.mark.real
 def test_copy_is_judged_though_the_original_is_installed(make_context: MakeContext, tmp_path: Path) -> None:
     files = {"lib/foo/__init__.py": "", "lib/foo/calc.py": FOO_CALC, "tests/test_calc.py": FOO_TESTS}
     installed = {"PYTHONPATH": f"{tmp_path}/work/lib"}
@@ -270,6 +276,7 @@ def test_copy_is_judged_though_the_original_is_installed(make_context: MakeConte
     assert (result["status"], result["score_percent"]) == ("ok", 100.0)
 
 
+@pytest.mark.real
 def test_original_gives_no_figure(make_context: MakeContext, tmp_path: Path) -> None:
     result = _judge(shadowed_package(make_context, f"{tmp_path}/work/lib"))
     assert f"from {tmp_path}/work/lib/foo/" in result["reason"]

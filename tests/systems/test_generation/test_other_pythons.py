@@ -17,6 +17,7 @@ WHOLE = IMPORT + BELOW + ABOVE
 FILES = {"sign.py": SIGN, "tests/test_sign.py": WHOLE}
 
 
+@pytest.mark.real
 def test_same_mutants_die_in_another_python(make_context: MakeContext, others: dict[str, Interpreter]) -> None:
     pytest.importorskip("libcst", reason="the extra [mutation] is not installed")
     ours = _killed(make_context)

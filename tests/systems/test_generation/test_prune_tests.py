@@ -44,6 +44,7 @@ def test_where_nothing_passes_no_file_is_left(make_context: MakeContext) -> None
     assert (result["status"], result["passed"], left) == ("no tests", 0, "")
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     ("style", "line"),
     [
@@ -61,6 +62,7 @@ def test_import_error_is_not_a_suspected_bug(make_context: MakeContext, line: st
     assert (result["untested"], result["passed"], result["coverage"]) == (["P1"], 0, None)
 
 
+@pytest.mark.real
 def test_removed_tests_are_not_counted_as_passed(make_context: MakeContext) -> None:
     crash = {"tests/conftest.py": "def pytest_sessionfinish(session): session.exitstatus = 3\n"}
     files = [{"path": "tests/test_one.py", "content": f"from one import one\n\n\n{GOOD}"}]
@@ -68,6 +70,7 @@ def test_removed_tests_are_not_counted_as_passed(make_context: MakeContext) -> N
     assert (result["crashed"], result["files"], result["passed"], result["coverage"]) == (True, [], 0, None)
 
 
+@pytest.mark.real
 def test_file_that_crashes_is_removed(make_context: MakeContext) -> None:
     result, left = _prune(make_context, "import nowhere\n")
     assert (result["crashed"], result["pruned"], left) == (True, [], "")
@@ -82,6 +85,7 @@ def test_pruning_again_after_a_kill_gives_the_same_result(make_context: MakeCont
     assert [bug["tests"] for bug in second[0]["suspected_bugs"]] == [["test_p1_two"]]
 
 
+@pytest.mark.real
 def test_what_cannot_be_taken_out_is_not_tried_for_ever(make_context: MakeContext) -> None:
     inherited = "class Base:\n    def test_it(self):\n        assert False\n\n\nclass TestIt(Base):\n    pass\n"
     result, _ = _prune(make_context, f"from one import one\n\n\n{GOOD}\n\n{inherited}")

@@ -12,6 +12,8 @@ from codex_multi_role.systems.test_generation.mutation import judge_mutants
 from codex_multi_role.workspace.commands import Sandbox
 from tests.support.checks import MakeContext
 
+pytestmark = pytest.mark.real
+
 pytest.importorskip("libcst", reason="the extra [mutation] is not installed")
 
 VERDICTS = ("status", "reason", "mutants", "killed", "survived", "matrix", "unattributed")
