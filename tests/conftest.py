@@ -50,6 +50,11 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
         config.option.numprocesses = "auto"
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than the cores, because tests wait for processes and disks; each worker collects all tests, however."""
+    return 1 + (os.cpu_count() or 1)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Rings())
     config.pluginmanager.register(SharedCollection() if hasattr(config, "workerinput") else Progress())

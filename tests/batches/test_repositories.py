@@ -10,6 +10,8 @@ from codex_multi_role.batches.repositories import clone
 from codex_multi_role.errors import UsageError
 from tests.support.workspaces import git
 
+pytestmark = pytest.mark.real
+
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Path:

@@ -17,6 +17,8 @@ from tests.support.played_workers import PlayedWorker, ending
 from tests.support.shared_runs import SharedRuns
 from tests.support.teams import TeamFolder
 
+pytestmark = pytest.mark.real
+
 
 def url_of(team: TeamFolder) -> str:
     team.runs.mkdir(exist_ok=True)

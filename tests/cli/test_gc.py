@@ -2,11 +2,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from codex_multi_role.run_folder import Owner, RunFolder
 from codex_multi_role.workspace import Snapshots, Workspace
 from codex_multi_role.workspace.worktrees import Worktrees
 from tests.support.console import console
 from tests.support.recorded_runs import make_run
+
+pytestmark = pytest.mark.real
 
 
 def _run_with_copies(project: Path, run_id: str = "first") -> tuple[RunFolder, Worktrees]:

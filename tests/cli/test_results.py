@@ -14,6 +14,8 @@ from tests.support.console import at_terminal, console
 from tests.support.histories import History, write
 from tests.support.recorded_runs import make_run
 
+pytestmark = pytest.mark.real
+
 START = {"a.txt": "one\ntwo\n", "b.txt": "b\n"}
 
 
@@ -57,7 +59,6 @@ def test_diff_of_a_role_and_of_a_turn(tmp_path: Path) -> None:
         assert words in done.stderr
 
 
-@pytest.mark.real
 @pytest.mark.usefixtures("history")
 def test_diff_on_a_terminal_has_colours_and_steers_nothing(tmp_path: Path) -> None:
     with at_terminal([sys.executable, "-m", "codex_multi_role", "diff"], tmp_path) as session:
@@ -120,7 +121,6 @@ def test_blame_shows_the_mutants_that_tests_kill(history: History, tmp_path: Pat
     assert second["tests"] is None
 
 
-@pytest.mark.real
 @pytest.mark.sample("blame")
 def test_blame_shows_how_many_tests_reach_a_line(tmp_path: Path) -> None:
     history = History(tmp_path, {"one.py": "def one():\n    return 1\n"})

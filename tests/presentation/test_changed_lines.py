@@ -6,6 +6,8 @@ import json
 import shutil
 from pathlib import Path
 
+import pytest
+
 from codex_multi_role.history.line_guards import RESULTS
 from codex_multi_role.presentation.changed_lines import (
     BEFORE,
@@ -16,6 +18,8 @@ from codex_multi_role.presentation.changed_lines import (
     ChangedFiles,
 )
 from tests.support.histories import History
+
+pytestmark = pytest.mark.real
 
 SECRET = "ghp_0123456789abcdefghij0123456789abcdef"
 

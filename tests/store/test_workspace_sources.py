@@ -16,6 +16,8 @@ from codex_multi_role.store import Store, WorkspaceSource, bundle_workspace, mak
 from codex_multi_role.workspace.repository import Repository
 from tests.support.workspaces import commit_all, git
 
+pytestmark = pytest.mark.real
+
 SECRET = "ghp_0123456789abcdefghijABCDEFGHIJ"
 
 

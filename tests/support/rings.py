@@ -1,6 +1,7 @@
 """Rings of tests, by what they start: a ``pure`` test starts no process except git, a ``real`` test may start any.
 
-A test is pure unless it is marked ``real`` or ``long``. An audit hook records what is started. It raises nothing,
+A test is pure unless it is marked ``real`` or ``long``, or plays whole runs with the scripted Codex. Modules with
+little but git are marked ``real`` as well: they take seconds. An audit hook records what is started. It raises nothing,
 because the code under test could swallow that: a pure test that started something fails at the end of its teardown.
 """
 
@@ -45,6 +46,8 @@ class Rings:
     @pytest.hookimpl(tryfirst=True)  # before `-m` selects tests by their marks
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         for item in items:
+            if "scripted_codex" in getattr(item, "fixturenames", ()):
+                item.add_marker(pytest.mark.real)
             if not item.get_closest_marker("real") and not item.get_closest_marker("long"):
                 item.add_marker(pytest.mark.pure)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import builtins
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import CodeType, FrameType, ModuleType
@@ -22,6 +23,7 @@ from codex_multi_role.checks.suite import SuiteOutcome
 from codex_multi_role.systems.test_generation import kill_matrix, measured_tests, mutation, prune_tests
 from codex_multi_role.workspace import CommandResult
 
+TRACING = threading.Lock()
 MARK = "<target>"
 
 
@@ -121,14 +123,20 @@ def traced(test: Callable[[], object], lines: set[int]) -> Exception | None:
         return trace
 
     before = sys.gettrace()
-    sys.settrace(trace)
+    _set_trace(trace)
     try:
         test()
     except Exception as error:
         return error
     finally:
-        sys.settrace(before)
+        _set_trace(before)
     return None
+
+
+def _set_trace(function: Any) -> None:
+    """Set the thread's trace function; Python refuses to do that in two threads at once."""
+    with TRACING:
+        sys.settrace(function)
 
 
 def lines_in(code: CodeType) -> set[int]:

@@ -25,6 +25,8 @@ from tests.support.workspaces import (
     whole_repository,
 )
 
+pytestmark = pytest.mark.real
+
 Arrange = Callable[[Path], None]
 
 

@@ -13,6 +13,8 @@ from codex_multi_role.workspace import Snapshots, Workspace
 from codex_multi_role.workspace.contents import MAX_FILES
 from codex_multi_role.workspace.hidden_files import TOO_MUCH, are_same_hidden_files, hidden_files, hidden_state
 
+pytestmark = pytest.mark.real
+
 Edit = Callable[[Path], object]
 
 

@@ -7,10 +7,13 @@ import shutil
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.workspaces import KEY, Contents, contents, open_run
+
+pytestmark = pytest.mark.real
 
 NAMES = ("a", "b", "d", "d/a", "d/b", "e/f/g", "é \"'$*?[x]")
 KINDS = st.tuples(st.sampled_from(["file", "executable", "link"]), st.sampled_from([b"1", b"2", b"\x00\xff", b"../up"]))

@@ -12,6 +12,8 @@ import pytest
 
 from codex_multi_role.workspace import ProtectedFiles, Snapshots, Workspace
 
+pytestmark = pytest.mark.real
+
 FILES = {
     "tests/test_a.py": "assert one\n",
     "tests/deep/test_b.py": "assert two\n",

@@ -12,6 +12,8 @@ from codex_multi_role.workspace.removal import RemovedCopies, collect
 from tests.support.processes import killed_until_it_is_done
 from tests.support.workspaces import KEY, contents, fill, git, open_run, whole_repository
 
+pytestmark = pytest.mark.real
+
 
 def _collect(root: Path, *, alive: bool = False, dry_run: bool = False) -> list[RemovedCopies]:
     return collect(root / "runs" / "r1" / "worktrees" / "manifest.json", alive=alive, dry_run=dry_run)

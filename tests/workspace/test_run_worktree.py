@@ -20,6 +20,8 @@ from codex_multi_role.workspace.run_worktree import (
 )
 from tests.support.workspaces import commit_all, contents, everything, fill, git
 
+pytestmark = pytest.mark.real
+
 
 def _repository(folder: Path) -> Path:
     top = folder / "project"

@@ -18,6 +18,8 @@ from codex_multi_role.workspace.git import Git
 from tests.support.workspaces import commit_all, files_of
 from tests.support.workspaces import git_output as _git
 
+pytestmark = pytest.mark.real
+
 Contents = dict[str, bytes]
 SECONDS = 20.0
 _contents = partial(files_of, without=(".git", "runs"))

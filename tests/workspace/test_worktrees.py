@@ -29,6 +29,8 @@ from tests.support.workspaces import (
     whole_repository,
 )
 
+pytestmark = pytest.mark.real
+
 Arrange = Callable[[Path], None]
 
 

@@ -27,6 +27,8 @@ from tests.support.histories import History
 from tests.support.long_run import by_default
 from tests.support.recorded_runs import started
 
+pytestmark = pytest.mark.real
+
 OURS = {
     *("heading_open", "heading_close", "paragraph_open", "paragraph_close", "inline", "text", "code_inline", "fence"),
     *("bullet_list_open", "bullet_list_close", "list_item_open", "list_item_close", "softbreak"),

@@ -196,6 +196,7 @@ def _with_mermaid(context: CheckContext) -> CheckContext:
     return replace(context, environment={**context.environment, "NODE_PATH": os.environ.get("NODE_PATH", "")})
 
 
+@pytest.mark.real
 def test_mermaids_own_parser_is_asked_where_it_is(documented: Documented) -> None:
     diagrams = ["flowchart TD\n a-->b", "flowchart TD\n a[x-->b", "sequenceDiagram\n A->>B: hi", "pie\n nonsense"]
     judged = judge_diagrams(_with_mermaid(documented.context), diagrams)

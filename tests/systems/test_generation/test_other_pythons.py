@@ -13,11 +13,12 @@ from tests.support.checks import MakeContext
 from tests.support.generation import ABOVE, BELOW, IMPORT, P1, P2, SIGN, Generation, code, plan
 from tests.support.teams import read
 
+pytestmark = pytest.mark.real
+
 WHOLE = IMPORT + BELOW + ABOVE
 FILES = {"sign.py": SIGN, "tests/test_sign.py": WHOLE}
 
 
-@pytest.mark.real
 def test_same_mutants_die_in_another_python(make_context: MakeContext, others: dict[str, Interpreter]) -> None:
     pytest.importorskip("libcst", reason="the extra [mutation] is not installed")
     ours = _killed(make_context)
