@@ -38,13 +38,14 @@ PLAYED = {
 """Here playbooks of files are always played; elsewhere by the long tests."""
 WORKED_ON = {
     "docs/tutorial/first-run.md",
-    *(f"docs/how-to/{name}.md" for name in ("watch", "resume-and-fork", "providers")),
+    *(f"docs/how-to/{name}.md" for name in ("watch", "resume-and-fork", "providers", "try-your-team")),
     *(
         f"docs/how-to/{name}.md"
         for name in ("use-the-result", "worktree", "pull-request", "prove-a-run", "batch", "rerun")
     ),
 }
 """Each command works on a run of four roles; by default, those of the README do so."""
+LONG = pytest.mark.long("test_newcomer.py::test_own_team_is_changed_checked_and_tried_without_a_model")
 A_RUN = "mkdir workspace && codex-multi-role --playbook roman-numerals --workspace workspace --cycles"
 NEEDS_A_RUN = {"docs/how-to/watch.md": 2, "docs/how-to/resume-and-fork.md": 1}
 """With its cycles; the goal is reached in the second."""
@@ -72,9 +73,7 @@ def _write(block: Block, folder: Path) -> None:
 
 
 @pytest.mark.real
-@pytest.mark.parametrize(
-    "page", [pytest.param(page, marks=[pytest.mark.long] if page in WORKED_ON else []) for page in PAGES]
-)
+@pytest.mark.parametrize("page", [pytest.param(page, marks=[LONG] if page in WORKED_ON else []) for page in PAGES])
 def test_commands_of_page_work(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """From top to bottom; a block with a file's name is written to it. ``gh`` is scripted."""
     monkeypatch.setenv("PATH", os.pathsep.join([scripted_host(tmp_path / "host", "gh").path, os.environ["PATH"]]))

@@ -361,7 +361,16 @@ def test_files_in_no_snapshot_count(tmp_path: Path, command: str, reason: str) -
 
 @pytest.mark.real
 @pytest.mark.usefixtures("real_codex")
-@pytest.mark.parametrize("command", ["mkdir -p dist && echo 1 > dist/o.txt", "mkdir .venv && echo 1 > .venv/x"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "mkdir -p dist && echo 1 > dist/o.txt",
+        pytest.param(
+            "mkdir .venv && echo 1 > .venv/x",
+            marks=pytest.mark.long("workspace/test_preparation.py::test_environment_is_in_no_snapshot_or_merge"),
+        ),
+    ],
+)
 def test_effects_in_no_snapshot_are_not_lost(tmp_path: Path, command: str) -> None:
     """A turn that changed what a snapshot lacks is asked again, because its changes cannot be made again."""
     roles: dict[str, Record] = {"one": {"sandbox": "workspace-write"}}

@@ -158,6 +158,7 @@ def test_timeline_is_printed_and_navigation_is_not(page: Page) -> None:
     expect(page.locator("nav.bar")).to_be_hidden()
 
 
+@pytest.mark.long("report/test_in_browser.py::test_timeline_is_printed_and_navigation_is_not")
 def test_what_is_open_is_printed(page: Page, tmp_path: Path) -> None:
     few = len(page.pdf())
     page.get_by_role("button", name="Open all").click()

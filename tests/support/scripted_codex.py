@@ -35,7 +35,8 @@ PROVIDER = re.compile(r'"base_url" = "([^"]+)"')
 MODEL = re.compile(r'model="([^"]+)"')
 USAGE_LIMIT = "You\u2019ve hit your usage limit. Try again later."
 COUNTS = {"totalTokens": "total_tokens", "inputTokens": "input_tokens", "outputTokens": "output_tokens"}
-NO_CALLS = "Error: the scripted Codex has no tool"
+UNKNOWN_TOOLS: list[str] = []
+"""Those that plays called: a test that only sees that nothing was changed must not pass because of them."""
 
 
 @pytest.fixture
@@ -48,8 +49,10 @@ def scripted_codex(request: pytest.FixtureRequest) -> Iterator[None]:
     """Runs of this process start no Codex process, unless the test asks for the `real_codex`, is a sample or long."""
     marks = {mark.name for mark in request.node.iter_markers()}
     is_real = "real_codex" in request.fixturenames or marks & {"sample", "long"}
+    UNKNOWN_TOOLS.clear()
     with nullcontext() if is_real else codex_replaced():
         yield
+    assert not UNKNOWN_TOOLS, f"the scripted Codex has no tool {UNKNOWN_TOOLS[0]}: this test needs the real_codex"
 
 
 @contextmanager
@@ -282,7 +285,8 @@ class ScriptedChild:
 
     def _call(self, turn: Turn, call: Json) -> None:
         if call["name"] not in turn.thread.tools:
-            raise TurnFailed(f"{NO_CALLS} {call['name']}: this test needs the real binary", "badRequest")
+            UNKNOWN_TOOLS.append(call["name"])
+            raise TurnFailed(f"the scripted Codex has no tool {call['name']}", "badRequest")
         place = {"threadId": turn.thread.id, "turnId": turn.id}
         arguments = json.loads(call["arguments"])
         item = {"type": "dynamicToolCall", "id": call["call_id"], "tool": call["name"], "arguments": arguments}
