@@ -1,4 +1,4 @@
-"""Changes in watched folders are noticed, each once: where the system reports them, and where nobody does."""
+"""Changes in watched folders are noticed, each once, whether the system reports them or the folders are polled."""
 
 from __future__ import annotations
 
