@@ -97,14 +97,14 @@ class WatchedFolders:
         try:
             for folder in self._watched:
                 with suppress(FileNotFoundError):  # deleted meanwhile
-                    self._schedule(folder, _Report(self._reported))
+                    self._schedule(folder, _ChangeHandler(self._reported))
                     for target in _linked_files(folder):
-                        self._schedule(target.parent, _Report(self._reported, target.name))
+                        self._schedule(target.parent, _ChangeHandler(self._reported, target.name))
         except OSError:
             self.close()
             raise
 
-    def _schedule(self, folder: Path, report: _Report) -> None:
+    def _schedule(self, folder: Path, report: _ChangeHandler) -> None:
         if _reports_changes(folder):
             with suppress(OSError):  # as many files or folders are watched as the system allows
                 self._observer(Observer).schedule(report, str(folder), event_filter=CHANGES)
@@ -119,7 +119,7 @@ class WatchedFolders:
         return self._observers[kind]
 
 
-class _Report(FileSystemEventHandler):
+class _ChangeHandler(FileSystemEventHandler):
     """Sets ``reported`` when an entry of a folder changes, or only the one called ``name``."""
 
     def __init__(self, reported: threading.Event, name: str = "") -> None:
