@@ -104,12 +104,12 @@ class WatchedFolders:
             self.close()
             raise
 
-    def _schedule(self, folder: Path, report: _ChangeHandler) -> None:
+    def _schedule(self, folder: Path, handler: _ChangeHandler) -> None:
         if _reports_changes(folder):
             with suppress(OSError):  # as many files or folders are watched as the system allows
-                self._observer(Observer).schedule(report, str(folder), event_filter=CHANGES)
+                self._observer(Observer).schedule(handler, str(folder), event_filter=CHANGES)
                 return
-        self._observer(PollingObserver).schedule(report, str(folder), event_filter=CHANGES)
+        self._observer(PollingObserver).schedule(handler, str(folder), event_filter=CHANGES)
 
     def _observer(self, kind: Callable[..., BaseObserver]) -> BaseObserver:
         if kind not in self._observers:
