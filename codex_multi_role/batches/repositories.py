@@ -15,7 +15,7 @@ from codex_multi_role.batches.planned_runs import repository_names
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.host.atomic import make_folder, storage_errors
 from codex_multi_role.host.redaction import Redactor
-from codex_multi_role.integrations.pull_request.user_programs import UserPrograms
+from codex_multi_role.workspace.cloning import check_out, fetch, set_origin
 
 CLONE_SECONDS = 1800.0
 LOOK_SECONDS = 0.2
@@ -25,39 +25,30 @@ HINT = "Check the address, and that `git clone` of it works in a terminal withou
 def clone(address: str, ref: str | None, mirrors: Path, workspace: Path) -> None:
     """Clone the repository at ``address`` to ``workspace`` with ``ref`` checked out, unless it is there already.
 
-    The clone shares no files with others that git would change. Git runs as in the user's terminal, with their
-    settings and credentials. Raises `UsageError`, `StorageError`.
+    The clone shares no files with others that git would change. Git has the user's settings and credentials. Raises
+    `UsageError`, `StorageError`.
     """
     if workspace.exists():
         return
-    git = _Git(make_folder(mirrors), address)
     name, digest = next(iter(repository_names([address]))), hashlib.sha256(address.encode()).hexdigest()[:12]
-    mirror = mirrors / f"{name}-{digest}.git"
+    mirror = make_folder(mirrors) / f"{name}-{digest}.git"
     with _alone(mirror.with_suffix(".lock")):
         if not mirror.exists():
-            _in_one_step(mirror, lambda path: git.run("clone", "--quiet", "--mirror", "--", address, str(path)))
+            _in_one_step(mirror, lambda path: _require(address, fetch(address, path, "--mirror")))
     make_folder(workspace.parent)
-    _in_one_step(workspace, lambda path: _check_out(git, mirror, ref, path))
+    _in_one_step(workspace, lambda path: _clone_mirror(mirror, address, ref, path))
 
 
-class _Git:
-    """Git as the user has it, in ``folder``; ``address`` is what its errors are about."""
-
-    def __init__(self, folder: Path, address: str) -> None:
-        self.address = address
-        self._programs = UserPrograms(folder, folder, Redactor(os.environ))
-
-    def run(self, *arguments: str) -> None:
-        done = self._programs.run(["git", *arguments], CLONE_SECONDS)
-        if done.returncode != 0:
-            complaint = self._programs.complaint(done)
-            raise UsageError(f"the repository {self.address} was not cloned: {complaint}", HINT)
+def _clone_mirror(mirror: Path, address: str, ref: str | None, path: Path) -> None:
+    _require(address, fetch(str(mirror), path))
+    set_origin(path, address)
+    _require(address, check_out(path, ref or ""))
 
 
-def _check_out(git: _Git, mirror: Path, ref: str | None, path: Path) -> None:
-    git.run("clone", "--quiet", "--no-checkout", "--", str(mirror), str(path))
-    git.run("-C", str(path), "remote", "set-url", "origin", git.address)
-    git.run("-C", str(path), "checkout", "--quiet", *([ref] if ref else []), "--")
+def _require(address: str, problem: str) -> None:
+    """Raise `UsageError` if there is a problem."""
+    if problem:
+        raise UsageError(f"the repository {address} was not cloned: {Redactor(os.environ)(problem)}", HINT)
 
 
 def _in_one_step(target: Path, make: Callable[[Path], None]) -> None:

@@ -31,7 +31,7 @@ from codex_multi_role.lifecycle.team_loading import load_catalog
 from codex_multi_role.run_options import RunOptions
 from codex_multi_role.version import __version__
 from codex_multi_role.workspace import run_command
-from codex_multi_role.workspace.git import UPGRADE_HINT, merging_problem
+from codex_multi_role.workspace.git import UPGRADE_HINT, Git, merging_problem
 
 ANSWER_SECONDS = 20.0
 LEAST_FREE_BYTES = 500_000_000
@@ -72,11 +72,12 @@ def diagnose(
 
 
 def _git() -> Finding:
-    ok, output = _ask(["git", "--version"], Path())
-    if not ok:
-        return Finding("git", False, output, "Install git and put it on PATH; it is needed for patches.")
-    problem = merging_problem(output)
-    return Finding("git", not problem, problem or output, UPGRADE_HINT if problem else "")
+    try:
+        version = Git(Path(), Path()).run("version").stdout.decode().strip()
+    except CodexMultiRoleError as error:
+        return Finding("git", False, str(error), "Install git and put it on PATH; it is needed for patches.")
+    problem = merging_problem(version)
+    return Finding("git", not problem, problem or version, UPGRADE_HINT if problem else "")
 
 
 def pinned_version() -> str:

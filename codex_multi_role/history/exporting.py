@@ -1,7 +1,8 @@
 """A run as a branch: one commit per turn that changed files, based on the commit that the run started from.
 
 Commits depend only on the run, so the same run always gives the same commits, and a branch is set in one step after all
-of them exist. The owner's index, hooks and signing are not used; filters and line ends are applied as by ``git add``.
+of them exist. The owner's index, hooks and signing are not used; line ends are converted as by ``git add``, and filters
+run where nothing is that a model wrote.
 """
 
 from __future__ import annotations
@@ -17,14 +18,23 @@ from codex_multi_role.history.chain import make_chain
 from codex_multi_role.history.commit_texts import EVENTS, NOBODY, CommitFacts
 from codex_multi_role.history.run_history import RunHistory
 from codex_multi_role.history.workspace_states import Change
+from codex_multi_role.host.programs import exclude_from_path
 from codex_multi_role.run_folder import skim_with_inherited
 from codex_multi_role.run_folder.folder import SHARED
-from codex_multi_role.workspace.git import Git
+from codex_multi_role.workspace.conversion import ATTRIBUTES, clean, copy_attributes, filtered
+from codex_multi_role.workspace.git import ConfiguredGit, Git
 from codex_multi_role.workspace.removal import delete_folder
-from codex_multi_role.workspace.repository import ConfiguredGit, Repository
-from codex_multi_role.workspace.trees import REPOSITORY, TreeEntry, changes, check_out, entries_of, write_commit
+from codex_multi_role.workspace.repository import Repository
+from codex_multi_role.workspace.trees import (
+    REPOSITORY,
+    TreeEntry,
+    changes,
+    check_out,
+    entries_of,
+    put_into,
+    write_commit,
+)
 
-ATTRIBUTES = ".gitattributes"
 Files = Mapping[str, TreeEntry | None]
 """Files by path, None for one that is deleted."""
 
@@ -46,6 +56,7 @@ def export(history: RunHistory, branch: str, repository: Repository, below: str,
     ``below``: the workspace's folder in the repository, empty for its top; ``base``: the commit that the run started
     from, empty before the first one. Raises `UsageError` for a branch that is not an earlier export, `StorageError`.
     """
+    exclude_from_path(Path(str(history.folder.record().get("workspace"))))
     place = history.folder.path / "exported"
     delete_folder(place)  # left by a kill
     commits = _BranchCommits(history, repository, below, base, place)
@@ -164,10 +175,24 @@ class _BranchCommits:
         for path in (path for path, entry in files.items() if entry is None and path.endswith(ATTRIBUTES)):
             (root / path).unlink(missing_ok=True)
         check_out(git, {**(attributes or {}), **{path: entry for path, entry in files.items() if entry}}, root)
-        named = b"".join(os.fsencode(f"{self._below}{path}") + b"\0" for path in files)
+        converted = self._filtered({f"{self._below}{path}": entry for path, entry in files.items() if entry})
+        paths = (f"{self._below}{path}" for path in files)
+        named = b"".join(os.fsencode(path) + b"\0" for path in paths if path not in converted)
         options = ("--add", "--remove", "--replace", "-z", "--stdin")
         self._run("-c", "core.safecrlf=false", "update-index", *options, stdin=named)
+        put_into(self._git, self._place / "index", converted)
         return self._run("write-tree").decode().strip()
+
+    def _filtered(self, entries: Mapping[str, TreeEntry]) -> dict[str, TreeEntry]:
+        """Those of the files that have a filter, as it stores them. Raises `UsageError` if one may not run."""
+        named = filtered(self._git, (path for path, entry in entries.items() if entry.is_file), self._place / "index")
+        if not named:
+            return {}
+        attributes = self._place / "attributes"
+        delete_folder(attributes)
+        copy_attributes(self._files, attributes)
+        ids = clean(self._git, {path: self._files / path for path in named}, attributes)
+        return {path: TreeEntry(entries[path].mode, oid) for path, oid in ids.items()}
 
     def _run(self, *arguments: str, stdin: bytes = b"") -> bytes:
         return self._git.run(*arguments, stdin=stdin, index=self._place / "index").stdout

@@ -99,7 +99,7 @@ def line_history(histories: Sequence[RunHistory]) -> Iterator[LineHistory]:
         raise UsageError("no run recorded a state of that workspace", "`codex-multi-role runs` lists the runs.")
     with tempfile.TemporaryDirectory(prefix="blame-") as folder:
         git = Git(Path(folder), Path(folder))
-        git.run("init", "--quiet", "--template=", "--initial-branch=tip")
+        git.initialize("--initial-branch=tip")
         borrow_objects(Path(folder), [git_dir for history in histories for git_dir in history.repositories()])
         commits = _ImportedCommits()
         for history in histories:

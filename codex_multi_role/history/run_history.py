@@ -12,7 +12,7 @@ from codex_multi_role.history.workspace_states import Change, CopyStates, Trees,
 from codex_multi_role.reading.nearest import no_such
 from codex_multi_role.run_folder import RunFolder, TurnFolder, skim_events, skim_with_inherited
 from codex_multi_role.run_folder.events import CopyMerged, FilesApplied, RunEnded, StepStarted, TurnEnded, TurnStarted
-from codex_multi_role.workspace.git import Git
+from codex_multi_role.workspace.git import Git, RecordedGit
 from codex_multi_role.workspace.manifest import MANIFEST, Copy, CopyPaths, Manifest, snapshots_of
 from codex_multi_role.workspace.trees import without
 
@@ -55,7 +55,7 @@ class RunHistory:
         """Git on the repository that has the states of ``change``, by default on the run's own."""
         copy = change.unit if change and change.unit in self.copies else ""
         git_dir = self.snapshots_of(copy) if copy else self.git_dir
-        return Git(git_dir.absolute(), self.folder.path.absolute())
+        return RecordedGit(git_dir.absolute(), self.folder.path.absolute())
 
     def turns(self, role: str | None = None, turn: int | None = None) -> list[Change]:
         """The changes of turns, those in copies as well: all, those of ``role``, or those of ``turn``.

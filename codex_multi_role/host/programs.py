@@ -24,6 +24,11 @@ def exclude_from_path(folder: Path) -> None:
     _excluded.add(as_on_disk(folder))
 
 
+def is_outside(path: str) -> bool:
+    """Whether the absolute ``path`` is in no folder that models can write."""
+    return _is_outside(frozenset(_excluded), path)
+
+
 def program_path(environment: Mapping[str, str]) -> str:
     """PATH of ``environment`` without folders that models can write and without relative ones, which vary."""
     return _without(frozenset(_excluded), environment.get("PATH", os.defpath))

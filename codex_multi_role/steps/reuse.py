@@ -189,13 +189,15 @@ def _refusal(turn: EarlierTurn, inputs: Mapping[str, str], workspace: Path, *, m
 
 def _names_one_of(folders: Sequence[Path], turn: EarlierTurn) -> bool:
     """Whether a line that the turn changed, in binary files too, has a path of it; also if that cannot be read."""
-    from codex_multi_role.workspace.git import Git  # lazy: most runs take over nothing
+    from codex_multi_role.workspace.git import RecordedGit  # lazy: most runs take over nothing
     from codex_multi_role.workspace.trees import changed_lines
 
     names = [os.fsencode(folder) for folder in folders]
     for repository in filter(Path.is_dir, turn.run.repositories):
         with suppress(StorageError):
-            lines = changed_lines(Git(repository.absolute(), repository), turn.basis.workspace, turn.basis.after)
+            lines = changed_lines(
+                RecordedGit(repository.absolute(), repository), turn.basis.workspace, turn.basis.after
+            )
             return any(name in lines for name in names)
     return True
 

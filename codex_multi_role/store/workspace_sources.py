@@ -18,9 +18,9 @@ from codex_multi_role.store.pieces import capture
 from codex_multi_role.store.state_manifest import SUFFIX, SavedFile
 from codex_multi_role.store.store import Store
 from codex_multi_role.workspace import Snapshots, Workspace
-from codex_multi_role.workspace.cloning import clone
+from codex_multi_role.workspace.cloning import clone, set_origin
 from codex_multi_role.workspace.git import Git
-from codex_multi_role.workspace.repository import Repository, UserGit
+from codex_multi_role.workspace.repository import Repository
 from codex_multi_role.workspace.trees import write_commit
 
 BRANCH = "main"
@@ -109,8 +109,7 @@ def _clone(source: WorkspaceSource, address: str, target: Path) -> None:
     name = source.repository or f"the bundled workspace {source.bundle}"
     clone(address, source.ref, target, name)
     if source.bundle:
-        git = UserGit(target / ".git", target)
-        git.run("remote", *(("set-url", "origin", source.origin) if source.origin else ("remove", "origin")))
+        set_origin(target, source.origin)
     below = (target / source.below).resolve()
     if not (below.is_dir() and below.is_relative_to(target.resolve())):
         raise UsageError(f"{name} has no folder {source.below}", "Correct the name of the folder, or its ref.")

@@ -7,11 +7,13 @@ import re
 from pathlib import Path
 
 from codex_multi_role.errors import StorageError, UsageError
+from codex_multi_role.host.atomic import make_folder
 from codex_multi_role.host.programs import program_path
 from codex_multi_role.host.redaction import Redactor
-from codex_multi_role.workspace.git import Git, last_words
+from codex_multi_role.workspace.conversion import smudge_files
+from codex_multi_role.workspace.git import NOT_THERE, ConfiguredGit, FilteringGit, UserGit, last_words
 
-CLONE_SECONDS = 600.0
+REMOTE_SECONDS = 1800.0
 COMMIT_ID = re.compile("[0-9a-f]{7,64}")
 PROTOCOLS = "file:git:http:https:ssh"
 _KEPT = re.compile("GIT_(SSH|SSL|HTTP|PROXY|CONFIG_(GLOBAL|SYSTEM|NOSYSTEM)$)")
@@ -23,21 +25,28 @@ _MISSING = re.compile("not found|does not exist|does not appear to be a git repo
 _NO_REF = re.compile("remote branch .* not found|reference is not a tree|invalid reference|did not match any", re.I)
 
 
-class CloningGit(Git):
+class RemoteGit(FilteringGit):
     """Git with the user's configuration and credentials, but without hooks and without a way to ask anything."""
 
     @property
     def seconds(self) -> float:
-        return CLONE_SECONDS
+        return REMOTE_SECONDS
 
-    def __post_init__(self) -> None:
+    def _base(self) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or _KEPT.match(name)}
         kept.pop("SSH_ASKPASS", None)
         silent = {"GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "", "SSH_ASKPASS_REQUIRE": "never", "LC_ALL": "C"}
-        hooks = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "core.hooksPath", "GIT_CONFIG_VALUE_0": os.devnull}
         ours = {"GIT_ALLOW_PROTOCOL": PROTOCOLS, "PATH": program_path(os.environ)}
-        environment = {**kept, **silent, **hooks, **ours}
-        object.__setattr__(self, "environment", environment)
+        place = {"GIT_DIR": str(self.git_dir), "GIT_WORK_TREE": str(self.work_tree)} if self.settings else {}
+        return {**kept, **silent, **ours, **place}
+
+    def attempt(self, *arguments: str) -> tuple[str, str]:
+        """Run git; returns what it printed, and why it failed, or nothing."""
+        try:
+            done = self.run(*arguments, allowed=range(256))
+        except StorageError as error:
+            return "", str(error)
+        return done.stdout.decode(errors="replace").strip(), last_words(done.stderr) if done.returncode else ""
 
 
 def clone(address: str, ref: str, target: Path, name: str) -> None:
@@ -46,24 +55,46 @@ def clone(address: str, ref: str, target: Path, name: str) -> None:
     ``ref``: a branch, tag or commit; empty for what is checked out there. ``name``: what messages call the repository.
     Raises `UsageError`.
     """
-    problem = _try_to_clone(address, target, *(["--branch", ref] if ref else []))
-    if _NO_REF.search(problem) and COMMIT_ID.fullmatch(ref):
-        problem = _try_to_clone(address, target, "--no-checkout") or _try(target, "checkout", "--detach", ref, "--")
-    if problem:
+    if problem := fetch(address, target) or check_out(target, ref):
         raise _in_words(problem, ref, name)
 
 
-def _try_to_clone(address: str, target: Path, *options: str) -> str:
-    return _try(target, "clone", "--quiet", "--template=", *options, "--", address, str(target))
+def fetch(address: str, target: Path, *options: str) -> str:
+    """Clone without writing any file of the work tree; returns why that failed, or nothing."""
+    make_folder(target)
+    options = ("--quiet", "--no-checkout", "--template=", *options)
+    return RemoteGit(target / ".git", target).attempt("clone", *options, "--", address, str(target))[1]
 
 
-def _try(folder: Path, *arguments: str) -> str:
-    """Run git in ``folder``; returns why it failed, or nothing."""
-    try:
-        done = CloningGit(folder / ".git", folder).run(*arguments, allowed=range(256))
-    except StorageError as error:
-        return str(error)
-    return last_words(done.stderr) if done.returncode else ""
+def check_out(target: Path, ref: str) -> str:
+    """Check out a branch, tag or commit of a new clone, or what its origin has checked out.
+
+    Returns why that failed, or nothing. Raises `UsageError` for a file whose filter may not run.
+    """
+    git = ConfiguredGit(target / ".git", target)
+    if ref.startswith("-"):
+        return f"invalid reference: {ref}"
+    if not ref and git.run("rev-parse", "--verify", "--quiet", "HEAD", allowed=(0, 1, NOT_THERE)).returncode:
+        return ""  # a repository without a commit
+    done = git.run("checkout", "--quiet", *([ref] if ref else []), "--", allowed=range(256))
+    if done.returncode:
+        return last_words(done.stderr)
+    smudge_files(target)
+    return ""
+
+
+def set_origin(target: Path, address: str) -> None:
+    """Give a new clone another origin, or none."""
+    action = ("set-url", "origin", address) if address else ("remove", "origin")
+    _NewClone(target / ".git", target).run("remote", *action)
+
+
+class _NewClone(UserGit):
+    """Git on a clone whose configuration git has just written."""
+
+    @property
+    def settings(self) -> None:
+        return None
 
 
 def _in_words(problem: str, ref: str, name: str) -> UsageError:

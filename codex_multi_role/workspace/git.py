@@ -1,6 +1,9 @@
-"""Git without anyone's settings: no user or system configuration, hooks, prompts or inherited variables.
+"""The only module that starts git. No git command runs a program that a workspace or a run folder names.
 
-It is never a program of that name which a role may have written.
+`Git` is for repositories that `Git.initialize` makes: no configuration of the user or the system, no hooks, prompts or
+inherited variables. The others are for repositories whose own configuration git never reads (see `git_settings`):
+`RecordedGit` in run folders, `UserGit` around workspaces; `ConfiguredGit` and `RemoteGit` read that of the user. Git
+itself is never a program that a role may have written.
 """
 
 from __future__ import annotations
@@ -10,15 +13,16 @@ import os
 import re
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
-from dataclasses import field
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
 from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import StorageError, UsageError
+from codex_multi_role.host.atomic import storage_errors
 from codex_multi_role.host.processes import GRACE_SECONDS, RUN, Family, start_hint
 from codex_multi_role.host.programs import program_path
+from codex_multi_role.workspace.git_settings import RepositorySettings, common_dir_of, settings_of
 
 GIT_SECONDS = 120.0
 READ_ATTEMPTS = 20
@@ -27,6 +31,14 @@ _CHANGED_MEANWHILE = re.compile(
     rb"unable to stat |open\(.*\): No[t ].* directory$|short read while indexing |failed to read \d+ bytes from ",
     re.MULTILINE,
 )
+GUARDS = (("core.hooksPath", os.devnull), ("core.fsmonitor", "false"), ("submodule.recurse", "false"))
+"""Apply to every command, whatever is configured."""
+NO_FILTER = (("clean", ""), ("smudge", ""), ("process", ""), ("required", "false"))
+OF_THE_USER = ("HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM", "GIT_ATTR_NOSYSTEM")
+NOBODY = {"NAME": "codex-multi-role", "EMAIL": "codex-multi-role@localhost"}
+PARTS = ((0, "KEY"), (1, "VALUE"))
+_AUTHORS = {f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER") for what, value in NOBODY.items()}
+NOT_THERE = 128
 MIN_VERSION_TO_MERGE = (2, 39)
 UPGRADE_HINT = "upgrade git to {}.{} or newer; only steps with `isolate` need that".format(*MIN_VERSION_TO_MERGE)
 
@@ -37,10 +49,47 @@ class Git:
 
     git_dir: Path
     work_tree: Path
-    environment: Mapping[str, str] = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "environment", _environment(self.git_dir, self.work_tree))
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables of every command."""
+        return self._configured(())
+
+    def _configured(self, entries: Iterable[tuple[str, str]]) -> dict[str, str]:
+        settings = self.settings
+        allowed = settings.entries if settings else ()
+        place = {"GIT_COMMON_DIR": str(settings.common_dir)} if settings else {}
+        return {**self._base(), **place, **configured([*allowed, *entries, *GUARDS])}
+
+    @property
+    def settings(self) -> RepositorySettings | None:
+        """What the repository's own configuration may decide; None if we have written it, or nobody has."""
+        return None
+
+    def _base(self) -> dict[str, str]:
+        return {
+            "PATH": program_path(os.environ),
+            "LC_ALL": "C",
+            "HOME": str(self.git_dir),
+            "XDG_CONFIG_HOME": str(self.git_dir),
+            RUN: str(self.git_dir),  # a run's own repositories are in its folder, which shows whose git this is
+            "GIT_DIR": str(self.git_dir),
+            "GIT_WORK_TREE": str(self.work_tree),
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_ATTR_NOSYSTEM": "1",
+            "GIT_TERMINAL_PROMPT": "0",
+            "GIT_NO_REPLACE_OBJECTS": "1",
+        }
+
+    def initialize(self, *options: str) -> None:
+        """Create the repository, or give an existing one a configuration of git's own making."""
+        with storage_errors(self.git_dir):
+            for name in ("config", "config.worktree", "commondir"):
+                (self.git_dir / name).unlink(missing_ok=True)
+        environment = {**self._base(), **configured(GUARDS)}
+        argv = ["git", "init", "--quiet", "--template=", *options]
+        _checked(self._run(argv, b"", environment, None), (0,))
 
     @property
     def seconds(self) -> float:
@@ -116,6 +165,66 @@ class Git:
             raise StorageError(f"the workspace {self.work_tree} no longer exists") from error
 
 
+class RecordedGit(Git):
+    """Git on a repository of ours in a run folder that may come from elsewhere."""
+
+    @property
+    def settings(self) -> RepositorySettings | None:
+        return settings_of(self.git_dir, self.git_dir, _read_settings, inside=False)
+
+
+class UserGit(Git):
+    """Git on a repository that is not ours, or on a worktree of it; the user's configuration is not used."""
+
+    @property
+    def settings(self) -> RepositorySettings | None:
+        common = self.common_dir
+        return settings_of(self.git_dir, common, _read_settings) if (common / "objects").is_dir() else None
+
+    @property
+    def common_dir(self) -> Path:
+        with storage_errors(self.git_dir):
+            return common_dir_of(self.git_dir)
+
+    def works(self) -> bool:
+        """Whether git can read the repository."""
+        return self.run("rev-parse", "--git-dir", allowed=(0, NOT_THERE)).returncode == 0
+
+    def _base(self) -> dict[str, str]:
+        return {**super()._base(), **_AUTHORS}
+
+
+class FilteringGit(UserGit):
+    """With the user's own configuration, and filters, which run in ``work_tree``; takes no lock that is not needed.
+
+    Only for `conversion`, which decides on the filters and on the folder.
+    """
+
+    def _base(self) -> dict[str, str]:
+        users = {name: os.environ[name] for name in OF_THE_USER if name in os.environ}
+        ours = {name: value for name, value in super()._base().items() if name not in OF_THE_USER}
+        return {**ours, **users, "GIT_OPTIONAL_LOCKS": "0"}
+
+    @property
+    def filters(self) -> dict[str, list[str]]:
+        """The programs of each filter that is configured, for all directions."""
+        argv = ["git", "config", "--null", "--get-regexp", r"^filter\..*\.(clean|smudge|process)$"]
+        listed = _checked(self._run(argv, b"", self._configured(()), None), (0, 1)).stdout
+        found: dict[str, list[str]] = {}
+        for entry in os.fsdecode(listed).split("\0")[:-1]:
+            key, _, program = entry.partition("\n")
+            found.setdefault(key.removeprefix("filter.").rpartition(".")[0], []).append(program)
+        return found
+
+
+class ConfiguredGit(FilteringGit):
+    """With the user's own configuration, such as ignored files and line ends, but no filter runs."""
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return self._configured((f"filter.{name}.{key}", value) for name in self.filters for key, value in NO_FILTER)
+
+
 def merging_problem(printed: str) -> str:
     """Why the git that ``printed`` its version cannot merge copies of a workspace; empty if it can."""
     found = re.search(r"(\d+)\.(\d+)\S*", printed)
@@ -165,17 +274,21 @@ def last_words(stderr: bytes) -> str:
     return next((line for line in lines if line.startswith("fatal:")), lines[-1])
 
 
-def _environment(git_dir: Path, work_tree: Path) -> dict[str, str]:
-    return {
-        "PATH": program_path(os.environ),
-        "LC_ALL": "C",
-        "HOME": str(git_dir),
-        "XDG_CONFIG_HOME": str(git_dir),
-        RUN: str(git_dir),  # a run's own repositories are in its folder, which shows whose git this is
-        "GIT_DIR": str(git_dir),
-        "GIT_WORK_TREE": str(work_tree),
-        "GIT_CONFIG_GLOBAL": os.devnull,
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_ATTR_NOSYSTEM": "1",
-        "GIT_TERMINAL_PROMPT": "0",
-    }
+def configured(entries: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """The variables by which git gets ``entries`` as configuration, before that of any file."""
+    numbered = list(enumerate(entries))
+    variables = {f"GIT_CONFIG_{what}_{at}": entry[part] for at, entry in numbered for part, what in PARTS}
+    return {"GIT_CONFIG_COUNT": str(len(numbered)), **variables}
+
+
+def _read_settings(file: Path) -> bytes:
+    """Read a file of configuration as data, with what it includes."""
+    options = ("--null", "--list", "--includes", "--file", str(file))
+    return _Reader(file.parent, file.parent).run("config", *options).stdout
+
+
+class _Reader(Git):
+    """Git that only reads a file, for `Git.settings`."""
+
+    def _base(self) -> dict[str, str]:
+        return {**super()._base(), "HOME": os.environ.get("HOME", os.devnull)}  # of `~` in the name of a file

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from codex_multi_role.errors import CodexMultiRoleError
 from codex_multi_role.workspace.contents import CACHES, ENVIRONMENTS, ContentDigest, TooMuchToCompare
+from codex_multi_role.workspace.git import UserGit
 from codex_multi_role.workspace.paths import Workspace
-from codex_multi_role.workspace.repository import UserGit
 from codex_multi_role.workspace.snapshots import Snapshots
 
 TOO_MUCH = "too much to compare"

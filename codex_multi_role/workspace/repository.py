@@ -8,38 +8,10 @@ from pathlib import Path
 
 from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import StorageError
+from codex_multi_role.host.atomic import storage_errors
+from codex_multi_role.workspace.conversion import smudge_files
 from codex_multi_role.workspace.created_files import folders_below
-from codex_multi_role.workspace.git import Git, last_words
-
-_NOBODY = {"NAME": "codex-multi-role", "EMAIL": "codex-multi-role@localhost"}
-_ENVIRONMENT = {
-    "GIT_CONFIG_COUNT": "2",
-    "GIT_CONFIG_KEY_0": "core.hooksPath",
-    "GIT_CONFIG_VALUE_0": os.devnull,
-    "GIT_CONFIG_KEY_1": "core.fsmonitor",
-    "GIT_CONFIG_VALUE_1": "false",
-    **{f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER") for what, value in _NOBODY.items()},
-}
-NOT_THERE = 128
-
-
-class UserGit(Git):
-    """Git on a repository that is not ours: its hooks and monitors do not run either."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "environment", {**self.environment, **_ENVIRONMENT})
-
-
-class ConfiguredGit(UserGit):
-    """With the user's own configuration, such as ignored files and filters; it takes no lock that is not needed."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        ours = ("HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM", "GIT_ATTR_NOSYSTEM")
-        users = {name: os.environ[name] for name in ours if name in os.environ}
-        kept = {name: value for name, value in self.environment.items() if name not in ours}
-        object.__setattr__(self, "environment", {**kept, **users, "GIT_OPTIONAL_LOCKS": "0"})
+from codex_multi_role.workspace.git import NOT_THERE, ConfiguredGit, Git, UserGit, last_words
 
 
 @dataclass(frozen=True)
@@ -58,10 +30,9 @@ class Repository:
         for top in (root, *root.parents):
             if (top / ".git").is_file() or (top / ".git" / "HEAD").exists():
                 git = UserGit(top / ".git", top)
-                found = git.run("rev-parse", "--git-common-dir", allowed=(0, NOT_THERE))
-                if found.returncode or (root != top and _ignores(git, root.relative_to(top))):
+                if not git.works() or (root != top and _ignores(git, root.relative_to(top))):
                     return None
-                return cls(top, (top / os.fsdecode(found.stdout.removesuffix(b"\n"))).resolve())
+                return cls(top, git.common_dir.resolve())
         return None
 
     @property
@@ -149,7 +120,12 @@ def add_worktree(git_dir: Path, path: Path, commit: str, branch: str = "") -> No
     place = ["--detach", str(path), commit]
     if branch:
         place = [str(path), branch] if has_branch(git_dir, branch) else ["-b", branch, "--no-track", str(path), commit]
+    with storage_errors(git_dir):
+        (git_dir / "worktrees").mkdir(exist_ok=True)
     git.run("worktree", "add", "--quiet", "--no-checkout", *place)
+    with storage_errors(path):  # the links that git went through are ours
+        named = Path((path / ".git").read_text().removeprefix("gitdir:").strip())
+        (path / ".git").write_text(f"gitdir: {named.resolve()}\n")
     UserGit(path / ".git", path).run("read-tree", "HEAD")
 
 
@@ -166,8 +142,12 @@ def delete_branch(git_dir: Path, name: str, commit: str) -> None:
 
 
 def write_worktree(path: Path) -> None:
-    """Write the files of the worktree at ``path``, converted as the user's configuration says; no hook runs."""
+    """Write the files of the worktree at ``path``, converted as the user's configuration says; no hook runs.
+
+    Raises `UsageError` for a file whose filter may not run.
+    """
     ConfiguredGit(path / ".git", path).run("reset", "--hard", "--quiet")
+    smudge_files(path)
 
 
 def forget_worktree(git_dir: Path, path: Path) -> None:
@@ -199,7 +179,7 @@ def ignored_folders(root: Path) -> list[Path]:
         return []
     with tempfile.TemporaryDirectory(prefix="ignored-") as folder:
         git = Git(Path(folder), root)
-        git.run("init", "--quiet", "--template=")
+        git.initialize()
         return _ignored_folders(git, Path())
 
 

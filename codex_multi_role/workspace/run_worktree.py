@@ -11,11 +11,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from codex_multi_role.errors import StorageError, UsageError
+from codex_multi_role.workspace.git import NOT_THERE
 from codex_multi_role.workspace.manifest import OF_RUN, Copy, CopyPaths, Manifest, snapshots_of, top_of
 from codex_multi_role.workspace.paths import Workspace
 from codex_multi_role.workspace.removal import clear
 from codex_multi_role.workspace.repository import (
-    NOT_THERE,
     Repository,
     add_worktree,
     delete_branch,

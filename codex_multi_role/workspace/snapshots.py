@@ -288,16 +288,15 @@ class Snapshots:
             git_dir.mkdir(parents=True, exist_ok=True)
             for lock in git_dir.glob("*.lock"):
                 lock.unlink()
-            self._git.run("init", "--quiet", "--template=")
+            self._git.initialize()
             (git_dir / "info").mkdir(exist_ok=True)
             (git_dir / "info" / "attributes").write_text(_ATTRIBUTES)
             self._environment = _read_paths(git_dir / "info" / _ENVIRONMENT)
             excluded = [*_CACHES, *(f"/{_escaped(folder)}/" for folder in self._forbidden())]
             excluded += [f"/{_escaped(path)}" for path in self._environment if path.isprintable()]
             (git_dir / "info" / "exclude").write_text("\n".join(excluded) + "\n")
-            configuration = git_dir / "config"
-            if _CONFIGURATION not in configuration.read_text():
-                configuration.write_text(configuration.read_text() + _CONFIGURATION)
+            with (git_dir / "config").open("a") as configuration:
+                configuration.write(_CONFIGURATION)
         except OSError as error:
             raise StorageError(f"{git_dir} cannot be written: {error.strerror}") from error
         self._ready = True

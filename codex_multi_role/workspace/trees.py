@@ -114,7 +114,7 @@ def with_entries(git: Git, tree: str, entries: Mapping[str, TreeEntry | None]) -
     git.run("read-tree", tree, index=index)
     absent_first = sorted(entries.items(), key=lambda item: item[1] is not None)  # a file may replace a folder
     nothing = TreeEntry("0", "0" * len(tree))
-    _put_into(git, index, {path: entry or nothing for path, entry in absent_first})
+    put_into(git, index, {path: entry or nothing for path, entry in absent_first})
     return git.run("write-tree", index=index).stdout.decode().strip()
 
 
@@ -125,12 +125,13 @@ def check_out(git: Git, entries: Mapping[str, TreeEntry], folder: Path) -> None:
     index = git.git_dir / f"index.{folder.name}"
     for left_by_a_kill in (index, index.with_name(f"{index.name}.lock")):
         left_by_a_kill.unlink(missing_ok=True)
-    _put_into(git, index, entries)
+    put_into(git, index, entries)
     git.run("checkout-index", "--all", "--force", "--quiet", f"--prefix={folder}/", index=index)
     index.unlink(missing_ok=True)
 
 
-def _put_into(git: Git, index: Path, entries: Mapping[str, TreeEntry]) -> None:
+def put_into(git: Git, index: Path, entries: Mapping[str, TreeEntry]) -> None:
+    """Put ``entries`` into the file ``index``."""
     lines = b"".join(
         f"{entry.mode} {entry.oid}\t".encode() + os.fsencode(path) + b"\0" for path, entry in entries.items()
     )

@@ -16,7 +16,7 @@ from typing import Any, Literal, cast
 
 from codex_multi_role.dataclass import dataclass
 from codex_multi_role.workspace.copying import describe, fill, register
-from codex_multi_role.workspace.git import Git
+from codex_multi_role.workspace.git import Git, RecordedGit
 from codex_multi_role.workspace.manifest import (
     Copy,
     CopyPaths,
@@ -200,4 +200,4 @@ class Worktrees:
         return paths, conflicts, after
 
     def _git(self, copy: Copy) -> Git:
-        return Git(CopyPaths(self._folder, copy.key).snapshots, self._folder / copy.path)
+        return RecordedGit(CopyPaths(self._folder, copy.key).snapshots, self._folder / copy.path)

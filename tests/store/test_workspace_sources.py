@@ -158,7 +158,7 @@ def test_shallow_clone_is_not_bundled(store: Store, project: Path, tmp_path: Pat
 
 
 def test_clone_from_silent_server_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cloning, "CLONE_SECONDS", 0.3)
+    monkeypatch.setattr(cloning, "REMOTE_SECONDS", 0.3)
     with socket.create_server(("127.0.0.1", 0)) as server:
         source = WorkspaceSource(repository=f"http://127.0.0.1:{server.getsockname()[1]}/x.git")
         with pytest.raises(UsageError, match="cannot be cloned: git clone took longer than"):

@@ -9,6 +9,7 @@ import pytest
 
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.workspace import Snapshots, Workspace, apply_files
+from codex_multi_role.workspace.git_settings import FOLDER
 from tests.support.processes import killed_until_it_is_done
 from tests.support.workspaces import (
     ARRANGEMENTS,
@@ -82,6 +83,12 @@ def test_discarded_copy_can_be_made_again(tmp_path: Path) -> None:
     assert worktrees.merge(KEY).status == "unchanged"
 
 
+def _files_of_git(root: Path) -> dict[Path, bytes]:
+    """Without the folder of links that git gets instead of the repository's configuration."""
+    files = (path for path in (root / ".git").rglob("*") if path.is_file())
+    return {path: path.read_bytes() for path in files if FOLDER not in path.parts}
+
+
 def test_user_repository_keeps_branches_index_stash_and_head(tmp_path: Path) -> None:
     root = nested_root(tmp_path)
     whole_repository(root)
@@ -92,16 +99,16 @@ def test_user_repository_keeps_branches_index_stash_and_head(tmp_path: Path) -> 
     hook = root / ".git" / "hooks" / "reference-transaction"
     hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/hooked\n")
     hook.chmod(0o755)
-    before = {path: path.read_bytes() for path in (root / ".git").rglob("*") if path.is_file()}
+    before = _files_of_git(root)
     worktrees = open_run(root)
     copy = worktrees.create(KEY)
     edit(copy.workspace.root)
     worktrees.merge(KEY)
-    after = {path: path.read_bytes() for path in (root / ".git").rglob("*") if path.is_file()}
+    after = _files_of_git(root)
     assert {path: after.get(path) for path in before} == before
     assert {path.relative_to(root / ".git").parts[0] for path in after.keys() - before.keys()} == {"worktrees"}
     worktrees.discard(KEY)
-    assert {path: path.read_bytes() for path in (root / ".git").rglob("*") if path.is_file()} == before
+    assert _files_of_git(root) == before
     assert not (tmp_path / "hooked").exists()
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.workspace import Snapshots, Workspace
+from codex_multi_role.workspace.git_settings import FOLDER
 from codex_multi_role.workspace.manifest import OF_RUN
 from codex_multi_role.workspace.removal import RemovedCopies, collect
 from codex_multi_role.workspace.repository import Repository
@@ -66,7 +67,7 @@ def test_worktree_is_the_commit_and_the_users_tree_stays(tmp_path: Path, part: s
     assert git(root, "status", "--porcelain") == ""
     assert git(root, "branch", "--show-current") == ""
     changed = {path for path, content in everything(top).items() if before.get(path) != content}
-    assert {Path(path).relative_to(top).parts[:2] for path in changed} <= {(".git", "worktrees")}
+    assert {Path(path).relative_to(top).parts[:2] for path in changed} <= {(".git", "worktrees"), (".git", FOLDER)}
     assert everything(top).keys() >= before.keys()
 
 

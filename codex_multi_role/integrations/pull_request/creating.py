@@ -16,10 +16,9 @@ from codex_multi_role.host.atomic import write_text
 from codex_multi_role.integrations.pull_request.description import Description
 from codex_multi_role.integrations.pull_request.git_hosts import GitHost, Proposal, hosts_of, last_address
 from codex_multi_role.integrations.pull_request.user_programs import UserPrograms
-from codex_multi_role.presentation.wording import PROGRAM, plural
+from codex_multi_role.presentation.wording import PROGRAM, one_line, plural
+from codex_multi_role.workspace.cloning import RemoteGit
 
-PUSH_SECONDS = 1800.0
-"""A pre-push hook may run a whole test suite."""
 BODY_FILE = "pull_request.md"
 HEADS = "refs/heads/"
 
@@ -54,6 +53,7 @@ class _Creation:
         record = history.folder.record()
         self._repository, self._below, self._commit = start_of(history, request.repository)
         self._programs = UserPrograms(self._repository.top, Path(str(record.get("workspace"))), history.folder.redact)
+        self._remote = RemoteGit(self._repository.top / ".git", self._repository.top)
         self._started_on = str((record.get("repository") or {}).get("branch") or "")
         own = str((record.get("options") or {}).get("branch") or "")
         named = f"{PROGRAM}/{history.folder.run_id}"
@@ -135,13 +135,22 @@ class _Creation:
     def _push(self, exported: Exported) -> None:
         if self._commits.get(self._branch) == exported.tip:
             return
-        pushed = self._programs.run(self._push_command, PUSH_SECONDS)
-        if pushed.returncode != 0:
+        problem = self._push_large_files() or self._remote.attempt(*self._push_command[1:])[1]
+        if problem:
             raise PublishingFailed(
-                f"branch {self._local_branch} was exported, but not pushed: {self._programs.complaint(pushed)}",
+                f"branch {self._local_branch} was exported, but not pushed: {self._complaint(problem)}",
                 f"`{shlex.join(self._push_command)}` in {self._repository.top} shows more. Then repeat this command.",
             )
         self._say(f"pushed {self._branch} to {self._request.remote}")
+
+    def _push_large_files(self) -> str:
+        """What Git LFS does in a hook, since none runs; returns why it failed, or nothing."""
+        if not (self._remote.common_dir / "lfs" / "objects").is_dir():
+            return ""
+        return self._remote.attempt("lfs", "push", self._request.remote, self._local_branch)[1]
+
+    def _complaint(self, problem: str) -> str:
+        return one_line(self._history.folder.redact(problem), 500)
 
     def _create(self, host: GitHost, proposal: Proposal) -> str:
         created = self._programs.run(host.create(proposal))
@@ -154,8 +163,8 @@ class _Creation:
         return address
 
     def _git(self, *arguments: str) -> str:
-        done = self._programs.run(["git", *arguments])
-        if done.returncode != 0:
+        printed, problem = self._remote.attempt(*arguments)
+        if problem:
             hint = "`git remote -v` lists the remotes; --remote names one. It must be readable without a prompt."
-            raise UsageError(f"cannot read {self._request.remote}: {self._programs.complaint(done)}", hint)
-        return done.output.strip()
+            raise UsageError(f"cannot read {self._request.remote}: {self._complaint(problem)}", hint)
+        return printed

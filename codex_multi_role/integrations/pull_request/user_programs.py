@@ -1,4 +1,4 @@
-"""``git``, ``gh`` and ``glab`` as their user runs them in a terminal, with all settings; but nothing can be asked."""
+"""``gh`` and ``glab`` as their user runs them in a terminal, with all settings; but nothing can be asked."""
 
 from __future__ import annotations
 

@@ -182,7 +182,7 @@ def test_failure_reports_progress_and_a_second_call_completes(
     history: History, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     host = installed(tmp_path, monkeypatch, "gh")
-    hook = history.workspace / ".git/hooks/pre-push"
+    hook = tmp_path / "remote.git/hooks/pre-receive"
     hook.parent.mkdir(exist_ok=True)
     hook.write_text("#!/bin/sh\necho 'the linter fails' >&2\nexit 1\n")
     hook.chmod(0o755)

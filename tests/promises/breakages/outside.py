@@ -31,7 +31,7 @@ from codex_multi_role.playbook.loopback import LoopbackHandler
 from codex_multi_role.reading import yaml_loader
 from codex_multi_role.run_folder.events import Approval
 from codex_multi_role.steps.turn_events import TurnEvents
-from codex_multi_role.workspace import file_copies, git, inside, paths, repository, writing
+from codex_multi_role.workspace import file_copies, git, git_settings, inside, paths, repository, writing
 from codex_multi_role.workspace.commands import no_sandbox
 from codex_multi_role.workspace.paths import Workspace
 from tests.promises.breakage import Breakage
@@ -172,21 +172,18 @@ OUTSIDE = (
         (f"{CONTAINMENT}::test_nested_repository_hooks_cannot_be_changed",),
     ),
     broken(
-        "our git runs no hook",
-        constant(repository, "_ENVIRONMENT", {**repository._ENVIRONMENT, "GIT_CONFIG_KEY_0": "core.none"}),
-        (f"{CONTAINMENT}::test_what_a_repository_tells_git_to_run_is_not_run_by_us",),
+        "our git does not read the configuration of a repository",
+        returns(git_settings.settings_of, None),
+        ("tests/hostile/test_git.py::test_repository_runs_no_program",),
     ),
     broken(
-        "our git runs no monitor",
-        constant(repository, "_ENVIRONMENT", {**repository._ENVIRONMENT, "GIT_CONFIG_KEY_1": "core.none"}),
-        (f"{CONTAINMENT}::test_what_a_repository_tells_git_to_run_is_not_run_by_us",),
+        "no filter runs where a model wrote",
+        constant(git, "NO_FILTER", ()),
+        ("tests/hostile/test_git.py::test_filter_of_the_user_runs_in_no_workspace",),
     ),
     broken(
         "our git is none that a role wrote",
-        replaced(
-            git._environment,
-            lambda environment, git_dir, work_tree: environment(git_dir, work_tree) | {"PATH": os.environ["PATH"]},
-        ),
+        replaced(git.Git._base, lambda base, self: base(self) | {"PATH": os.environ["PATH"]}),
         (f"{CONTAINMENT}::test_program_put_on_path_by_role_runs_only_in_its_commands",),
     ),
     broken(

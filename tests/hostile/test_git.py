@@ -1,0 +1,225 @@
+"""Git in a repository and in a run folder whose maker wants to run a program: no command of ours runs one."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from codex_multi_role.errors import UsageError
+from codex_multi_role.history import history_of, result_of
+from codex_multi_role.history.applying import apply_result
+from codex_multi_role.history.exporting import Exported, export, start_of
+from codex_multi_role.history.lines import line_history
+from codex_multi_role.history.patches import whole_patch
+from codex_multi_role.host import programs
+from codex_multi_role.workspace import Snapshots, Workspace
+from codex_multi_role.workspace.cloning import RemoteGit, clone
+from codex_multi_role.workspace.repository import Repository, ignored_folders
+from codex_multi_role.workspace.run_worktree import add_run_worktree
+from tests.support.histories import Files, History
+from tests.support.workspaces import git
+
+pytestmark = pytest.mark.real
+
+COMMITTED: Files = {"a.txt": "one\n", "sub/b.txt": "b\n"}
+KEYS = (
+    *("core.fsmonitor", "core.sshCommand", "core.pager", "core.editor", "core.askPass", "core.gitProxy"),
+    *("core.alternateRefsCommand", "diff.external", "gpg.program", "gpg.ssh.program", "credential.helper"),
+    *("diff.evil.command", "diff.evil.textconv", "merge.evil.driver", "sequence.editor", "interactive.diffFilter"),
+    *("remote.origin.uploadpack", "remote.origin.receivepack", "uploadpack.packObjectsHook", "hook.evil.command"),
+    *("gc.recentObjectsHook", "alias.status", "alias.ls-files", "pager.status", "trailer.x.command"),
+)
+FILTERS = ("filter.evil.clean", "filter.evil.smudge", "filter.evil.process")
+EVENTS = ("post-checkout", "post-index-change", "reference-transaction", "pre-push", "pre-commit", "fsmonitor-watchman")
+
+
+@pytest.fixture(autouse=True)
+def _no_settings_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+
+
+def program(folder: Path) -> tuple[str, Path]:
+    """A program that a maker of repositories would like to run, and the file by which one sees that it ran."""
+    return f"touch {folder}/ran; cat", folder / "ran"
+
+
+def exported(history: History, branch: str) -> Exported:
+    recorded = history_of(history.run)
+    return export(recorded, branch, *start_of(recorded, None))
+
+
+def repository(folder: Path, attributes: str = "") -> History:
+    """A run in a repository with a remote."""
+    made = History(folder, {}, {**COMMITTED, **({".gitattributes": attributes} if attributes else {})})
+    git(folder, "clone", "-q", "--bare", str(made.workspace), "remote.git")
+    git(made.workspace, "remote", "add", "origin", str(folder / "remote.git"))
+    made.turn("writer", {"a.txt": "two\n", "new.txt": "new\n"})
+    made.ended()
+    return made
+
+
+def hooks(folder: Path, text: str) -> Path:
+    folder.mkdir(exist_ok=True, parents=True)
+    for name in EVENTS:
+        (folder / name).write_text(f"#!/bin/sh\n{text}\n")
+        (folder / name).chmod(0o755)
+    return folder
+
+
+def use_everything(history: History) -> None:
+    """Every way in which this program uses the repository around a workspace."""
+    top = history.workspace
+    found = Repository.around(top)
+    assert found is not None
+    ignored_folders(top)
+    (top / "a.txt").write_text("three\n")
+    found.uncommitted(history.folder / "runs")
+    found.tracked_though_ignored(top)
+    add_run_worktree(history.folder / "copies", top, "attempt", "r1")
+    exported(history, "made")
+    remote = RemoteGit(top / ".git", top)
+    remote.attempt("ls-remote", "--", "origin")
+    remote.attempt("push", "--", "origin", "refs/heads/made:refs/heads/made")
+    clone(str(top), "", history.folder / "clone", "it")
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_repository_runs_no_program(tmp_path: Path, key: str) -> None:
+    """Whatever its configuration says; a run in it, its worktree, branch and push are as without it."""
+    history = repository(tmp_path, "* diff=evil merge=evil\n")
+    evil, ran = program(tmp_path)
+    git(history.workspace, "config", key, f"!{evil}" if key.startswith("alias") else evil)
+    git(history.workspace, "config", "hook.evil.event", "pre-push")
+    use_everything(history)
+    assert not ran.exists()
+    assert "new.txt" in git(tmp_path / "remote.git", "ls-tree", "--name-only", "made")
+
+
+@pytest.mark.parametrize("place", ["configured", "default", "of the worktree", "included"])
+def test_hooks_and_other_places_of_settings_run_nothing(tmp_path: Path, place: str) -> None:
+    history = repository(tmp_path)
+    evil, ran = program(tmp_path)
+    if place == "default":
+        hooks(history.workspace / ".git/hooks", evil)
+    elif place == "configured":
+        git(history.workspace, "config", "core.hooksPath", str(hooks(history.workspace / "husky", evil)))
+    elif place == "of the worktree":
+        git(history.workspace, "config", "extensions.worktreeConfig", "true")
+        (history.workspace / ".git/config.worktree").write_text(f'[core]\nfsmonitor = "{evil}"\n')
+    else:
+        (history.workspace / "team.gitconfig").write_text(f'[core]\nfsmonitor = "{evil}"\n')
+        git(history.workspace, "config", "include.path", "../team.gitconfig")
+    use_everything(history)
+    assert not ran.exists()
+
+
+@pytest.mark.parametrize("key", FILTERS)
+def test_filter_of_a_repository_is_refused_by_name(tmp_path: Path, key: str) -> None:
+    history = repository(tmp_path, "a.txt filter=evil\n")
+    evil, ran = program(tmp_path)
+    git(history.workspace, "config", key, evil)
+    with pytest.raises(UsageError, match=r"a\.txt has the git filter evil, which may not run: only the repository"):
+        exported(history, "made")
+    with pytest.raises(UsageError, match=r"a\.txt has the git filter evil"):
+        add_run_worktree(tmp_path / "copies", history.workspace, "attempt", "r1")
+    assert not ran.exists()
+
+
+@pytest.mark.parametrize("value", ["git-lfs clean -- %f; touch RAN", "sh git-lfs", "$(touch RAN)", "./git-lfs clean"])
+def test_what_looks_like_a_known_filter_is_none(tmp_path: Path, value: str) -> None:
+    history = repository(tmp_path, "a.txt filter=lfs\n")
+    git(history.workspace, "config", "filter.lfs.clean", value.replace("RAN", str(tmp_path / "ran")))
+    with pytest.raises(UsageError, match="filter lfs"):
+        exported(history, "made")
+    assert not (tmp_path / "ran").exists()
+
+
+def of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    (tmp_path / "gitconfig").write_text(text)
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
+
+
+def test_filter_of_the_user_runs_in_no_workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It converts as with ``git add``, in a folder that has attribute files and nothing else."""
+    history = repository(tmp_path, "*.txt filter=mine\n")
+    log = tmp_path / "seen"
+    show = f"find . -type f >> {log}; tr"
+    of_the_user(tmp_path, monkeypatch, f'[filter "mine"]\nclean = "{show} a-z A-Z"\nsmudge = "{show} A-Z a-z"\n')
+    exported(history, "made")
+    assert git(history.workspace, "show", "made:new.txt") == "NEW\n"
+    root = add_run_worktree(tmp_path / "copies", history.workspace, "attempt", "r1")
+    assert (root / "a.txt").read_text() == "one\n"
+    assert (history.workspace / "a.txt").write_text("UP\n")
+    found = Repository.around(history.workspace)
+    assert found is not None
+    found.uncommitted(tmp_path / "runs")
+    assert set(log.read_text().splitlines()) == {"./.gitattributes"}
+
+
+def test_program_of_the_users_filter_in_the_workspace_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    history = repository(tmp_path, "*.txt filter=mine\n")
+    evil, ran = program(tmp_path)
+    (history.workspace / "tool.sh").write_text(f"#!/bin/sh\n{evil}\n")
+    (history.workspace / "tool.sh").chmod(0o755)
+    of_the_user(tmp_path, monkeypatch, f'[filter "mine"]\nclean = {history.workspace}/tool.sh %f\n')
+    with pytest.raises(UsageError, match=rf"roles can write {history.workspace}/tool.sh"):
+        exported(history, "made")
+    of_the_user(tmp_path, monkeypatch, '[filter "mine"]\nclean = ./tool.sh\n')
+    exported(history, "made")  # not found from there, and not required
+    assert not ran.exists()
+    programs._excluded.discard(history.workspace)
+
+
+@pytest.mark.parametrize("hidden", ["fsmonitor", "filter", "hooks", "include", "commondir", "worktree"])
+def test_run_folder_runs_no_program(tmp_path: Path, hidden: str) -> None:
+    """One from elsewhere: `diff`, `apply`, `export` and `blame` only take its objects."""
+    history = repository(tmp_path)
+    evil, ran = program(tmp_path)
+    states = history.run.snapshots_path
+    monitor = f'[core]\nfsmonitor = "{evil}"\n'
+    if hidden == "filter":
+        (states / "info/attributes").write_text("* filter=evil diff=evil merge=evil\n")
+        drivers = f'[filter "evil"]\nsmudge = "{evil}"\nclean = "{evil}"\n[diff "evil"]\ntextconv = "{evil}"\n'
+        (states / "config").write_text(f'{drivers}[merge "evil"]\ndriver = "{evil}"\n')
+    elif hidden == "hooks":
+        hooks(states / "hooks", evil)
+        (states / "config").write_text(f"[core]\nhooksPath = {states}/hooks\n")
+    elif hidden == "include":
+        (tmp_path / "other").write_text(monitor)
+        (states / "config").write_text(f"[include]\npath = {tmp_path}/other\n")
+    elif hidden == "commondir":
+        (tmp_path / "common").mkdir()
+        (tmp_path / "common/config").write_text(monitor)
+        (states / "commondir").write_text(str(tmp_path / "common"))
+    elif hidden == "worktree":
+        (states / "config").write_text("[core]\nrepositoryformatversion = 1\n[extensions]\nworktreeConfig = true\n")
+        (states / "config.worktree").write_text(monitor)
+    else:
+        (states / "config").write_text(monitor)
+    recorded = history_of(history.run)
+    assert b"new.txt" in whole_patch(recorded)
+    (target := tmp_path / "target").mkdir()
+    (target / "a.txt").write_text("one\nmine\n")
+    apply_result(result_of(recorded), Workspace(target), history.run.path, mark_conflicts=True)
+    exported(history, "made")
+    with line_history([recorded]) as lines:
+        assert lines.size("new.txt")
+    Snapshots(states, Workspace(history.workspace)).take()  # as `resume` does
+    assert not ran.exists()
+
+
+def test_large_files_are_pushed_without_the_hook(tmp_path: Path) -> None:
+    if subprocess.run(["git", "lfs", "version"], capture_output=True, check=False).returncode:
+        pytest.skip("Git LFS is not installed")
+    history = repository(tmp_path, "*.bin filter=lfs diff=lfs merge=lfs -text\n")
+    git(history.workspace, "lfs", "install", "--local")
+    history.turn("writer", {"data.bin": b"\0large\n" * 100})
+    exported(history, "made")
+    assert git(history.workspace, "show", "made:data.bin").startswith("version https://git-lfs.github.com/spec/v1")
+    root = add_run_worktree(tmp_path / "copies", history.workspace, "", "r1")
+    assert root.is_dir()
+    assert list((history.workspace / ".git/lfs/objects").rglob("*"))
