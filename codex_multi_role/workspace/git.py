@@ -36,7 +36,6 @@ GUARDS = (("core.hooksPath", os.devnull), ("core.fsmonitor", "false"), ("submodu
 NO_FILTER = (("clean", ""), ("smudge", ""), ("process", ""), ("required", "false"))
 OF_THE_USER = ("HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM", "GIT_ATTR_NOSYSTEM")
 NOBODY = {"NAME": "codex-multi-role", "EMAIL": "codex-multi-role@localhost"}
-PARTS = ((0, "KEY"), (1, "VALUE"))
 _AUTHORS = {f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER") for what, value in NOBODY.items()}
 NOT_THERE = 128
 MIN_VERSION_TO_MERGE = (2, 39)
@@ -276,19 +275,13 @@ def last_words(stderr: bytes) -> str:
 
 def configured(entries: Iterable[tuple[str, str]]) -> dict[str, str]:
     """The variables by which git gets ``entries`` as configuration, before that of any file."""
-    numbered = list(enumerate(entries))
-    variables = {f"GIT_CONFIG_{what}_{at}": entry[part] for at, entry in numbered for part, what in PARTS}
-    return {"GIT_CONFIG_COUNT": str(len(numbered)), **variables}
+    variables: dict[str, str] = {}
+    for at, (key, value) in enumerate(entries):
+        variables |= {"GIT_CONFIG_COUNT": str(at + 1), f"GIT_CONFIG_KEY_{at}": key, f"GIT_CONFIG_VALUE_{at}": value}
+    return variables
 
 
 def _read_settings(file: Path) -> bytes:
     """Read a file of configuration as data, with what it includes."""
     options = ("--null", "--list", "--includes", "--file", str(file))
-    return _Reader(file.parent, file.parent).run("config", *options).stdout
-
-
-class _Reader(Git):
-    """Git that only reads a file, for `Git.settings`."""
-
-    def _base(self) -> dict[str, str]:
-        return {**super()._base(), "HOME": os.environ.get("HOME", os.devnull)}  # of `~` in the name of a file
+    return Git(file.parent, file.parent).run("config", *options).stdout

@@ -15,6 +15,7 @@ from codex_multi_role.errors import UsageError
 from codex_multi_role.lifecycle.definitions import load_definitions
 from codex_multi_role.lifecycle.own_worktree import differences
 from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.workspace.git_settings import FOLDER
 from codex_multi_role.workspace.manifest import OF_RUN
 from tests.support.console import console
 from tests.support.forks import forked
@@ -250,5 +251,5 @@ def test_commands_write_to_the_worktree_only(tmp_path: Path) -> None:
     assert (_worktree(report) / "in.txt").read_text() == "1\n1\n"
     assert list(tmp_path.rglob("out.txt")) == []
     changed = {path for path, content in everything(team.workspace / ".git").items() if before.get(path) != content}
-    assert {Path(path).relative_to(team.workspace).parts[1] for path in changed} == {"worktrees"}
+    assert {Path(path).relative_to(team.workspace).parts[1] for path in changed} == {"worktrees", FOLDER}
     assert git(_worktree(report), "rev-parse", "HEAD") == git(team.workspace, "rev-parse", "HEAD")
