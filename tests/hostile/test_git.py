@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
+import sys
+import traceback
 from pathlib import Path
 
 import pytest
 
+import codex_multi_role
 from codex_multi_role.errors import UsageError
 from codex_multi_role.history import history_of, result_of
 from codex_multi_role.history.applying import apply_result
@@ -23,6 +27,7 @@ from tests.support.workspaces import git
 
 pytestmark = pytest.mark.real
 
+PACKAGE = Path(codex_multi_role.__file__).parent
 COMMITTED: Files = {"a.txt": "one\n", "sub/b.txt": "b\n"}
 KEYS = (
     *("core.fsmonitor", "core.sshCommand", "core.pager", "core.editor", "core.askPass", "core.gitProxy"),
@@ -210,6 +215,44 @@ def test_run_folder_runs_no_program(tmp_path: Path, hidden: str) -> None:
         assert lines.size("new.txt")
     Snapshots(states, Workspace(history.workspace)).take()  # as `resume` does
     assert not ran.exists()
+
+
+_STARTED_BY: list[list[str]] = []
+
+
+def _watch(event: str, arguments: tuple[object, ...]) -> None:
+    if event == "subprocess.Popen" and Path(str(arguments[0])).name == "git" and WATCHING:
+        frames = (frame.filename for frame in traceback.extract_stack())
+        _STARTED_BY.append([name for name in frames if "/codex_multi_role/" in name])
+
+
+WATCHING: list[bool] = []
+sys.addaudithook(_watch)
+
+
+def test_one_module_starts_git(tmp_path: Path) -> None:
+    history = repository(tmp_path)
+    WATCHING.append(True)
+    use_everything(history)
+    WATCHING.clear()
+    ours = [names[-1] for names in _STARTED_BY if names]
+    assert len(ours) > 20
+    assert {Path(name).relative_to(PACKAGE).as_posix() for name in ours} == {"workspace/git.py"}
+
+
+def test_no_other_module_names_the_program() -> None:
+    """A process is started with a list of arguments; only what is printed may begin with the name of git."""
+    naming = {
+        path.relative_to(PACKAGE).as_posix()
+        for path in PACKAGE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_bytes()))
+        if isinstance(node, ast.List | ast.Tuple) and len(node.elts) > 1 and _is_git(node.elts[0])
+    }
+    assert naming == {"workspace/git.py"}
+
+
+def _is_git(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value == "git"
 
 
 def test_large_files_are_pushed_without_the_hook(tmp_path: Path) -> None:

@@ -99,7 +99,7 @@ class _Creation:
             f"nothing was created, because {missing}. These commands do it:",
             shlex.join([PROGRAM, "export", folder.run_id, "--branch", self._local_branch, "--repo", top, *runs_dir]),
             shlex.join(["cd", top]),
-            shlex.join(self._push_command),
+            self._push_command,
             *(f"{'# or: ' if number else ''}{host.in_shell(proposal)}" for number, host in enumerate(hosts)),
         ]
 
@@ -129,17 +129,21 @@ class _Creation:
         return exported
 
     @property
-    def _push_command(self) -> list[str]:
-        return ["git", "push", "--", self._request.remote, f"{HEADS}{self._local_branch}:{HEADS}{self._branch}"]
+    def _push_arguments(self) -> list[str]:
+        return ["push", "--", self._request.remote, f"{HEADS}{self._local_branch}:{HEADS}{self._branch}"]
+
+    @property
+    def _push_command(self) -> str:
+        return f"git {shlex.join(self._push_arguments)}"
 
     def _push(self, exported: Exported) -> None:
         if self._commits.get(self._branch) == exported.tip:
             return
-        problem = self._push_large_files() or self._remote.attempt(*self._push_command[1:])[1]
+        problem = self._push_large_files() or self._remote.attempt(*self._push_arguments)[1]
         if problem:
             raise PublishingFailed(
                 f"branch {self._local_branch} was exported, but not pushed: {self._complaint(problem)}",
-                f"`{shlex.join(self._push_command)}` in {self._repository.top} shows more. Then repeat this command.",
+                f"`{self._push_command}` in {self._repository.top} shows more. Then repeat this command.",
             )
         self._say(f"pushed {self._branch} to {self._request.remote}")
 
