@@ -55,6 +55,7 @@ PLACES = {
         "cli/terminal_questions.py",
         "os.read(self._descriptor, LONGEST_LINE)",
     ): "only after select said that there is a line",
+    ("host/unpacking.py", "printed.readline()"): "bytes in memory",
     ("batches/batch_folder.py", "owner.acquire()"): "takes the lock at once or raises RunBusy",
     ("batches/batch_runs.py", "while True"): "ends when no goal waits or runs, or a person ends it",
     ("batches/goal_file.py", "stream.readline(MAX_LINE_BYTES + 1)"): "a file, or what a person pipes in",

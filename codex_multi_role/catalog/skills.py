@@ -5,26 +5,33 @@ An archive is read into memory within limits, and nothing is unpacked before eve
 
 from __future__ import annotations
 
-import io
 import os
 import re
-import stat
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import field
+from functools import partial
 from pathlib import Path, PurePosixPath
 
 from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import DefinitionError
+from codex_multi_role.host.unpacking import (
+    SEVEN_ZIP,
+    ZIP,
+    Charges,
+    Kind,
+    UnpackBudget,
+    UnpackingRefused,
+    collect,
+    unpack_seven_zip,
+    unpack_zip,
+)
 from codex_multi_role.reading.yaml_source import parse_text
 
 SKILLS_FOLDER = "skills"
 SKILL_FILE = "SKILL.md"
 ARCHIVE_SUFFIX = ".skill"
-MAX_SKILL_FILES = 500
-MAX_SKILL_BYTES = 10 * 1024 * 1024
-NO_LINKS = "a skill must not contain links"
-_ZIP, _SEVEN_ZIP = b"PK\x03\x04", b"7z\xbc\xaf\x27\x1c"
+BUDGET = UnpackBudget(max_bytes=10 * 1024 * 1024, max_entries=500, max_depth=20, max_seconds=30.0)
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\r?\n(.*?)^---[ \t]*\r?$", re.DOTALL | re.MULTILINE)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_:-]{0,63}")
 _IGNORED = {"__MACOSX", ".DS_Store"}
@@ -47,14 +54,6 @@ class Skill:
     def kept_name(self) -> str:
         """Its folder below ``skills/`` in a copy of the catalog: the name that roles use."""
         return self.source.name.removesuffix(ARCHIVE_SUFFIX)
-
-    def unpack(self, folder: Path) -> None:
-        """Write its files below ``folder``. Raises `OSError`."""
-        for name, content in self.files.items():
-            path = folder / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
-            path.chmod(0o755 if content.startswith(b"#!") else 0o644)
 
 
 def skill_folders(catalog: Path) -> Iterator[Path]:
@@ -105,78 +104,35 @@ def read_skill(source: Path) -> Skill:
         files = _read_folder(source) if source.is_dir() else _read_archive(source)
     except OSError as error:
         raise DefinitionError(f"{source}: cannot be read: {error.strerror or error}") from error
-    files = _without_common_folder({_checked_name(name, source): content for name, content in files.items()})
+    except UnpackingRefused as error:
+        raise DefinitionError(f"{source}: cannot be unpacked: {error}") from error
+    files = _without_common_folder(files)
     if SKILL_FILE not in files:
         raise DefinitionError(f"{source}: holds no {SKILL_FILE}")
     return Skill(_declared_name(files[SKILL_FILE], source), source, files)
 
 
 def _read_folder(folder: Path) -> dict[str, bytes]:
-    files: dict[str, bytes] = {}
-    for path in sorted(folder.rglob("*")):
-        if path.is_symlink():
-            raise DefinitionError(f"{path}: {NO_LINKS}")
-        if path.is_file() and not _is_ignored(path.relative_to(folder)):
-            files[path.relative_to(folder).as_posix()] = b""
-            _check_size(folder, len(files), path.stat().st_size)
-            files[path.relative_to(folder).as_posix()] = path.read_bytes()
-            _check_size(folder, len(files), sum(map(len, files.values())))
-    return files
+    paths = ((path.relative_to(folder), path) for path in folder.rglob("*"))
+    kept = (
+        (name.as_posix(), _kind_of(path), partial(path.open, "rb")) for name, path in paths if not _is_ignored(name)
+    )
+    return dict(sorted(collect(kept, BUDGET).items()))
+
+
+def _kind_of(path: Path) -> Kind:
+    return "link" if path.is_symlink() else "file" if path.is_file() else "folder"
 
 
 def _read_archive(archive: Path) -> dict[str, bytes]:
     with archive.open("rb") as file:
-        data = file.read(MAX_SKILL_BYTES + 1)
-    _check_size(archive, 1, len(data))
-    read = _read_zip if data.startswith(_ZIP) else _read_seven_zip if data.startswith(_SEVEN_ZIP) else None
-    if read is None:
-        raise DefinitionError(f"{archive}: neither a zip nor a 7z archive")
-    try:
-        return read(data, archive)
-    except DefinitionError:
-        raise
-    except Exception as error:  # a damaged archive raises errors of many kinds, few of them the libraries' own
-        raise DefinitionError(f"{archive}: cannot be unpacked: {error or type(error).__name__}") from error
-
-
-def _read_zip(data: bytes, archive: Path) -> dict[str, bytes]:
-    from zipfile import ZipFile  # imported only for such an archive
-
-    with ZipFile(io.BytesIO(data)) as opened:
-        entries = [entry for entry in opened.infolist() if not entry.is_dir()]
-        _check_size(archive, len(entries), sum(entry.file_size for entry in entries))
-        if any(stat.S_ISLNK(entry.external_attr >> 16) for entry in entries):
-            raise DefinitionError(f"{archive}: {NO_LINKS}")
-        return {entry.filename: opened.read(entry) for entry in entries}
-
-
-def _read_seven_zip(data: bytes, archive: Path) -> dict[str, bytes]:
-    from py7zr import SevenZipFile  # as above
-    from py7zr.io import BytesIOFactory
-
-    contents = BytesIOFactory(MAX_SKILL_BYTES)
-    with SevenZipFile(io.BytesIO(data), max_extract_size=MAX_SKILL_BYTES) as opened:
-        entries = [entry for entry in opened.list() if not entry.is_directory]
-        _check_size(archive, len(entries), sum(entry.uncompressed for entry in entries))
-        if any(entry.is_symlink for entry in entries):
-            raise DefinitionError(f"{archive}: {NO_LINKS}")
-        opened.extractall(factory=contents)
-    return {name: product.read() for name, product in contents.products.items()}
-
-
-def _check_size(source: Path, files: int, size: int) -> None:
-    if files > MAX_SKILL_FILES or size > MAX_SKILL_BYTES:
-        raise DefinitionError(
-            f"{source}: a skill may hold {MAX_SKILL_FILES} files and {MAX_SKILL_BYTES // 2**20} MiB unpacked"
-        )
-
-
-def _checked_name(name: str, source: Path) -> str:
-    """The path of an entry. Raises `DefinitionError` for one outside the skill's folder."""
-    path = PurePosixPath(name)
-    if path.is_absolute() or ".." in path.parts or not path.parts or re.search(r"[\\\0:]", name):
-        raise DefinitionError(f"{source}: unsafe path in a skill: {name!r}")
-    return path.as_posix()
+        data = file.read(BUDGET.max_bytes + 1)
+    Charges(BUDGET).add(len(data))
+    if data.startswith(ZIP):
+        return unpack_zip(data, BUDGET)
+    if data.startswith(SEVEN_ZIP):
+        return unpack_seven_zip(data, BUDGET)
+    raise UnpackingRefused("it is neither a zip nor a 7z archive")
 
 
 def _without_common_folder(files: Mapping[str, bytes]) -> dict[str, bytes]:

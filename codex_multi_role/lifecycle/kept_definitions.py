@@ -12,6 +12,7 @@ from typing import Any
 from codex_multi_role.catalog import SKILLS_FOLDER, RoleSpecCatalog, read_flows
 from codex_multi_role.catalog.prices import PRICES_FILE
 from codex_multi_role.host.atomic import make_folder, storage_errors, write_text
+from codex_multi_role.host.unpacking import write_files
 from codex_multi_role.lifecycle.definitions import Definitions, needs_of
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.folder import new_numbered
@@ -70,8 +71,7 @@ def _keep_catalog(catalog: RoleSpecCatalog, target: Path) -> Path:
     for path in catalog.role_files:
         _copy(path, kept.parent / path.name)
     for skill in catalog.skills.values():
-        with storage_errors(kept.parent):
-            skill.unpack(kept.parent / SKILLS_FOLDER / skill.kept_name)
+        write_files(kept.parent / SKILLS_FOLDER / skill.kept_name, skill.files)
     return kept
 
 

@@ -6,9 +6,7 @@ is recorded, and if an answer repeats one, it is masked.
 
 from __future__ import annotations
 
-import gzip
 import threading
-import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from http import HTTPStatus
@@ -16,6 +14,7 @@ from typing import Any, cast
 
 from codex_multi_role.errors import UsageError
 from codex_multi_role.host.redaction import SHORTEST_SECRET, Redactor
+from codex_multi_role.host.unpacking import GZIP, UnpackBudget, UnpackingRefused, inflate
 from codex_multi_role.playbook.answers import BROKEN, TEXT, reduced
 from codex_multi_role.playbook.loopback import END_OF_STREAM, LoopbackHandler, LoopbackServer
 from codex_multi_role.playbook.recording import COMPACTION, TURN, Line, RecordingFile
@@ -24,6 +23,7 @@ from codex_multi_role.playbook.upstream import ProviderFailed, Upstream, is_addr
 
 SETTLING_SECONDS = 1.0
 LARGEST_ANSWER_BYTES = 64 * 1024 * 1024
+REQUEST = UnpackBudget(max_bytes=256 * 1024 * 1024, max_entries=1, max_depth=1, max_seconds=60.0)
 OF_THE_CONNECTION = frozenset(
     {"connection", "content-length", "host", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding"}
     | {"upgrade", "accept-encoding", "expect"}
@@ -150,8 +150,9 @@ class _RecordingHandler(LoopbackHandler):
         """The turn of the request; None for a request that is forwarded without being recorded."""
         if not self.path.partition("?")[0].endswith("/responses"):
             return None
-        with suppress(UsageError, OSError, zlib.error):
-            asked = read_asked(gzip.decompress(body) if self.headers.get("Content-Encoding") == "gzip" else body)
+        with suppress(UsageError, UnpackingRefused):
+            is_packed = self.headers.get("Content-Encoding") == "gzip"
+            asked = read_asked(inflate(body, REQUEST, GZIP) if is_packed else body)
             return asked if asked.kind in (TURN, COMPACTION) else None
         return None
 

@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 from codex_multi_role.host.atomic import make_folder
 from codex_multi_role.store.restoring import restore_file
 from codex_multi_role.store.saved_files import SNAPSHOTS
-from codex_multi_role.store.state_manifest import read_states
+from codex_multi_role.store.state_manifest import read_pieces, read_states
 from codex_multi_role.store.store import Store, in_parallel
 
 PACKS = f"{SNAPSHOTS}/objects/pack/"
@@ -16,9 +16,7 @@ PACKS = f"{SNAPSHOTS}/objects/pack/"
 def fetch_file(store: Store, manifest: str, path: str) -> bytes | None:
     """The content of a file in the run folder that ``manifest`` names; None if it has none. Raises `StorageError`."""
     file = read_states(store, manifest)[1].get(path)
-    if file is None:
-        return None
-    return file.content if file.content is not None else b"".join(store.get(piece.digest) for piece in file.pieces)
+    return None if file is None else b"".join(read_pieces(store, file))
 
 
 def fetch_snapshots(store: Store, manifest: str, git_dir: Path, known: str = "") -> str:

@@ -11,7 +11,7 @@ from typing import IO
 from codex_multi_role.dataclass import dataclass
 from codex_multi_role.host.atomic import replacing, storage_errors
 from codex_multi_role.store.saved_files import OWN_OF_A_MACHINE
-from codex_multi_role.store.state_manifest import SavedFile, read_states
+from codex_multi_role.store.state_manifest import SavedFile, read_piece, read_states
 from codex_multi_role.store.store import Store, in_parallel
 from codex_multi_role.workspace.removal import delete_folder
 
@@ -102,4 +102,4 @@ def _contents(store: Store, existing: IO[bytes], file: SavedFile) -> Iterator[by
         yield file.content
     for piece in file.pieces:
         found = existing.read(piece.size)
-        yield found if piece.is_content(found) else store.get(piece.digest)
+        yield found if piece.is_content(found) else read_piece(store, piece)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import PurePosixPath
 from typing import Annotated
 
@@ -16,10 +18,14 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import PydanticSerializationError
 
 from codex_multi_role.errors import StorageError
+from codex_multi_role.host.unpacking import Charges, UnpackBudget
 from codex_multi_role.run_folder.folder import RUN_ID
 from codex_multi_role.store.store import Store, in_parallel
 
 SUFFIX = ".json.zlib"
+CHANGED = "The store was changed."
+RUN_FOLDER = UnpackBudget(max_bytes=64 * 1024**3, max_entries=1_000_000, max_depth=100, max_seconds=600.0)
+"""Of a saved run, and of a file."""
 MAX_CHAIN = 64
 """The most manifests that a state may consist of; after that, one with all files is written again."""
 NAME = re.compile(rf"runs/(?P<run_id>{RUN_ID.pattern})/(?P<attempt>\d+)/\d+-[0-9a-f]{{64}}{re.escape(SUFFIX)}")
@@ -102,13 +108,8 @@ def read_manifest(store: Store, name: str) -> StateManifest:
     """The manifest with that name. Raises `StorageError` if it is missing, damaged or of another version."""
     if not NAME.fullmatch(name):
         raise StorageError(f"'{name}' is not the name of a saved state", "Restore the database from a copy.")
-    try:
+    with _damaged(store, name):
         manifest = StateManifest.model_validate_json(store.get_named(name, SUFFIX))
-    except ValidationError as error:
-        raise StorageError(
-            f"{name} in the store {store.address} cannot be read: {error.errors()[0]['msg']}",
-            "Use the version of codex-multi-role that wrote it.",
-        ) from error
     for path in (*manifest.files, *manifest.empty):
         _require_inside(path, name)
     return manifest
@@ -116,7 +117,7 @@ def read_manifest(store: Store, name: str) -> StateManifest:
 
 def read_states(store: Store, name: str) -> tuple[StateManifest, dict[str, SavedFile]]:
     """The manifest with that name, and all files of its state by path. Raises `StorageError`."""
-    latest = read_manifest(store, name)
+    latest, charges = read_manifest(store, name), Charges(RUN_FOLDER)
     files: dict[str, SavedFile] = {}
     for manifest in (*in_parallel(lambda each: read_manifest(store, each), latest.after), latest):
         for path, file in manifest.files.items():
@@ -124,7 +125,44 @@ def read_states(store: Store, name: str) -> tuple[StateManifest, dict[str, Saved
                 files.pop(path, None)
             else:
                 files[path] = file
+    with _damaged(store, name):
+        for path in (*files, *latest.empty):
+            charges.add(files[path].size if path in files else 0, 1, path.count("/"))
     return latest, files
+
+
+def read_file(store: Store, name: str) -> SavedFile:
+    """The file that `Store.put_named` stored as ``name``. Raises `StorageError`."""
+    with _damaged(store, name):
+        file = SavedFile.model_validate_json(store.get_named(name, SUFFIX))
+        Charges(RUN_FOLDER).add(file.size)
+        return file
+
+
+def read_pieces(store: Store, file: SavedFile) -> Iterator[bytes]:
+    """The content of ``file``, never more than its size. Raises `StorageError`."""
+    if file.content is not None:
+        yield file.content
+    for piece in file.pieces:
+        yield read_piece(store, piece)
+
+
+def read_piece(store: Store, piece: Piece) -> bytes:
+    """Raises `StorageError`, also if the content is not as long as was counted."""
+    content = store.get(piece.digest)
+    if len(content) != piece.size:
+        raise StorageError(f"{piece.digest} in the store {store.address} is not {piece.size} bytes long", CHANGED)
+    return content
+
+
+@contextmanager
+def _damaged(store: Store, name: str) -> Iterator[None]:
+    try:
+        yield
+    except ValueError as error:
+        reason = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
+        hint = "Use the version of codex-multi-role that wrote it." if isinstance(error, ValidationError) else CHANGED
+        raise StorageError(f"{name} in the store {store.address} cannot be read: {reason}", hint) from error
 
 
 def _require_inside(path: str, manifest: str) -> None:
@@ -132,4 +170,4 @@ def _require_inside(path: str, manifest: str) -> None:
     parts = PurePosixPath(path).parts
     plain = "/".join(parts) == path and bool(parts) and "\0" not in path
     if not plain or path.startswith("/") or ".." in parts:
-        raise StorageError(f"{manifest} contains a path outside of the run folder: {path!r}", "The store was changed.")
+        raise StorageError(f"{manifest} contains a path outside of the run folder: {path!r}", CHANGED)

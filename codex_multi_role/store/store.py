@@ -17,6 +17,7 @@ from urllib.parse import unquote, urlsplit
 
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.host.redaction import Redactor
+from codex_multi_role.host.unpacking import UnpackBudget, UnpackingRefused, inflate
 from codex_multi_role.store.objects import LocalObjects, Objects
 
 Given = TypeVar("Given")
@@ -31,8 +32,8 @@ COMPRESSION = 1
 """The fastest: logs shrink to a fifth, and a turn is not kept waiting."""
 REQUESTS = 8
 """How many requests are sent at once."""
-MAX_OBJECT_BYTES = 256 * 1024 * 1024
-"""The most that one object may contain; a damaged one could otherwise fill the memory."""
+OBJECT = UnpackBudget(max_bytes=256 * 1024 * 1024, max_entries=1, max_depth=1, max_seconds=60.0)
+"""Of one object; a damaged one could otherwise fill the memory."""
 
 
 class StoreUnwritable(StorageError):
@@ -108,8 +109,8 @@ class Store:
         except FileNotFoundError as error:
             raise self._damaged(name, "is missing from") from error
         try:
-            content = zlib.decompressobj().decompress(packed, MAX_OBJECT_BYTES)
-        except zlib.error as error:
+            content = inflate(packed, OBJECT)
+        except UnpackingRefused as error:
             raise self._damaged(name, "is damaged in") from error
         if hashlib.sha256(content).hexdigest() != digest:
             raise self._damaged(name, "is damaged in")

@@ -15,7 +15,7 @@ from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import UsageError
 from codex_multi_role.host.atomic import make_folder, storage_errors
 from codex_multi_role.store.pieces import capture
-from codex_multi_role.store.state_manifest import SUFFIX, SavedFile
+from codex_multi_role.store.state_manifest import SUFFIX, read_file, read_pieces
 from codex_multi_role.store.store import Store
 from codex_multi_role.workspace import Snapshots, Workspace
 from codex_multi_role.workspace.cloning import clone, set_origin
@@ -156,11 +156,8 @@ def _send(store: Store, file: Path) -> str:
 def _receive(store: Store | None, name: str, file: Path) -> Path:
     if store is None:
         raise UsageError("the workspace is in a store, but none is given", "Name the store that the goal was sent to.")
-    saved = SavedFile.model_validate_json(store.get_named(name, SUFFIX))
     with storage_errors(file), file.open("wb") as output:
-        output.write(saved.content or b"")
-        for piece in saved.pieces:
-            output.write(store.get(piece.digest))
+        output.writelines(read_pieces(store, read_file(store, name)))
     return file
 
 

@@ -8,12 +8,14 @@ import tempfile
 from pathlib import Path
 
 from codex_multi_role.errors import StorageError
-from codex_multi_role.host.atomic import storage_errors
+from codex_multi_role.host.unpacking import UnpackBudget, UnpackingRefused, unpack_tar, write_files
 from codex_multi_role.lifecycle.definitions import Definitions
 from codex_multi_role.lifecycle.kept_definitions import keep_definitions
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.store import Store
+
+BUDGET = UnpackBudget(max_bytes=256 * 1024 * 1024, max_entries=20_000, max_depth=50, max_seconds=60.0)
 
 
 def archive_definitions(definitions: Definitions, store: Store) -> Json:
@@ -27,13 +29,10 @@ def archive_definitions(definitions: Definitions, store: Store) -> Json:
 
 def unpack_definitions(archive: Json, store: Store, folder: Path) -> tuple[Path, Path | None]:
     """Unpack into ``folder`` what `archive_definitions` returned; returns the catalog and the playbook."""
-    with storage_errors(folder), tarfile.open(fileobj=io.BytesIO(store.get(archive["archive"]))) as packed:
-        try:
-            packed.extractall(folder, filter="data")
-        except tarfile.TarError as error:
-            raise StorageError(
-                f"the definitions {archive['archive']} in {store.address} are damaged: {error}"
-            ) from error
+    try:
+        write_files(folder, unpack_tar(store.get(archive["archive"]), BUDGET))
+    except UnpackingRefused as error:
+        raise StorageError(f"the definitions {archive['archive']} in {store.address} are damaged: {error}") from error
     return folder / archive["catalog"], folder / archive["playbook"] if archive["playbook"] else None
 
 

@@ -4,14 +4,28 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
+
+import psutil
 
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.host.atomic import make_folder
 from codex_multi_role.host.programs import program_path
 from codex_multi_role.host.redaction import Redactor
+from codex_multi_role.host.unpacking import UnpackingRefused
 from codex_multi_role.workspace.conversion import smudge_files
-from codex_multi_role.workspace.git import NOT_THERE, ConfiguredGit, FilteringGit, UserGit, last_words
+from codex_multi_role.workspace.git import (
+    MAX_OBJECT_MEMORY,
+    NOT_THERE,
+    ConfiguredGit,
+    FilteringGit,
+    UserGit,
+    last_words,
+)
+from codex_multi_role.workspace.trees import WORKSPACE, measure_commit
 
 REMOTE_SECONDS = 1800.0
 COMMIT_ID = re.compile("[0-9a-f]{7,64}")
@@ -36,9 +50,16 @@ class RemoteGit(FilteringGit):
         kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or _KEPT.match(name)}
         kept.pop("SSH_ASKPASS", None)
         silent = {"GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "", "SSH_ASKPASS_REQUIRE": "never", "LC_ALL": "C"}
-        ours = {"GIT_ALLOW_PROTOCOL": PROTOCOLS, "PATH": program_path(os.environ)}
+        ours = {"GIT_ALLOW_PROTOCOL": PROTOCOLS, "GIT_ALLOC_LIMIT": MAX_OBJECT_MEMORY, "PATH": program_path(os.environ)}
         place = {"GIT_DIR": str(self.git_dir), "GIT_WORK_TREE": str(self.work_tree)} if self.settings else {}
         return {**kept, **silent, **ours, **place}
+
+    def _started(self, *given: Any) -> subprocess.Popen[bytes]:  # noqa: ANN401 - as those of `Git`
+        """No file that git writes, above all what a server sends, gets larger than a whole workspace may be."""
+        process = super()._started(*given)
+        with suppress(psutil.Error, AttributeError):  # it has ended; no such call on macOS
+            psutil.Process(process.pid).rlimit(psutil.RLIMIT_FSIZE, (WORKSPACE.max_bytes, WORKSPACE.max_bytes))
+        return process
 
     def attempt(self, *arguments: str) -> tuple[str, str]:
         """Run git; returns what it printed, and why it failed, or nothing."""
@@ -76,6 +97,11 @@ def check_out(target: Path, ref: str) -> str:
         return f"invalid reference: {ref}"
     if not ref and git.run("rev-parse", "--verify", "--quiet", "HEAD", allowed=(0, 1, NOT_THERE)).returncode:
         return ""  # a repository without a commit
+    try:
+        for name in (ref or "HEAD", f"refs/remotes/origin/{ref}"):
+            measure_commit(_NewClone(target / ".git", target), name)
+    except UnpackingRefused as error:
+        return str(error)
     done = git.run("checkout", "--quiet", *([ref] if ref else []), "--", allowed=range(256))
     if done.returncode:
         return last_words(done.stderr)

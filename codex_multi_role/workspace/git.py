@@ -38,6 +38,8 @@ OF_THE_USER = ("HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYS
 NOBODY = {"NAME": "codex-multi-role", "EMAIL": "codex-multi-role@localhost"}
 _AUTHORS = {f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER") for what, value in NOBODY.items()}
 NOT_THERE = 128
+MAX_OBJECT_MEMORY = "1g"
+"""The most that git allocates at once: a pack of a few bytes may otherwise stand for objects of any size."""
 MIN_VERSION_TO_MERGE = (2, 39)
 UPGRADE_HINT = "upgrade git to {}.{} or newer; only steps with `isolate` need that".format(*MIN_VERSION_TO_MERGE)
 
@@ -79,6 +81,7 @@ class Git:
             "GIT_ATTR_NOSYSTEM": "1",
             "GIT_TERMINAL_PROMPT": "0",
             "GIT_NO_REPLACE_OBJECTS": "1",
+            "GIT_ALLOC_LIMIT": MAX_OBJECT_MEMORY,
         }
 
     def initialize(self, *options: str) -> None:
@@ -240,12 +243,18 @@ def require_merging(workspace: Path) -> None:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End git and everything it started, all of which is in its own session."""
+    """End git and everything it started, all of which is in its own session.
+
+    What it printed is left alone: to collect gigabytes would take longer than the reason to end it allows.
+    """
     family = Family()
     family.leader = process.pid
     family.end()
+    for pipe in filter(None, (process.stdin, process.stdout, process.stderr)):
+        with contextlib.suppress(OSError):  # what was not sent yet
+            pipe.close()
     with contextlib.suppress(subprocess.TimeoutExpired):
-        process.communicate(timeout=GRACE_SECONDS)
+        process.wait(GRACE_SECONDS)
 
 
 def _checked(done: subprocess.CompletedProcess[bytes], allowed: Sequence[int]) -> subprocess.CompletedProcess[bytes]:

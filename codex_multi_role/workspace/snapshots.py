@@ -16,9 +16,10 @@ from typing import IO
 
 from codex_multi_role.errors import StorageError
 from codex_multi_role.host.atomic import make_folder, replacing, storage_errors
+from codex_multi_role.host.unpacking import UnpackingRefused
 from codex_multi_role.workspace.git import Git, last_words
 from codex_multi_role.workspace.paths import PathRefused, Workspace
-from codex_multi_role.workspace.trees import REPOSITORY, repositories_in, without
+from codex_multi_role.workspace.trees import REPOSITORY, measure_commit, repositories_in, without
 
 # `!diff` lets git detect binary files.
 _ATTRIBUTES = "* -text -eol -ident -filter !working-tree-encoding !diff !merge\n"
@@ -145,6 +146,10 @@ class Snapshots:
         """
         self.take()
         with self._lock:
+            try:
+                measure_commit(self._git, tree)
+            except UnpackingRefused as error:
+                raise StorageError(f"the workspace at {tree[:12]} cannot be restored: {error}") from error
             self._git.run("read-tree", "--reset", "-u", tree)
 
     def fill_from(self, source: Path, tree: str, leave_out: Sequence[str] = ()) -> list[str]:

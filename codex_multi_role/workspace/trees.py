@@ -8,10 +8,13 @@ from pathlib import Path
 
 from codex_multi_role.dataclass import dataclass
 from codex_multi_role.host.atomic import make_folder, write_text
+from codex_multi_role.host.unpacking import UnpackBudget, measure_trees
 from codex_multi_role.workspace.git import Git
 
 EXECUTABLE, SYMLINK, REPOSITORY = "100755", "120000", "160000"
 NOBODY = "nobody <>"
+WORKSPACE = UnpackBudget(max_bytes=16 * 1024**3, max_entries=2_000_000, max_depth=200, max_seconds=600.0)
+"""Of the files of a clone, or of a workspace that comes from another machine."""
 _NOTHING = "000000"
 
 
@@ -64,6 +67,12 @@ def entries_of(git: Git, tree: str) -> dict[str, TreeEntry]:
         for entry, path in (each.split("\t", 1) for each in listed)
         for mode, _, oid in [entry.split()]
     }
+
+
+def measure_commit(git: Git, commit: str) -> None:
+    """Raise `UnpackingRefused` if the files of ``commit``, or of a tree, exceed `WORKSPACE`. None such is nothing."""
+    named = ("--verify", "--quiet", "--end-of-options", f"{commit}^{{tree}}")
+    measure_trees(git.run, git.run("rev-parse", *named, allowed=range(256)).stdout.decode().split(), WORKSPACE)
 
 
 def make_trees(git: Git, *sides: Sequence[TreeEntry]) -> list[str]:

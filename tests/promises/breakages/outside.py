@@ -8,13 +8,12 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from jinja2 import Environment
 from yaml.constructor import SafeConstructor
 
 from codex_multi_role.catalog.role_spec import AutoApprove, _sandbox_for
-from codex_multi_role.catalog.skills import _checked_name
 from codex_multi_role.catalog.template_sandbox import TemplateSandbox
 from codex_multi_role.checks import command
 from codex_multi_role.codex import permissions, project_instructions
@@ -22,6 +21,7 @@ from codex_multi_role.codex.approvals import _decide
 from codex_multi_role.codex.codex_settings import without_project_settings
 from codex_multi_role.codex.fleet import Member
 from codex_multi_role.history.commit_texts import inert
+from codex_multi_role.host import unpacking
 from codex_multi_role.integrations.pull_request.user_programs import UserPrograms
 from codex_multi_role.lifecycle import members, own_worktree
 from codex_multi_role.lifecycle.definitions import sandbox_of_tests
@@ -92,7 +92,7 @@ OUTSIDE = (
     broken(
         "no entry of a skill's archive leads outside its folder",
         replaced(
-            _checked_name, lambda checked, name, source: name if ".." in name.split("/") else checked(name, source)
+            unpacking._checked, lambda checked, name: PurePosixPath(name) if ".." in name.split("/") else checked(name)
         ),
         ("catalog/test_skills.py::test_entry_outside_the_folder_is_refused",),
     ),
