@@ -22,6 +22,8 @@ REPLAY_MATCHES = ("strict", "nearest")
 """What a replay does with a prompt that differs: fail, or play the most similar recorded turn of the role."""
 REPLAY_DIFFERS = "not as recorded: "
 """Prefix of every message about a difference in a replay, including refusals that Codex passes on."""
+MAX_TEST_SECONDS = 86_400.0
+"""The maximum of ``test_seconds``: a day."""
 PROVIDER_ATTEMPTS = 3
 """How often one prompt is sent at most if the model provider or the Codex process fails."""
 LIMITS = {"turns": "max_turns", "tokens": "max_tokens", "seconds": "max_seconds", "cost": "max_cost"}
@@ -98,8 +100,9 @@ class RunOptions:
             raise UsageError(f"processes at once must be at least 1, not {self.max_processes}")
         if self.database_url is not None:
             check_database_url(self.database_url)
-        if not 0 < self.test_seconds < math.inf:
-            raise UsageError(f"the seconds for tests must be more than 0, not {self.test_seconds:g}")
+        if not 0 < self.test_seconds <= MAX_TEST_SECONDS:
+            limits = f"more than 0 and at most {MAX_TEST_SECONDS:.0f}"
+            raise UsageError(f"the seconds for tests must be {limits}, not {self.test_seconds:g}")
 
     def as_record(self) -> dict[str, Any]:
         """JSON for ``run.json``, with absolute paths, so that the run can be resumed from any folder."""

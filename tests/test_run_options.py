@@ -36,7 +36,7 @@ OPTIONS = st.builds(
     run_tests=st.booleans(),
     pytest_cmd=st.none() | TEXT,
     test_sandbox=st.booleans(),
-    test_seconds=st.floats(0.001, 1e6),
+    test_seconds=st.floats(0.001, 86_400),
     config=st.lists(TEXT, max_size=3).map(tuple),
     codex_bin=st.none() | ABSOLUTE,
     playbook=st.none() | TEXT,
@@ -63,10 +63,11 @@ def remembered(options: RunOptions) -> RunOptions:
         ({"repair_attempts": -1}, "repair attempts must be from 0 to 10, not -1"),
         ({"repair_attempts": MOST_REPAIRS + 1}, "repair attempts must be from 0 to 10, not 11"),
         ({"max_processes": 0}, "processes at once must be at least 1, not 0"),
-        ({"test_seconds": 0}, "the seconds for tests must be more than 0, not 0"),
+        ({"test_seconds": 0}, "the seconds for tests must be more than 0 and at most 86400, not 0"),
         ({"test_seconds": -1.5}, "not -1.5"),
         ({"test_seconds": float("nan")}, "not nan"),
         ({"test_seconds": float("inf")}, "not inf"),
+        ({"test_seconds": 1e308}, "not 1e.308"),
     ],
 )
 def test_what_makes_no_sense_is_refused(changes: dict[str, Any], words: str) -> None:

@@ -18,7 +18,7 @@ from codex_multi_role.cli.options import (
     command,
     run_argument,
 )
-from codex_multi_role.cli.output import put_json, put_line
+from codex_multi_role.cli.output import put_json, put_line, say
 from codex_multi_role.cli.run_reference import find_run
 from codex_multi_role.cli.settings import report_file
 from codex_multi_role.presentation.wording import plural, printable
@@ -67,6 +67,7 @@ def verify(file: Path, trust_team: bool, json: bool, **options: Any) -> None:  #
     """Run the bundle FILE again in a temporary folder, without a model, and compare everything that it claims.
 
     This runs code of the bundle's author: the commands of its roles and its tests, in Codex's sandbox, without network.
+    They are printed on standard error before any of them runs.
     A team with MCP servers, Codex settings or other rights of its own is refused unless --trust-team is given. Programs
     of this machine are used; what could not be checked is listed.
 
@@ -79,7 +80,7 @@ def verify(file: Path, trust_team: bool, json: bool, **options: Any) -> None:  #
     """
     from codex_multi_role.proof import verify_bundle  # as above
 
-    result = verify_bundle(file, options, trust_team=trust_team)
+    result = verify_bundle(file, options, trust_team=trust_team, on_command=lambda each: say(f"runs {printable(each)}"))
     if json:
         lines = [asdict(line) for line in result.lines]
         put_json({"run": result.run, "verdict": result.verdict, "lines": lines, "exit_code": result.exit_code})

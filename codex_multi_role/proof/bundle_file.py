@@ -9,25 +9,25 @@ team/…             catalog, roles, flows and settings, as the run kept them
 from __future__ import annotations
 
 import zipfile
-import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from pydantic import ValidationError
 
 from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import UsageError
-from codex_multi_role.host.atomic import make_folder, replacing, storage_errors
+from codex_multi_role.host.atomic import replacing, storage_errors
+from codex_multi_role.host.unpacking import Charges, UnpackBudget, UnpackingRefused, unpack_zip, write_files
 from codex_multi_role.playbook.recording import Recording
 from codex_multi_role.playbook.request import first_problem
 from codex_multi_role.proof.claims import Claims
 
 CLAIMS, RECORDING, STATES, TEAM = "claims.json", "recording.ndjson", "states.pack", "team/"
-MAX_FILES, MAX_BYTES = 10_000, 1024 * 1024 * 1024
+PARTS = (CLAIMS, RECORDING, STATES)
+BUDGET = UnpackBudget(max_bytes=1024**3, max_entries=100_000, max_depth=100, max_seconds=120.0)
+"""Of the archive, and of each state of the workspace."""
 FIRST_DAY_OF_ZIP = (1980, 1, 1, 0, 0, 0)
-BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, OSError)
-"""What `zipfile` raises for an archive that is damaged, encrypted or packed in another way."""
 
 
 @dataclass(frozen=True)
@@ -55,61 +55,35 @@ def read_bundle(path: Path, folder: Path) -> Bundle:
 
     The recording gets the name of ``folder``. Raises `UsageError` for anything but a whole bundle of this version.
     """
-    with _no_bundle(path):
-        with zipfile.ZipFile(path) as archive:
-            files = dict(_read(archive))
-        missing = [name for name in (CLAIMS, RECORDING, STATES) if name not in files]
-        if missing:
-            raise ValueError(f"it has no {', no '.join(missing)}")
+    with no_bundle(path):
+        with path.open("rb") as file:
+            data = file.read(BUDGET.max_bytes + 1)
+        Charges(BUDGET).add(len(data))
+        files = unpack_zip(data, BUDGET)
+        if foreign := [name for name in files if name not in PARTS and not name.startswith(TEAM)]:
+            raise UnpackingRefused(f"it has a file that does not belong there: {foreign[0]!r}")
+        if missing := [name for name in PARTS if name not in files]:
+            raise UnpackingRefused(f"it has no {', no '.join(missing)}")
         claims = Claims.model_validate_json(files[CLAIMS])
         team = TEAM + claims.catalog_file
         if team not in files:
-            raise ValueError(f"it has no {team}")
-    for name in (name for name in files if name.startswith(TEAM)):
-        _write(folder / name, files[name])
-    recording = folder / f"{folder.name}.ndjson"
-    _write(recording, files[RECORDING])
-    with _no_bundle(path):
+            raise UnpackingRefused(f"it has no {team}")
+        recording = folder / f"{folder.name}.ndjson"
+        of_team = {name: content for name, content in files.items() if name.startswith(TEAM)}
+        write_files(folder, {**of_team, recording.name: files[RECORDING]})
         return Bundle(claims, Recording.load(recording), files[STATES], folder / team)
 
 
 @contextmanager
-def _no_bundle(path: Path) -> Iterator[None]:
+def no_bundle(path: Path) -> Iterator[None]:
+    """Say of any error in reading that ``path`` is not a bundle. Raises `UsageError`."""
     try:
         yield
     except ValidationError as error:
         raise UsageError(f"{path} is not a bundle: {CLAIMS}: {first_problem(error)}", HINT) from error
-    except BROKEN as error:
+    except (OSError, RecursionError, ValueError) as error:
         reason = (error.strerror if isinstance(error, OSError) else "") or str(error) or "damaged"
         raise UsageError(f"{path} is not a bundle: {reason}", HINT) from error
 
 
 HINT = "`codex-multi-role bundle RUN -o FILE` writes one."
-
-
-def _read(archive: zipfile.ZipFile) -> Iterable[tuple[str, bytes]]:
-    """Every file of the archive. Raises ValueError for names that a bundle does not have, and if it is too large."""
-    infos = archive.infolist()
-    if len(infos) > MAX_FILES or sum(info.file_size for info in infos) > MAX_BYTES:
-        raise ValueError(f"it has more than {MAX_FILES} files or {MAX_BYTES // 1024**3} GiB")
-    seen: set[str] = set()
-    for info in infos:
-        name = info.filename
-        if not (name in (CLAIMS, RECORDING, STATES) or _is_of_team(name)):
-            raise ValueError(f"it has a file that does not belong there: {name}")
-        if name in seen:
-            raise ValueError(f"it has two files {name}")
-        seen.add(name)
-        yield name, archive.read(info)
-
-
-def _is_of_team(name: str) -> bool:
-    """Whether it is a file below `TEAM`, spelled in the only way that leads nowhere else."""
-    plain = PurePosixPath(name).as_posix() == name and not any(each in name for each in "\\:\0")
-    return plain and name.startswith(TEAM) and ".." not in PurePosixPath(name).parts
-
-
-def _write(path: Path, content: bytes) -> None:
-    make_folder(path.parent)
-    with storage_errors(path), path.open("xb") as file:
-        file.write(content)

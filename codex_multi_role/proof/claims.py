@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from codex_multi_role.checks.tests import PytestResult
 from codex_multi_role.history import RunHistory
@@ -18,6 +18,7 @@ from codex_multi_role.history.workspace_states import Change
 from codex_multi_role.lifecycle.recordings.run_outcome import places_around
 from codex_multi_role.run_folder import skim_with_inherited
 from codex_multi_role.run_folder.events import RunEvent, TestsEnded, TestsStarted, TurnEnded, TurnStarted
+from codex_multi_role.run_options import MAX_TEST_SECONDS
 from codex_multi_role.workspace.trees import without
 
 Who = tuple[str, int]
@@ -108,6 +109,12 @@ class ObservedRun(_ClaimPart):
         return self.changes[-1].after if self.changes else self.first
 
     @property
+    def every_state(self) -> list[str]:
+        """Those of copies, too."""
+        sides = (side for change in (*self.changes, *self.in_copies) for side in (change.before, change.after))
+        return list(dict.fromkeys([self.first, *sides]))
+
+    @property
     def states(self) -> list[str]:
         """The states of the workspace itself."""
         return list(dict.fromkeys([self.first, *(change.after for change in self.changes)]))
@@ -133,7 +140,7 @@ class Claims(_ClaimPart):
     run: str
     catalog_file: str
     pytest_cmd: str | None
-    test_seconds: float
+    test_seconds: Annotated[float, Field(gt=0, le=MAX_TEST_SECONDS)]
     made_with: Environment
     observed: ObservedRun
     tests_before: ClaimedTests | None

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -12,16 +12,17 @@ from typing import Any
 from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, RoleSpecCatalog
 from codex_multi_role.checks import find_check
 from codex_multi_role.dataclass import dataclass
-from codex_multi_role.errors import ExitCode, RunNotFound, StorageError, UsageError
+from codex_multi_role.errors import ExitCode, RunNotFound, UsageError
 from codex_multi_role.flow import walk_bound
 from codex_multi_role.history import RunHistory, history_of
 from codex_multi_role.host.atomic import make_folder
+from codex_multi_role.host.unpacking import measure_trees, unpack_objects
 from codex_multi_role.lifecycle.recordings.comparison import kept_in
 from codex_multi_role.lifecycle.team_loading import load_team
-from codex_multi_role.playbook.recording import Recording
 from codex_multi_role.presentation.wording import plural
-from codex_multi_role.proof.bundle_file import Bundle, read_bundle
-from codex_multi_role.proof.claims import ObservedRun, observe
+from codex_multi_role.proof.accounting import compare_played, compare_team, numbers
+from codex_multi_role.proof.bundle_file import BUDGET, TEAM, Bundle, no_bundle, read_bundle
+from codex_multi_role.proof.claims import observe
 from codex_multi_role.proof.comparing import (
     DIFFERS,
     NOT_CHECKED,
@@ -65,40 +66,55 @@ class Verification:
         return f"{'refused' if differing else 'verified'}: {found}, {self.count(NOT_CHECKED)} not checked"
 
 
-def verify_bundle(path: Path, options: Mapping[str, Any], *, trust_team: bool = False) -> Verification:
+def verify_bundle(
+    path: Path,
+    options: Mapping[str, Any],
+    *,
+    trust_team: bool = False,
+    on_command: Callable[[str], None] = lambda _: None,
+) -> Verification:
     """Run the bundle ``path`` again in a temporary folder, and compare everything that it claims with that run.
 
     ``options``: the `RunOptions` ``python``, ``codex_bin`` and ``test_sandbox``. ``trust_team`` allows a team whose
-    processes may leave Codex's sandbox. Raises `UsageError` for anything but a bundle and if it cannot be run here,
-    `StorageError`.
+    processes may leave Codex's sandbox. ``on_command`` is called with each command of the bundle before any of them
+    runs. Raises `UsageError` for anything but a bundle and if it cannot be run here, `StorageError`.
     """
     with working_folder("verify") as folder:
         bundle = read_bundle(path, folder / NAME)
         git = _states(bundle, folder / NAME / NAME, path)
         if broken := list(_broken_claims(bundle, git)):
             return Verification(bundle.claims.run, tuple(ComparedLine(DIFFERS, each) for each in broken))
+        with no_bundle(path):
+            measure_trees(git.run, _known_trees(git, bundle.claims.observed.every_state), BUDGET)
         flows, catalog = load_team(bundle.recording.header["flow"], bundle.team)
         if not trust_team and (rights := list(_rights(flows, catalog, git, bundle))):
             raise UsageError(
                 f"{path} could leave the sandbox: {'; '.join(rights)}",
                 "If you know its author and have read it, add --trust-team.",
             )
+        for each in _commands(flows, bundle):
+            on_command(each)
         lines = [
             *_again(bundle, git, folder / "again", options, flows, catalog, path),
             *_never_checked(bundle, options),
         ]
-        return Verification(bundle.claims.run, tuple(lines))
+        return Verification(bundle.claims.run, tuple(sorted(lines, key=lambda line: line.status == NOT_CHECKED)))
 
 
 def _states(bundle: Bundle, workspace: Path, path: Path) -> Git:
     """A repository with the bundle's states; ``workspace`` gets the files of the first one, as far as it has it."""
     make_folder(workspace)
     git = Snapshots(workspace.with_name("states"), Workspace(workspace)).repository()
-    try:
-        git.run("index-pack", "--strict", "--stdin", stdin=bundle.states)
-    except StorageError as error:
-        raise UsageError(f"{path} is not a bundle: its states are damaged: {error}") from error
+    with no_bundle(path):
+        unpack_objects(git.run, bundle.states, BUDGET)
     return git
+
+
+def _known_trees(git: Git, states: Sequence[str]) -> list[str]:
+    """Those of ``states`` that the bundle has."""
+    named = "\n".join(states).encode()
+    found = git.run("cat-file", "--batch-check=%(objecttype)", stdin=named).stdout.decode().splitlines()
+    return [state for state, kind in zip(states, found, strict=True) if kind == "tree"]
 
 
 def _broken_claims(bundle: Bundle, git: Git) -> Iterator[str]:
@@ -113,10 +129,11 @@ def _broken_claims(bundle: Bundle, git: Git) -> Iterator[str]:
         if change.before != state:
             yield f"{change.name}: it starts from a state to which nothing led"
         state = change.after
-    named = "".join(f"{state}^{{tree}}\n" for state in claims.observed.states).encode()
-    found = git.run("cat-file", "--batch-check=%(objecttype)", stdin=named).stdout.decode().splitlines()
-    for state, kind in zip(claims.observed.states, found, strict=True):
-        if kind != "tree":
+    if recording.unknown:
+        yield f"the recording has lines that no run writes: {numbers(recording.unknown)}"
+    known = {*_known_trees(git, claims.observed.states)}
+    for state in claims.observed.states:
+        if state not in known:
             yield f"the state {state[:12]} is claimed, but not in the bundle"
 
 
@@ -159,8 +176,9 @@ def _again(
     now = observe(history, kept_in(history.folder.path)["began_with"])
     borrow_objects(git.git_dir, history.repositories())
     comparison = Comparison(claims.observed, now, partial(_changed_paths, git))
-    yield from _unasked(bundle.recording, now, catalog)
     at_once = _works_at_once(flows, catalog, bundle.recording.header)
+    yield from compare_played(bundle.recording, {*kept_in(history.folder.path).get("played", ())}, at_once)
+    yield from compare_team(workspace.parent / TEAM, history.folder.catalog_path)
     yield from comparison.as_a_whole(catalog.role_of) if at_once else comparison.in_order()
     if now.tests:
         run_options = RunOptions(workspace=workspace, **{**own, **options})
@@ -169,15 +187,19 @@ def _again(
     yield from compare_environments(claims.made_with, environment_of(history.folder, git, options.get("codex_bin")))
 
 
-def _unasked(recording: Recording, now: ObservedRun, catalog: RoleSpecCatalog) -> Iterator[ComparedLine]:
-    """Recorded turns that the run had no use for. A turn that was killed is recorded twice, under the same key."""
-    answered = {(turn.unit, turn.ask) for turn in recording.turns if turn.finished}
-    recorded = Counter((ask.role, unit) for unit, ask in answered)
-    for (role, unit), count in (
-        recorded - Counter((catalog.role_of(turn.role), turn.unit) for turn in now.turns)
-    ).items():
-        who = f"{role}, {unit}" if unit else role
-        yield ComparedLine(DIFFERS, f"{plural(count, 'recorded turn')} of {who} that the run does not ask for")
+def _commands(flows: Mapping[str, FlowSpec], bundle: Bundle) -> Iterator[str]:
+    """The commands of its tests, its flows and, as recorded, its roles, for people."""
+    if bundle.recording.header["run_tests"] or bundle.claims.pytest_cmd:
+        yield f"tests: {bundle.claims.pytest_cmd or 'pytest'}, for at most {bundle.claims.test_seconds:g} s"
+    for flow in flows.values():
+        yield from ([f"setup of copies: {flow.workspace.setup}"] if flow.workspace and flow.workspace.setup else [])
+        for step in flow.steps:
+            if given := step.with_.get("argv") or step.with_.get("pytest_cmd"):
+                yield f"step {step.id}: {shlex.join(map(str, given)) if isinstance(given, list) else given}"
+    for turn in bundle.recording.turns:
+        for item in (item for answer in turn.exchanges.values() for item in answer.get("items", ())):
+            if str(item.get("type")).endswith("_call"):
+                yield f"role {turn.ask.role}: {item.get('arguments') or item.get('input') or item.get('action')}"
 
 
 def _works_at_once(flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog, header: Mapping[str, Any]) -> bool:

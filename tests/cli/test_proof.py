@@ -31,9 +31,12 @@ def test_run_is_bundled_and_verified_elsewhere(shop_bundle: Path, tmp_path: Path
         "same: 2 changes of the workspace, 1 file",
         "same: 0 test results",
         "same: 1 figure",
+        "not checked: fields of the recording that a replay does not use: recording.codex_multi_role, recording.model, "
+        "recording.playbook, recording.recorded_at, recording.roles",
+        "not checked: team/playbooks/playbook.yaml, because the run does not use it",
         "not checked: that a model gave these answers, because only its provider knows",
         "not checked: tokens, because they are the provider's own figures",
-        "verified: nothing differs, 2 not checked",
+        "verified: nothing differs, 4 not checked",
     ]
     assert not list(tmp_path.glob(".cache/codex-multi-role/replays/*"))
 

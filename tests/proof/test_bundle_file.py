@@ -10,7 +10,7 @@ import pytest
 
 from codex_multi_role.errors import UsageError
 from codex_multi_role.proof import verify_bundle
-from codex_multi_role.proof.bundle_file import MAX_FILES
+from codex_multi_role.proof.bundle_file import BUDGET
 from tests.support.bundles import Parts
 
 pytestmark = [pytest.mark.usefixtures("scripted_codex"), pytest.mark.real]
@@ -39,8 +39,8 @@ EDITS: dict[str, Callable[[Parts], object]] = {
     "claims.json: version: Input should be 1": lambda parts: parts.claims.update(version=2),
     "it has no team/elsewhere.yaml": lambda parts: parts.claims.update(catalog_file="elsewhere.yaml"),
     "it has no team/../claims.json": lambda parts: parts.claims.update(catalog_file="../claims.json"),
-    f"it has more than {MAX_FILES} files": lambda parts: parts.more.update(
-        {f"team/{number}": b"" for number in range(MAX_FILES)}
+    f"it has more than {BUDGET.max_entries} files": lambda parts: parts.more.update(
+        {f"team/{number}": b"" for number in range(BUDGET.max_entries)}
     ),
 }
 

@@ -18,9 +18,16 @@ Forge = Callable[[Parts], None]
 UNKNOWN = "e" * 40
 FORGERIES: dict[str, tuple[Forge, str]] = {}
 OF_TESTS: dict[str, tuple[Forge, str]] = {}
-QUICK = {"unknown_state", "broken_chain", "swapped_changes", "claims_of_another_run", "recording_without_end"}
+QUICK = {
+    "invented_line",
+    "unknown_state",
+    "broken_chain",
+    "swapped_changes",
+    "claims_of_another_run",
+    "recording_without_end",
+}
 """They are refused before anything runs."""
-BY_DEFAULT = {*QUICK, "later_state", "role_prompt"}
+BY_DEFAULT = {*QUICK, "later_state", "role_prompt", "invented_step"}
 
 
 def forgery(words: str, kind: dict[str, tuple[Forge, str]] = FORGERIES) -> Callable[[Forge], None]:
@@ -127,6 +134,16 @@ def turn_missing_in_recording(parts: Parts) -> None:
 @forgery("1 recorded turn of judge, judge.1 that the run does not ask for")
 def turn_added_to_recording(parts: Parts) -> None:
     parts.recording.insert(-1, {**parts.exchanges[2], "visit": 2, "turn": "another"})
+
+
+@forgery("recorded answers that their turns do not ask for: lines 5")
+def invented_step(parts: Parts) -> None:
+    parts.recording.insert(-1, {**parts.exchanges[0], "step": 7})
+
+
+@forgery("the recording has lines that no run writes: lines 3")
+def invented_line(parts: Parts) -> None:
+    parts.recording.insert(2, {"type": "verdict", "text": "perfect"})
 
 
 @forgery("figure judgements: claimed 7, now 1")

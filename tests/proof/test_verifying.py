@@ -61,6 +61,53 @@ def test_other_programs_are_reported_as_not_checked(shop_bundle: Path, tmp_path:
     assert any(each.startswith("python 3.99.0, because python is ") for each in lines(result, "not checked"))
 
 
+@pytest.mark.usefixtures("scripted_codex")
+def test_what_is_neither_played_nor_compared_is_listed(shop_bundle: Path, tmp_path: Path) -> None:
+    """A copied turn may be honest: one that was killed after its answer is asked again under the same key."""
+    parts = Parts.of(shop_bundle, tmp_path / "parts")
+    parts.recording.insert(-1, {**parts.exchanges[2], "turn": "copied", "note": "x"})
+    parts.recording.insert(2, {**parts.exchanges[0], "note": "x"})
+    parts.recording[0]["praise"] = parts.ended["praise"] = "perfect"
+    parts.more["team/praise.txt"] = b"perfect"
+    ran: list[str] = []
+    result = verify_bundle(parts.write(tmp_path / "more.bundle"), {}, on_command=ran.append)
+    assert lines(result, "differs") == []
+    listed = lines(result, "not checked")
+    assert "lines 2, 6 of the recording, because they were asked for again" in listed
+    assert "team/praise.txt, because the run does not use it" in listed
+    [fields] = [each for each in listed if each.startswith("fields of the recording")]
+    assert {"ended.praise", "exchange.note", "recording.praise", "recording.roles"} <= {
+        *fields.split(": ")[1].split(", ")
+    }
+    assert ran == []
+
+
+def test_commands_are_named_before_any_runs(shop_bundle: Path, tmp_path: Path) -> None:
+    parts = Parts.of(shop_bundle, tmp_path / "parts")
+    step = "- check: command\n  id: own\n  with: {argv: [sh, -c, exit 1]}\n"
+    parts.team["team/flows/own.yaml"] = parts.team["team/flows/own.yaml"].replace("steps:\n", f"steps:\n{step}")
+    call = {"type": "function_call", "name": "shell", "arguments": '{"command": "rm -r ."}'}
+    parts.exchanges[0]["items"].append(call)
+    parts.claims["pytest_cmd"] = "pytest -x"
+
+    class Named(Exception):
+        pass
+
+    def stop_at_last(command: str) -> None:
+        ran.append(command)
+        if len(ran) == 3:
+            raise Named
+
+    ran: list[str] = []
+    with pytest.raises(Named):
+        verify_bundle(parts.write(tmp_path / "commands.bundle"), {}, on_command=stop_at_last)
+    assert ran == [
+        "tests: pytest -x, for at most 300 s",
+        "step own: sh -c 'exit 1'",
+        'role writer: {"command": "rm -r ."}',
+    ]
+
+
 RIGHTS: dict[str, dict[str, Any]] = {
     "mcp_servers": {"mcp_servers": {"shell": {"command": "sh"}}},
     "codex_config": {"codex_config": {"sandbox_workspace_write.network_access": True}},

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import zipfile
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -118,9 +120,11 @@ class Parts:
         self.claims = json.loads(json.dumps(self.claims).replace(old, new))
         self.recording = json.loads(json.dumps(self.recording).replace(old, new))
 
-    def write(self, path: Path) -> Path:
-        """Write them as a bundle with everything that git knows by now."""
+    def write(self, path: Path, replaced: Mapping[str, str] = MappingProxyType({})) -> Path:
+        """Write them as a bundle with everything that git knows by now; ``replaced``: texts in the recording."""
         lines = "".join(json.dumps(line) + "\n" for line in self.recording)
+        for old, new in replaced.items():
+            lines = lines.replace(old, new)
         listed = self.states.run("cat-file", "--batch-all-objects", "--batch-check=%(objectname)").stdout
         pack = self.states.run("pack-objects", "--stdout", "--quiet", stdin=listed).stdout
         files: dict[str, bytes | str] = {"claims.json": json.dumps(self.claims), "recording.ndjson": lines}

@@ -128,7 +128,7 @@ def _header(definitions: Definitions, folder: RunFolder) -> dict[str, Any]:
 def _replayed(
     definitions: Definitions, recording: Recording, folder: RunFolder, events: EventLog, stack: ExitStack
 ) -> ModelProviders:
-    from codex_multi_role.lifecycle.recordings.comparison import LiveDifferences
+    from codex_multi_role.lifecycle.recordings.comparison import LiveDifferences, keep_played
     from codex_multi_role.lifecycle.recordings.run_outcome import places_of
     from codex_multi_role.playbook.replay import ReplayServer
 
@@ -137,6 +137,7 @@ def _replayed(
         _report_beginning(definitions, recording, folder, events, on_the_way)
     match, places = definitions.options.replay_match, places_of(definitions, folder)
     server = stack.enter_context(ReplayServer(recording, match, places, on_the_way.prompt_differs))
+    stack.callback(keep_played, folder.path, server.played)
 
     def model(role: str) -> str:
         return recorded_model(recording, role)
