@@ -10,7 +10,6 @@ import pytest
 from codex_multi_role.proof import verify_bundle
 from tests.support.bundles import RIGHT, TESTS, Parts, bundled, shop_team
 from tests.support.long_run import by_default
-from tests.support.scripted_codex import codex_replaced
 
 pytestmark = pytest.mark.usefixtures("scripted_codex")
 
@@ -40,7 +39,6 @@ def forgery(words: str, kind: dict[str, tuple[Forge, str]] = FORGERIES) -> Calla
 
 
 @pytest.fixture(scope="module")
-@codex_replaced()
 def tested(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return bundled(shop_team(tmp_path_factory.mktemp("tested")), run_tests=True)
 
