@@ -1,6 +1,7 @@
-"""Where programs outside the sandbox come from, above all git: never from a folder that a model can write.
+"""Where programs outside the sandbox and their code come from: never from a folder that a model can write.
 
 PATH leads into the workspace if that has a virtual environment, and a role that may write can put a ``git`` into it.
+Other variables name modules and libraries that a program loads as soon as it starts, such as a ``sitecustomize.py``.
 """
 
 from __future__ import annotations
@@ -12,6 +13,15 @@ from pathlib import Path
 
 from codex_multi_role.host.spelling import as_on_disk
 
+_FOLDERS = (
+    *("PYTHONPATH", "PYTHONHOME", "PYTHONUSERBASE", "PYTHONPYCACHEPREFIX", "COVERAGE_PROCESS_START"),
+    *("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DYLD_FRAMEWORK_PATH"),
+    *("GIT_EXEC_PATH", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_TEMPLATE_DIR"),
+)
+"""Each entry is a path."""
+_LIBRARIES = ("LD_PRELOAD", "LD_AUDIT", "DYLD_INSERT_LIBRARIES", "PYTHONPLATLIBDIR")
+_COMMANDS = ("GIT_SSH", "GIT_SSH_COMMAND", "GIT_ASKPASS", "SSH_ASKPASS", "GIT_EXTERNAL_DIFF", "GIT_PROXY_COMMAND")
+"""As in `_LIBRARIES`, a name without a slash is searched where the system or PATH says. Its arguments are data."""
 _excluded: set[Path] = set()
 
 
@@ -32,6 +42,28 @@ def is_outside(path: str) -> bool:
 def program_path(environment: Mapping[str, str]) -> str:
     """PATH of ``environment`` without folders that models can write and without relative ones, which vary."""
     return _without(frozenset(_excluded), environment.get("PATH", os.defpath))
+
+
+def steerable_python_path(environment: Mapping[str, str]) -> list[str]:
+    """The entries of PYTHONPATH whose modules a model can write, because they are relative or in its folders."""
+    return _steerable(environment, "PYTHONPATH")
+
+
+def steering_variables(environment: Mapping[str, str]) -> dict[str, list[str]]:
+    """The variables that make our programs load code which a model can write, with those of their entries."""
+    found = {name: _steerable(environment, name) for name in (*_FOLDERS, *_LIBRARIES, *_COMMANDS)}
+    return {name: entries for name, entries in found.items() if entries}
+
+
+def _steerable(environment: Mapping[str, str], variable: str) -> list[str]:
+    value = environment.get(variable)
+    if not value:  # unlike an empty entry, an empty variable names nothing
+        return []
+    entries = value.split(os.pathsep)
+    if variable not in _FOLDERS:
+        words = value.split()[:1] if variable in _COMMANDS else value.replace(os.pathsep, " ").split()
+        entries = [word for each in words if "/" in (word := each.strip("'\""))]
+    return [each for each in entries if not _is_outside(frozenset(_excluded), each)]
 
 
 @lru_cache(maxsize=8)  # once per process of a role; models cannot change where folders outside of theirs lead

@@ -8,7 +8,12 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role.host import programs
-from codex_multi_role.host.programs import exclude_from_path, program_path
+from codex_multi_role.host.programs import (
+    exclude_from_path,
+    program_path,
+    steerable_python_path,
+    steering_variables,
+)
 
 
 def test_folder_that_no_longer_exists_is_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -22,3 +27,67 @@ def test_folder_that_no_longer_exists_is_forgotten(tmp_path: Path, monkeypatch: 
             shutil.rmtree(folder)
     exclude_from_path(tmp_path / "0")
     assert programs._excluded == {tmp_path / "0"}
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("", []),
+        ("/opt/lib:/usr/lib/x", []),
+        (".", ["."]),
+        ("src:/opt/lib", ["src"]),
+        ("/opt/lib:", [""]),
+        (":", ["", ""]),
+        ("~/lib", ["~/lib"]),
+        ("{work}", ["{work}"]),
+        ("/opt/lib:{work}/src/../lib", ["{work}/src/../lib"]),
+        ("{work}/../outside", []),
+        ("{outside}/link", ["{outside}/link"]),
+        ("{work}/link-out", ["{work}/link-out"]),
+        ("{work}-2", []),
+        ("{outside}/zip.zip", []),
+        ("{work}/code.zip", ["{work}/code.zip"]),
+    ],
+)
+def test_entry_that_a_model_can_write_is_named(
+    value: str, expected: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work, outside = tmp_path / "work", tmp_path / "outside"
+    for folder in (work, outside):
+        folder.mkdir()
+    (outside / "link").symlink_to(work)
+    (work / "link-out").symlink_to(outside)
+    monkeypatch.setattr(programs, "_excluded", {work})
+    names = {"work": work, "outside": outside}
+    environment = {"PYTHONPATH": value.format(**names)}
+    assert steerable_python_path(environment) == [each.format(**names) for each in expected]
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "expected"),
+    [
+        ("PYTHONHOME", "/work/python", ["/work/python"]),
+        ("PYTHONHOME", "/usr", []),
+        ("PYTHONUSERBASE", ".local", [".local"]),
+        ("PYTHONPYCACHEPREFIX", "/work/.cache", ["/work/.cache"]),
+        ("PYTHONPLATLIBDIR", "lib64", []),
+        ("PYTHONPLATLIBDIR", "/work/lib", ["/work/lib"]),
+        ("COVERAGE_PROCESS_START", ".coveragerc", [".coveragerc"]),
+        ("LD_LIBRARY_PATH", "/usr/local/lib:", [""]),
+        ("LD_LIBRARY_PATH", "/usr/local/lib", []),
+        ("LD_PRELOAD", "libjemalloc.so.2", []),
+        ("LD_PRELOAD", "/usr/lib/a.so /work/b.so", ["/work/b.so"]),
+        ("LD_PRELOAD", "./b.so:/usr/lib/a.so", ["./b.so"]),
+        ("GIT_CONFIG_GLOBAL", "/work/.gitconfig", ["/work/.gitconfig"]),
+        ("GIT_CONFIG_GLOBAL", "/dev/null", []),
+        ("GIT_SSH_COMMAND", "ssh -o BatchMode=yes", []),
+        ("GIT_SSH_COMMAND", "'/work/bin/ssh' -v", ["/work/bin/ssh"]),
+        ("GIT_SSH_COMMAND", "ssh -i ~/.ssh/deploy", []),
+        ("GIT_DIR", "/work/.git", []),
+    ],
+)
+def test_variable_that_loads_code_of_a_model_is_named(
+    variable: str, value: str, expected: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(programs, "_excluded", {Path("/work")})
+    assert steering_variables({variable: value}) == ({variable: expected} if expected else {})
