@@ -30,7 +30,7 @@ def exclude_from_path(folder: Path) -> None:
 
     Folders that no longer exist are dropped, so that a process that works on many workspaces does not collect them.
     """
-    _excluded.difference_update([each for each in _excluded if not each.exists()])
+    _excluded.difference_update([each for each in [*_excluded] if not each.exists()])
     _excluded.add(as_on_disk(folder))
 
 

@@ -91,3 +91,16 @@ def test_variable_that_loads_code_of_a_model_is_named(
 ) -> None:
     monkeypatch.setattr(programs, "_excluded", {Path("/work")})
     assert steering_variables({variable: value}) == ({variable: expected} if expected else {})
+
+
+def test_threads_may_exclude_folders_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as those of a server, which each start a run: while one looks for old folders, another adds its own."""
+    monkeypatch.setattr(programs, "_excluded", {tmp_path})
+
+    def exists(path: Path) -> bool:
+        programs._excluded.add(path / "other")
+        return True
+
+    monkeypatch.setattr(Path, "exists", exists)
+    exclude_from_path(tmp_path)
+    assert tmp_path / "other" in programs._excluded
