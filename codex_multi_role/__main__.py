@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from codex_multi_role.cli.main import main
-
 if __name__ == "__main__":
+    if not sys.flags.safe_path:
+        del sys.path[0]  # the current folder: a module in it, perhaps a role's, must not replace one of ours
+    from codex_multi_role.cli.main import main
+
     sys.exit(main())
