@@ -2,51 +2,40 @@
 
 from __future__ import annotations
 
-import os
 import selectors
 import signal
-import subprocess
-import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import Any
 
 from codex_multi_role.batches.batch_folder import BatchFolder
 from codex_multi_role.batches.goal_results import WAITING, GoalResult, News, is_finished, recorded_result
 from codex_multi_role.batches.planned_runs import PlannedRun
 from codex_multi_role.batches.run_process import Order
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import ExitCode, RunStatus
-from codex_multi_role.host.atomic import storage_errors
+from codex_multi_role.host.own_python import STOP_SECONDS, OwnProcess, last_output, own_module
+from codex_multi_role.host.programs import exclude_from_path
 from codex_multi_role.presentation.wording import one_line
 from codex_multi_role.reading.json_files import read_object, read_records
 from codex_multi_role.run_folder import RunEvent, RunFolder, event_of
 
-CHUNK_BYTES = 1 << 16
-MAX_EVENT_BYTES = 4 << 20
-MAX_CHUNKS = 64
-"""How much of one run's events is read before it is another's turn."""
-PRINTED_BYTES = 8000
-STOP_SECONDS = 90.0
-"""How long a run has to stop before its process is killed."""
 NOT_CHANGED = frozenset(
     {"goal", "run_id", "runs_dir", "flow", "database_url", "record", "workspace", "worktree", "branch"}
 )
 """Options that a run keeps when it is resumed."""
 
 
-@dataclass
-class RunningChild:
-    """A process and what was read from it: ``rest`` is the beginning of an event."""
+class RunningGoal(OwnProcess):
+    """A process that works on ``run``. ``log``: what it prints, except for the run's events."""
 
-    run: PlannedRun
-    process: subprocess.Popen[bytes]
-    output: Path
-    rest: bytes = b""
+    def __init__(self, run: PlannedRun, order: Order, log: Path) -> None:
+        self.run, self.log = run, log
+        super().__init__(own_module("codex_multi_role", "work-on", run.run_id), asdict(order), log)
+
+    def events(self, lines: Iterable[bytes]) -> Iterator[tuple[str, RunEvent]]:
+        return ((self.run.id, event_of(record)) for record in read_records(lines))
 
 
 class LocalRuns:
@@ -54,9 +43,7 @@ class LocalRuns:
 
     def __init__(self, folder: BatchFolder) -> None:
         self._folder = folder
-        self._children: dict[str, RunningChild] = {}
-        self._selector = selectors.DefaultSelector()
-        self._unstarted: list[GoalResult] = []
+        self._children: dict[str, RunningGoal] = {}
         self._kill_at: float | None = None
 
     def takers(self, _planned: Sequence[PlannedRun]) -> str:
@@ -80,29 +67,21 @@ class LocalRuns:
         return RunFolder(self._folder.runs_dir / run.run_id)
 
     def start(self, run: PlannedRun) -> bool:
-        """Start the run, or resume it if it has a ``run.json``. What prevents that is its result. True."""
-        output = self._folder.output_path / f"{run.run_id}.log"
-        try:
-            process = self._spawn(run, output)
-        except OSError as error:
-            reason = f"its process cannot be started: {error.strerror or error}"
-            self._unstarted.append(self._unrecorded(run, RunStatus.FAILED, ExitCode.FAILED, reason))
-            return True
-        assert process.stdout is not None
-        os.set_blocking(process.stdout.fileno(), False)
-        self._selector.register(process.stdout, selectors.EVENT_READ, run.id)
-        self._children[run.id] = RunningChild(run, process, output)
+        """Start the run, or resume it if it has a ``run.json``; True. Raises `StorageError`."""
+        exclude_from_path(run.options.workspace)
+        log = self._folder.output_path / f"{run.run_id}.log"
+        self._children[run.id] = RunningGoal(run, self._order(run), log)
         return True
 
     def news(self, seconds: float) -> Iterator[tuple[str, News]]:
         """What happened since the last call, by goal ID; waits at most ``seconds`` for something."""
-        unstarted, self._unstarted = self._unstarted, []
-        yield from ((result.id, result) for result in unstarted)
-        for key, _ in self._selector.select(seconds):
-            yield from self._read(self._children[key.data])
+        for child in self._readable(seconds):
+            yield from child.events(child.lines())
         for child in list(self._children.values()):
-            if child.process.poll() is not None:
-                yield from self._close(child)
+            if child.exit_code is not None:
+                del self._children[child.run.id]
+                yield from child.events(child.close())
+                yield child.run.id, self._result(child)
         if self._kill_at is not None and time.monotonic() > self._kill_at:
             self._signal(signal.SIGKILL)
 
@@ -110,31 +89,22 @@ class LocalRuns:
         """Ask all runs to stop, so that they can be resumed."""
         self._kill_at = time.monotonic() + STOP_SECONDS
         for child in self._children.values():
-            assert child.process.stdin is not None
-            child.process.stdin.close()
+            child.stop()
 
     def hurry(self) -> None:
         """Kill what the runs have started, so that they stop sooner."""
         self._signal(signal.SIGTERM)
 
-    def _signal(self, number: int) -> None:
+    def _signal(self, number: signal.Signals) -> None:
         for child in self._children.values():
-            with suppress(OSError):
-                child.process.send_signal(number)
+            child.send(number)
 
-    def _spawn(self, run: PlannedRun, output: Path) -> subprocess.Popen[bytes]:
-        # -P: a module in the current folder, perhaps a role's, must not replace one of ours
-        command = [sys.executable, "-P", "-m", "codex_multi_role", "work-on", run.run_id]
-        with storage_errors(output), output.open("ab") as errors, TemporaryFile() as order:
-            self._order(run).write(order.fileno())
-            return subprocess.Popen(
-                [*command, "--order", str(order.fileno())],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                pass_fds=[order.fileno()],
-                start_new_session=True,
-            )
+    def _readable(self, seconds: float) -> list[RunningGoal]:
+        with selectors.DefaultSelector() as selector:
+            for child in self._children.values():
+                if not child.is_silent:
+                    selector.register(child, selectors.EVENT_READ, child)
+            return [key.data for key, _ in selector.select(seconds)]
 
     def _order(self, run: PlannedRun) -> Order:
         options = run.options.as_record()
@@ -150,38 +120,10 @@ class LocalRuns:
             mirrors=str(self._folder.repositories_path),
         )
 
-    def _read(self, child: RunningChild) -> Iterator[tuple[str, RunEvent]]:
-        stdout = child.process.stdout
-        assert stdout is not None
-        for _ in range(MAX_CHUNKS):
-            try:
-                chunk = os.read(stdout.fileno(), CHUNK_BYTES)
-            except BlockingIOError:
-                return
-            if not chunk:
-                with suppress(KeyError):
-                    self._selector.unregister(stdout)
-                return
-            *lines, child.rest = (child.rest + chunk).split(b"\n")
-            if len(child.rest) > MAX_EVENT_BYTES:
-                child.rest = b""
-            yield from ((child.run.id, event_of(record)) for record in read_records(lines))
-
-    def _close(self, child: RunningChild) -> Iterator[tuple[str, News]]:
-        yield from self._read(child)
-        del self._children[child.run.id]
-        stdout, stdin = child.process.stdout, child.process.stdin
-        assert stdout is not None
-        assert stdin is not None
-        with suppress(KeyError):
-            self._selector.unregister(stdout)
-        stdout.close()
-        stdin.close()
-        yield child.run.id, self._result(child)
-
-    def _result(self, child: RunningChild) -> GoalResult:
-        run, code = child.run, child.process.returncode
-        printed = _printed(child.output)
+    def _result(self, child: RunningGoal) -> GoalResult:
+        run, code = child.run, child.exit_code
+        if not (printed := last_output(child.log)):
+            child.log.unlink(missing_ok=True)
         recorded = self.recorded(run)
         if recorded is not None and code == ExitCode.WRONG_USAGE != recorded.exit_code:  # it was not resumed
             return replace(recorded, status=RunStatus.FAILED, exit_code=code, reason=_error_in(printed))
@@ -204,17 +146,6 @@ class LocalRuns:
             reason=reason,
             workspace=str(run.options.workspace),
         )
-
-
-def _printed(output: Path) -> str:
-    """The end of what the process printed; an empty file is deleted."""
-    try:
-        content = output.read_bytes()[-PRINTED_BYTES:].decode("utf-8", "replace")
-        if not content:
-            output.unlink()
-    except OSError:
-        return ""
-    return content
 
 
 def _error_in(printed: str) -> str:

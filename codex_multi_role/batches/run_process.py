@@ -6,13 +6,9 @@ pipe is in the batch's process, and closes however that ends.
 
 from __future__ import annotations
 
-import json
-import os
-import select
 import shutil
 import signal
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 
 import codex_multi_role.api.running as running
@@ -46,24 +42,13 @@ class Order:
     ref: str | None
     mirrors: str
 
-    def write(self, descriptor: int) -> None:
-        """Write the order to the empty file ``descriptor``, from which `read` takes it."""
-        with open(descriptor, "w", encoding="utf-8", closefd=False) as file:
-            json.dump(asdict(self), file)
-        os.lseek(descriptor, 0, os.SEEK_SET)
-
-    @classmethod
-    def read(cls, descriptor: int) -> Order:
-        with open(descriptor, encoding="utf-8") as file:
-            return cls(**json.load(file))
-
 
 def carry_out(order: Order, on_event: Callable[[Record], None]) -> RunReport:
     """Do what ``order`` says. Raises `RunInterrupted` if nobody waits for it any more, and what a run raises."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # until the run handles it: what has begun is undone
-    if not join_members(Path(order.members)) or _has_ended(STANDARD_INPUT):
+    if not join_members(Path(order.members)):
         raise RunInterrupted
-    stop_at_end_of(STANDARD_INPUT)
+    stop_at_end_of(STANDARD_INPUT)  # at once if it has ended already
     options = RunOptions.from_record(order.options)
     assert options.run_id is not None
     if order.resumes:
@@ -73,12 +58,6 @@ def carry_out(order: Order, on_event: Callable[[Record], None]) -> RunReport:
     if order.repository:
         clone(order.repository, order.ref, Path(order.mirrors), options.workspace)
     return running.run(options, on_event)
-
-
-def _has_ended(pipe: int) -> bool:
-    poll = select.poll()
-    poll.register(pipe, select.POLLIN)
-    return bool(poll.poll(0))
 
 
 def _remove_unstarted(folder: RunFolder) -> None:

@@ -16,6 +16,7 @@ from codex_multi_role.checks.imports import PLUGINS, known_folders
 from codex_multi_role.checks.plugins.codex_multi_role_python import PACKAGES, described
 from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import UsageError
+from codex_multi_role.host.own_python import OWN_PYTHON
 from codex_multi_role.host.redaction import without_secrets
 from codex_multi_role.workspace import run_command
 from codex_multi_role.workspace.commands import Sandbox
@@ -93,7 +94,7 @@ def find_interpreter(root: Path, environment: Mapping[str, str], setting: Path |
     for source, folder in _environments(root, environment):
         if has_python(folder):
             return Interpreter(folder.absolute() / "bin" / "python", source)
-    return Interpreter(Path(sys.executable), OWN)
+    return Interpreter(Path(OWN_PYTHON), OWN)
 
 
 def starts_own_pytest(command: str) -> bool:

@@ -58,5 +58,6 @@ def work_on(ctx: click.Context, run: str, order: int) -> None:
     Stops when standard input ends.
     """
     from codex_multi_role.batches.run_process import Order, carry_out  # as above
+    from codex_multi_role.host.own_python import read_order
 
-    ctx.exit(carry_out(Order.read(order), JsonLines()).exit_code)
+    ctx.exit(carry_out(Order(**read_order(order)), JsonLines()).exit_code)

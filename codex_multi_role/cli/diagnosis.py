@@ -8,7 +8,6 @@ import re
 import resource
 import shlex
 import shutil
-import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import metadata
@@ -23,6 +22,7 @@ from codex_multi_role.codex.permissions import sandboxed
 from codex_multi_role.codex.protocol import changed_messages, protocol_as_tested
 from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import CodexMultiRoleError, UsageError
+from codex_multi_role.host.own_python import OWN_PYTHON
 from codex_multi_role.host.programs import exclude_from_path, program_path
 from codex_multi_role.host.redaction import Redactor
 from codex_multi_role.host.spelling import as_on_disk
@@ -55,7 +55,7 @@ def diagnose(
     codex_bin: Path | None, config: tuple[str, ...], workspace: Path, python: Path | None, runs_dir: Path
 ) -> Iterator[Finding]:
     """Run all checks in order; leaves nothing behind and asks no model."""
-    yield Finding("python", True, f"{platform.python_version()} ({sys.executable})")
+    yield Finding("python", True, f"{platform.python_version()} ({OWN_PYTHON})")
     yield _git()
     try:
         codex = find_codex(codex_bin, os.environ)

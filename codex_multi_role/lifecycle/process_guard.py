@@ -10,14 +10,13 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
 
-from codex_multi_role.errors import StorageError
+from codex_multi_role.host.own_python import Lifetime, own_script, start
 from codex_multi_role.host.processes import Family
 from codex_multi_role.host.settings_files import holds_settings, without_settings
 from codex_multi_role.workspace.created_files import created, unescaped
@@ -27,8 +26,6 @@ PART = "guard"
 HEAD = "HEAD"
 SET_ASIDE = "set_aside"
 WAIT_SECONDS = 10.0
-SHELL = "/bin/sh"
-_WAIT_FOR_THE_END = 'read -r _; exec "$@"'
 _SCRIPT = """
 import sys
 sys.path += sys.argv[2:]
@@ -44,7 +41,10 @@ def guarded(folder: Path) -> Iterator[int]:
     Every program of a run carries the run's mark, so one guard covers them all and no command gets slower. Raises
     `StorageError`.
     """
-    guard = _start(folder)
+    places = [str(Path(module).parents[levels]) for module, levels in ((__file__, 2), (psutil.__file__, 1))]
+    command = own_script(_SCRIPT, str(folder), *places)
+    marked = Family.of_run(folder, PART).marked(os.environ)
+    guard = start(command, Lifetime.STARTS_AFTER_US, environment=marked, folder=Path("/"))
     try:
         yield guard.pid
     finally:
@@ -94,21 +94,3 @@ def _first_link(root: Path, name: str) -> Path | None:
     """The first symlink on the path; its target must not be touched."""
     ways = (root / each for each in reversed((Path(name), *Path(name).parents)))
     return next((way for way in ways if way != root and way.is_symlink()), None)
-
-
-def _start(folder: Path) -> subprocess.Popen[bytes]:
-    # A shell waits, because a Python would take 10 ms to start and 8 MB for as long as the run lasts (measured).
-    places = [str(Path(module).parents[levels]) for module, levels in ((__file__, 2), (psutil.__file__, 1))]
-    act = [sys.executable, "-I", "-S", "-c", _SCRIPT, str(folder), *places]
-    try:
-        return subprocess.Popen(
-            [SHELL, "-c", _WAIT_FOR_THE_END, SHELL, *act],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            cwd="/",
-            env=Family.of_run(folder, PART).marked(os.environ),
-            start_new_session=True,  # not reached by signals to the process group
-        )
-    except OSError as error:
-        raise StorageError(f"cannot start {SHELL}: {error.strerror or error}") from error

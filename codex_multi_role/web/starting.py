@@ -5,18 +5,18 @@ from __future__ import annotations
 import os
 import secrets
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import field
 from pathlib import Path
-from tempfile import TemporaryFile
 
 from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import CodexMultiRoleError, ExitCode, UsageError
-from codex_multi_role.host.atomic import make_folder, storage_errors
+from codex_multi_role.host.atomic import make_folder
+from codex_multi_role.host.own_python import Lifetime, last_output, own_module, start
+from codex_multi_role.host.programs import exclude_from_path
 from codex_multi_role.presentation.outcome import exit_in_words
 from codex_multi_role.presentation.wording import printable
 from codex_multi_role.run_folder import RunFolder
@@ -27,7 +27,6 @@ TOKEN_VARIABLE = "CODEX_MULTI_ROLE_TOKEN"
 BEGIN_SECONDS = 60.0
 LOOK_SECONDS = 0.05
 MOST_AT_ONCE = 32
-SAID_BYTES = 8000
 ENDINGS = (ExitCode.GOAL_REACHED, ExitCode.GOAL_NOT_REACHED, ExitCode.WAITING, ExitCode.BUDGET_USED_UP)
 """Exit codes of a run that began, and may have ended before it was seen."""
 STARTING = ".starting"
@@ -80,13 +79,14 @@ class RunStarter:
         roles = [f"--roles={self._roles}"] if self._roles else []
         folder = RunFolder(make_runs_folder(self._runs_dir) / run_id)
         arguments = ["run", *wanted.arguments(), *roles, f"--run-id={run_id}"]
-        self._begin(folder, arguments, lambda child: folder.record_path.exists(), wanted.goal)
+        self._begin(folder, arguments, lambda child: folder.record_path.exists(), wanted.workspace, wanted.goal)
         return run_id
 
     def resume(self, folder: RunFolder, cycles: str = "") -> None:
         """Resume a run, with another number of cycles if given. Raises what `start` raises."""
         arguments = ["resume", folder.run_id, *([f"--cycles={cycles}"] if cycles else [])]
-        self._begin(folder, arguments, lambda child: read_owner(folder).get("pid") == child.pid)
+        workspace = str(folder.record().get("workspace", ""))
+        self._begin(folder, arguments, lambda child: read_owner(folder).get("pid") == child.pid, workspace)
 
     def reap(self) -> int:
         """Forget the processes that have ended; returns how many are left."""
@@ -99,10 +99,12 @@ class RunStarter:
         folder: RunFolder,
         arguments: list[str],
         has_begun: Callable[[subprocess.Popen[bytes]], bool],
+        workspace: str,
         text: str = "",
     ) -> None:
         if self.reap() >= MOST_AT_ONCE:
             raise UsageError(f"{MOST_AT_ONCE} runs started here are still running", "Wait for one to end.")
+        exclude_from_path(Path(workspace).expanduser())
         runs_dir = folder.path.parent
         log_path = make_folder(runs_dir / STARTING) / f"{folder.run_id}.{secrets.token_hex(4)}.log"
         child = self._spawn([*arguments, f"--runs-dir={runs_dir}", "--await-answers", "--quiet"], log_path, text)
@@ -119,40 +121,18 @@ class RunStarter:
             return
         wrong_usage = child.returncode == ExitCode.WRONG_USAGE  # then the output says it all
         ended = "" if wrong_usage else f"Exit code {exit_in_words(child.returncode, 'the process was killed')}."
-        raise RunNotStarted(_take_output(log_path), ended)
+        printed = "\n".join(map(printable, last_output(log_path).splitlines())).strip()
+        log_path.unlink(missing_ok=True)
+        raise RunNotStarted(printed, ended)
 
     def _spawn(self, arguments: list[str], log_path: Path, text: str) -> subprocess.Popen[bytes]:
         environment = {name: value for name, value in os.environ.items() if name != TOKEN_VARIABLE}
-        # -P: a module in the current folder, perhaps a role's, must not replace one of ours
-        command = [sys.executable, "-P", "-m", "codex_multi_role", *arguments]
-        with ExitStack() as stack:
-            with storage_errors(log_path):
-                output = stack.enter_context(log_path.open("wb"))
-                stdin_file = stack.enter_context(TemporaryFile())  # not a pipe: nobody has to wait until it is read
-                stdin_file.write(text.encode())
-                stdin_file.seek(0)
-            try:
-                child = subprocess.Popen(
-                    command,
-                    stdin=stdin_file,
-                    stdout=subprocess.DEVNULL,
-                    stderr=output,
-                    env=environment,
-                    start_new_session=True,
-                )
-            except (ValueError, OSError) as error:  # a NUL, or longer than a command line may be
-                log_path.unlink()
-                raise UsageError(f"the values cannot be passed to a process: {error}") from error
+        command = own_module("codex_multi_role", *arguments)
+        try:
+            child = start(command, Lifetime.OUTLIVES_US, text, log_path, environment)
+        except CodexMultiRoleError:
+            log_path.unlink(missing_ok=True)
+            raise
         with self._lock:
             self._children.append(child)
         return child
-
-
-def _take_output(log_path: Path) -> str:
-    """Return the end of the process's output in printable lines, and delete the file."""
-    try:
-        text = log_path.read_bytes()[-SAID_BYTES:].decode("utf-8", "replace")
-        log_path.unlink()
-    except OSError:
-        return ""
-    return "\n".join(map(printable, text.splitlines())).strip()

@@ -1,7 +1,7 @@
-"""The process that a worker starts for one run: ``python -m codex_multi_role.workers.attempt_process``.
+"""The process that a worker starts for one run: ``python -m codex_multi_role.workers.attempt_process --order N``.
 
-It reads its instructions, one line of JSON, from standard input, and stops when that closes, because its worker is gone
-then. It reports to the worker in lines of JSON: ``run_id`` when it has a run, ``waits`` while it only waits for runs on
+It reads its order from the descriptor N, and stops when its standard input closes, because its worker is gone then. It
+reports to the worker in lines of JSON: ``run_id`` when it has a run, ``waits`` while it only waits for runs on
 other places (empty when no longer), ``problem`` when it has to wait for something else, ``result`` at its end.
 """
 
@@ -17,6 +17,7 @@ from pathlib import Path
 
 from codex_multi_role.engine.run_queue import QueuedJournal
 from codex_multi_role.errors import CodexMultiRoleError, ExitCode
+from codex_multi_role.host.own_python import read_order
 from codex_multi_role.lifecycle.stopping import stop_at_end_of
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.store import Store
@@ -31,32 +32,32 @@ DRAIN = signal.SIGUSR1
 """Asks the process to finish the turns in progress and give its run back."""
 
 
-def main() -> int:
-    """Work on at most one run; returns the exit code of the process."""
+def main(descriptor: int) -> int:
+    """Work on at most one run, as the order in ``descriptor`` says; returns the exit code of the process."""
     draining = threading.Event()
     signal.signal(DRAIN, lambda _number, _frame: draining.set())
-    instructions = json.loads(_first_line())
+    order = read_order(descriptor)
     stop_at_end_of(sys.stdin.fileno())
     try:
-        database = Database(instructions["database_url"])
-        store = open_known_store(database, instructions["store"])  # its folder may have been unmounted meanwhile
-        _work(database, QueuedRuns(database), store, instructions, draining)
+        database = Database(order["database_url"])
+        store = open_known_store(database, order["store"])  # its folder may have been unmounted meanwhile
+        _work(database, QueuedRuns(database), store, order, draining)
     except CodexMultiRoleError as error:
         sys.stderr.write(f"error: {error}\nhint: {error.hint}\n")
         return int(error.exit_code)
     return int(ExitCode.GOAL_REACHED)
 
 
-def _work(database: Database, queued: QueuedRuns, store: Store, instructions: Json, draining: threading.Event) -> None:
-    journal = QueuedJournal(database.url, instructions["queue"])
+def _work(database: Database, queued: QueuedRuns, store: Store, order: Json, draining: threading.Event) -> None:
+    journal = QueuedJournal(database.url, order["queue"])
     with journal.open():
         run_id = journal.next_run(ARRIVAL_SECONDS)
-        run = queued.claim(run_id, instructions["worker"], instructions["identity"]) if run_id else None
+        run = queued.claim(run_id, order["worker"], order["identity"]) if run_id else None
         if run is None:
             return
         _report(run_id=run.run_id)
         try:
-            folder = Path(instructions["folder"])
+            folder = Path(order["folder"])
             _report(result=RunAttempt(database, queued, store, run, folder, draining, _report).work(journal))
         except AttemptOver as over:
             _report(result=str(over))
@@ -67,14 +68,6 @@ def _report(**news: str) -> None:
         os.write(sys.stdout.fileno(), json.dumps(news).encode() + b"\n")
 
 
-def _first_line() -> bytes:
-    """Read without a buffer: what follows is for `stop_at_end_of`."""
-    line = b""
-    while not line.endswith(b"\n") and (byte := os.read(sys.stdin.fileno(), 1)):
-        line += byte
-    return line
-
-
 if __name__ == "__main__":
-    exit_code = main()
+    exit_code = main(int(sys.argv[2]))
     os._exit(exit_code)  # the workflow of the run never returns, so its thread would keep the process

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,7 @@ from threading import Event
 from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import StorageError
 from codex_multi_role.host.atomic import storage_errors
+from codex_multi_role.host.programs import exclude_from_path
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.workers.database import Database
 from codex_multi_role.workers.housekeeping import keep_house
@@ -39,6 +41,7 @@ class WorkerFolders:
         """Only this user can look into what is created. Raises `StorageError`."""
         with storage_errors(self.work):
             self.work.mkdir(mode=0o700, parents=True, exist_ok=True)
+        exclude_from_path(self.work)
 
     @property
     def log(self) -> Path:
@@ -98,9 +101,13 @@ class Worker:
     def _look(self, fill: Callable[[], None]) -> None:
         """One look. An unreachable database is not the end: the run processes continue for a while."""
         for child in self._children:
-            if problem := child.take_problem():
-                self._report(f"run {child.run_id}: {problem}")
-        self._children = [child for child in self._children if not self._has_ended(child)]
+            child.follow(child.lines())
+            if child.problem:
+                self._report(f"run {child.run_id}: {child.problem}")
+        ended = [child for child in self._children if child.exit_code is not None]
+        self._children = [child for child in self._children if child not in ended]
+        for child in ended:
+            self._conclude(child)
         try:
             self._beat()
             fill()
@@ -135,7 +142,7 @@ class Worker:
                 continue
             arriving = sum(child.queue == queue and not child.run_id for child in self._children)
             for _ in range(min(free, count - arriving)):
-                self._children.append(RunChild(self._instructions(queue), self._folders.log))
+                self._children.append(RunChild(self._order(queue), self._folders.log))
                 free -= 1
 
     def _takeable(self) -> dict[str, int]:
@@ -148,7 +155,7 @@ class Worker:
         except StorageError:
             return True
 
-    def _instructions(self, queue: str) -> Json:
+    def _order(self, queue: str) -> Json:
         return {
             "database_url": self._database.url,
             "store": self._store,
@@ -158,10 +165,8 @@ class Worker:
             "folder": str(self._folders.work),
         }
 
-    def _has_ended(self, child: RunChild) -> bool:
-        if child.exit_code is None:
-            return False
-        child.close()
+    def _conclude(self, child: RunChild) -> None:
+        child.follow(child.close())
         if child.result:
             self._report(f"run {child.run_id}: {child.result}")
         elif child.run_id:
@@ -175,7 +180,6 @@ class Worker:
                 self._report(
                     f"a run process ended with exit code {child.exit_code} before it had a run; see {self._folders.log}"
                 )
-        return True
 
     def _give_back(self, run_id: str) -> None:
         """Enqueue the run of a process that crashed."""
@@ -190,7 +194,7 @@ class Worker:
         if self._children:
             self._report(f"{len(self._children)} run processes are ended: {reason}")
         for child in self._children:
-            child.kill()
+            child.send(signal.SIGKILL)  # its guard ends what it started
         for child in self._children:
             child.close()
         self._children = []
@@ -199,8 +203,7 @@ class Worker:
         for child in self._children:
             child.stop()
         for child in self._children:
-            child.close()
-            self._has_ended(child)
+            self._conclude(child)
 
     def _leave(self) -> None:
         try:

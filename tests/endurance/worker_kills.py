@@ -20,6 +20,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from codex_multi_role.host.own_python import Lifetime, start
 from codex_multi_role.run_folder import RunFolder, list_turns
 from codex_multi_role.store import fill_workspace, restore_run
 from codex_multi_role.workers.queued_runs import QueuedRun, RunState
@@ -58,7 +59,7 @@ def struck(owner, name):
 
 for owner, name in ((LocalObjects, "write"), (SystemDatabase, "record_operation_result"), (QueuedRuns, "save")):
     struck(owner, name)
-code = attempt_process.main()
+code = attempt_process.main(int(sys.argv[3]))
 print(passed, file=sys.stderr, flush=True)
 os._exit(code)
 """
@@ -131,22 +132,15 @@ class Trials:
             "folder": str(shared.folder / f"machine-{attempt}"),
         }
         (shared.folder / f"machine-{attempt}").mkdir()
-        process = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, str(place)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        assert process.stdin is not None
-        process.stdin.write(json.dumps(instructions) + "\n")
-        process.stdin.flush()  # and stays open: it is the leash
+        log = shared.folder / f"machine-{attempt}.log"
+        command = [sys.executable, "-c", PROGRAM, str(place)]
+        process = start(command, Lifetime.ENDS_WITH_US, json.dumps(instructions), log)
         try:
             process.wait(SECONDS)
         finally:
             process.kill()
-        out, err = process.communicate()
-        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+            process.communicate()
+        return subprocess.CompletedProcess(command, process.returncode, "", log.read_text())
 
 
 def give_back(shared: SharedRuns, run: QueuedRun) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextvars
 import json
 import os
-import sys
 import zlib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +15,7 @@ from codex_multi_role.checks.contract import CheckContext
 from codex_multi_role.checks.data_file import parse_json
 from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import RunInterrupted, UsageError
+from codex_multi_role.host.own_python import own_environment, own_module
 from codex_multi_role.host.redaction import without_secrets
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.reading.sketches import sketch
@@ -31,8 +31,6 @@ MOST_CHARACTERS = 8_000
 """Limit for one result."""
 OUTPUT_BYTES = 8 * 1024 * 1024
 LONGEST_REASON = 300
-_PACKAGES = Path(__file__).parents[3]
-_PROGRAM = "import sys; sys.path.insert(0, sys.argv.pop(1)); from {0}.{1}_search import main; main()"
 NOT_ASKED = ("disabled", "to be asked")
 NOT_SEARCHED = "the role answered without searching the web; its results do not count"
 
@@ -93,17 +91,17 @@ def ask(context: CheckContext, provider: SearchProvider, question: SearchQuery) 
         return Searched(provider, "to be asked")
     if problem := missing(context, provider, question.folder):
         return Searched(provider, "failed", problem)
+    arguments = json.dumps(_arguments(context, provider, question))
     try:
         ran = run_command(
-            [sys.executable, "-I", "-c", _PROGRAM.format(searching.__name__, provider.kind), str(_PACKAGES),
-             json.dumps(_arguments(context, provider, question))],
+            own_module(f"{searching.__name__}.{provider.kind}_search", arguments),
             context.workspace.root,
             _environment(context, provider),
             provider.timeout_seconds,
             output_limit_bytes=OUTPUT_BYTES,
             stopping=context.stopping,
             separate_errors=True,
-        )  # fmt: skip
+        )
     except RunInterrupted:
         raise
     except UsageError as error:
@@ -145,7 +143,7 @@ def _arguments(context: CheckContext, provider: SearchProvider, question: Search
 def _environment(context: CheckContext, provider: SearchProvider) -> dict[str, str]:
     """The environment without secrets, except those that the provider names."""
     named = {name: context.environment[name] for name in provider.variables}
-    return {**without_secrets(context.environment), **named}
+    return own_environment({**without_secrets(context.environment), **named})
 
 
 def _outcome(provider: SearchProvider, ran: CommandResult) -> Searched:

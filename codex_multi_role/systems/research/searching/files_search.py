@@ -229,3 +229,7 @@ def main() -> None:
         sys.exit(f"{folder}: {error.strerror}")
     except sqlite3.Error as error:
         sys.exit(f"{index}: {error}")
+
+
+if __name__ == "__main__":
+    main()

@@ -121,3 +121,7 @@ def main() -> None:
         print(json.dumps(search(**json.loads(sys.argv[1]))))  # noqa: T201 - what the parent reads
     except (EndpointFailed, jmespath.exceptions.JMESPathError) as error:
         sys.exit(str(error))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,199 @@
+"""Processes of ours: who starts them, what they get, and when they end."""
+
+from __future__ import annotations
+
+import ast
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+import codex_multi_role
+from codex_multi_role.batches.batch_folder import BatchFolder
+from codex_multi_role.batches.local_runs import LocalRuns
+from codex_multi_role.batches.planned_runs import plan_runs
+from codex_multi_role.errors import CodexMultiRoleError, StorageError, UsageError
+from codex_multi_role.host import own_python
+from codex_multi_role.host.own_python import Lifetime, OwnProcess, read_order, start
+from codex_multi_role.lifecycle.process_guard import guarded
+from codex_multi_role.systems.research.search_providers import SearchQuery, ask
+from codex_multi_role.systems.research.search_settings import SearchProvider
+from codex_multi_role.web.starting import NewRun, RunNotStarted, RunStarter
+from codex_multi_role.workers.run_children import RunChild
+from tests.support.batches import defaults, goals
+from tests.support.checks import MakeContext, make_context
+from tests.support.starts import recorded_starts
+
+__all__ = ["make_context"]
+PACKAGE = Path(codex_multi_role.__file__).parent
+SECONDS = 60.0
+LOOK_SECONDS = 0.1
+REPORTS = """
+import json, sys
+from codex_multi_role.host.own_python import read_order
+order = read_order(int(sys.argv[2]))
+print(json.dumps(order))
+print("no line end", end="", flush=True)
+sys.stdin.read()
+print("", flush=True)
+"""
+
+
+def _names_own_python(tree: ast.AST) -> bool:
+    return any(
+        (isinstance(node, ast.Attribute) and node.attr in ("executable", "_base_executable"))
+        or (
+            isinstance(node, ast.ImportFrom)
+            and node.module == "sys"
+            and "executable" in {each.name for each in node.names}
+        )
+        or (isinstance(node, ast.Constant) and node.value == "executable")
+        for node in ast.walk(tree)
+    )
+
+
+def test_one_module_names_our_python() -> None:
+    modules = PACKAGE.rglob("*.py")
+    found = [str(path.relative_to(PACKAGE)) for path in modules if _names_own_python(ast.parse(path.read_bytes()))]
+    assert found == ["host/own_python.py"]
+
+
+def _start_worker(folder: Path, _: MakeContext) -> None:
+    child = RunChild({"queue": "goals"}, folder / "worker.log")
+    child.send(signal.SIGKILL)
+    child.close()
+
+
+def _start_batch(folder: Path, _: MakeContext) -> None:
+    batch = BatchFolder.of(folder / "runs", "goals")
+    batch.output_path.mkdir(parents=True)
+    [run] = plan_runs(goals({"goal": "g"}), defaults(folder), "goals", folder / "clones")
+    runs = LocalRuns(batch)
+    runs.start(run)
+    runs.stop()
+    while not any(name == run.id for name, _ in runs.news(LOOK_SECONDS)):
+        pass
+
+
+def _start_web(folder: Path, _: MakeContext) -> None:
+    starter, before = RunStarter(folder / "runs", None, lambda: True), psutil.Process().children()
+    with pytest.raises(RunNotStarted):
+        starter.start(NewRun("cycles"))
+    children = set(psutil.Process().children()) - set(before)
+    for child in children:
+        child.kill()
+    psutil.wait_procs(children, SECONDS)
+    assert starter.reap() == 0
+
+
+def _start_guard(folder: Path, _: MakeContext) -> None:
+    with guarded(folder):
+        pass
+
+
+def _start_search(folder: Path, make_context: MakeContext) -> None:
+    context = make_context({}, environment=dict(os.environ))
+    provider = SearchProvider(name="web", kind="http", endpoint="http://127.0.0.1:9/{query}", timeout_seconds=SECONDS)
+    outcome = ask(context, provider, SearchQuery("bridge", 1, ""))
+    assert outcome.status == "failed"
+    assert "cannot be reached" in outcome.reason
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("starts", [_start_worker, _start_batch, _start_web, _start_guard, _start_search])
+def test_processes_of_ours_import_nothing_from_where_they_start(
+    starts: Callable[[Path, MakeContext], None],
+    make_context: MakeContext,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", ":.:src:/opt/kept")
+    with recorded_starts() as started:
+        starts(tmp_path, make_context)
+    own = [each for each in started if each.options_of_python is not None]
+    assert own
+    for each in own:
+        assert each.options_of_python is not None
+        assert each.options_of_python[0] in ("-P", "-I")
+        assert each.environment is not None
+        assert each.environment["PYTHONPATH"] == "/opt/kept"
+
+
+@pytest.mark.real
+def test_process_takes_its_order_and_reports_until_its_pipe_closes(tmp_path: Path) -> None:
+    order = {"goal": "ü" * 100_000}
+    process = OwnProcess([sys.executable, "-c", REPORTS], order, tmp_path / "log")
+    lines: list[bytes] = []
+    while not lines:
+        lines += process.lines()
+    assert json.loads(lines[0]) == order
+    assert process.close() == [b"no line end"]
+    assert process.exit_code == 0
+    assert (tmp_path / "log").read_text() == ""
+
+
+@pytest.mark.real
+def test_longest_line_is_dropped_and_the_next_one_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(own_python, "MAX_LINE_BYTES", 100)
+    process = OwnProcess([sys.executable, "-c", "print('x' * 9000, flush=True); print('next')"], {}, tmp_path / "log")
+    found: list[bytes] = []
+    while not process.is_silent:
+        found += process.lines()
+    assert found[-1] == b"next"
+    assert process.close() == []
+
+
+@pytest.mark.real
+def test_process_that_does_not_stop_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(own_python, "STOP_SECONDS", 0.1)
+    process = OwnProcess(["sleep", "86400"], {}, tmp_path / "log")
+    process.close()
+    assert process.exit_code in (1, -9)  # `sleep` may refuse the option before
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "message"),
+    [
+        (
+            OSError(errno.EAGAIN, "Resource temporarily unavailable"),
+            StorageError,
+            "cannot start /usr/bin/true: Resource",
+        ),
+        (OSError(errno.ENOENT, "No such file or directory"), StorageError, "cannot start /usr/bin/true: No such file"),
+        (OSError(errno.E2BIG, "Argument list too long"), UsageError, "the values cannot be passed to a process: "),
+        (ValueError("embedded null byte"), UsageError, "the values cannot be passed to a process: embedded null byte"),
+    ],
+)
+def test_program_that_does_not_start_is_named(
+    error: Exception, kind: type[CodexMultiRoleError], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: Any, **__: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(subprocess, "Popen", fails)
+    with pytest.raises(kind, match=message):
+        start(["/usr/bin/true"], Lifetime.OUTLIVES_US)
+
+
+def test_order_is_read_from_its_descriptor(tmp_path: Path) -> None:
+    (tmp_path / "order").write_text('{"a": 1}')
+    assert read_order(os.open(tmp_path / "order", os.O_RDONLY)) == {"a": 1}
+
+
+@pytest.mark.real
+def test_process_that_outlives_us_is_not_waited_for(tmp_path: Path) -> None:
+    """Its input is a file: nobody waits until it is read."""
+    log = tmp_path / "log"
+    log.write_text("earlier\n")
+    copies = [sys.executable, "-c", "import sys; sys.stderr.write(sys.stdin.read())"]
+    assert start(copies, Lifetime.OUTLIVES_US, "x" * 200_000, log).wait(SECONDS) == 0
+    assert log.read_text() == "earlier\n" + "x" * 200_000

@@ -1,0 +1,197 @@
+"""Folders and variables in which a model, or a stranger, waits for a Python of ours to start."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from codex_multi_role.errors import UsageError
+from codex_multi_role.host import programs
+from codex_multi_role.host.own_python import Lifetime, own_environment, own_module, start
+from codex_multi_role.web.starting import NewRun, RunStarter
+from codex_multi_role.workers.run_children import RunChild
+from tests.support.console import environment
+
+pytestmark = pytest.mark.real
+
+SECONDS = 60.0
+SITE = sysconfig.get_path("purelib", "posix_user", {"userbase": "base"})
+PATHS = ("PYTHONPATH", "PYTHONHOME", "PYTHONUSERBASE", "PYTHONPYCACHEPREFIX")
+FILES = {
+    "queue": "queue.py",
+    "evil": "evil.py",
+    "json": "json.py",
+    "sqlite3": "sqlite3.py",
+    "subprocess": "subprocess.py",
+    "runpy": "runpy.py",
+    "site": "site.py",
+    "encodings": "encodings/__init__.py",
+    "click": "click/__init__.py",
+    "yaml": "yaml.py",
+    "sitecustomize": "sitecustomize.py",
+    "usercustomize": "usercustomize.py",
+    "own-package": "codex_multi_role/__init__.py",
+    "own-module": "codex_multi_role.py",
+    "own-main": "codex_multi_role/__main__.py",
+    "venv-site": f".venv/lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages/sitecustomize.py",
+    "user-site": f"{SITE}/usercustomize.py",
+    "startup": "startup.py",
+}
+OTHER_FILES = {
+    "pth": ("evil.pth", "import os; open({marker!r}, 'w')\n"),
+    "user-pth": (f"{SITE}/evil.pth", "import os; open({marker!r}, 'w')\n"),
+    "pyvenv": ("pyvenv.cfg", "home = {folder}\n"),
+    "coverage": (".coveragerc", "[run]\nplugins = queue\n"),
+}
+VARIABLES = {
+    "none": {},
+    "dot": {"PYTHONPATH": "."},
+    "empty-entry": {"PYTHONPATH": ":"},
+    "empty-entries": {"PYTHONPATH": "::/nowhere::"},
+    "relative": {"PYTHONPATH": "src:../work"},
+    "absolute": {"PYTHONPATH": "{folder}"},
+    "dots": {"PYTHONPATH": "{folder}/src/.."},
+    "link": {"PYTHONPATH": "{folder}-link"},
+    "trailing-slash": {"PYTHONPATH": "{folder}//"},
+    "home": {"PYTHONHOME": "{folder}"},
+    "relative-home": {"PYTHONHOME": "."},
+    "home-of-two": {"PYTHONHOME": "{folder}:{folder}"},
+    "user-base": {"PYTHONUSERBASE": "{folder}/base"},
+    "relative-user-base": {"PYTHONUSERBASE": "base"},
+    "bytecode": {"PYTHONPYCACHEPREFIX": "{folder}/cache"},
+    "startup": {"PYTHONSTARTUP": "{folder}/startup.py", "PYTHONINSPECT": "1"},
+    "breakpoint": {"PYTHONBREAKPOINT": "queue.Queue"},
+    "warnings": {"PYTHONWARNINGS": "error::evil.Warning"},
+    "not-safe": {"PYTHONSAFEPATH": "", "PYTHONPATH": "."},
+    "library-folder": {"PYTHONPLATLIBDIR": "{folder}"},
+    "coverage": {"COVERAGE_PROCESS_START": "{folder}/.coveragerc", "PYTHONPATH": "."},
+    "preload": {"LD_PRELOAD": "./evil.so"},
+    "libraries": {"LD_LIBRARY_PATH": ".:/nowhere"},
+    "active-venv": {"VIRTUAL_ENV": "{folder}/.venv"},
+    "executable": {"PYTHONEXECUTABLE": "{folder}/python"},
+}
+
+
+def ascii_id(text: str) -> str:
+    return ascii(text[:9])
+
+
+@pytest.fixture
+def marker(tmp_path: Path) -> Path:
+    """The file that exists once any of the hostile files was executed."""
+    return tmp_path / "executed"
+
+
+@pytest.fixture
+def work(tmp_path: Path, marker: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A workspace with all hostile files, in which the process starts."""
+    folder = tmp_path / "work"
+    texts = {name: f"open({str(marker)!r}, 'w')\nraise SystemExit('executed')\n" for name in FILES.values()}
+    texts |= {name: text.format(marker=str(marker), folder=folder) for name, text in OTHER_FILES.values()}
+    for name, text in texts.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    (tmp_path / "work-link").symlink_to(folder)
+    monkeypatch.setattr(programs, "_excluded", {folder})
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def _given(variables: Mapping[str, str], folder: Path) -> dict[str, str]:
+    return environment(**{name: value.format(folder=folder) for name, value in variables.items()})
+
+
+@pytest.mark.parametrize("variables", VARIABLES.values(), ids=VARIABLES)
+def test_no_file_of_a_workspace_is_executed(
+    variables: Mapping[str, str], work: Path, marker: Path, tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    command = own_module("codex_multi_role", "flows", "list")
+    process = start(command, Lifetime.OUTLIVES_US, log=log, environment=_given(variables, work))
+    assert process.wait(SECONDS) == 0, log.read_text()
+    assert not marker.exists()
+    assert "Traceback" not in log.read_text()
+
+
+@pytest.mark.parametrize("variables", VARIABLES.values(), ids=VARIABLES)
+def test_no_entry_leads_into_a_workspace(variables: Mapping[str, str], work: Path) -> None:
+    kept = own_environment(_given(variables, work))
+    for name in PATHS:
+        for entry in kept.get(name, "/").split(os.pathsep):
+            assert entry.startswith("/")
+            assert not Path(entry).resolve().is_relative_to(work)
+
+
+def test_entries_outside_of_workspaces_are_kept(work: Path) -> None:
+    kept = own_environment({"PYTHONPATH": f"/opt/ours:{work}:.:/opt/more", "PYTHONHOME": "/usr", "PYTHONUTF8": "1"})
+    assert kept == {"PYTHONPATH": "/opt/ours:/opt/more", "PYTHONHOME": "/usr", "PYTHONUTF8": "1"}
+
+
+@pytest.mark.parametrize("module", ["queue", "json", "sqlite3", "subprocess", "yaml", "codex_multi_role"])
+@pytest.mark.usefixtures("work")
+def test_python_that_is_not_ours_executes_the_files(module: str, marker: Path) -> None:
+    """The files of this test do what is tried with them."""
+    ran = subprocess.run([sys.executable, "-c", f"import {module}"], capture_output=True, timeout=SECONDS, check=False)
+    assert marker.exists(), ran.stderr
+
+
+@pytest.mark.parametrize("order", ["\ud800", "a\0b", "line\nbreak\r\n", "\u202e", "x" * 1_000_000], ids=ascii_id)
+def test_order_of_any_text_arrives_without_waiting(order: str, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    copies = [sys.executable, "-c", "import sys; sys.stderr.buffer.write(sys.stdin.buffer.read())"]
+    assert start(copies, Lifetime.OUTLIVES_US, order, log).wait(SECONDS) == 0
+    assert log.read_bytes() == order.encode("utf-8", "replace")
+
+
+@pytest.mark.parametrize("value", ["a\0b", "\ud800", "x" * 200_000], ids=["nul", "surrogate", "long"])
+def test_value_that_no_process_can_get_is_wrong_usage(value: str, tmp_path: Path) -> None:
+    starter = RunStarter(tmp_path / "runs", None, lambda: True)
+    with pytest.raises(UsageError, match="the values cannot be passed to a process: "):
+        starter.start(NewRun("cycles", "goal", playbook=value))
+    assert [*(tmp_path / "runs/.starting").iterdir()] == []
+
+
+def test_run_process_of_a_worker_executes_nothing_of_its_folder(
+    work: Path, marker: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It says what is wrong with its order instead."""
+    monkeypatch.setenv("PYTHONPATH", ".")
+    order = {"queue": "goals", "database_url": f"sqlite:///{tmp_path}/missing/queue.sqlite", "store": str(tmp_path)}
+    child = RunChild(order, tmp_path / "worker.log")
+    while child.exit_code is None:
+        child.follow(child.lines())
+    child.close()
+    said = (tmp_path / "worker.log").read_text()
+    assert not marker.exists(), said
+    assert "error: " in said
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["doctor", "--workspace", "."],
+        ["run", "--goal", "g", "--dry-run"],
+        ["flows", "validate"],
+        ["batch", "nothing.jsonl"],
+        ["serve", "--help"],
+        ["worker", "--database-url", "sqlite:///queue.sqlite", "--store", "store", "--until-empty"],
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_command_imports_nothing_from_the_folder_it_starts_in(
+    arguments: list[str], work: Path, marker: Path, tmp_path: Path
+) -> None:
+    """``python -m`` puts that folder first, unlike the installed command. Only a package of our name precedes us."""
+    for name in (FILES["own-package"], FILES["own-module"], FILES["own-main"], FILES["runpy"], FILES["site"]):
+        (work / name).unlink()
+    (work / "codex_multi_role").rmdir()
+    command = [sys.executable, "-m", "codex_multi_role", *arguments]
+    ran = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=SECONDS, check=False)
+    assert not marker.exists(), ran.stderr
+    assert "Traceback" not in ran.stderr
