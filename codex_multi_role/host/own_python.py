@@ -47,8 +47,9 @@ class Lifetime(Enum):
 
 
 def own_module(module: str, *arguments: str) -> list[str]:
-    """The command line for a module of ours. ``-P``: not one of that name in the current folder."""
-    return [OWN_PYTHON, "-P", "-m", module, *arguments]
+    """The command line for a module of ours, not one of that name in the current folder or a home that models write."""
+    home = steering_variables({"PYTHONUSERBASE": os.environ.get("HOME", "/")})
+    return [OWN_PYTHON, "-P", *(["-s"] if home else []), "-m", module, *arguments]
 
 
 def own_script(script: str, *arguments: str) -> list[str]:

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
+import codex_multi_role
 from codex_multi_role.errors import UsageError
-from codex_multi_role.host import programs
+from codex_multi_role.host import own_python, programs
 from codex_multi_role.host.own_python import Lifetime, own_environment, own_module, start
 from codex_multi_role.web.starting import NewRun, RunStarter
 from codex_multi_role.workers.run_children import RunChild
@@ -117,6 +118,24 @@ def test_no_file_of_a_workspace_is_executed(
     assert process.wait(SECONDS) == 0, log.read_text()
     assert not marker.exists()
     assert "Traceback" not in log.read_text()
+
+
+@pytest.mark.parametrize("name", ["usercustomize.py", "evil.pth"])
+def test_no_file_of_a_home_in_a_workspace_is_executed(
+    name: str, work: Path, marker: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as in a container whose only folder is both. A virtual environment never looks there, other Pythons do."""
+    home = Path(sysconfig.get_path("purelib", "posix_user", {"userbase": str(work / ".local")}))
+    home.mkdir(parents=True)
+    (home / name).write_text(f"import os; open({str(marker)!r}, 'w')\n")
+    monkeypatch.setattr(own_python, "OWN_PYTHON", getattr(sys, "_base_executable", sys.executable))
+    monkeypatch.setenv("HOME", str(work))
+    places = [str(Path(module.__file__).parents[1]) for module in (pytest, codex_multi_role) if module.__file__]
+    variables = environment(PYTHONPATH=os.pathsep.join(places))
+    log = tmp_path / "log"
+    command = own_module("codex_multi_role", "--version")
+    assert start(command, Lifetime.OUTLIVES_US, log=log, environment=variables).wait(SECONDS) == 0, log.read_text()
+    assert not marker.exists()
 
 
 @pytest.mark.parametrize("variables", VARIABLES.values(), ids=VARIABLES)
