@@ -21,7 +21,7 @@ from codex_multi_role.codex.approvals import _decide
 from codex_multi_role.codex.codex_settings import without_project_settings
 from codex_multi_role.codex.fleet import Member
 from codex_multi_role.history.commit_texts import inert
-from codex_multi_role.host import unpacking
+from codex_multi_role.host import own_python, unpacking
 from codex_multi_role.integrations.pull_request.user_programs import UserPrograms
 from codex_multi_role.lifecycle import members, own_worktree
 from codex_multi_role.lifecycle.definitions import sandbox_of_tests
@@ -39,6 +39,7 @@ from tests.promises.change import constant, replaced, returns, undecorated
 
 broken = partial(Breakage, 3)
 PATHS = "workspace/test_paths.py"
+PYTHONS = "hostile/test_started_pythons.py"
 CONTAINMENT = "steps/test_containment.py"
 NO_TESTS_OUT = "steps/test_workspace_changes.py::test_tests_of_a_model_cannot_reach_out_of_their_sandbox"
 SANDBOX = "checks/test_sandbox.py::test_tests_cannot_leave_the_sandbox_and_their_report_can"
@@ -185,6 +186,16 @@ OUTSIDE = (
         "our git is none that a role wrote",
         replaced(git.Git._base, lambda base, self: base(self) | {"PATH": os.environ["PATH"]}),
         (f"{CONTAINMENT}::test_program_put_on_path_by_role_runs_only_in_its_commands",),
+    ),
+    broken(
+        "a Python of ours imports nothing from the folder in which it starts",
+        replaced(own_python.own_module, lambda base, *given: [each for each in base(*given) if each != "-P"]),
+        (f"{PYTHONS}::test_run_process_of_a_worker_executes_nothing_of_its_folder",),
+    ),
+    broken(
+        "a Python of ours imports nothing that a variable finds in a workspace",
+        replaced(own_python.own_environment, lambda _, environment: dict(environment)),
+        (f"{PYTHONS}::test_no_file_of_a_workspace_is_executed",),
     ),
     broken(
         "Codex runs no program that a role wrote",
