@@ -175,12 +175,12 @@ OUTSIDE = (
     broken(
         "our git does not read the configuration of a repository",
         returns(git_settings.settings_of, None),
-        ("tests/hostile/test_git.py::test_repository_runs_no_program",),
+        ("hostile/test_git.py::test_repository_runs_no_program",),
     ),
     broken(
         "no filter runs where a model wrote",
         constant(git, "NO_FILTER", ()),
-        ("tests/hostile/test_git.py::test_filter_of_the_user_runs_in_no_workspace",),
+        ("hostile/test_git.py::test_filter_of_the_user_runs_in_no_workspace",),
     ),
     broken(
         "our git is none that a role wrote",
