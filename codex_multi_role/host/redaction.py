@@ -18,8 +18,9 @@ Value = TypeVar("Value")
 SECRET_NAME = re.compile(
     r"KEY|TOKEN|SECRET|PASSW|PASSPHRASE|PASSCODE|PGPASS|CREDENTIAL|AUTH(?!OR(?!I[ZS]))|"  # not GIT_AUTHOR_NAME
     r"DATABASE_URL|CONNECTION_?STRING|(?<!BY)(?<!COM)PASS(?![A-Z0-9])|(?<!^)(?<!OLD)PWD|"  # nor PWD and OLDPWD
-    r"(?<![A-Z0-9])(?:DSN|PAT|PW|BINDPW)(?![A-Z0-9])|"
-    r"(?P<headers>OTLP_\w*HEADERS)",
+    r"(?<![A-Z0-9])(?:DSN|PAT|PW|BINDPW|[TH]?OTP(?!_VERSION))(?![A-Z0-9])|"
+    r"(?<!XDG_)(?<!TERM_)(?<!SECURITY)SESS(?:ION)?_?ID(?![A-Z0-9])|(?P<headers>OTLP_\w*HEADERS)|"
+    r"(?P<cookies>COOKIES?)(?!CUTTER|_(?:NAME|DOMAIN|PATH|FILE|JAR|SECURE|HTTPONLY|SAMESITE|(?:MAX_)?AGE)(?![A-Z0-9]))",
     re.IGNORECASE,
 )
 # In JSON, the letter of an escaped line break directly precedes the next line.
@@ -37,6 +38,8 @@ PRIVATE_KEY = (
     rf"(?:{_BREAKS}[A-Za-z0-9+/]{{16,}}={{0,2}})+(?:{_BREAKS}[A-Za-z0-9+/=]{{1,15}}(?![A-Za-z0-9+/=]))?"
     rf"(?:{_BREAKS}-----END [A-Z0-9 ]+-----)?"
 )
+AZURE_KEY = r"(?ai:AccountKey|(?:Shared)?AccessKey|sig)=(?=[A-Za-z+/%]{0,60}[0-9])[A-Za-z0-9+/%]{40,}={0,2}"
+CONNECTION_PASSWORD = r"""(?:(?<=;)|(?<=; ))(?ai:Pwd|Password)=(?![/$({]|[\w.]{1,256}[([])[^;\s"'\\<>]{1,256}"""
 SHAPES: Mapping[str, tuple[str, ...]] = {
     r"sk-(?=[a-z_-]{0,40}[A-Z0-9])[A-Za-z0-9_-]{16,}": ("sk-",),  # OpenAI, Anthropic; not scikit-learn's CSS classes
     r"(?:[sr]k_(?:live|test)|whsec)_[A-Za-z0-9]{16,}": ("k_live_", "k_test_", "whsec_"),  # Stripe
@@ -56,6 +59,8 @@ SHAPES: Mapping[str, tuple[str, ...]] = {
     JSON_WEB_TOKEN: (".eyj",),
     r"(?ai:Bearer|Basic) {1,8}(?=[A-Za-z._~+/-]{0,40}[0-9])[A-Za-z0-9._~+/-]{16,}=*": ("bearer ", "basic "),  # HTTP
     PRIVATE_KEY: ("private key",),
+    AZURE_KEY: ("accountkey=", "accesskey=", "sig="),
+    CONNECTION_PASSWORD: ("pwd=", "password="),
 }
 """Each shape with what it cannot do without, in lower case: only a text with one of these has to be searched."""
 _WORDS = (shape for shape in SHAPES if shape != PRIVATE_KEY)
@@ -81,18 +86,19 @@ def _secrets(environment: Mapping[str, str]) -> Iterator[str]:
     for name, value in environment.items():
         if found := SECRET_NAME.search(name):
             yield value
-            if found["headers"]:
-                yield from _sent_in_headers(value)
+            if found["headers"] or found["cookies"]:
+                yield from _sent_in_headers(value, ";" if found["cookies"] else ",")
         if login := LOGIN.search(value):
             yield from (value, login[2], unquote(login[2]))
+        yield from (part[0].partition("=")[2] for part in re.finditer(f"{AZURE_KEY}|{CONNECTION_PASSWORD}", value))
 
 
-def _sent_in_headers(value: str) -> Iterator[str]:
+def _sent_in_headers(value: str, separator: str) -> Iterator[str]:
     """The values of ``a=Basic%20x,b=y``, as written and as sent.
 
     https://opentelemetry.io/docs/specs/otel/protocol/exporter/#specifying-headers-via-environment-variables
     """
-    for header in value.split(","):
+    for header in value.split(separator):
         sent = header.partition("=")[2].strip()
         yield from (sent, *unquote(sent).split())
 
