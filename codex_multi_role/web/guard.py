@@ -57,6 +57,8 @@ class RequestGuard:
 
     def _refusal(self, request: Request) -> Response | None:
         """Return the response to a refused request; None if it may continue."""
+        if {"content-length", "transfer-encoding"} <= {*request.headers}:  # a proxy in front may see its end elsewhere
+            return PlainTextResponse("The length of the request is ambiguous.", 400, {"Connection": "close"})
         if not self._access.serves(request.headers.get("host", "")):
             return PlainTextResponse("Unknown host name.", 421)
         if self._is_cross_site(request):

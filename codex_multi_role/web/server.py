@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+import h11
 import uvicorn
 from sse_starlette.sse import AppStatus
 from starlette.types import ASGIApp
@@ -48,6 +49,14 @@ class Connection(H11Protocol):
     def resume_writing(self) -> None:
         super().resume_writing()
         self._abort_timer.cancel()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what follows on the connection, and drop the answer to a request whose body is malformed."""
+        if self.cycle is not None:
+            self.cycle.disconnected = True
+        with contextlib.suppress(h11.LocalProtocolError):  # an answer has begun
+            super().send_400_response(msg)
+        self.transport.close()
 
 
 class _Server(uvicorn.Server):

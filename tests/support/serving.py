@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -18,9 +19,11 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import uvicorn
 import yaml
 from starlette.testclient import TestClient
 
+from codex_multi_role.web import server
 from codex_multi_role.web.access import Access
 from codex_multi_role.web.application import create_application
 from codex_multi_role.workers.shared_runs import SharedRuns
@@ -33,6 +36,7 @@ from tests.support.tools import calls
 HOST = "127.0.0.1:8765"
 DEADLINE_SECONDS = 60
 LIFE_SECONDS = 900
+SMALL = 4096
 ADDRESS = re.compile(r"http://\S+(?=\s)")
 FORM_SECRET = re.compile(r'name="form_secret" value="([^"]+)"')
 
@@ -161,6 +165,22 @@ def project(folder: Path) -> TeamFolder:
     (folder / "roles/playbooks").mkdir()
     shutil.copyfile(team.playbook, folder / "roles/playbooks" / f"{PLAYBOOK}.yaml")
     return team
+
+
+@contextmanager
+def answering(runs: Path) -> Iterator[tuple[uvicorn.Server, int]]:
+    """A server of this process, and its port; what it sends soon waits for the one who takes it."""
+    listening = socket.create_server(("127.0.0.1", 0))
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SMALL)
+    serving = uvicorn.Server(server.configuration(create_application(runs, None, Access("127.0.0.1"))))
+    thread = threading.Thread(target=serving.run, args=([listening],))
+    thread.start()
+    try:
+        yield serving, listening.getsockname()[1]
+    finally:
+        serving.should_exit = True
+        thread.join(DEADLINE_SECONDS)
+        listening.close()
 
 
 def client(runs: Path, access: Access | None = None, host: str = HOST, shared: SharedRuns | None = None) -> TestClient:

@@ -3,38 +3,16 @@
 from __future__ import annotations
 
 import socket
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-import uvicorn
 
 from codex_multi_role.web import server
-from codex_multi_role.web.access import Access
-from codex_multi_role.web.application import create_application
 from tests.support.recorded_runs import make_run
+from tests.support.serving import SMALL, answering
 
 DEADLINE_SECONDS = 60
-SMALL = 4096
-
-
-@contextmanager
-def answering(runs: Path) -> Iterator[tuple[uvicorn.Server, int]]:
-    """A server of this process, and its port; what it sends soon waits for the one who takes it."""
-    listening = socket.create_server(("127.0.0.1", 0))
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SMALL)
-    serving = uvicorn.Server(server.configuration(create_application(runs, None, Access("127.0.0.1"))))
-    thread = threading.Thread(target=serving.run, args=([listening],))
-    thread.start()
-    try:
-        yield serving, listening.getsockname()[1]
-    finally:
-        serving.should_exit = True
-        thread.join(DEADLINE_SECONDS)
-        listening.close()
 
 
 @pytest.mark.parametrize("size", [50_000, 5_000_000], ids=["the end of an answer", "an answer under way"])
