@@ -125,10 +125,11 @@ def batch_view(progress: BatchProgress, *, as_json: bool, quiet: bool, plain: bo
     elif plain or not on_terminal():
         yield BatchLines(progress)
     else:
-        from rich.console import Console  # here: only a terminal needs it
-        from rich.live import Live
+        from rich.live import Live  # here: only a terminal needs it
 
-        console = Console(stderr=True)
+        from codex_multi_role.cli.drawing import DrawingConsole
+
+        console = DrawingConsole(stderr=True)
         with Live(console=console, auto_refresh=False, redirect_stdout=False) as live:
             table = BatchTable(progress, live, console)
             try:

@@ -12,7 +12,7 @@ from codex_multi_role.cli.options import CODEX_BIN, JSON, PYTHON, RUNS_DIR, TEST
 from codex_multi_role.cli.output import put_json, put_line, say
 from codex_multi_role.cli.settings import SettingsCommand, finite
 from codex_multi_role.errors import ExitCode, UsageError
-from codex_multi_role.presentation.wording import duration, one_line, plural, printable
+from codex_multi_role.presentation.wording import duration, one_line, plural
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_options import RunOptions
 
@@ -150,7 +150,7 @@ class _Executor:
         if index in self._failed and self._failed[index].output:
             say(f"{self._name(index)}, end of the output:")
             for line in self._failed[index].output.splitlines()[-SHOWN_LINES:]:
-                say(f"  {printable(line.expandtabs())}")
+                say(f"  {line}")
 
     def _name(self, index: int) -> str:
         return ", ".join(self.names[index]) or "before the first change"

@@ -36,7 +36,8 @@ def run_guarded(entry: click.Command, arguments: Sequence[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         return complain("interrupted", "", ExitCode.INTERRUPTED)
     except click.exceptions.NoArgsIsHelpError as error:
-        say(error.format_message())
+        for line in error.format_message().splitlines():
+            say(line)
         return ExitCode.WRONG_USAGE
     except click.NoSuchOption as error:
         return complain(_unknown_option(error), _where_to_read(error), ExitCode.WRONG_USAGE)
@@ -90,7 +91,7 @@ def _about(error: OSError) -> str:
 
 def _keep_traceback() -> str:
     if os.environ.get(DEBUG_VARIABLE):
-        traceback.print_exc()
+        say(traceback.format_exc())
         return "The traceback is above. Please report it."
     try:
         with tempfile.NamedTemporaryFile(

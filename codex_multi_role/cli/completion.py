@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from codex_multi_role.cli.output import put_text
 from codex_multi_role.errors import UsageError
 from codex_multi_role.presentation.wording import PROGRAM, one_line
 
@@ -37,7 +38,7 @@ def completion(ctx: click.Context, shell: str) -> None:
     if shell_class is None:  # a click release that no longer supports this shell
         raise UsageError(f"completion for {shell} is not supported")
     script = shell_class(ctx.find_root().command, {}, PROGRAM, VARIABLE)
-    click.echo(script.source_template % script.source_vars())
+    put_text(script.source_template % script.source_vars(), exact=True)
 
 
 def run_ids(ctx: click.Context, param: click.Parameter, incomplete: str) -> Offer:
@@ -78,6 +79,5 @@ def _roles_folder(ctx: click.Context) -> Path:
 def _offer(named: dict[str, str], incomplete: str) -> Offer:
     from click.shell_completion import CompletionItem
 
-    return [
-        CompletionItem(name, help=one_line(words, 80)) for name, words in named.items() if name.startswith(incomplete)
-    ]
+    offered = (name for name in named if name.startswith(incomplete) and name.isprintable())
+    return [CompletionItem(name, help=one_line(named[name], 80)) for name in offered]

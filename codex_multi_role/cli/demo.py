@@ -31,7 +31,7 @@ def demo(ctx: click.Context, /, no_open: bool, plain: bool) -> None:
 
     folder = Path(tempfile.mkdtemp(prefix="codex-multi-role-demo-"))
     report = _play(folder / "workspace", folder / "runs", plain=plain)
-    say(f"\nThe team's files are in {folder / 'workspace'}, the record of the run in {report.folder}.")
+    say(f"The team's files are in {folder / 'workspace'}, the record of the run in {report.folder}.")
     say("Next: `codex-multi-role init` writes a team of your own; `codex-multi-role --playbook auto` tries it.")
     if report.page is not None and not no_open and on_terminal():
         open_page(report.page)

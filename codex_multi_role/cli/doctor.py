@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from codex_multi_role.cli.options import CODEX_BIN, CONFIG, JSON, PYTHON, ROLES, RUNS_DIR, WORKSPACE, command
-from codex_multi_role.cli.output import put_json
+from codex_multi_role.cli.output import put_json, put_line
 from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.errors import ExitCode
 from codex_multi_role.presentation.wording import one_line
@@ -52,9 +52,9 @@ def doctor(
         findings.append(finding)
         if json:
             continue
-        click.echo(f"{'ok' if finding.ok else 'problem':<8} {finding.name:<10} {one_line(finding.detail)}")
+        put_line(f"{'ok' if finding.ok else 'problem':<8} {finding.name:<10} {one_line(finding.detail)}")
         if finding.advice:
-            click.echo(f"{'':<8} {'':<10} {finding.advice}")
+            put_line(f"{'':<8} {'':<10} {finding.advice}")
     if json:
         put_json([asdict(finding) for finding in findings])
     ctx.exit(0 if all(finding.ok for finding in findings) else ExitCode.WRONG_USAGE)

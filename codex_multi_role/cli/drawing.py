@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import io
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from rich import box
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.progress_bar import ProgressBar
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
 from codex_multi_role.dataclass import dataclass
+from codex_multi_role.host.spelling import printable
 from codex_multi_role.presentation.outcome import (
     BAD,
     BUSY,
@@ -50,6 +52,14 @@ KEY_COLUMNS, GAP = 2, 2
 """The first columns, which are always shown, and the spaces around each."""
 RULER = Console(file=io.StringIO())
 STYLES = {GOOD: "green", BAD: "red", WARN: "yellow", BUSY: "cyan", IDLE: "dim"}
+
+
+class DrawingConsole(Console):
+    """A terminal that no text in a drawing controls."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else Segment(printable(segment.text, keep="\n"), segment.style)
 
 
 @dataclass(frozen=True)
@@ -92,7 +102,8 @@ def _title(progress: Progress) -> Text:
     run = progress.started
     if not run.run_id:
         return Text("starting", style="bold")
-    return _unwrapped(Text.assemble((f"run {run.run_id}", "bold"), f"  flow {run.flow}  {one_line(run.goal)}"))
+    words = f"  flow {one_line(run.flow)}  {one_line(run.goal)}"
+    return _unwrapped(Text.assemble((f"run {run.run_id}", "bold"), words))
 
 
 def _unwrapped(text: Text) -> Text:
@@ -158,7 +169,7 @@ def _budget_line(progress: Progress, now: str) -> list[Text]:
 
 def _questions(progress: Progress) -> list[Text]:
     asked = [
-        _unwrapped(Text(f"review {key}: {one_line(words)}", style="cyan")) for key, words in progress.questions.items()
+        _unwrapped(Text(one_line(f"review {key}: {words}"), style="cyan")) for key, words in progress.questions.items()
     ]
     if asked:
         run = progress.started

@@ -46,7 +46,8 @@ def explanation(flows: Mapping[str, FlowSpec], name: str, catalog: RoleSpecCatal
         "Worst case": [(most,)],
         "Earlier runs": [(typical,)] if typical else [],
     }
-    lines = [f"{name}: {flow.description}" if flow.description else name, str(flow.source)]
+    described = ": ".join(filter(None, (name, flow.description)))
+    lines = [one_line(each, MOST_CHARACTERS) for each in (described, flow.source)]
     for heading, rows in parts.items():
         if table := list(_aligned([[one_line(cell, MOST_CHARACTERS) for cell in row] for row in rows])):
             lines += ["", heading, *(f"  {line}" for line in table)]

@@ -13,7 +13,7 @@ from codex_multi_role.cli.boundary import complain_about
 from codex_multi_role.cli.completion import flow_names
 from codex_multi_role.cli.lazy_group import LazyGroup
 from codex_multi_role.cli.options import BOUNDING, DEFAULTS, JSON, ROLES, RUNS_DIR, command
-from codex_multi_role.cli.output import put_json, put_table, say
+from codex_multi_role.cli.output import put_json, put_line, put_table, put_text, say
 from codex_multi_role.cli.settings import Setting
 from codex_multi_role.cli.tables import Column
 from codex_multi_role.cli.team import WATCH, open_catalog, option_for, repeatedly
@@ -120,7 +120,7 @@ def show_flows(
         most = f"none: {error}"
     known = typical_runs(runs_dir).get(name)
     explained = explanation(flows, name, catalog, most, known.in_words if known else "")
-    click.echo(f"{explained}\n\n{read_text(flows[name].source).rstrip()}")
+    put_text(f"{explained}\n\n{read_text(flows[name].source).rstrip()}", exact=True)
 
 
 @command(ROLES, ASCII, OUTLINE, name="graph", short_help="Draw a flow.")
@@ -143,7 +143,7 @@ def graph_flows(name: str, roles: Path | None, ascii: bool, outline: bool, watch
     def draw() -> None:
         flows, _ = load_flow_and_called(name, open_catalog(roles))
         whole = graph.ascii if ascii else graph.mermaid
-        click.echo(graph.outline(flows[name]) if outline else whole(flows, name), nl=False)
+        put_text(graph.outline(flows[name]) if outline else whole(flows, name))
 
     repeatedly(roles_folder(roles), draw, watch=watch)
 
@@ -237,7 +237,7 @@ def _validate(
             raise
         say(f"note: {error}")
     if is_named or all or not flows[name].internal:
-        click.echo(f"ok: {name}: {most}" + (f"; {typical.in_words}" if typical else ""))
+        put_line(f"ok: {name}: {most}" + (f"; {typical.in_words}" if typical else ""))
     for warning in limits_per_item(flows, catalog):
         say(f"note: {warning}")
     if is_named and is_own and (unused := unused_roles(flows, catalog)):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from codex_multi_role.cli.options import RUNS_DIR, command
-from codex_multi_role.cli.output import say
+from codex_multi_role.cli.output import put_line, say
 from codex_multi_role.errors import CodexMultiRoleError, RunBusy, StorageError
 from codex_multi_role.host.programs import exclude_from_path
 from codex_multi_role.presentation.wording import one_line
@@ -41,7 +41,7 @@ def gc(runs_dir: Path, dry_run: bool) -> None:
     counts: Counter[str] = Counter()
     for folder in list_runs(runs_dir):
         for copy in _collected(folder, dry_run):
-            click.echo(f"{copy.action}: {folder.run_id} {copy.key}: {one_line(copy.reason)} ({copy.path})")
+            put_line(f"{copy.action}: {folder.run_id} {copy.key}: {one_line(copy.reason)} ({copy.path})")
             counts[copy.action] += 1
     if not counts:
         say(f"There are no workspace copies in {runs_dir}.")

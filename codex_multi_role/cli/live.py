@@ -13,7 +13,8 @@ from datetime import UTC, datetime
 from rich.console import Console, RenderableType
 from rich.live import Live
 
-from codex_multi_role.cli.drawing import render
+from codex_multi_role.cli.drawing import DrawingConsole, render
+from codex_multi_role.host.spelling import printable
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.run_folder import Record, event_of
 
@@ -36,7 +37,7 @@ class LiveTable:
         self._progress = progress
         self._over = over
         self._asks = asks
-        self._console = Console(stderr=True)
+        self._console = DrawingConsole(stderr=True)
         self._drawing = threading.Lock()
         self._switching = threading.Lock()
         self._live: Live | None = None
@@ -113,4 +114,4 @@ def picture(progress: Progress) -> str:
     )
     console.print(render(progress, progress.at, PICTURE_WIDTH))
     drawn = console.export_svg(title=f"codex-multi-role: run {progress.started.run_id}")
-    return WEB_FONT.sub("", drawn)
+    return printable(WEB_FONT.sub("", drawn), keep="\n")

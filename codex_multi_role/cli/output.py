@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+from codex_multi_role.host.spelling import printable
 from codex_multi_role.integrations.ci.github import harmless, runs_here
-from codex_multi_role.presentation.wording import one_line, printable
+from codex_multi_role.presentation.wording import one_line
 
 if TYPE_CHECKING:
     from codex_multi_role.cli.tables import Column
@@ -42,8 +43,8 @@ def open_missing() -> None:
 
 
 def say(text: str) -> None:
-    """Print a line for people on stderr; it is lost if nobody can read it."""
-    annotate(_safe(text))
+    """Print a line for people on stderr, as `put_line` does; it is lost if nobody can read it."""
+    annotate(_line(text))
 
 
 def annotate(command: str) -> None:
@@ -55,16 +56,30 @@ def annotate(command: str) -> None:
         discard_output(sys.stderr)
 
 
-def put_line(text: str) -> None:
-    """Print a line for people on stdout; text of others in it cannot be a workflow command."""
-    click.echo(_safe(text))
+def put_line(text: str, **style: Any) -> None:  # noqa: ANN401 - of `click.style`
+    """Print a line for people on stdout; text of others in it controls no terminal, and forges no line or command.
+
+    Further lines of it are indented.
+    """
+    line = _line(text)
+    click.echo(click.style(line, **style) if style else line)
 
 
-def put_text(text: str) -> None:
-    """Print the text of a result on stdout: exactly, except on a terminal, which control characters would steer."""
-    if sys.stdout.isatty():
-        text = "\n".join(printable(line.expandtabs()) for line in text.splitlines())
+def put_text(text: str, *, exact: bool = False) -> None:
+    """Print lines on stdout; ``exact``: unchanged, except on a terminal, which control characters would steer."""
+    if not exact or sys.stdout.isatty():
+        text = printable(text, keep="\n\t").expandtabs()
     click.echo(_safe(text), nl=not text.endswith("\n"), color=True)
+
+
+def put_bytes(content: bytes) -> None:
+    """Write ``content`` to stdout exactly."""
+    click.echo(content, nl=False)
+
+
+def _line(text: str) -> str:
+    first, *others = [printable(line, keep="\t").expandtabs() for line in text.splitlines()] or [""]
+    return _safe("\n".join([first, *(f"  {each.removeprefix('  ')}" for each in others)]))
 
 
 def _safe(text: str) -> str:
@@ -72,8 +87,8 @@ def _safe(text: str) -> str:
 
 
 def _as_json(value: object, indent: int | None = None) -> str:
-    """Return ASCII JSON; in a workflow's log, brackets are escaped so that no text in it is a command."""
-    text = json.dumps(value, indent=indent, default=str)
+    """Return printable ASCII JSON; in a workflow's log, brackets are escaped so that no text in it is a command."""
+    text = json.dumps(value, indent=indent, default=str).replace("\x7f", "\\u007f")
     return text.replace("##[", "##\\u005b") if runs_here() else text
 
 
@@ -145,7 +160,7 @@ def put_table(columns: Sequence[Column | str], rows: Iterable[Sequence[object]])
     named = [column if isinstance(column, Column) else Column(column) for column in columns]
     table = Table(named, cells, shutil.get_terminal_size().columns if sys.stdout.isatty() else None)
     for line in table.heading:
-        put_line(click.style(line, bold=True) if _draws(sys.stdout) else line)
+        put_line(line, **({"bold": True} if _draws(sys.stdout) else {}))
     for row in cells:
         for line in table.row(row):
             put_line(line)

@@ -21,7 +21,7 @@ from codex_multi_role.cli.options import (
 from codex_multi_role.cli.output import put_json, put_line, say
 from codex_multi_role.cli.run_reference import find_run
 from codex_multi_role.cli.settings import report_file
-from codex_multi_role.presentation.wording import plural, printable
+from codex_multi_role.presentation.wording import plural
 
 
 @command(RUNS_DIR, SHARED_RUNS, JSON, short_help="Write a run to a file that others can verify.")
@@ -57,7 +57,7 @@ def bundle(run: str, output: Path, runs_dir: Path, database_url: str | None, jso
     parts = [(len(observed.turns), "turn"), (len(observed.states), "state"), (len(observed.tests), "test result")]
     put_line(f"{output}: {', '.join(plural(count, name) for count, name in parts)}, {made.size:,} bytes")
     if made.claims.tests_before:
-        put_line(f"the last tests on the first state: {printable(made.claims.tests_before.words)}")
+        put_line(f"the last tests on the first state: {made.claims.tests_before.words}")
 
 
 @command(PYTHON, TEST_SANDBOX, CODEX_BIN, JSON, short_help="Run a bundle again and compare everything it claims.")
@@ -80,12 +80,12 @@ def verify(file: Path, trust_team: bool, json: bool, **options: Any) -> None:  #
     """
     from codex_multi_role.proof import verify_bundle  # as above
 
-    result = verify_bundle(file, options, trust_team=trust_team, on_command=lambda each: say(f"runs {printable(each)}"))
+    result = verify_bundle(file, options, trust_team=trust_team, on_command=lambda each: say(f"runs {each}"))
     if json:
         lines = [asdict(line) for line in result.lines]
         put_json({"run": result.run, "verdict": result.verdict, "lines": lines, "exit_code": result.exit_code})
     else:
         for line in result.lines:
-            put_line(f"{line.status}: {printable(line.text)}")
+            put_line(f"{line.status}: {line.text}")
         put_line(result.verdict)
     raise click.exceptions.Exit(result.exit_code)

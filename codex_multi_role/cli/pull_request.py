@@ -68,8 +68,7 @@ def pr(
     history = history_of(find_run(run, runs_dir, database_url))
     description = describe(history)
     if not create:
-        put_line(f"{description.title}\n")
-        put_text(description.body)
+        put_text(f"{description.title}\n\n{description.body}")
         return
     for line in create_pull_request(history, description, Request(branch, remote or "origin", base, draft, repo), say):
         put_line(line)

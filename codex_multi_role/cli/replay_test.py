@@ -26,7 +26,7 @@ from codex_multi_role.cli.options import (
 )
 from codex_multi_role.cli.output import put_json, put_line
 from codex_multi_role.cli.settings import report_file
-from codex_multi_role.presentation.wording import duration, one_line, plural, printable
+from codex_multi_role.presentation.wording import duration, one_line, plural
 
 if TYPE_CHECKING:
     from codex_multi_role.integrations.ci.ended_run import Case
@@ -108,7 +108,7 @@ def _lines(result: Replayed) -> Iterator[str]:
     yield from (f"      ignored: {one_line(each, 500)}" for each in result.notes)
     for diff in result.diffs.values():
         lines = diff.splitlines()
-        yield from (f"        {printable(line)[:200]}" for line in lines[:SHOWN_LINES])
+        yield from (f"        {line[:200]}" for line in lines[:SHOWN_LINES])
         if len(lines) > SHOWN_LINES:
             yield f"        and {len(lines) - SHOWN_LINES} more lines"
 
@@ -132,6 +132,4 @@ def _case(result: Replayed) -> Case:
     outcome = {0: PASSED, 1: FAILED}.get(result.exit_code, ERROR)
     lines = [*result.differences, *(line for diff in result.diffs.values() for line in diff.splitlines())]
     message = one_line(result.differences[0] if result.differences else result.status)
-    return Case(
-        "replay-test", one_line(result.name), outcome, result.seconds, message, "\n".join(map(printable, lines))
-    )
+    return Case("replay-test", one_line(result.name), outcome, result.seconds, message, "\n".join(lines))

@@ -22,10 +22,10 @@ from codex_multi_role.cli.options import (
     command,
     run_argument,
 )
-from codex_multi_role.cli.output import put_json, put_line, say
+from codex_multi_role.cli.output import put_bytes, put_json, put_line, say
 from codex_multi_role.cli.run_reference import find_run
 from codex_multi_role.errors import ExitCode
-from codex_multi_role.presentation.wording import plural, printable
+from codex_multi_role.presentation.wording import plural
 from codex_multi_role.run_folder.folder import LATEST
 
 if TYPE_CHECKING:
@@ -82,17 +82,16 @@ def _put_patches(patches: Iterable[bytes]) -> bool:
         any_printed = True
         if on_terminal:
             for line in patch.decode(errors="replace").splitlines():
-                click.echo(_coloured(printable(line.expandtabs())))
+                put_line(line, **_style(line))
         else:
-            sys.stdout.buffer.write(patch)
-            sys.stdout.buffer.flush()
+            put_bytes(patch)
     return any_printed
 
 
-def _coloured(line: str) -> str:
+def _style(line: str) -> dict[str, Any]:
     if line.startswith(FILE_LINES):
-        return click.style(line, bold=True)
-    return click.style(line, fg=COLOURS[line[0]]) if line[:1] in COLOURS else line
+        return {"bold": True}
+    return {"fg": COLOURS[line[0]]} if line[:1] in COLOURS else {}
 
 
 @command(
@@ -149,7 +148,7 @@ def blame(
     columns = [[f"{cell:{max(map(len, column), default=0)}}" for cell in column] for column in columns]
     width = len(str(len(lines)))
     for line, *cells in zip(lines, *columns, strict=True):
-        put_line("  ".join([*cells, f"{line.line:{width}}", printable(line.text.expandtabs())]))
+        put_line("  ".join([*cells, f"{line.line:{width}}", line.text.expandtabs()]))
 
 
 def _reaching(

@@ -10,7 +10,7 @@ import click
 from codex_multi_role.cli.completion import role_names
 from codex_multi_role.cli.lazy_group import LazyGroup
 from codex_multi_role.cli.options import DEFAULTS, JSON, ROLES, command
-from codex_multi_role.cli.output import put_json, put_table, put_yaml, say
+from codex_multi_role.cli.output import put_json, put_line, put_table, put_yaml, say
 from codex_multi_role.cli.tables import Column
 from codex_multi_role.cli.team import WATCH, open_catalog, option_for, repeatedly
 from codex_multi_role.errors import UsageError
@@ -91,7 +91,7 @@ def validate_roles(ctx: click.Context, /, names: tuple[str, ...], roles: Path | 
     def check() -> None:
         catalog = load_checked_team(roles)
         checked = [catalog.role(name).name for name in names] or [role.name for role in catalog.roles]
-        click.echo(f"ok: {catalog.source}: {', '.join(checked)}")
+        put_line(f"ok: {catalog.source}: {', '.join(checked)}")
         for note in catalog.notes:
             say(f"note: {note}")
         _warn_if_none_can_finish(catalog, str((ctx.default_map or {}).get("flow") or ""))

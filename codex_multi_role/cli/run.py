@@ -14,7 +14,7 @@ from click.core import ParameterSource
 from codex_multi_role.cli.ci_reports import reported
 from codex_multi_role.cli.foreground import in_foreground, report_and_exit
 from codex_multi_role.cli.options import OF_THIS_PROCESS, RUN, command
-from codex_multi_role.cli.output import put_json_line, put_line, say
+from codex_multi_role.cli.output import put_json_line, put_text, say
 from codex_multi_role.cli.settings import not_empty
 from codex_multi_role.errors import UsageError
 from codex_multi_role.host.importing import without_plugin_search
@@ -154,7 +154,7 @@ def put_dry_run(records: Sequence[Mapping[str, Any]], *, as_json: bool, quiet: b
             put_json_line(record)
     elif not quiet:
         for number, record in enumerate(records, 1):
-            put_line("\n".join(_dry_run_lines(number, record)))
+            put_text("\n".join([*_dry_run_lines(number, record), ""]))
         prompts = sum(record["type"] == "ask" for record in records)
         say(f"{plural(prompts, 'prompt')} in the first pass; nothing was started, written or spent")
 

@@ -181,7 +181,7 @@ def show(
     told = [] if result is None else [*result_lines(result, f"{again} --result"), ""]
     for line in [*told, *_heading(folder, record, story.progress), *_questions(questions), *_states(states)]:
         put_line(line)
-    click.echo()
+    put_line("")
     put_table(HISTORY, rows(folder, story, turns, tests))
     for line in ["", *_places(folder), *(["", f"next: {following}"] if following else [])]:
         put_line(line)
@@ -194,7 +194,7 @@ def _put_result(folder: RunFolder, record: dict[str, Any]) -> None:
         raise StorageError(f"cannot read the result of run {folder.run_id}: {error}") from error
     if text is None:
         raise UsageError(f"run {folder.run_id} has no result", "`codex-multi-role show` shows what happened in it.")
-    put_text(text)
+    put_text(text, exact=True)
 
 
 def _draw(folder: RunFolder, path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from codex_multi_role.cli.json_schemas import KINDS, schema_text
+from codex_multi_role.cli.output import put_text
 
 
 @click.command(short_help="Print the JSON Schema of a kind of file, or of a run's events.")
@@ -18,4 +19,4 @@ def schema(kind: str) -> None:
     Examples:
       codex-multi-role schema flow > flow.json
     """
-    click.echo(schema_text(kind), nl=False)
+    put_text(schema_text(kind))

@@ -131,10 +131,11 @@ def watch_all(runs_dir: Path, database_url: str | None, *, plain: bool) -> None:
 
 
 def _redraw(reader: RunsReader) -> None:
-    from rich.console import Console  # here: only a terminal needs it
-    from rich.live import Live
+    from rich.live import Live  # here: only a terminal needs it
 
-    with Live(console=Console(stderr=True), auto_refresh=False) as live:
+    from codex_multi_role.cli.drawing import DrawingConsole
+
+    with Live(console=DrawingConsole(stderr=True), auto_refresh=False) as live:
         while True:
             runs = reader.look()
             live.update(_table(runs), refresh=True)

@@ -9,6 +9,7 @@ from dataclasses import field
 
 from codex_multi_role.dataclass import dataclass
 from codex_multi_role.history.workspace_states import Change
+from codex_multi_role.host.spelling import printable
 from codex_multi_role.run_folder.events import RunEvent, RunStarted, TestsEnded, TestsStarted, TurnEnded, TurnStarted
 
 EVENTS = (RunStarted, TurnStarted, TurnEnded, TestsStarted, TestsEnded)
@@ -86,7 +87,8 @@ class CommitFacts:
         paragraphs = [textwrap.fill(line, WIDTH) for line in body.splitlines()] if shown != subject else []
         named = {"Run": self.run_id, "Flow": self.flow, **trailers}
         lines = [f"{name}: {' '.join(value.split())}" for name, value in named.items() if value]
-        return "\n\n".join(filter(None, [shown, "\n".join(paragraphs).strip(), "\n".join(lines)])) + "\n"
+        text = "\n\n".join(filter(None, [shown, "\n".join(paragraphs).strip(), "\n".join(lines)])) + "\n"
+        return printable(text, keep="\n")
 
 
 def inert(text: str) -> str:

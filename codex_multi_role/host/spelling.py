@@ -1,10 +1,12 @@
-"""Names that some file systems or folders consider equal: in another case, or with other Unicode composition."""
+"""Spellings of names that some file systems consider equal, and the characters of a text that nobody sees."""
 
 from __future__ import annotations
 
 import contextlib
 import unicodedata
 from pathlib import Path
+
+KEPT_IN_PAGES = "\n\r\t\u200c\u200d"  # the last two join letters and emoji, or keep them apart
 
 
 def folded(name: str) -> str:
@@ -30,3 +32,11 @@ def _as_listed(folder: Path, name: str) -> str:
             names = [entry.name for entry in folder.iterdir()]
             return name if name in names else next((each for each in names if folded(each) == folded(name)), name)
     return name
+
+
+def printable(text: str, keep: str = "") -> str:
+    """Remove control and format characters, such as escapes and bidi controls, and lone surrogates, except ``keep``."""
+    if text.isprintable():  # fast, and nearly always so
+        return text
+    hidden = [ord(letter) for letter in {*text} - {*keep} if unicodedata.category(letter).startswith("C")]
+    return text.translate(dict.fromkeys(hidden)) if hidden else text

@@ -11,7 +11,6 @@ from codex_multi_role.history import RunHistory, history_of
 from codex_multi_role.history.line_guards import LineGuards, judged_files, recorded_guards
 from codex_multi_role.history.lines import LineHistory, LineOrigin, line_history
 from codex_multi_role.presentation.entries import turn_id
-from codex_multi_role.presentation.wording import printable
 from codex_multi_role.run_folder import RunFolder
 
 MOST_FILES = 20
@@ -83,6 +82,6 @@ class ChangedFiles:
         yield ChangedFile(path, shown, len(origins) - len(shown))
 
     def _line(self, origin: LineOrigin, guards: LineGuards | None) -> ChangedLine:
-        text = printable(self._folder.redact(origin.text).expandtabs(4))[:LONGEST_LINE]
+        text = self._folder.redact(origin.text).expandtabs(4)[:LONGEST_LINE]
         entry = turn_id(origin.role, origin.turn) if origin.role else ""
         return ChangedLine(origin.line, text, written_by(origin) or BEFORE, entry, guards)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
+from codex_multi_role.host.spelling import KEPT_IN_PAGES, printable
+
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
@@ -22,7 +24,8 @@ def markdown_as_html(text: str) -> Markup:
     parser = _parser()
     tokens = parser.parse(text)
     _lower_headings(tokens)
-    return Markup(parser.renderer.render(tokens, parser.options, {}))  # the parser escapes everything
+    html = parser.renderer.render(tokens, parser.options, {})  # the parser escapes everything
+    return Markup(printable(html, keep=KEPT_IN_PAGES))  # now, because the text may name characters: `&#x202e;`
 
 
 @cache

@@ -7,6 +7,7 @@ beginning, ``of`` is the size of the whole in bytes.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from os.path import commonprefix
@@ -17,6 +18,7 @@ from markupsafe import Markup
 
 from codex_multi_role.dataclass import dataclass
 from codex_multi_role.host.redaction import Redactor
+from codex_multi_role.host.spelling import KEPT_IN_PAGES, printable
 from codex_multi_role.presentation.story import ReportedTurn
 from codex_multi_role.run_folder import Question, TurnFolder
 
@@ -42,6 +44,7 @@ LONGEST, SHORTEST = 200_000, 4_000
 MARGIN = 8_192
 """Characters read beyond a cut, so that a secret across the cut is recognized."""
 _UNSAFE_IN_SCRIPT = "<>&\u2028\u2029"
+_ESCAPES = re.compile(r'(\\["\\nrt])|\\(?:[bf]|u00[01][0-9a-f])')  # in JSON; group 1: of harmless characters
 
 
 def cut_length(sizes: Iterable[int]) -> int:
@@ -225,6 +228,7 @@ def embedded(value: object) -> Markup:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)
     except ValueError:
         text = json.dumps(json.loads(json.dumps(value), parse_constant=str), ensure_ascii=False)
+    text = _ESCAPES.sub(r"\1", printable(text, keep=KEPT_IN_PAGES))
     for sign in _UNSAFE_IN_SCRIPT:
         text = text.replace(sign, f"\\u{ord(sign):04x}")
     return Markup(text)

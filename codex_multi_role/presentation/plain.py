@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import singledispatch
 
+from codex_multi_role.host.spelling import printable
 from codex_multi_role.presentation.outcome import Incident, incident_in_words, playbook_in_words, status_in_words
 from codex_multi_role.presentation.progress import ACTIVITIES, Progress
 from codex_multi_role.presentation.wording import (
@@ -14,7 +15,6 @@ from codex_multi_role.presentation.wording import (
     failed_tests,
     one_line,
     plural,
-    printable,
     verdict,
 )
 from codex_multi_role.run_folder import Question, RunEvent, events
@@ -43,7 +43,7 @@ class PlainLines:
             said += formatter(event)
         if isinstance(event, events.TurnStarted) and (task := self.progress.role(event.role).task):
             said[-1] += f", for task {one_line(task)}"
-        return [f"{clock(event.at)}  {line}" for line in said]
+        return [printable(f"{clock(event.at)}  {line}") for line in said]
 
 
 @singledispatch
@@ -205,10 +205,10 @@ def _warning(event: events.Warning) -> list[str]:
 
 
 def question_lines(question: Question) -> Iterator[str]:
-    """Format the question; what a model wrote in it cannot control the terminal."""
+    """Format the question."""
     yield f"review {question.key}: {one_line(question.question, 1000)}"
     lines = question.show.expandtabs().splitlines()
-    yield from (f"  {printable(line)}" for line in lines[:SHOWN_LINES])
+    yield from (f"  {line}" for line in lines[:SHOWN_LINES])
     if len(lines) > SHOWN_LINES:
         yield f"  ... and {len(lines) - SHOWN_LINES} more lines, see reviews/{question.key}.json in the run folder"
     if question.seconds_left is not None:

@@ -15,6 +15,7 @@ from jinja2 import Environment, FileSystemBytecodeCache, FileSystemLoader, Stric
 from jinja2.bccache import Bucket
 from markupsafe import Markup
 
+from codex_multi_role.host.spelling import KEPT_IN_PAGES, printable
 from codex_multi_role.presentation.outcome import (
     exit_in_words,
     outcome_in_words,
@@ -34,7 +35,6 @@ from codex_multi_role.presentation.wording import (
     moment,
     one_line,
     plural,
-    printable,
     verdict,
 )
 
@@ -58,7 +58,7 @@ class _CompiledTemplates(FileSystemBytecodeCache):
         folder = TEMPLATES / "__pycache__"
         with suppress(OSError):
             folder.mkdir(exist_ok=True)
-        super().__init__(str(folder), f"%s.{sys.implementation.cache_tag}.jinja-{jinja2.__version__}.cache")
+        super().__init__(str(folder), f"%s.{sys.implementation.cache_tag}.jinja-{jinja2.__version__}.printable.cache")
 
     def load_bytecode(self, bucket: Bucket) -> None:
         try:
@@ -77,13 +77,13 @@ def _environment() -> Environment:
         loader=FileSystemLoader(TEMPLATES),
         bytecode_cache=_CompiledTemplates(),
         autoescape=True,
+        finalize=_shown,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     environment.filters |= {
         "line": one_line,
-        "lines": _lines,
         "duration": duration,
         "compact": compact,
         "cost": cost_in_words,
@@ -116,6 +116,6 @@ def _time_filter(shown: Callable[[str], str]) -> Callable[[Any], str]:
     return show
 
 
-def _lines(text: str) -> str:
-    """Remove control characters, except line breaks."""
-    return "\n".join(map(printable, text.expandtabs().splitlines()))
+def _shown(value: object) -> object:
+    """Make a value of a page printable; markup is made of such values, or is ours."""
+    return value if isinstance(value, Markup) or not isinstance(value, str) else printable(value, keep=KEPT_IN_PAGES)

@@ -11,7 +11,8 @@ from typing import Any
 from markupsafe import Markup
 
 from codex_multi_role.dataclass import dataclass
-from codex_multi_role.presentation.wording import one_line, printable
+from codex_multi_role.host.spelling import printable
+from codex_multi_role.presentation.wording import one_line
 from codex_multi_role.run_folder import RunFolder
 
 TERMINAL_LINES = 24

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from codex_multi_role.host.spelling import printable
 from codex_multi_role.run_folder.cost import Cost, dollars
 
 PROGRAM = "codex-multi-role"
@@ -20,13 +20,6 @@ def one_line(value: object, limit: int = 200) -> str:
     """Return ``value`` as at most ``limit`` printable characters, so that a model's text cannot control a terminal."""
     line = " ".join(filter(None, map(printable, str(value).split())))
     return line if len(line) <= limit else line[: limit - len(ELLIPSIS)].rstrip() + ELLIPSIS
-
-
-def printable(line: str) -> str:
-    """Remove control characters."""
-    if line.isprintable():  # fast, and nearly always so
-        return line
-    return "".join(letter for letter in line if not unicodedata.category(letter).startswith("C"))
 
 
 def named(names: Sequence[str], most: int) -> str:

@@ -18,7 +18,6 @@ from codex_multi_role.host.atomic import make_folder
 from codex_multi_role.host.own_python import Lifetime, last_output, own_module, start
 from codex_multi_role.host.programs import exclude_from_path
 from codex_multi_role.presentation.outcome import exit_in_words
-from codex_multi_role.presentation.wording import printable
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.folder import make_runs_folder, new_run_id
 from codex_multi_role.run_folder.owner import read_owner
@@ -121,7 +120,7 @@ class RunStarter:
             return
         wrong_usage = child.returncode == ExitCode.WRONG_USAGE  # then the output says it all
         ended = "" if wrong_usage else f"Exit code {exit_in_words(child.returncode, 'the process was killed')}."
-        printed = "\n".join(map(printable, last_output(log_path).splitlines())).strip()
+        printed = last_output(log_path).strip()
         log_path.unlink(missing_ok=True)
         raise RunNotStarted(printed, ended)
 

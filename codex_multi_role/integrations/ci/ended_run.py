@@ -15,7 +15,7 @@ from codex_multi_role.errors import CodexMultiRoleError
 from codex_multi_role.presentation.outcome import OUTCOMES, exit_in_words, next_command, outcome_in_words
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.presentation.recorded import read_tests
-from codex_multi_role.presentation.wording import one_line, printable
+from codex_multi_role.presentation.wording import one_line
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_options import RunReport
 
@@ -50,11 +50,6 @@ class RunEvidence:
     def line(self, text: object, limit: int = 200) -> str:
         """Apply `one_line` without secrets."""
         return one_line(self.redact(str(text)), limit)
-
-    def text(self, text: str) -> str:
-        """Return the end of several lines from a model or its tests, without secrets and control characters."""
-        lines = (printable(line.expandtabs()) for line in self.redact(text)[-LONGEST_TEXT:].splitlines())
-        return "\n".join(lines)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from codex_multi_role.host.spelling import printable
 from codex_multi_role.presentation.wording import PROGRAM
 
 if TYPE_CHECKING:  # only for types: every command loads this module
@@ -62,9 +63,9 @@ def _place(run: EndedRun, case: Case, top: Path | None) -> dict[str, str]:
 
 
 def command(name: str, text: str, **properties: str) -> str:
-    """Build a workflow command; text and properties are escaped as in GitHub's own toolkit."""
+    """Build a printable workflow command; text and properties are escaped as in GitHub's own toolkit."""
     rendered = ",".join(f"{key}={_property(value)}" for key, value in properties.items())
-    return harmless_within(f"::{name}{f' {rendered}' if rendered else ''}::{_data(text)}")
+    return harmless_within(printable(f"::{name}{f' {rendered}' if rendered else ''}::{_data(text)}"))
 
 
 def _data(text: str) -> str:

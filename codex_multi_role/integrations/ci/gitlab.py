@@ -33,7 +33,7 @@ def _links(run: EndedRun, job: str, folder: Path, top: Path) -> Iterator[dict[st
     except ValueError:  # not below the project: not an artifact of the job
         return
     where = f"{job}/artifacts"
-    yield {"label": f"run {run.name}: {run.outcome}", "url": f"{where}/browse/{quote(str(inside))}/"}
+    yield {"label": run.line(f"run {run.name}: {run.outcome}"), "url": f"{where}/browse/{quote(str(inside))}/"}
     for name in LINKED:
         if (folder / name).is_file():
             yield {"label": name, "url": f"{where}/file/{quote(str(inside / name))}"}

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from codex_multi_role.integrations.ci.ended_run import ERROR, FAILED, SKIPPED, Case, EndedRun, LatestTests
+from codex_multi_role.host.spelling import printable
+from codex_multi_role.integrations.ci.ended_run import ERROR, FAILED, LONGEST_TEXT, SKIPPED, Case, EndedRun, LatestTests
 from codex_multi_role.presentation.recorded import read_turns
 from codex_multi_role.presentation.wording import PROGRAM, duration, verdict
 
@@ -30,7 +31,7 @@ def junit_report(run: EndedRun) -> bytes:
 
 
 def junit_suite(name: str, cases: Iterable[Case]) -> bytes:
-    """Create a report on something other than a run; the texts of ``cases`` must already be harmless."""
+    """Create a report on something other than a run."""
     return _document({name: list(map(_junit_case, cases))})
 
 
@@ -56,7 +57,7 @@ def _run_case(run: EndedRun) -> TestCase:
     )
     if run.exit_code != 0:
         case.result = [_run_result(run)]
-    case.system_out = "\n".join(_run_output(run))
+    case.system_out = printable("\n".join(_run_output(run)), keep="\n")
     return case
 
 
@@ -65,7 +66,7 @@ def _run_result(run: EndedRun) -> FinalResult:
 
     kind = Failure if run.exit_code == GOAL_NOT_REACHED else Error
     result = kind(run.headline, run.meaning)
-    result.text = "\n".join([run.headline, run.meaning, *run.next_steps()])
+    result.text = printable("\n".join([run.headline, run.meaning, *run.next_steps()]), keep="\n")
     return result
 
 
@@ -97,7 +98,7 @@ def _test_cases(run: EndedRun, tests: LatestTests) -> Iterator[TestCase]:
 
 def _test_case(run: EndedRun, case: Case) -> TestCase:
     name, classname = run.line(case.name, LONGEST_MESSAGE), run.line(case.classname, LONGEST_MESSAGE)
-    message, text = run.line(case.message, LONGEST_MESSAGE), run.text(case.text)
+    message, text = run.line(case.message, LONGEST_MESSAGE), run.redact(case.text)[-LONGEST_TEXT:]
     return _junit_case(replace(case, name=name, classname=classname, message=message, text=text))
 
 
@@ -111,11 +112,11 @@ def _failure_without_case(run: EndedRun, tests: LatestTests) -> TestCase:
 def _junit_case(case: Case) -> TestCase:
     from junitparser import Error, Failure, Skipped, TestCase
 
-    junit_case = TestCase(case.name, case.classname, _seconds(case.seconds))
+    junit_case = TestCase(printable(case.name), printable(case.classname), _seconds(case.seconds))
     kind = {FAILED: Failure, ERROR: Error, SKIPPED: Skipped}.get(case.outcome)
     if kind is not None:
-        result = kind(case.message, case.outcome)
-        result.text = case.text
+        result = kind(printable(case.message), case.outcome)
+        result.text = printable(case.text, keep="\n\t")
         junit_case.result = [result]
     return junit_case
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from codex_multi_role.host.spelling import printable
 from codex_multi_role.integrations.ci.ended_run import Case, LatestTests, RunEvidence
 from codex_multi_role.presentation.outcome import cost_of_totals, playbook_in_words, tokens_in_words, turns_in_words
 from codex_multi_role.presentation.result import ShownResult
@@ -70,6 +71,7 @@ def listed(items: Iterable[str], most: int = MOST_LISTED, indent: str = "") -> l
 
 def code(line: str) -> str:
     """Format one line as a code span; empty for an empty line."""
+    line = printable(line)
     if not line.strip():
         return ""
     fence = "`" * (max(map(len, BACKTICKS.findall(line)), default=0) + 1)
@@ -78,11 +80,12 @@ def code(line: str) -> str:
 
 
 def code_block(lines: Sequence[str], language: str = "text") -> list[str]:
-    """Format printable lines as a block of code; of each, only the first `MOST_COLUMNS` characters are shown.
+    """Format lines as a block of code; of each, only the first `MOST_COLUMNS` characters are shown.
 
     No line begins with a slash: GitLab looks for quick actions such as ``/merge``, also in blocks that contain a fence.
     """
-    shown = [f"{' ' * line.startswith('/')}{line[:MOST_COLUMNS]}" for line in lines]
+    clean = (printable(line.expandtabs())[:MOST_COLUMNS] for line in lines)
+    shown = [f"{' ' * line.startswith('/')}{line}" for line in clean]
     longest = max((len(found) for line in shown for found in BACKTICKS.findall(line)), default=0)
     fence = "`" * max(3, 1 + longest)
     return [f"{fence}{language}", *shown, fence]

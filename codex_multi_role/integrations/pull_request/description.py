@@ -28,7 +28,7 @@ from codex_multi_role.presentation.outcome import exit_in_words, run_status, tok
 from codex_multi_role.presentation.progress import LASTING_EVENTS, Progress
 from codex_multi_role.presentation.recorded import read_record, status_now, totals_now
 from codex_multi_role.presentation.result import result_of as shown_result
-from codex_multi_role.presentation.wording import PROGRAM, cost_in_words, one_line, plural, printable, verdict
+from codex_multi_role.presentation.wording import PROGRAM, cost_in_words, one_line, plural, verdict
 from codex_multi_role.run_folder import RunEvent, RunFolder, skim_with_inherited
 from codex_multi_role.run_folder.events import TestsEnded, TurnEnded, TurnStarted
 from codex_multi_role.run_options import RunOptions
@@ -141,8 +141,7 @@ def _is_of(event: RunEvent, turns: set[tuple[str, int]]) -> bool:
 
 
 def _files(history: RunHistory) -> list[str]:
-    stat = history.folder.redact(whole_patch(history, stat=True).decode(errors="replace"))
-    lines = [printable(line.expandtabs()) for line in stat.splitlines()]
+    lines = history.folder.redact(whole_patch(history, stat=True).decode(errors="replace")).splitlines()
     more = [f"and {len(lines) - MOST_FILE_LINES} more lines"] if len(lines) > MOST_FILE_LINES else []
     return ["### Files", "", *code_block(lines[:MOST_FILE_LINES]), *more]
 

@@ -142,7 +142,6 @@ def test_secret_that_is_cut_through_is_masked_none_the_less(tmp_path: Path, monk
     long = f"{'hunter2-' * 10}{'x' * (LONGEST_TEXT - 50)}"
     leave_tests(run.folder, PYTEST_REPORT.replace("tests/test_a.py:7: AssertionError", long))
     assert "hunter2" not in report_of(run)["tests/test_bad"].result[0].text
-    assert "hunter2" not in run.text(long)
 
 
 @given(st.text() | st.sampled_from(HOSTILE))

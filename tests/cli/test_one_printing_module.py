@@ -1,0 +1,121 @@
+"""One module prints: whatever a model or a stranger wrote, it controls no terminal and no log."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import codex_multi_role
+from codex_multi_role.cli.output import annotate, put_json, put_line, put_text, put_yaml, say
+from codex_multi_role.integrations.ci.github import command
+
+PACKAGE = Path(codex_multi_role.__file__).parent
+PRINTING = {"click": {"echo", "secho", "echo_via_pager"}, "traceback": {"print_exc", "print_exception"}}
+PRINTING |= {"logging": {"StreamHandler", "basicConfig"}, "warnings": {"warn"}}
+STREAMS = {"stdout", "stderr", "__stdout__", "__stderr__"}
+OWN_PROTOCOL = {
+    "checks/plugins/codex_multi_role_python.py": "its parent reads JSON",
+    "systems/research/searching/files_search.py": "its parent reads JSON",
+    "systems/research/searching/http_search.py": "its parent reads JSON",
+    "workers/attempt_process.py": "its worker reads JSON, and logs its errors",
+}
+"""Processes of ours whose output another process of ours reads."""
+
+
+def _printing(tree: ast.AST) -> Iterator[ast.Call]:
+    """The calls that print: by their names, or a method of a standard stream."""
+    for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
+        match call.func:
+            case ast.Name(id="print" | "Console" | "echo" | "secho"):
+                yield call
+            case ast.Attribute(value=ast.Name(id=module), attr=name) if name in PRINTING.get(module, ()):
+                yield call
+            case ast.Attribute(value=stream, attr="write" | "writelines") if _is_stream(stream):
+                yield call
+
+
+def _is_stream(node: ast.expr) -> bool:
+    match node:
+        case ast.Attribute(value=ast.Name(id="sys"), attr=name):
+            return name in STREAMS
+        case ast.Attribute(value=inner, attr="buffer"):
+            return _is_stream(inner)
+    return False
+
+
+def _goes_elsewhere(call: ast.Call) -> bool:
+    return any(each.arg == "file" for each in call.keywords)
+
+
+def test_only_one_module_prints() -> None:
+    """A drawing is printed by its console, which cleans its texts."""
+    found = {
+        path.relative_to(PACKAGE).as_posix()
+        for path in PACKAGE.rglob("*.py")
+        for call in _printing(ast.parse(path.read_text()))
+        if not _goes_elsewhere(call)
+    }
+    assert found - OWN_PROTOCOL.keys() == {"cli/output.py"}
+
+
+def test_every_reason_is_still_needed() -> None:
+    for name in OWN_PROTOCOL:
+        assert [*_printing(ast.parse((PACKAGE / name).read_text()))], name
+
+
+HOSTILE = "a\x1b]0;owned\x07\x9b2J\u202eb\u2066\u200f\u061c\udce9\r\nerror: forged"
+
+
+@pytest.mark.parametrize("put", [put_line, say])
+def test_only_the_first_line_begins_at_the_margin(put: object, capsys: pytest.CaptureFixture[str]) -> None:
+    put(f"  {HOSTILE}\tc")  # type: ignore[operator]
+    printed = "".join(capsys.readouterr())
+    assert printed == "  a]0;owned2Jb\n  error: forged   c\n"
+
+
+@pytest.mark.parametrize("put", [put_line, say])
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("::error::x", ": :error::x"),
+        (" \u200b::error::x", " : :error::x"),
+        ("#\x1b#[error]x", "## [error]x"),
+        ("a\n::error::x", "a\n  : :error::x"),
+        ("a\n  b\n    c", "a\n  b\n    c"),
+        ("", ""),
+    ],
+)
+def test_cleaning_makes_no_workflow_command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], put: object, text: str, shown: str
+) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    put(text)  # type: ignore[operator]
+    assert "".join(capsys.readouterr()) == f"{shown}\n"
+
+
+def test_workflow_command_is_printable(capsys: pytest.CaptureFixture[str]) -> None:
+    annotate(command("error", f"#\x00#[x{HOSTILE}", title="\u202et"))
+    assert capsys.readouterr().err == "::error title=t::## [xa]0;owned2Jb%0D%0Aerror: forged\n"
+
+
+def test_own_style_survives_the_cleaning(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("click.utils.should_strip_ansi", lambda *_: False)
+    put_line("a\x1b[31mb", fg="green")
+    assert capsys.readouterr().out == "\x1b[32ma[31mb\x1b[0m\n"
+
+
+def test_machine_output_is_printable_ascii(capsys: pytest.CaptureFixture[str]) -> None:
+    for put in (put_json, put_yaml):
+        put({"a\x7f": HOSTILE})
+        printed = capsys.readouterr().out
+        assert printed.replace("\n", "").isprintable()
+        assert printed.isascii()
+
+
+@pytest.mark.parametrize(("exact", "shown"), [(True, "a\x1b[2J\tb\n\n"), (False, "a[2J    b\n\n")])
+def test_text_is_exact_only_on_request(capsys: pytest.CaptureFixture[str], exact: bool, shown: str) -> None:
+    put_text("a\x1b[2J\tb\n\n", exact=exact)
+    assert capsys.readouterr().out == shown
