@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -14,6 +15,7 @@ from codex_multi_role.batches.goal_results import GoalResult
 from codex_multi_role.batches.planned_runs import PlannedRun
 from codex_multi_role.catalog import FlowSpec
 from codex_multi_role.errors import CodexMultiRoleError, DefinitionError, UsageError
+from codex_multi_role.host.programs import require_unsteered
 from codex_multi_role.lifecycle.definitions import load_definitions
 from codex_multi_role.lifecycle.readiness import require_ready
 from codex_multi_role.lifecycle.team_loading import load_team, roles_folder
@@ -128,6 +130,7 @@ def require_ready_teams(runs: Iterable[PlannedRun]) -> None:
 
     Raises `UsageError` and `CodexUnavailable`.
     """
+    require_unsteered(os.environ)
     samples: dict[tuple[object, ...], PlannedRun] = {}
     for run in runs:
         options = run.options

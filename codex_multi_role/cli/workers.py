@@ -17,6 +17,7 @@ from codex_multi_role.cli.output import put_json, put_table, say
 from codex_multi_role.cli.settings import Setting, assignments, not_empty
 from codex_multi_role.cli.tables import Column
 from codex_multi_role.errors import UsageError
+from codex_multi_role.host.programs import require_unsteered
 from codex_multi_role.reading.json_types import Json
 
 if TYPE_CHECKING:
@@ -101,6 +102,7 @@ def worker(**values: Any) -> None:  # noqa: ANN401 - the settings above
     database = open_database(values["database_url"], runs_dir)
     store = open_store(database, values["store"], default_store(runs_dir))
     folders = WorkerFolders((values["work_dir"] or runs_dir / "workers" / name).absolute())
+    require_unsteered(os.environ, folders.work)
     report = (lambda line: None) if values["quiet"] else say
     at_work = Worker(database, store.address, folders, settings, report)
     _drain_on_signals(at_work)

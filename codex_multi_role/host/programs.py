@@ -6,11 +6,14 @@ Other variables name modules and libraries that a program loads as soon as it st
 
 from __future__ import annotations
 
+import json
 import os
+import site
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 
+from codex_multi_role.errors import UsageError
 from codex_multi_role.host.spelling import as_on_disk
 
 _FOLDERS = (
@@ -44,15 +47,30 @@ def program_path(environment: Mapping[str, str]) -> str:
     return _without(frozenset(_excluded), environment.get("PATH", os.defpath))
 
 
-def steerable_python_path(environment: Mapping[str, str]) -> list[str]:
-    """The entries of PYTHONPATH whose modules a model can write, because they are relative or in its folders."""
-    return _steerable(environment, "PYTHONPATH")
-
-
 def steering_variables(environment: Mapping[str, str]) -> dict[str, list[str]]:
     """The variables that make our programs load code which a model can write, with those of their entries."""
     found = {name: _steerable(environment, name) for name in (*_FOLDERS, *_LIBRARIES, *_COMMANDS)}
     return {name: entries for name, entries in found.items() if entries}
+
+
+def require_unsteered(environment: Mapping[str, str], *writable: Path) -> None:
+    """Raise UsageError if our programs load code that a model can write: every later start would execute it.
+
+    ``writable``: further folders in which models write, for good.
+    """
+    for folder in writable:
+        exclude_from_path(folder)
+    found = steering_variables(environment)
+    if site.ENABLE_USER_SITE and site.USER_SITE and not is_outside(site.USER_SITE):
+        found["the user's site-packages"] = [site.USER_SITE]
+    if found:
+        raise UsageError(
+            "models could write code that codex-multi-role itself loads, outside the sandbox, through "
+            + "; ".join(f"{name}: {', '.join(map(json.dumps, entries))}" for name, entries in found.items()),
+            "Relative and empty entries depend on the current folder, the others are in a folder that models write. "
+            "Remove them for this command: `env -u VARIABLE codex-multi-role …`. For tests, pytest's setting "
+            "`pythonpath` does the same as PYTHONPATH.",
+        )
 
 
 def _steerable(environment: Mapping[str, str], variable: str) -> list[str]:

@@ -17,14 +17,20 @@ from codex_multi_role.catalog import FlowSpec, RoleSpec, RoleSpecCatalog, settin
 from codex_multi_role.catalog.prices import PriceList
 from codex_multi_role.checks import Check, find_check
 from codex_multi_role.checks.interpreter import Interpreter, find_interpreter, inspect, starts_own_pytest
-from codex_multi_role.codex.codex_settings import as_settings, holds_secret, mcp_server_table, needs_user_home
+from codex_multi_role.codex.codex_settings import (
+    as_settings,
+    holds_secret,
+    mcp_server_table,
+    needed_user_home,
+    needs_user_home,
+)
 from codex_multi_role.codex.home import require_user_home
 from codex_multi_role.codex.locator import find_codex
-from codex_multi_role.codex.permissions import require_exact, sandboxed
+from codex_multi_role.codex.permissions import WriteAccess, require_exact, sandboxed
 from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.flow import WalkBound, walk_bound
-from codex_multi_role.host.programs import exclude_from_path
+from codex_multi_role.host.programs import exclude_from_path, require_unsteered
 from codex_multi_role.host.redaction import Redactor
 from codex_multi_role.host.spelling import as_on_disk
 from codex_multi_role.lifecycle.model_prices import PLAYBOOK_MODEL, model_of, recorded_model, require_prices
@@ -96,6 +102,8 @@ class Definitions:
         settings = [(*role_settings(role), *self.options.config) for role in self.roles]
         if self.playbook is None and self.recording is None and any(map(needs_user_home, settings)):
             require_user_home(os.environ)
+        access = [WriteAccess.of(given, needed_user_home(given, os.environ)) for given in settings]
+        require_unsteered(os.environ, *(Path(root) for each in access for root in each.writable_roots))
         return self
 
     def require_prices(self) -> None:

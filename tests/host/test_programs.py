@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
+from codex_multi_role.errors import UsageError
 from codex_multi_role.host import programs
 from codex_multi_role.host.programs import (
     exclude_from_path,
     program_path,
-    steerable_python_path,
+    require_unsteered,
     steering_variables,
 )
 
@@ -60,7 +63,8 @@ def test_entry_that_a_model_can_write_is_named(
     monkeypatch.setattr(programs, "_excluded", {work})
     names = {"work": work, "outside": outside}
     environment = {"PYTHONPATH": value.format(**names)}
-    assert steerable_python_path(environment) == [each.format(**names) for each in expected]
+    found = steering_variables(environment).get("PYTHONPATH", [])
+    assert found == [each.format(**names) for each in expected]
 
 
 @pytest.mark.parametrize(
@@ -90,7 +94,22 @@ def test_variable_that_loads_code_of_a_model_is_named(
     variable: str, value: str, expected: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(programs, "_excluded", {Path("/work")})
-    assert steering_variables({variable: value}) == ({variable: expected} if expected else {})
+    with nullcontext() if not expected else pytest.raises(UsageError) as caught:
+        require_unsteered({variable: value})
+    if caught is not None:
+        assert str(caught.value).endswith(f" through {variable}: {', '.join(map(json.dumps, expected))}")
+
+
+def test_all_variables_that_load_code_of_a_model_are_named_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(programs, "_excluded", {Path("/work")})
+    monkeypatch.setattr("site.USER_SITE", "/work/.local/lib")
+    monkeypatch.setattr("site.ENABLE_USER_SITE", True)
+    with pytest.raises(UsageError) as caught:
+        require_unsteered({"PYTHONPATH": "src:/opt:", "LD_PRELOAD": "./x.so"})
+    assert str(caught.value).partition(" through ")[2] == (
+        'PYTHONPATH: "src", ""; LD_PRELOAD: "./x.so"; the user\'s site-packages: "/work/.local/lib"'
+    )
+    assert "env -u VARIABLE" in caught.value.hint
 
 
 def test_threads_may_exclude_folders_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
