@@ -113,6 +113,8 @@ PLACES = {
     ("playbook/loopback.py", "self.rfile.read(int(size))"): "the connection's QUIET_CONNECTION_SECONDS",
     ("playbook/loopback.py", "self.handle_request()"): "a daemon's: `end` wakes it with a connection",
     ("playbook/loopback.py", "sys.exception()"): "no future: the error that is being handled",
+    ("lifecycle/sandbox_probe.py", "with ThreadPoolExecutor(1, thread_name_prefix='sandbox')"): "as tried.result",
+    ("lifecycle/sandbox_probe.py", "tried.result()"): "one run_command, which has PROBE_SECONDS",
     ("lifecycle/session.py", "owner.acquire()"): "takes the lock at once or raises RunBusy",
     ("lifecycle/session.py", "while True"): "once more for each question that was answered meanwhile",
     ("lifecycle/session.py", "while not stop.asked"): "the workflow, every step of which has deadlines",

@@ -29,6 +29,7 @@ OURS = {
     r"search_\d+": "one search provider, with its time limit (systems/research/search_providers.py)",
     r"mutant_\d+": "tests on mutants, each run with its deadline (systems/test_generation/kill_matrix.py)",
     r"python_\d+": "asks the project's Python, which has ANSWER_SECONDS (lifecycle/definitions.py)",
+    r"sandbox_\d+": "tries the sandbox, which has PROBE_SECONDS, and ends with the run (lifecycle/sandbox_probe.py)",
     r"telemetry-end": "DELIVERY_SECONDS a request, CLOSING_SECONDS in all (integrations/telemetry/pipeline.py)",
     r"flow": "the steps of the run, each with its deadlines (engine/durable_run.py)",
 }

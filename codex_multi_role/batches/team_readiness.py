@@ -18,6 +18,7 @@ from codex_multi_role.errors import CodexMultiRoleError, DefinitionError, UsageE
 from codex_multi_role.host.programs import require_unsteered
 from codex_multi_role.lifecycle.definitions import load_definitions
 from codex_multi_role.lifecycle.readiness import require_ready
+from codex_multi_role.lifecycle.sandbox_probe import require_sandbox
 from codex_multi_role.lifecycle.team_loading import load_team, roles_folder
 from codex_multi_role.playbook import is_automatic, load_playbook
 from codex_multi_role.playbook.automatic import GOAL
@@ -140,10 +141,17 @@ def require_ready_teams(runs: Iterable[PlannedRun]) -> None:
         if run.repository:
             _require_codex(run.options)
         else:
-            require_ready(load_definitions(run.options))
+            _require_all(run.options)
 
 
 def _require_codex(options: RunOptions) -> None:
     """Check what does not depend on the content of a repository. Raises `CodexUnavailable`."""
     with TemporaryDirectory(prefix="codex-multi-role-") as folder, suppress(UsageError):
-        require_ready(load_definitions(replace(options, workspace=Path(folder))))
+        _require_all(replace(options, workspace=Path(folder)))
+
+
+def _require_all(options: RunOptions) -> None:
+    definitions = load_definitions(options)
+    require_ready(definitions)
+    if definitions.sandboxes_commands:
+        require_sandbox(definitions.codex)

@@ -18,7 +18,6 @@ from codex_multi_role.checks.interpreter import find_interpreter, inspect
 from codex_multi_role.codex.codex_settings import known_settings, user_home
 from codex_multi_role.codex.home import login_state
 from codex_multi_role.codex.locator import find_codex
-from codex_multi_role.codex.permissions import sandboxed
 from codex_multi_role.codex.protocol import changed_messages, protocol_as_tested
 from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import CodexMultiRoleError, UsageError
@@ -27,6 +26,7 @@ from codex_multi_role.host.programs import exclude_from_path, program_path
 from codex_multi_role.host.redaction import Redactor
 from codex_multi_role.host.spelling import as_on_disk
 from codex_multi_role.lifecycle.definitions import role_settings, sandbox_of_tests
+from codex_multi_role.lifecycle.sandbox_probe import require_sandbox
 from codex_multi_role.lifecycle.team_loading import load_catalog
 from codex_multi_role.run_options import RunOptions
 from codex_multi_role.version import __version__
@@ -64,9 +64,10 @@ def diagnose(
     else:
         yield _codex(codex)
         yield _protocol(codex)
-        yield _sandbox(codex)
+        yield (sandbox := _sandbox(codex))
         yield _login(codex, config)
-        yield _tests(codex, workspace, python)
+        if sandbox.ok:
+            yield _tests(codex, workspace, python)
     yield _runs_folder(runs_dir)
     yield _open_files()
 
@@ -110,10 +111,11 @@ def _protocol(codex: Path) -> Finding:
 
 
 def _sandbox(codex: Path) -> Finding:
-    with tempfile.TemporaryDirectory() as folder:
-        ok, output = _ask(sandboxed(codex, ["true"], Path(folder)), Path(folder))
-    advice = "Allow unprivileged user namespaces, or run the tests with --no-test-sandbox."
-    return Finding("sandbox", ok, "available" if ok else output, "" if ok else advice)
+    try:
+        require_sandbox(codex)
+    except CodexMultiRoleError as error:
+        return Finding("sandbox", False, str(error), error.hint)
+    return Finding("sandbox", True, "available")
 
 
 def _tests(codex: Path, workspace: Path, setting: Path | None) -> Finding:

@@ -23,6 +23,7 @@ from codex_multi_role.lifecycle.preparing import preparation_of, sandbox_variabl
 from codex_multi_role.lifecycle.recordings.model_providers import ModelProviders, start_providers
 from codex_multi_role.lifecycle.reuse_sources import earlier_turns, named_runs
 from codex_multi_role.lifecycle.role_inputs import RoleReader
+from codex_multi_role.lifecycle.sandbox_probe import trying_sandbox
 from codex_multi_role.lifecycle.steering import Steering
 from codex_multi_role.run_folder import EventLog, RunFolder, list_turns, own_turns, started_turns
 from codex_multi_role.run_folder.events import ProcessesStarting
@@ -72,7 +73,8 @@ def live_parts(
         models = start_providers(definitions, folder, events, stack)
         read_only = unwritable_paths(definitions, folder, steering)
         homes = WarmHomes(definitions.codex, user_store(os.environ), Family.of_run(folder.path, "homes"))
-        members = Members(definitions, folder, models, read_only, homes, catalog, kept_folder)
+        sandbox = stack.enter_context(trying_sandbox(definitions.codex, needed=definitions.sandboxes_commands))
+        members = Members(definitions, folder, models, read_only, homes, catalog, kept_folder, sandbox)
         fleet = members.fleet(events)
         stack.callback(fleet.stop)
         # Turns of earlier runs need no process, so that only those start which a turn asks for.

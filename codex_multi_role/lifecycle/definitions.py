@@ -34,6 +34,7 @@ from codex_multi_role.host.programs import exclude_from_path, require_unsteered
 from codex_multi_role.host.redaction import Redactor
 from codex_multi_role.host.spelling import as_on_disk
 from codex_multi_role.lifecycle.model_prices import PLAYBOOK_MODEL, model_of, recorded_model, require_prices
+from codex_multi_role.lifecycle.sandbox_probe import require_sandbox
 from codex_multi_role.lifecycle.team_loading import load_team
 from codex_multi_role.run_options import RunOptions
 from codex_multi_role.steps.check import terms
@@ -119,6 +120,8 @@ class Definitions:
         needed = self._measures or any(map(starts_own_pytest, self._test_commands))
         is_set_up = self.options.worktree and self.needs.setup  # which may create the project's environment
         if python.problem and needed and not is_set_up and (self._measures or not python.only_unmeasured):
+            if self.options.test_sandbox:
+                require_sandbox(self.codex)  # without it, no Python starts
             raise UsageError(python.problem, python.hint)
         return replace(self, python=python)
 
@@ -166,6 +169,14 @@ class Definitions:
     def needs_sandbox(self) -> bool:
         """Whether commands of a role, tests or checks may run in Codex's sandbox."""
         return self.changes_workspace or bool(self._checks)
+
+    @property
+    def sandboxes_commands(self) -> bool:
+        """Whether tests, checks or a setup will run in Codex's sandbox."""
+        steps = [step for flow in self.flows.values() for step in flow.steps if step.check == "command"]
+        setup = self.needs.setup and (self.options.worktree or self.isolates)
+        commands = setup or any(step.with_.get("sandbox", True) for step in steps)
+        return self.options.test_sandbox and bool(self._test_commands or self._measures or commands)
 
     @property
     def _checks(self) -> set[Check]:

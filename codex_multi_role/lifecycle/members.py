@@ -51,7 +51,8 @@ class Members:
 
     ``models``: what replaces the model providers. ``read_only``: what no role may write. ``homes``: templates of new
     Codex homes. ``catalog`` returns the catalog to configure a process with, by default the definitions';
-    ``kept_folder`` the folder of the run's copy of it, where skills are unpacked.
+    ``kept_folder`` the folder of the run's copy of it, where skills are unpacked. ``require_sandbox`` waits until the
+    sandbox of the tests has worked once, and raises if it does not: no turn is paid for before that.
     """
 
     definitions: Definitions
@@ -61,6 +62,7 @@ class Members:
     homes: WarmHomes | None = None
     catalog: Callable[[], RoleSpecCatalog] | None = None
     kept_folder: Callable[[], Path] | None = None
+    require_sandbox: Callable[[], object] = lambda: None
 
     def fleet(self, events: EventLog) -> Fleet:
         """The fleet of these processes; ``events`` reports how they start, and threads that keep their tools."""
@@ -79,12 +81,18 @@ class Members:
             member,
             version=__version__,
             redact=self.folder.redact,
-            on_started=partial(_publish_start, events),
+            on_started=partial(self._publish_start, events),
             on_restart=lambda role, reason: events.publish(RoleRestarted(role, reason)),
             first_alone=any(self._in_user_home),
             most=self.definitions.options.max_processes,
             inherited=inherited,
         )
+
+    def _publish_start(self, events: EventLog, each: Started) -> None:
+        self.require_sandbox()
+        events.publish(RoleStarted(each.role, each.pid, each.thread_id, each.seconds, each.resumed))
+        if each.warning:
+            events.warn_once(each.role, each.warning)
 
     @property
     def have_own_homes(self) -> bool:
@@ -154,12 +162,6 @@ class Members:
         if role.project_instructions:
             return settings, permissions, ProjectInstructions.configured(workspace, known_settings(settings, home))
         return (settings if skills else (WITHOUT_SKILLS, *settings)), permissions, None
-
-
-def _publish_start(events: EventLog, each: Started) -> None:
-    events.publish(RoleStarted(each.role, each.pid, each.thread_id, each.seconds, each.resumed))
-    if each.warning:
-        events.warn_once(each.role, each.warning)
 
 
 def _threads(folder: RunFolder) -> tuple[dict[str, str], dict[str, tuple[str, ...]]]:

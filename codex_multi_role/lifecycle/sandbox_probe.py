@@ -1,0 +1,65 @@
+"""Whether Codex's sandbox works on this machine: for `doctor`, and before the first turn of a run that needs it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Event
+
+from codex_multi_role.codex.permissions import sandboxed
+from codex_multi_role.errors import CodexUnavailable
+from codex_multi_role.workspace.commands import run_command
+
+PROBE_SECONDS = 60.0
+_RESTRICTIONS = (
+    ("kernel.apparmor_restrict_unprivileged_userns", "1", "0"),  # Ubuntu since 24.04
+    ("kernel.unprivileged_userns_clone", "0", "1"),  # Debian before 11
+    ("user.max_user_namespaces", "0", "15000"),
+)
+"""Kernel parameter, the value that forbids user namespaces, and one that allows them."""
+_working = set[Path]()
+
+
+def require_sandbox(codex: Path, stopping: Event | None = None) -> None:
+    """Try the sandbox, until it worked once in this process.
+
+    Raises `CodexUnavailable`, `RunInterrupted`; `UsageError` for a binary that cannot be started.
+    """
+    if codex in _working:
+        return
+    with TemporaryDirectory(prefix="codex-home-") as home:
+        argv, environment = sandboxed(codex, ["true"], Path(home)), {**os.environ, "CODEX_HOME": home}
+        done = run_command(argv, Path(home), environment, PROBE_SECONDS, stopping=stopping)
+    if done.returncode != 0:
+        last = (done.output.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+        problem = f"no answer in {PROBE_SECONDS:g} s" if done.timed_out else last
+        raise CodexUnavailable(f"Codex's sandbox does not work on this machine: {problem}", _advice())
+    _working.add(codex)
+
+
+@contextmanager
+def trying_sandbox(codex: Path, *, needed: bool) -> Iterator[Callable[[], object]]:
+    """Do `require_sandbox` beside the block if ``needed``; yields a function that waits for it, and raises the same."""
+    stopping = Event()
+    with ThreadPoolExecutor(1, thread_name_prefix="sandbox") as pool:
+        tried = pool.submit(require_sandbox, codex, stopping) if needed else None
+        try:
+            yield lambda: tried and tried.result()
+        finally:
+            stopping.set()
+
+
+def _advice() -> str:
+    allow = [f"`sudo sysctl -w {name}={good}`" for name, bad, good in _RESTRICTIONS if _parameter(name) == bad]
+    how = " and ".join(allow) or "on the host, or with `docker run --security-opt seccomp=unconfined …`"
+    return f"Allow unprivileged user namespaces: {how}. Or run tests and checks without the sandbox: --no-test-sandbox."
+
+
+def _parameter(name: str) -> str:
+    with suppress(OSError):
+        return Path("/proc/sys", *name.split(".")).read_text().strip()
+    return ""
