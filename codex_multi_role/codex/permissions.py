@@ -17,6 +17,7 @@ from typing import Any, Self
 from codex_multi_role.codex.codex_settings import as_settings
 from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import UsageError
+from codex_multi_role.host.programs import program_path
 
 PROFILE = "codex_multi_role"
 SETTINGS = "sandbox_workspace_write"
@@ -24,6 +25,8 @@ KEPT_FROM_WRITING = dict.fromkeys((".git", ".codex", ".agents"), "read")
 """What workspace-write protects in the working folder (measured)."""
 PATTERN = frozenset("*?[]")
 """The characters that make a path a pattern in a permission profile (measured)."""
+_OUTSIDE = 'INNER_PATH=$PATH PATH=$1; export INNER_PATH PATH; shift; exec "$@"'
+_INSIDE = 'PATH=$INNER_PATH; unset INNER_PATH; export PATH; exec "$@"'
 OWN_RULES = ("sandbox_mode", "default_permissions", "permissions")
 
 
@@ -134,7 +137,11 @@ def sandboxed(
 
     ``read_only`` cannot be written even inside them, nor moved aside in ``workspace``. The temporary folders are not
     writable, so point TMPDIR into ``writable``. Source: ``codex sandbox --help``.
+
+    Codex takes ``bwrap`` from PATH, except from the working folder (measured), which may be a copy of the workspace. So
+    only ``argv`` gets the PATH of its environment.
     """
     access = WriteAccess((str(writable),), exclude_tmpdir_env_var=True, exclude_slash_tmp=True)
     flags = [part for setting in profile(access, read_only, workspace) for part in ("-c", setting)]
-    return [str(codex), "sandbox", *flags, "--", *argv]
+    outside = ["/bin/sh", "-c", _OUTSIDE, "sh", program_path(os.environ)]
+    return [*outside, str(codex), "sandbox", *flags, "--", "/bin/sh", "-c", _INSIDE, "sh", *argv]

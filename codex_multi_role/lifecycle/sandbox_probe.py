@@ -25,10 +25,7 @@ _working = set[Path]()
 
 
 def require_sandbox(codex: Path, stopping: Event | None = None) -> None:
-    """Try the sandbox, until it worked once in this process.
-
-    Raises `CodexUnavailable`, `RunInterrupted`; `UsageError` for a binary that cannot be started.
-    """
+    """Try the sandbox, until it worked once in this process. Raises `CodexUnavailable`, `RunInterrupted`."""
     if codex in _working:
         return
     with TemporaryDirectory(prefix="codex-home-") as home:

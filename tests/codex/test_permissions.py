@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
-from codex_multi_role.codex.permissions import PROFILE, WriteAccess, has_own_rules, profile
+from codex_multi_role.codex.locator import find_codex
+from codex_multi_role.codex.permissions import PROFILE, WriteAccess, has_own_rules, profile, sandboxed
 from codex_multi_role.codex.running_turn import Observed
+from codex_multi_role.workspace import run_command
 from tests.support.codex import ANSWER, PATIENT, Harness, request
 
 TABLE = """[sandbox_workspace_write]
@@ -78,3 +81,23 @@ def test_protected_folder_is_read_only_except_workspace_copies(harness: Harness,
 
 def nobody(_: Observed) -> None:
     """Looks."""
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("program", ["bwrap", "sh", "env", "codex-linux-sandbox"])
+def test_sandbox_itself_is_not_taken_from_the_path_of_its_command(tmp_path: Path, program: str) -> None:
+    """A role can write into the environment in the workspace, which is active for tests."""
+    work, copy, mark = (tmp_path / name for name in ("work", "copy", "mark"))
+    copy.mkdir()
+    places = work / ".venv/bin"
+    places.mkdir(parents=True)
+    (places / program).write_text(f"#!/bin/sh\ntouch {mark}\n")
+    (places / program).chmod(0o755)
+    environment = {**os.environ, "PATH": f"{places}:/usr/bin:/bin", "CODEX_HOME": str(tmp_path)}
+    argv = sandboxed(find_codex(None, {}), ["/usr/bin/env"], copy)
+    done = run_command(argv, copy, environment, 60.0, separate_errors=True)
+    assert done.returncode == 0, done.errors
+    assert not mark.exists()
+    variables = dict(line.split("=", 1) for line in done.output.splitlines() if "=" in line)
+    assert variables["PATH"].endswith(f"{places}:/usr/bin:/bin")
+    assert "INNER_PATH" not in variables

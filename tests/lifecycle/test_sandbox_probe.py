@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from codex_multi_role.codex.locator import find_codex
-from codex_multi_role.errors import CodexUnavailable, ExitCode, UsageError
+from codex_multi_role.errors import CodexUnavailable, ExitCode
 from codex_multi_role.lifecycle import sandbox_probe
 from codex_multi_role.lifecycle.sandbox_probe import require_sandbox
 from tests.support.batches import batch, one_role, write_goals
@@ -143,7 +143,7 @@ def test_reason_is_the_last_line_or_how_it_ended(
 
 
 def test_binary_that_cannot_be_started_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=f"cannot run {tmp_path}"):
+    with pytest.raises(CodexUnavailable, match=f"{tmp_path}: "):
         require_sandbox(tmp_path)
 
 
