@@ -9,7 +9,7 @@ import resource
 import shlex
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from codex_multi_role.codex.protocol import changed_messages, protocol_as_tested
 from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import CodexMultiRoleError, UsageError
 from codex_multi_role.host.own_python import OWN_PYTHON
-from codex_multi_role.host.programs import exclude_from_path, program_path
+from codex_multi_role.host.programs import exclude_from_path, program_path, require_unsteered
 from codex_multi_role.host.redaction import Redactor
 from codex_multi_role.host.spelling import as_on_disk
 from codex_multi_role.lifecycle.definitions import role_settings, sandbox_of_tests
@@ -56,6 +56,8 @@ def diagnose(
 ) -> Iterator[Finding]:
     """Run all checks in order; leaves nothing behind and asks no model."""
     yield Finding("python", True, f"{platform.python_version()} ({OWN_PYTHON})")
+    exclude_from_path(workspace)
+    yield _tried("environment", lambda: require_unsteered(os.environ))
     yield _git()
     try:
         codex = find_codex(codex_bin, os.environ)
@@ -64,8 +66,8 @@ def diagnose(
     else:
         yield _codex(codex)
         yield _protocol(codex)
-        yield (sandbox := _sandbox(codex))
-        yield _login(codex, config)
+        yield (sandbox := _tried("sandbox", lambda: require_sandbox(codex)))
+        yield _tried("login", lambda: login_state(codex, config, __version__))
         if sandbox.ok:
             yield _tests(codex, workspace, python)
     yield _runs_folder(runs_dir)
@@ -110,12 +112,12 @@ def _protocol(codex: Path) -> Finding:
     return Finding("protocol", True, f"{sum(map(len, protocol_as_tested().values()))} messages, as tested")
 
 
-def _sandbox(codex: Path) -> Finding:
+def _tried(name: str, look: Callable[[], str | None]) -> Finding:
+    """The finding of what raises if something is wrong."""
     try:
-        require_sandbox(codex)
+        return Finding(name, True, look() or "usable")
     except CodexMultiRoleError as error:
-        return Finding("sandbox", False, str(error), error.hint)
-    return Finding("sandbox", True, "available")
+        return Finding(name, False, str(error), error.hint or "Fix the -c settings, or ~/.codex/config.toml.")
 
 
 def _tests(codex: Path, workspace: Path, setting: Path | None) -> Finding:
@@ -130,13 +132,6 @@ def _tests(codex: Path, workspace: Path, setting: Path | None) -> Finding:
         found = inspect(found, root, environment, sandbox_of_tests(RunOptions(), codex, root))
     detail = f"Python {found.version} ({found.source}: {found.path})"
     return Finding("tests", not found.problem or found.only_unmeasured, found.problem or detail, found.hint)
-
-
-def _login(codex: Path, config: tuple[str, ...]) -> Finding:
-    try:
-        return Finding("login", True, login_state(codex, config, __version__))
-    except CodexMultiRoleError as error:
-        return Finding("login", False, str(error), error.hint or "Fix the -c settings, or ~/.codex/config.toml.")
 
 
 def _runs_folder(runs_dir: Path) -> Finding:
@@ -160,7 +155,8 @@ def _open_files() -> Finding:
 def _ask(argv: Sequence[str], folder: Path) -> tuple[bool, str]:
     """Run the command; returns whether it succeeded, and the last line it printed."""
     try:
-        done = run_command(argv, folder, os.environ, ANSWER_SECONDS, separate_errors=True)
+        environment = {**os.environ, "PATH": program_path(os.environ)}
+        done = run_command(argv, folder, environment, ANSWER_SECONDS, separate_errors=True)
     except UsageError as error:
         return False, str(error)
     if done.timed_out:
@@ -176,7 +172,6 @@ def mcp_servers(catalog: Path | None, config: tuple[str, ...], workspace: Path) 
     except CodexMultiRoleError as error:
         yield Finding("roles", False, str(error), error.hint)
         return
-    exclude_from_path(workspace)
     for role in roles:
         for name, server in _servers((*role_settings(role), *config), None).items():
             if isinstance(server, Mapping) and server.get("enabled", True):

@@ -20,6 +20,7 @@ from codex_multi_role.codex.thread import ThreadSettings
 from codex_multi_role.codex.transport import AppServerTransport
 from codex_multi_role.codex.wire_log import WireLog
 from codex_multi_role.errors import CodexUnavailable, StorageError
+from codex_multi_role.host.programs import program_path
 
 LEAST_BYTES = 4_000_000
 """Codex writes 3.1 MB into a new home (measured)."""
@@ -92,7 +93,8 @@ def login_state(codex: Path, settings: tuple[str, ...], version: str) -> str:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         own_home = {} if needs_user_home(settings) else {"CODEX_HOME": name}
-        launch = Launch(app_server_argv(codex, settings), {**os.environ, **own_home}, folder, folder / "stderr.log")
+        environment = {**os.environ, "PATH": program_path(os.environ), **own_home}
+        launch = Launch(app_server_argv(codex, settings), environment, folder, folder / "stderr.log")
         transport = AppServerTransport(launch, WireLog(folder / "events.jsonl", lambda text: text))
         client = RoleClient(transport, ThreadSettings(name, "read-only", "untrusted", None), ApprovalPolicy(), {})
         try:

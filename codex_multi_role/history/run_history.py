@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 
 from codex_multi_role.dataclass import dataclass
-from codex_multi_role.errors import UsageError
+from codex_multi_role.errors import RunNotFound, UsageError
 from codex_multi_role.history.workspace_states import Change, CopyStates, Trees, WorkspaceStates, states_of
+from codex_multi_role.host.programs import exclude_from_path
 from codex_multi_role.reading.nearest import no_such
 from codex_multi_role.run_folder import RunFolder, TurnFolder, skim_events, skim_with_inherited
 from codex_multi_role.run_folder.events import CopyMerged, FilesApplied, RunEnded, StepStarted, TurnEnded, TurnStarted
@@ -106,7 +108,14 @@ class RunHistory:
 
 
 def history_of(folder: RunFolder) -> RunHistory:
-    """Read which copies the run made; its states are derived when they are needed. Raises `StorageError`."""
+    """Read which copies the run made; its states are derived when they are needed. Raises `StorageError`.
+
+    From then on, no program is taken from where the run's models wrote.
+    """
+    with suppress(RunNotFound):
+        record = folder.record()
+        for name in ("workspace", "source_workspace"):
+            exclude_from_path(Path(str(record.get(name) or folder.path)))
     copies = _copies_in(folder)
     places = dict.fromkeys(copies, folder.worktrees_path.resolve())
     started = skim_events(folder.inherited_events_path, (TurnStarted,))

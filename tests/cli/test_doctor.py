@@ -23,7 +23,7 @@ def test_every_line_says_ok_or_what_to_do(tmp_path: Path) -> None:
     assert done.stderr == ""
     assert all(line.startswith(("ok", "problem", "         ")) for line in lines)
     assert [line.split()[1] for line in lines if not line.startswith(" ")] == [
-        "python", "git", "codex", "protocol", "sandbox", "login", "tests", "runs", "open",
+        "python", "environment", "git", "codex", "protocol", "sandbox", "login", "tests", "runs", "open",
     ]  # fmt: skip
     assert pinned_version() in done.stdout
     assert done.returncode == (2 if "problem" in done.stdout else 0)
