@@ -48,6 +48,8 @@ def test_run_in_a_workflow_tells_how_it_went(tmp_path: Path) -> None:
     outputs = job.run()
     assert job.exit_code == 0, job.log
     assert read_log(job.log) == []
+    assert re.search(r"^ok +sandbox ", job.log, re.MULTILINE), "the action runs doctor"
+    assert "The run ends with exit code 2 if it needs what is missing." in job.log
     assert outputs["run-id"].startswith("github_4711_1_")
     assert outputs == {
         "run-id": outputs["run-id"],
