@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import subprocess
 import sys
 from pathlib import Path
 
@@ -53,7 +54,8 @@ def test_binary_that_is_not_codex_is_a_problem(tmp_path: Path) -> None:
 
 
 def test_git_too_old_to_merge_is_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("codex_multi_role.cli.diagnosis._ask", lambda *_: (True, "git version 2.30.2"))
+    old = subprocess.CompletedProcess("git", 0, b"git version 2.30.2\n")
+    monkeypatch.setattr("codex_multi_role.cli.diagnosis.Git.run", lambda *_: old)
     finding = _git()
     assert (finding.ok, finding.detail) == (False, "git 2.30.2 is too old to merge copies of the workspace")
     assert "upgrade git to 2.39 or newer" in finding.advice
