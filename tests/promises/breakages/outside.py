@@ -21,7 +21,7 @@ from codex_multi_role.codex.approvals import _decide
 from codex_multi_role.codex.codex_settings import without_project_settings
 from codex_multi_role.codex.fleet import Member
 from codex_multi_role.history.commit_texts import inert
-from codex_multi_role.host import own_python, unpacking
+from codex_multi_role.host import own_python, programs, unpacking
 from codex_multi_role.integrations.pull_request.user_programs import UserPrograms
 from codex_multi_role.lifecycle import members, own_worktree
 from codex_multi_role.lifecycle.definitions import sandbox_of_tests
@@ -196,6 +196,21 @@ OUTSIDE = (
         "a Python of ours imports nothing that a variable finds in a workspace",
         replaced(own_python.own_environment, lambda _, environment: dict(environment)),
         (f"{PYTHONS}::test_no_file_of_a_workspace_is_executed",),
+    ),
+    broken(
+        "the sandbox is none that a role wrote",
+        constant(permissions, "_OUTSIDE", permissions._OUTSIDE.replace("PATH=$1", "UNUSED=$1")),
+        ("codex/test_permissions.py::test_sandbox_itself_is_not_taken_from_the_path_of_its_command",),
+    ),
+    broken(
+        "no command takes a program from where a recorded run's models wrote",
+        returns(programs.exclude_from_path, None),
+        ("hostile/test_workspaces.py::test_nothing_of_a_workspace_runs_outside_the_sandbox",),
+    ),
+    broken(
+        "no variable lets our programs load what a role wrote",
+        returns(programs.require_unsteered, None),
+        ("hostile/test_environments.py::test_run_names_the_variable_and_starts_nothing",),
     ),
     broken(
         "Codex runs no program that a role wrote",
