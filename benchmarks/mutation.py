@@ -131,7 +131,7 @@ def write_subjects(folder: Path) -> dict[str, Subject]:
         "ledger": ("ledger.py", (PROGRAMS / "ledger.py").read_text(), strict),
         "repair": (
             "repair.py",
-            own.replace("codex_multi_role.dataclass", "dataclasses"),
+            own,
             repair.replace("codex_multi_role.replies.repair", "repair"),
         ),
     }

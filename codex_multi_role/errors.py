@@ -31,10 +31,9 @@ import errno
 import os
 import traceback
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from typing import ClassVar
-
-from codex_multi_role.dataclass import dataclass
 
 NO_DESCRIPTOR = (errno.EMFILE, errno.ENFILE)
 """The error numbers that mean: this process, or the whole system, has too many files open."""

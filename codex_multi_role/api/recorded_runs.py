@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import codex_multi_role.api.running as running
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.lifecycle.stopping import stop_run
 from codex_multi_role.presentation.recorded import changed_files, open_questions, read_turns, status_now, totals_now
 from codex_multi_role.reading.json_files import read_object

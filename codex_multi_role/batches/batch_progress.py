@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterable
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from codex_multi_role.batches.goal_results import WAITING, GoalResult
 from codex_multi_role.batches.planned_runs import PlannedRun
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import ExitCode
 from codex_multi_role.presentation.progress import NOT_STARTED, Progress
 from codex_multi_role.run_folder import RunEvent

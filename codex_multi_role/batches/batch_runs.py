@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from codex_multi_role.batches.goal_results import (
@@ -15,7 +15,6 @@ from codex_multi_role.batches.goal_results import (
 )
 from codex_multi_role.batches.planned_runs import PlannedRun
 from codex_multi_role.batches.schedule import AMOUNTS, NO_QUOTA, TOTAL_BUDGET, Bounds, Refusal, Schedule
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import ExitCode, QuotaUsedUp, RunStatus
 from codex_multi_role.run_folder import RunEvent
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 from pydantic import ValidationError
 
 from codex_multi_role.batches.goal_line import GoalLine
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.reading.json_files import refuse_constant
 from codex_multi_role.reading.places import Place

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import ExitCode, RunStatus
 from codex_multi_role.host.atomic import write_pieces
 from codex_multi_role.reading.json_files import read_object

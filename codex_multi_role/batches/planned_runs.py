@@ -6,13 +6,12 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from codex_multi_role.batches.goal_file import Goal, GoalProblems
 from codex_multi_role.batches.schedule import Entry
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import DefinitionError, StorageError, UsageError
 from codex_multi_role.run_options import RunOptions, limits_in
 from codex_multi_role.workspace.repository import Repository

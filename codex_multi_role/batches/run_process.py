@@ -9,12 +9,12 @@ from __future__ import annotations
 import shutil
 import signal
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import codex_multi_role.api.running as running
 from codex_multi_role.batches.batch_folder import join_members
 from codex_multi_role.batches.repositories import clone
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import RunInterrupted
 from codex_multi_role.lifecycle.own_worktree import abandon_worktree
 from codex_multi_role.lifecycle.stopping import stop_at_end_of

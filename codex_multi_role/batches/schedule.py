@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.presentation.wording import figure, part_of_total
 from codex_multi_role.run_folder.cost import exceeds
 from codex_multi_role.run_options import LIMITS

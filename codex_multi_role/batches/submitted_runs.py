@@ -5,14 +5,13 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from codex_multi_role.batches.goal_results import NOT_STARTED, WAITING, GoalResult, News
 from codex_multi_role.batches.planned_runs import PlannedRun
 from codex_multi_role.batches.schedule import TOTAL_BUDGET
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import ExitCode, RunStatus
 from codex_multi_role.presentation.wording import plural
 from codex_multi_role.run_folder import event_of

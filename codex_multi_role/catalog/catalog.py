@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import partial
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -21,7 +21,6 @@ from codex_multi_role.catalog.role_entries import RoleEntry, RoleSettings, RoleS
 from codex_multi_role.catalog.role_spec import TIMEOUT_POLICIES, WITHOUT_EFFECT, RoleSpec
 from codex_multi_role.catalog.skills import Skill
 from codex_multi_role.catalog.source_files import SourceFiles
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.reading.nearest import did_you_mean, no_such
 from codex_multi_role.reading.places import Place, Problems

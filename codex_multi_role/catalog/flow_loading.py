@@ -6,6 +6,7 @@ Roles that a flow asks but the catalog does not list have a file of their name, 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from codex_multi_role.catalog.catalog import RoleSpecCatalog
@@ -16,7 +17,6 @@ from codex_multi_role.catalog.flow_steps import check_steps
 from codex_multi_role.catalog.source_files import packaged_roles
 from codex_multi_role.catalog.step_spec import EVERY_ROLE, STEP_KINDS, Route, StepSpec
 from codex_multi_role.catalog.unfillable_templates import check_fillable
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.reading.nearest import no_such
 from codex_multi_role.reading.places import Place, Problems

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Literal, Protocol
@@ -12,7 +13,6 @@ from pydantic import Field, WithJsonSchema
 
 from codex_multi_role.catalog.definition import NUMBER, Definition
 from codex_multi_role.catalog.source_files import packaged_roles, settings_file
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.reading.yaml_source import load_yaml, validate
 
 PRICES_FILE = "prices.yaml"

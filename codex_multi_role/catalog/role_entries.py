@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -43,7 +44,6 @@ from codex_multi_role.catalog.role_spec import (
     Seconds,
 )
 from codex_multi_role.catalog.source_files import SourceFiles
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.reading.places import Place, Problems
 from codex_multi_role.reading.yaml_source import validate

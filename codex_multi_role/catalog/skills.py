@@ -9,11 +9,10 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path, PurePosixPath
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.host.unpacking import (
     SEVEN_ZIP,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel
 
 from codex_multi_role.checks.check_result import as_json
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import CheckFailed, RunInterrupted, UsageError
 from codex_multi_role.host.redaction import Redactor
 from codex_multi_role.workspace import Workspace, Worktrees

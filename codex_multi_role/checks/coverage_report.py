@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
-
-from codex_multi_role.dataclass import dataclass
 
 MAX_PLACES = 400
 """Maximum number of lines, and of branches, listed per file; the rest is counted."""

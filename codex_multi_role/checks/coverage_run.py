@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -23,7 +23,6 @@ from codex_multi_role.checks.measured_process import (
 from codex_multi_role.checks.output_files import write_artifact
 from codex_multi_role.checks.suite import INTERRUPTED, LIMIT_VARIABLE, MOST_OVERDUE, OVERDUE_VARIABLE, write_files
 from codex_multi_role.checks.working_copy import copy_workspace, excluded_from_copies
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.workspace import CommandResult, run_command
 
 REPORT_SECONDS = 30.0

@@ -7,14 +7,13 @@ import shlex
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Event
 
 from codex_multi_role.checks.environments import has_python, named_by_tools, project_folders
 from codex_multi_role.checks.imports import PLUGINS, known_folders
 from codex_multi_role.checks.plugins.codex_multi_role_python import PACKAGES, described
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import UsageError
 from codex_multi_role.host.own_python import OWN_PYTHON
 from codex_multi_role.host.redaction import without_secrets

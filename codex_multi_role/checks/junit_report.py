@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import stat
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codex_multi_role.checks.check_result import CheckResult, ResultPart
-from codex_multi_role.dataclass import dataclass
 
 if TYPE_CHECKING:
     from junitparser import TestCase as Case

@@ -6,6 +6,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
@@ -20,7 +21,6 @@ from codex_multi_role.checks.measured_process import (
     interpreter_of,
 )
 from codex_multi_role.checks.working_copy import copy_workspace, excluded_from_copies
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import StorageError
 from codex_multi_role.workspace import CommandResult, PathRefused, Workspace, run_command, write_inside
 

@@ -10,12 +10,12 @@ import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 from codex_multi_role.checks.coverage_run import junit_name
 from codex_multi_role.checks.junit_report import TestCase, read_report
 from codex_multi_role.checks.suite import INTERRUPTED, Suite, SuiteOutcome
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.workspace import CommandResult
 
 PLUGINS = ("-p", "codex_multi_role_lines", "-p", "codex_multi_role_warm")

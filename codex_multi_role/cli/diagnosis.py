@@ -10,6 +10,7 @@ import shlex
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,6 @@ from codex_multi_role.codex.codex_settings import known_settings, user_home
 from codex_multi_role.codex.home import login_state
 from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.codex.protocol import changed_messages, protocol_as_tested
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import CodexMultiRoleError, UsageError
 from codex_multi_role.host.own_python import OWN_PYTHON
 from codex_multi_role.host.programs import exclude_from_path, program_path, require_unsteered

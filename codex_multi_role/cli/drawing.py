@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich import box
@@ -14,7 +15,6 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.host.spelling import printable
 from codex_multi_role.presentation.outcome import (
     BAD,

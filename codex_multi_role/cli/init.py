@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import textwrap
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -13,7 +14,6 @@ from codex_multi_role.cli.options import FOLDER, HOST, PORT, REPORTS, RUN, RUNS_
 from codex_multi_role.cli.output import say
 from codex_multi_role.cli.settings import FILE, Setting
 from codex_multi_role.cli.team import option_for
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.run_options import LOCAL_ROLES
 

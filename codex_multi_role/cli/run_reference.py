@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from codex_multi_role.cli.databases import open_shared
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.presentation.recorded import RecordedRun, Records
 from codex_multi_role.presentation.wording import one_line
 from codex_multi_role.run_folder import RunFolder

@@ -12,6 +12,7 @@ import re
 import shlex
 import shutil
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,6 @@ import click
 from click.core import ParameterSource
 
 from codex_multi_role.cli.output import say
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.host.settings_files import (
     PYPROJECT,

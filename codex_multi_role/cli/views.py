@@ -6,10 +6,10 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from typing import Protocol
 
 from codex_multi_role.cli.output import JsonLines, say
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.presentation.plain import PlainLines
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.run_folder import Record, event_of

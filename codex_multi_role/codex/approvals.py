@@ -7,9 +7,8 @@ accepted unless the role's YAML allows it. Every request gets an answer, because
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol
-
-from codex_multi_role.dataclass import dataclass
 
 METHOD_NOT_FOUND = -32601
 

@@ -12,12 +12,11 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
 from codex_multi_role.codex.incoming import LONGEST_LINE
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import CodexStartFailed, CodexTimeout
 from codex_multi_role.host.processes import Family, processes_below, start_hint
 

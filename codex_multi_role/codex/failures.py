@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.run_options import REPLAY_DIFFERS
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from codex_multi_role.codex.approvals import ApprovalPolicy
@@ -20,7 +20,6 @@ from codex_multi_role.codex.slots import Slots
 from codex_multi_role.codex.thread import ThreadSettings
 from codex_multi_role.codex.transport import AppServerTransport
 from codex_multi_role.codex.wire_log import WireLog
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import CodexMultiRoleError, CodexTimeout
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.reading.json_types import Json
 
 Params = Mapping[str, Any]

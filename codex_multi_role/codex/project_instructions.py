@@ -10,10 +10,9 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
-
-from codex_multi_role.dataclass import dataclass
 
 FILE_NAMES = ("AGENTS.override.md", "AGENTS.md")
 ROOT_MARKERS = (".git",)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from codex_multi_role.codex.codex_settings import DEFAULT_PROVIDER, OWN_RETRIES, PLAIN_KEY, as_settings, known_settings
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import UsageError
 
 OPENAI_NAME = "OpenAI"

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from codex_multi_role.codex.approvals import TOOL_CALL, ApprovalPolicy, Helpers, answer
@@ -32,7 +32,6 @@ from codex_multi_role.codex.thread import RoleThread
 from codex_multi_role.codex.transport import AppServerTransport, Cancelled
 from codex_multi_role.codex.turn_outcome import LONGEST_PROMPT, TurnOutcome, TurnRecorder, TurnRequest
 from codex_multi_role.codex.usage_counter import TokensUsed
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import CodexError, CodexRefused, RunInterrupted
 
 TURN_START_SECONDS = 30.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,6 @@ from codex_multi_role.codex.project_instructions import ProjectInstructions
 from codex_multi_role.codex.transport import AppServerTransport
 from codex_multi_role.codex.turn_outcome import TurnRequest
 from codex_multi_role.codex.usage_counter import UsageCounter
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import CodexRefused
 
 THREAD_SECONDS = 30.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from codex_multi_role.codex.failures import Remedy, classify
@@ -22,7 +22,6 @@ from codex_multi_role.codex.notifications import (
 )
 from codex_multi_role.codex.usage import TokenUsage
 from codex_multi_role.codex.usage_counter import TokensUsed
-from codex_multi_role.dataclass import dataclass
 
 LONGEST_PROMPT = 1_048_576
 ITEM_TEXT_LIMIT = 20_000

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict, dataclass, fields
 from typing import Any
-
-from codex_multi_role.dataclass import dataclass
 
 
 @dataclass(frozen=True)

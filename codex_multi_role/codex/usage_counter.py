@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from codex_multi_role.codex.notifications import Counts, ModelResponded, TokenUsageUpdated
 from codex_multi_role.codex.usage import TokenUsage
-from codex_multi_role.dataclass import dataclass
 
 Totals = tuple[int, ...]
 NOTHING = (0, 0, 0, 0)

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from graphlib import TopologicalSorter
 from typing import Any
 
 from codex_multi_role.catalog import StepSpec
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.engine.journal_slots import JournalSlots
 from codex_multi_role.engine.leases import Instances, Leases
 from codex_multi_role.engine.scheduler import Scheduler

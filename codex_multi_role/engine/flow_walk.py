@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, StepSpec
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.engine.askers import EveryRole, Scope
 from codex_multi_role.engine.fan_out import FanOut
 from codex_multi_role.engine.placed_calls import PlacedUnit

@@ -10,10 +10,10 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.engine.durable_run import Begin, DurableRun
 from codex_multi_role.engine.journal_errors import journal_error
 from codex_multi_role.engine.recorded_step import JOURNAL_VERSION, Past, RecordedStep, require_version

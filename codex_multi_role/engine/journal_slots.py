@@ -6,11 +6,10 @@ A run that halts leaves no trace in the journal, so that it can be resumed from 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Protocol
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.engine.journal_errors import journal_error
 from codex_multi_role.errors import CodexMultiRoleError, Ending, RunInterrupted, StorageError, ending_for
 from codex_multi_role.reading.json_types import Json

@@ -8,10 +8,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from itertools import count, takewhile
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.engine.askers import Asker, Scope
 from codex_multi_role.engine.flow_walk import CallableFlows, FlowWalk
 from codex_multi_role.engine.journal_slots import JournalSlots, RunHalted

@@ -6,11 +6,10 @@ import contextvars
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import field
+from dataclasses import dataclass, field
 from graphlib import TopologicalSorter
 from typing import Generic, TypeVar
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.engine.journal_slots import RunHalted
 from codex_multi_role.errors import ReviewWaiting
 

@@ -6,10 +6,10 @@ import logging
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, NoReturn
 from uuid import uuid4
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.engine.dbos_library import DBOS, SetWorkflowID
 from codex_multi_role.engine.durable_run import Begin, DurableRun
 from codex_multi_role.engine.journal_errors import journal_error

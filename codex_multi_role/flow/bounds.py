@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog, StepSpec
 from codex_multi_role.catalog.flow_spec import step_place
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.flow.conditions import Meanings, known_inputs, may_call, meanings_of
 from codex_multi_role.flow.effort import Effort, StepEfforts, Terms

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 from codex_multi_role.catalog import EVERY_ROLE, RoleSpec, RoleSpecCatalog, StepSpec
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import UsageError
 from codex_multi_role.flow.conditions import UNKNOWN, Meanings, known_value
 from codex_multi_role.reading.places import Place

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from codex_multi_role.catalog import FlowSpec, Route, StepSpec
 from codex_multi_role.catalog.templates import evaluate
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.flow.state import FlowState
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from codex_multi_role.catalog import FlowSpec, StepSpec, render
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.reading.json_types import Json
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from itertools import takewhile
 
 from codex_multi_role.catalog import FlowSpec, Route, StepSpec
 from codex_multi_role.catalog.flow_spec import step_place, ways_out
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.flow.conditions import Meanings, known_truth, limits_in, names_compared
 

@@ -10,10 +10,9 @@ import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import RunBusy
 from codex_multi_role.history.run_history import Result
 from codex_multi_role.host.atomic import write_bytes, write_json

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from typing import Literal
-
-from codex_multi_role.dataclass import dataclass
 
 Outcome = Literal["pass", "fail", "unknown"]
 """``unknown``: the state cannot be judged."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.history.workspace_states import Change
 from codex_multi_role.host.spelling import printable
 from codex_multi_role.run_folder.events import RunEvent, RunStarted, TestsEnded, TestsStarted, TurnEnded, TurnStarted

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import UsageError
 from codex_multi_role.history.chain import make_chain
 from codex_multi_role.history.commit_texts import EVENTS, NOBODY, CommitFacts

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.history.run_history import RunHistory
 from codex_multi_role.reading.json_files import read_json
 from codex_multi_role.run_folder import RunFolder

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.history.run_history import RunHistory
 from codex_multi_role.history.workspace_states import Change
 from codex_multi_role.workspace.git import Git

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import RunNotFound, UsageError
 from codex_multi_role.history.workspace_states import Change, CopyStates, Trees, WorkspaceStates, states_of
 from codex_multi_role.host.programs import exclude_from_path

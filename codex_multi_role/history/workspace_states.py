@@ -6,9 +6,8 @@ A state is a tree of the run's snapshots. The events say when each was reached; 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.run_folder.events import (
     CopyMerged,
     FilesApplied,

@@ -12,12 +12,12 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from concurrent.futures import Future
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
 
 import psutil
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import NO_DESCRIPTOR, TOO_MANY_FILES
 
 COMMAND = "CODEX_MULTI_ROLE_COMMAND"

@@ -13,13 +13,13 @@ import time
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from graphlib import TopologicalSorter
 from pathlib import Path, PurePosixPath
 from subprocess import CompletedProcess
 from typing import IO, Any, Literal, cast
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import StorageError
 from codex_multi_role.host.atomic import make_folder, storage_errors
 

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from threading import Event
@@ -27,7 +27,6 @@ from codex_multi_role.codex.codex_settings import (
 from codex_multi_role.codex.home import require_user_home
 from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.codex.permissions import WriteAccess, require_exact, sandboxed
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.flow import WalkBound, walk_bound
 from codex_multi_role.host.programs import exclude_from_path, require_unsteered

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -29,7 +29,6 @@ from codex_multi_role.codex.permissions import PROFILE, WriteAccess, has_own_rul
 from codex_multi_role.codex.project_instructions import ProjectInstructions
 from codex_multi_role.codex.thread import ThreadSettings
 from codex_multi_role.codex.warm_home import WarmHomes, user_store
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.host.processes import Family
 from codex_multi_role.host.programs import program_path
 from codex_multi_role.lifecycle.definitions import Definitions, role_settings

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.steps.placing import CallPlacer
 from codex_multi_role.workspace.worktrees import Trees

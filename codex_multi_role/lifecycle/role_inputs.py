@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,6 @@ from codex_multi_role.catalog import RoleSpec, RoleSpecCatalog
 from codex_multi_role.codex.codex_settings import LEAN, known_settings, needed_user_home
 from codex_multi_role.codex.permissions import WriteAccess, has_own_rules
 from codex_multi_role.codex.project_instructions import ProjectInstructions
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.lifecycle.definitions import Definitions, role_settings
 from codex_multi_role.steps.turn_inputs import RoleInputs, digest
 from codex_multi_role.tools import find_tool, tool_code

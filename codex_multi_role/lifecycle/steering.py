@@ -9,13 +9,12 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from codex_multi_role.catalog import CATALOG_FILES, packaged_roles
 from codex_multi_role.catalog.prices import PRICES_FILE
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.host.settings_files import PYPROJECT, SETTINGS_FILE, holds_settings, search_folders, user_file
 from codex_multi_role.host.spelling import as_on_disk, folded
 from codex_multi_role.lifecycle.definitions import Definitions

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from codex_multi_role.checks.command import ProgramResult, run_argv
@@ -13,7 +13,6 @@ from codex_multi_role.checks.contract import CheckContext
 from codex_multi_role.checks.interpreter import Interpreter, find_interpreter, inspect
 from codex_multi_role.checks.output_files import folder_outside
 from codex_multi_role.codex.locator import find_codex
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import SetupFailed
 from codex_multi_role.history import RunHistory
 from codex_multi_role.history.bisecting import Outcome

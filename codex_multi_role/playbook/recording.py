@@ -15,12 +15,12 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import DefinitionError, StorageError, UsageError
 from codex_multi_role.playbook.answers import BROKEN, ENDS
 from codex_multi_role.playbook.request import AnswerKey, first_problem

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from difflib import SequenceMatcher, unified_diff
 from http import HTTPStatus
 from typing import cast
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import CodexMultiRoleError, UsageError
 from codex_multi_role.playbook.answers import BROKEN, TEXT, events_of
 from codex_multi_role.playbook.loopback import END_OF_STREAM, JSON, LoopbackHandler, LoopbackServer

@@ -9,11 +9,11 @@ turn, the outputs leave the conversation, so the summary carries them.
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from pydantic import BaseModel, Field, ValidationError
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import UsageError
 
 COMPACTION_SUMMARY = "The conversation so far was played from a script; no model was asked."

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import islice, pairwise
 
 from pydantic import JsonValue
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.playbook.script import Fault, Usage
 from codex_multi_role.playbook.selection import Message, ToolCall
 

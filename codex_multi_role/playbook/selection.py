@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import Any
 
 from codex_multi_role.catalog.templates import evaluate, render
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import UsageError
 from codex_multi_role.playbook.request import CompactionRequest, NextStepRequest
 from codex_multi_role.playbook.script import Fault, Playbook, Step, Usage

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import CodexMultiRoleError
 from codex_multi_role.history import RunHistory, history_of
 from codex_multi_role.history.line_guards import LineGuards, judged_files, recorded_guards

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.presentation.outcome import BAD, GOOD, IDLE, WARN, status_in_words, tone_of
 from codex_multi_role.presentation.parts import FILES, Reader, embedded, question_parts, test_parts, turn_parts
 from codex_multi_role.presentation.story import RUNNING, ReportedTurn, Story, TestRun, Visit

@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import Any
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import RunStatus
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.presentation.recorded import RecordedRun, status_now

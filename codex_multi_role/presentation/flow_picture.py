@@ -9,12 +9,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import pairwise
 from textwrap import wrap
 
 from codex_multi_role.catalog import EVERY_ROLE
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.flow.chart import NEXT, OUT, Chart, Node, end_words
 from codex_multi_role.flow.routing import End
 from codex_multi_role.presentation.story import Visit

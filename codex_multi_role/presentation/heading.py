@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import RunStatus
 from codex_multi_role.presentation.outcome import ending_in_words, exit_in_words, next_from_record, run_status
 from codex_multi_role.presentation.progress import RoleProgress

@@ -10,13 +10,13 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from os.path import commonprefix
 from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.host.redaction import Redactor
 from codex_multi_role.host.spelling import KEPT_IN_PAGES, printable
 from codex_multi_role.presentation.story import ReportedTurn

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.presentation.outcome import status_in_words
 from codex_multi_role.presentation.wording import named
 from codex_multi_role.run_folder import states

@@ -6,11 +6,10 @@ A new event needs one function here, registered for its class.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import singledispatch
 from typing import Self
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.presentation.outcome import incident_in_words
 from codex_multi_role.presentation.position import FlowPosition, Task
 from codex_multi_role.presentation.wording import plural, seconds_between

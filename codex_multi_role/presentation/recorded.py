@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import RunNotFound, RunStatus
 from codex_multi_role.reading.json_files import read_object
 from codex_multi_role.run_folder import (

@@ -5,12 +5,12 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.host.spelling import printable
 from codex_multi_role.presentation.wording import one_line
 from codex_multi_role.run_folder import RunFolder

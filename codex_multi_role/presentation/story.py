@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import singledispatch
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.presentation.outcome import Incident, incident_in_words
 from codex_multi_role.presentation.progress import INTERRUPTED, LASTING_EVENTS, Progress
 from codex_multi_role.presentation.wording import one_line

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.presentation.entries import question_id, tests_id, turn_id
 from codex_multi_role.presentation.outcome import BAD, GOOD, IDLE, WARN, status_in_words, tone_of
 from codex_multi_role.presentation.story import ReportedTurn, Story, TestRun

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.presentation.recorded import Records
 from codex_multi_role.presentation.wording import duration, plural
 from codex_multi_role.run_folder.cost import Cost, dollars

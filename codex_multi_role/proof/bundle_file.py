@@ -11,11 +11,11 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import ValidationError
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import UsageError
 from codex_multi_role.host.atomic import replacing, storage_errors
 from codex_multi_role.host.unpacking import Charges, UnpackBudget, UnpackingRefused, unpack_zip, write_files

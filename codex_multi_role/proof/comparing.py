@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Literal
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.presentation.wording import plural
 from codex_multi_role.proof.claims import ClaimedChange, ClaimedTests, ClaimedTurn, Environment, ObservedRun
 

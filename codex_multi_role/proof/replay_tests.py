@@ -11,13 +11,12 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from codex_multi_role.api import run
 from codex_multi_role.codex.warm_home import user_store
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import CodexMultiRoleError, ExitCode, RunInterrupted, UsageError
 from codex_multi_role.host.atomic import make_folder, storage_errors
 from codex_multi_role.lifecycle.recordings.comparison import DIFFS, kept_in

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -11,7 +12,6 @@ from typing import Any
 
 from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, RoleSpecCatalog
 from codex_multi_role.checks import find_check
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import ExitCode, RunNotFound, UsageError
 from codex_multi_role.flow import walk_bound
 from codex_multi_role.history import RunHistory, history_of

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import yaml
 from yaml.constructor import ConstructorError, SafeConstructor
-
-from codex_multi_role.dataclass import dataclass
 
 MAX_DEPTH = 64
 MAX_EXPANDED_CHARACTERS = 4 * 1024 * 1024

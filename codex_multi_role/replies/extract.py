@@ -11,9 +11,9 @@ import math
 import re
 from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.reading.json_files import refuse_constant
 from codex_multi_role.replies.repair import MAX_DEPTH, InexactObject, TolerantReader
 

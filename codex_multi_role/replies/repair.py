@@ -10,9 +10,8 @@ from __future__ import annotations
 import json
 import math
 import re
+from dataclasses import dataclass
 from typing import Final, NoReturn
-
-from codex_multi_role.dataclass import dataclass
 
 MAX_DEPTH = 64
 MAX_REPAIRED_CHARACTERS = 1_000_000

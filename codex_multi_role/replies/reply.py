@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.replies.extract import FoundObject, find_objects
 from codex_multi_role.replies.refusal import ERROR, declares_error, refusal_in, without_error
 from codex_multi_role.replies.schema import schema_problems

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from dataclasses import dataclass
 from pathlib import Path
 
 from jinja2.environment import TemplateStream
 
 from codex_multi_role.catalog import FlowSpec, read_flows
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import CodexMultiRoleError, DefinitionError
 from codex_multi_role.flow.chart import charts
 from codex_multi_role.host.atomic import write_pieces

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.reading.json_types import Json
 
 SMALLEST_DOLLARS = 0.0001

@@ -10,13 +10,12 @@ import os
 import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future
-from dataclasses import MISSING, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.host.atomic import storage_errors
 from codex_multi_role.host.redaction import Redactor
 from codex_multi_role.reading.json_files import read_records

@@ -6,11 +6,9 @@ after it. ``as_record`` returns the JSON object of one line, `event_of` reads it
 
 from __future__ import annotations
 
-from dataclasses import asdict, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any, ClassVar
-
-from codex_multi_role.dataclass import dataclass
 
 Record = dict[str, Any]
 

@@ -9,10 +9,10 @@ import contextlib
 import json
 import shutil
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.host.atomic import make_folder, storage_errors, write_text
 from codex_multi_role.run_folder.event_log import read_event_records, read_events, skim_events
 from codex_multi_role.run_folder.events import RunEvent, StepStarted, TestsStarted, TurnStarted

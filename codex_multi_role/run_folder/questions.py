@@ -9,12 +9,11 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TextIO
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.host.atomic import make_folder, storage_errors, write_json
 from codex_multi_role.reading.nearest import did_you_mean

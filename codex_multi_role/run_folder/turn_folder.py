@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.host.atomic import storage_errors, write_bytes, write_json, write_text
 from codex_multi_role.host.redaction import Redactor
 from codex_multi_role.reading.json_files import read_json, read_object

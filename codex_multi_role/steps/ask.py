@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from codex_multi_role.catalog import (
@@ -18,7 +18,6 @@ from codex_multi_role.catalog import (
     build_repair_prompt,
     instructions_digest,
 )
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import CodexError, RoleFailed
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import TurnFolder

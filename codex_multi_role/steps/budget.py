@@ -9,13 +9,13 @@ import math
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
 from typing import Any
 
 from codex_multi_role.catalog import RoleSpec
 from codex_multi_role.codex.usage import TokenUsage, tokens_by_model
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import BudgetUsedUp
 from codex_multi_role.run_folder.cost import Cost
 from codex_multi_role.steps.cancellation_token import CancellationToken

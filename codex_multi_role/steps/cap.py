@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 
 from codex_multi_role.catalog import RoleSpec
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import BudgetUsedUp
 from codex_multi_role.run_folder.cost import dollars
 

@@ -6,13 +6,13 @@ import hashlib
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from uuid import uuid4
 
 from codex_multi_role.codex.usage import tokens_by_model
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.reading.normalization import PathNames
 from codex_multi_role.run_folder import RunFolder, TurnFolder, list_turns

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import ExitCode
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.steps.budget import Limits

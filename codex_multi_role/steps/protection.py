@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 from codex_multi_role.catalog import RoleSpec
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.host.atomic import storage_errors, write_bytes, write_json
 from codex_multi_role.host.settings_files import holds_settings, without_settings
 from codex_multi_role.reading.json_types import Json

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Protocol
@@ -14,7 +14,6 @@ from codex_multi_role.catalog import RoleSpec, RoleSpecCatalog
 from codex_multi_role.catalog.prices import PriceList
 from codex_multi_role.checks.interpreter import Interpreter
 from codex_multi_role.codex.fleet import Fleet
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import AskPerson, EventLog, RunFolder, TurnFolder
 from codex_multi_role.run_folder.events import Warning

@@ -6,9 +6,8 @@ import threading
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-
-from codex_multi_role.dataclass import dataclass
 
 
 @dataclass(eq=False)

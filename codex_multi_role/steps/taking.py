@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from codex_multi_role.codex.usage import TokenUsage
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.host.atomic import storage_errors
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import TurnFolder

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Self
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.host.atomic import write_json
 from codex_multi_role.host.redaction import Redactor
 from codex_multi_role.reading.json_files import read_object

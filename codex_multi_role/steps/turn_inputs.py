@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Self
 
@@ -19,7 +19,6 @@ from codex_multi_role.catalog import RoleSpec
 from codex_multi_role.codex.approvals import USER_INPUT
 from codex_multi_role.codex.notifications import ItemCompleted, ItemStarted
 from codex_multi_role.codex.running_turn import ApprovalAnswered, Observed
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.steps.stays import Stay
 from codex_multi_role.steps.turn_record import TurnPrompt

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import asdict, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Self
 
 from codex_multi_role.catalog import RoleSpec
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.reading.json_types import Json
 
 CURRENT_THREAD = ""

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from codex_multi_role.catalog import StepSpec, render
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder.events import CopyMerged
 from codex_multi_role.steps.protection import SHOWN_PATHS

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.host.atomic import replacing, storage_errors
 from codex_multi_role.store.saved_files import OWN_OF_A_MACHINE
 from codex_multi_role.store.state_manifest import SavedFile, read_piece, read_states

@@ -11,11 +11,11 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from codex_multi_role.codex.home import THREADS
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.host.atomic import storage_errors
 from codex_multi_role.run_folder.folder import JOURNAL
 

@@ -8,10 +8,10 @@ import re
 import stat
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.tools.tool import Tool, ToolContext, ToolResult
 from codex_multi_role.workspace import PathRefused, Workspace
 

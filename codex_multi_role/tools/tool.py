@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
 from typing import Any
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.run_folder import Answer
 from codex_multi_role.workspace import Workspace
 

@@ -8,11 +8,10 @@ import ipaddress
 import secrets
 import socket
 from contextlib import suppress
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from urllib.parse import urlsplit
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import UsageError
 
 LEAST_TOKEN_CHARACTERS = 16

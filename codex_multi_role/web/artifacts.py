@@ -6,10 +6,10 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.run_folder.folder import JOURNAL
 
 MOST_ENTRIES = 1000

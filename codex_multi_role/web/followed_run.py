@@ -6,10 +6,9 @@ import hashlib
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import RunNotFound, RunStatus
 from codex_multi_role.presentation.event_tail import EventReader
 from codex_multi_role.presentation.outcome import more_cycles, next_from_record

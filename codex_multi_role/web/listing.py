@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import ExitCode, RunStatus
 from codex_multi_role.presentation.outcome import WAITING
 from codex_multi_role.presentation.recorded import RecordedRun, open_questions, status_now, totals_now

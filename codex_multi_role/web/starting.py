@@ -9,10 +9,9 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import CodexMultiRoleError, ExitCode, UsageError
 from codex_multi_role.host.atomic import make_folder
 from codex_multi_role.host.own_python import Lifetime, last_output, own_module, start

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import secrets
+from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import UsageError
 from codex_multi_role.version import __version__
 from codex_multi_role.workers.database import Database

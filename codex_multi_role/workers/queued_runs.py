@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import ExitCode, RunBusy
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.workers.batch_totals import what_exceeds

@@ -11,13 +11,13 @@ import threading
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from threading import Event
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import RunInterrupted, StorageError, UsageError
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.workers.database import Database, DatabaseUnreachable

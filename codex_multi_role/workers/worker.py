@@ -5,10 +5,10 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import StorageError
 from codex_multi_role.host.atomic import storage_errors
 from codex_multi_role.host.programs import exclude_from_path

@@ -7,10 +7,10 @@ import hashlib
 import os
 import stat
 from collections.abc import Collection
+from dataclasses import dataclass
 from threading import Lock
 from typing import Literal
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.host.settings_files import would_hold_settings
 from codex_multi_role.workspace.inside import NEW_FILE, open_folder, replacing
 from codex_multi_role.workspace.paths import PathRefused, Workspace

@@ -8,10 +8,10 @@ import selectors
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import RunInterrupted, UsageError
 from codex_multi_role.host.processes import Family, start_hint
 

@@ -14,10 +14,10 @@ import re
 import signal
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.host.atomic import storage_errors
 from codex_multi_role.host.processes import GRACE_SECONDS, RUN, Family, start_hint

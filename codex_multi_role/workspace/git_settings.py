@@ -13,10 +13,10 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import StorageError
 from codex_multi_role.host.atomic import storage_errors
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from threading import Lock
 from typing import Any, Literal
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.workspace.applied_files import write_inside
 from codex_multi_role.workspace.merging import Conflict

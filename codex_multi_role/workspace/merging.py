@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.workspace.git import Git
 from codex_multi_role.workspace.trees import (
     REPOSITORY,

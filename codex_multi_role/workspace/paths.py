@@ -14,13 +14,13 @@ import stat
 import unicodedata
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
 from glob import glob as glob_in
 from pathlib import Path
 from typing import Literal
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import UsageError
 from codex_multi_role.host.spelling import as_on_disk, folded
 

@@ -12,11 +12,10 @@ import shutil
 import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event, Lock
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import SetupFailed, StorageError
 from codex_multi_role.host.atomic import storage_errors
 from codex_multi_role.host.redaction import without_secrets

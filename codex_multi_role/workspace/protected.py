@@ -13,10 +13,10 @@ import os
 import shutil
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import StorageError
 from codex_multi_role.host.spelling import folded
 from codex_multi_role.workspace.created_files import CACHES

@@ -6,11 +6,11 @@ import os
 import shutil
 import stat
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import CodexMultiRoleError, StorageError
 from codex_multi_role.workspace.manifest import OF_RUN, Copy, CopyPaths, Manifest, snapshots_of, top_of
 from codex_multi_role.workspace.repository import forget_worktree, has_own_commits

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import StorageError
 from codex_multi_role.host.atomic import storage_errors
 from codex_multi_role.workspace.conversion import smudge_files

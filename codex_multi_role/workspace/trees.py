@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.host.atomic import make_folder, write_text
 from codex_multi_role.host.unpacking import UnpackBudget, measure_trees
 from codex_multi_role.workspace.git import Git

@@ -9,12 +9,11 @@ Elsewhere, and if the repository ignores the workspace, it is a plain folder.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import RLock
 from typing import Any, Literal, cast
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.workspace.copying import describe, fill, register
 from codex_multi_role.workspace.git import Git, RecordedGit
 from codex_multi_role.workspace.manifest import (

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from codex_multi_role.checks.junit_report import read_cases, read_report
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import CodexMultiRoleError
 from codex_multi_role.presentation.outcome import OUTCOMES, exit_in_words, next_command, outcome_in_words
 from codex_multi_role.presentation.progress import Progress

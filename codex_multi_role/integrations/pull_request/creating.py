@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import PublishingFailed, UsageError
 from codex_multi_role.history import RunHistory
 from codex_multi_role.history.commit_texts import BEFORE

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 from codex_multi_role.catalog.flow_spec import CHANGED_FILES
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import ExitCode, UsageError
 from codex_multi_role.history import RunHistory, result_of
 from codex_multi_role.history.commit_texts import inert

@@ -9,9 +9,8 @@ import json
 import re
 import shlex
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-
-from codex_multi_role.dataclass import dataclass
 
 HOST = re.compile(r"(?:[a-z+]+://(?:[^@/]*@)?|[^@/:]+@|)(?P<host>[^/:@]+)[:/]", re.IGNORECASE)
 ADDRESS = re.compile(r"https?://\S+")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.host.programs import exclude_from_path, program_path
 from codex_multi_role.presentation.wording import one_line
 from codex_multi_role.workspace.commands import CommandResult, run_command

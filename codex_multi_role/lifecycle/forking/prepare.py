@@ -5,13 +5,12 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from codex_multi_role.codex.home import copy_threads
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.flow import new_state
 from codex_multi_role.lifecycle.assembly import idle_parts

@@ -6,13 +6,12 @@ import os
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
 
 from codex_multi_role.codex.usage import TokenUsage
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.engine.recorded_step import Past
 from codex_multi_role.errors import CodexMultiRoleError
 from codex_multi_role.flow import new_state

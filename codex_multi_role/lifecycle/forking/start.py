@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import UsageError
 from codex_multi_role.flow import FlowState, items_of, name_of, needs_of
 from codex_multi_role.lifecycle.definitions import Definitions

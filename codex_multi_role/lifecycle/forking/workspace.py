@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import shutil
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import UsageError
 from codex_multi_role.host.atomic import make_folder
 from codex_multi_role.workspace import FORK_MARK, project_name

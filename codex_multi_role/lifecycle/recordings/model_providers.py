@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from codex_multi_role.codex.codex_settings import as_settings
 from codex_multi_role.codex.providers import provider_of
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import UsageError
 from codex_multi_role.lifecycle.definitions import Definitions
 from codex_multi_role.lifecycle.model_prices import PLAYBOOK_MODEL, recorded_model

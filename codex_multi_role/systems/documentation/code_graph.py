@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -14,7 +14,6 @@ from codex_multi_role.checks.check_options import CheckOptions, read_options
 from codex_multi_role.checks.check_result import CheckResult, ResultPart
 from codex_multi_role.checks.contract import CheckContext, TimeLeft, declare_check
 from codex_multi_role.checks.output_files import write_result
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import UsageError
 from codex_multi_role.systems.documentation import other_code, python_code
 from codex_multi_role.systems.documentation.discovery import Connections, Folder, SourceFile, Symbols

@@ -6,12 +6,11 @@ import hashlib
 import os
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from codex_multi_role.checks.working_copy import LEFT_OUT
-from codex_multi_role.dataclass import dataclass
 
 MAX_FILE_BYTES = 5 * 1024 * 1024
 MAX_ENTRIES = 200_000

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence, Set
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any, Literal
-
-from codex_multi_role.dataclass import dataclass
 
 BATCH = 3
 MOST_NODES = 60

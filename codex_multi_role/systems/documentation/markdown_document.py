@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
-
-from codex_multi_role.dataclass import dataclass
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

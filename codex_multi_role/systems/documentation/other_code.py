@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.systems.documentation.discovery import LANGUAGE_OF, Connections, Import, Symbols
 
 if TYPE_CHECKING:

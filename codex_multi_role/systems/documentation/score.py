@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import field
-
-from codex_multi_role.dataclass import dataclass
+from dataclasses import dataclass, field
 
 FILES, PAGES, MERMAID, LINKS, SECTIONS, CLAIMS = "files", "pages", "mermaid", "links", "sections", "claims"
 WEIGHTS = {FILES: 0.2, PAGES: 0.1, MERMAID: 0.15, LINKS: 0.15, SECTIONS: 0.2, CLAIMS: 0.2}

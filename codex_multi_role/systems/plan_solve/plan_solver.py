@@ -7,6 +7,7 @@ import os
 import tempfile
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,6 @@ import yaml
 
 from codex_multi_role.api import run
 from codex_multi_role.catalog import packaged_roles
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import UsageError
 from codex_multi_role.lifecycle.session import OnEvent
 from codex_multi_role.reading.json_types import Json

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.systems.research.citations import with_citations
 from codex_multi_role.systems.research.searching.addresses import is_web_address

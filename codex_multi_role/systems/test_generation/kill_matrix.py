@@ -5,11 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from codex_multi_role.checks.suite import INTERRUPTED, MOST_OVERDUE, Suite, SuiteOutcome
 from codex_multi_role.checks.warm_suite import ChangedText, TimeLimits, run_warm
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.systems.test_generation.mutants import Mutant
 
 SLOWER = 5.0

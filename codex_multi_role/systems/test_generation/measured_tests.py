@@ -5,14 +5,13 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from codex_multi_role.checks.contract import CheckContext
 from codex_multi_role.checks.coverage_report import Reached
 from codex_multi_role.checks.coverage_run import CoverageRun
 from codex_multi_role.checks.suite import Repeated, Suite, repeat
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.systems.test_generation.kill_matrix import Judge, KillMatrix
 from codex_multi_role.systems.test_generation.mutants import Mutant
 

@@ -11,13 +11,12 @@ import random
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
 from io import StringIO
 from itertools import accumulate
 from operator import itemgetter
 from typing import TYPE_CHECKING, cast
-
-from codex_multi_role.dataclass import dataclass
 
 if TYPE_CHECKING:
     import libcst

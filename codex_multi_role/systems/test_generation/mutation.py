@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Literal
 
@@ -17,7 +17,6 @@ from codex_multi_role.checks.contract import CheckContext, at_most_own, declare_
 from codex_multi_role.checks.output_files import scratch_folder, write_result
 from codex_multi_role.checks.python_targets import Paths, named_path, named_paths, none_python, not_python
 from codex_multi_role.checks.suite import Repeated, Suite, repeat
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.errors import UsageError
 from codex_multi_role.systems.test_generation.kill_matrix import Judge, KillMatrix
 from codex_multi_role.systems.test_generation.mutants import HOW_TO_INSTALL, Mutant, MutatedFile, is_installed

@@ -27,13 +27,13 @@ The flow ``testgen-rounds`` has these steps, their prompts and limits; the check
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from pydantic import Field
 
 from codex_multi_role.checks.check_options import CheckOptions
 from codex_multi_role.checks.check_result import ResultPart
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.systems.test_generation.test_files import TestFile
 

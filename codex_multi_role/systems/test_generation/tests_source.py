@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from io import StringIO
 from itertools import count
 
-from codex_multi_role.dataclass import dataclass
 from codex_multi_role.reading.python_source import NotPython, syntax_tree
 
 SAYING = frozenset(

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
-
-from codex_multi_role.dataclass import dataclass
 
 MOST_CHARACTERS = 1_000_000
 MOST_PAGES = 500
