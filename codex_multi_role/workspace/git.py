@@ -25,6 +25,8 @@ from codex_multi_role.host.programs import program_path
 from codex_multi_role.workspace.git_settings import RepositorySettings, common_dir_of, settings_of
 
 GIT_SECONDS = 120.0
+READ_SECONDS = 10.0
+"""A file that a configuration includes may be a pipe without an end."""
 READ_ATTEMPTS = 20
 """A third of them fail if others create and delete files all the time (measured)."""
 _CHANGED_MEANWHILE = re.compile(
@@ -189,8 +191,11 @@ class UserGit(Git):
             return common_dir_of(self.git_dir)
 
     def works(self) -> bool:
-        """Whether git can read the repository."""
-        return self.run("rev-parse", "--git-dir", allowed=(0, NOT_THERE)).returncode == 0
+        """Whether git can read the repository and its configuration."""
+        try:
+            return self.run("rev-parse", "--git-dir", allowed=(0, NOT_THERE)).returncode == 0
+        except StorageError:
+            return False
 
     def _base(self) -> dict[str, str]:
         return {**super()._base(), **_AUTHORS}
@@ -293,4 +298,10 @@ def configured(entries: Iterable[tuple[str, str]]) -> dict[str, str]:
 def _read_settings(file: Path) -> bytes:
     """Read a file of configuration as data, with what it includes."""
     options = ("--null", "--list", "--includes", "--file", str(file))
-    return Git(file.parent, file.parent).run("config", *options).stdout
+    return _Reader(file.parent, file.parent).run("config", *options).stdout
+
+
+class _Reader(Git):
+    @property
+    def seconds(self) -> float:
+        return READ_SECONDS

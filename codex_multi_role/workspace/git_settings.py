@@ -35,6 +35,7 @@ KNOWN_FILTER = re.compile(
 )
 FILTER = re.compile(r"filter\.(.*)\.(clean|smudge|process|required)")
 ATTEMPTS = 5
+MAX_PATH_BYTES = 4096
 Entries = tuple[tuple[str, str], ...]
 """Keys of a configuration in lower case but for their middle, and values, in order."""
 Read = Callable[[Path], bytes]
@@ -53,9 +54,15 @@ class RepositorySettings:
 def common_dir_of(git_dir: Path) -> Path:
     """The folder that all worktrees of a repository share; ``git_dir`` may be the file ``.git`` of a worktree."""
     if git_dir.is_file():
-        git_dir = git_dir.parent / git_dir.read_text().removeprefix("gitdir:").strip()
+        git_dir = git_dir.parent / _path_in(git_dir)
     shared = git_dir / "commondir"
-    return (git_dir / shared.read_text().strip()).resolve() if shared.is_file() else git_dir
+    return (git_dir / _path_in(shared)).resolve() if shared.is_file() else git_dir
+
+
+def _path_in(file: Path) -> str:
+    with file.open("rb") as opened:
+        content = opened.read(MAX_PATH_BYTES)
+    return os.fsdecode(content).removeprefix("gitdir:").strip().replace("\0", "")
 
 
 def settings_of(git_dir: Path, common: Path, read: Read, *, inside: bool = True) -> RepositorySettings:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import shutil
 import subprocess
 import sys
 import traceback
@@ -20,6 +21,7 @@ from codex_multi_role.history.patches import whole_patch
 from codex_multi_role.host import programs
 from codex_multi_role.workspace import Snapshots, Workspace
 from codex_multi_role.workspace.cloning import RemoteGit, clone
+from codex_multi_role.workspace.git_settings import FOLDER, LINKED
 from codex_multi_role.workspace.repository import Repository, ignored_folders
 from codex_multi_role.workspace.run_worktree import add_run_worktree
 from tests.support.histories import Files, History
@@ -215,6 +217,54 @@ def test_run_folder_runs_no_program(tmp_path: Path, hidden: str) -> None:
         assert lines.size("new.txt")
     Snapshots(states, Workspace(history.workspace)).take()  # as `resume` does
     assert not ran.exists()
+
+
+BROKEN = {
+    "binary": b"gitdir: \xff\xfe\0\x1b[2J",
+    "null": b"gitdir: \0",
+    "empty": b"",
+    "itself": b"gitdir: .git",
+    "endless": b"gitdir: " + b"a/" * 100_000,
+    "elsewhere": b"gitdir: /proc/self",
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_broken_git_file_is_no_repository(tmp_path: Path, name: str) -> None:
+    (tmp_path / ".git").write_bytes(BROKEN[name])
+    assert Repository.around(tmp_path) is None
+
+
+@pytest.mark.parametrize("text", ["[", "\0", "[core]\n\tbare = maybe", "[include]\n\tpath = /proc/self/mem"])
+def test_repository_with_a_broken_configuration_is_none_or_works(tmp_path: Path, text: str) -> None:
+    git(tmp_path, "init", "-q")
+    (tmp_path / ".git/config").write_text(text)
+    found = Repository.around(tmp_path)
+    assert found is None or found.checked_out() == ""
+
+
+def test_folder_of_links_that_somebody_prepared_is_replaced(tmp_path: Path) -> None:
+    history = repository(tmp_path)
+    evil, ran = program(tmp_path)
+    folder = history.workspace / ".git" / FOLDER
+    for prepare in ("config", "extra", "link"):
+        use_it(history)
+        if prepare == "config":
+            (folder / "config").write_text(f'[core]\nfsmonitor = "{evil}"\n[filter "x"]\nclean = "{evil}"\n')
+        elif prepare == "extra":
+            hooks(folder / "hooks", evil)
+        else:
+            shutil.rmtree(folder)
+            folder.symlink_to(hooks(tmp_path / "elsewhere", evil))
+    use_it(history)
+    assert not ran.exists()
+    assert {path.name for path in folder.iterdir()} == {"config", *LINKED}
+
+
+def use_it(history: History) -> None:
+    found = Repository.around(history.workspace)
+    assert found is not None
+    found.uncommitted(history.folder / "runs")
 
 
 _STARTED_BY: list[list[str]] = []
