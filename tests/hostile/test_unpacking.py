@@ -254,63 +254,63 @@ def smaller(data: bytes) -> bytes:
     return bytes(changed)
 
 
-SKILLS: dict[str, tuple[bytes, str]] = {
-    "zeros": (skill(("zeros", bytes(20 * 2**20))), "10 MiB"),
-    "false_size": (smaller(zip_of(("zeros", bytes(20 * 2**20)))), "cannot be unpacked"),
-    "bzip2": (skill(("zeros", bytes(20 * 2**20)), method=zipfile.ZIP_BZIP2), "neither stored nor deflated"),
-    "lzma": (skill(("zeros", bytes(20 * 2**20)), method=zipfile.ZIP_LZMA), "neither stored nor deflated"),
-    "link": (skill(("evil", b"/etc/passwd"), mode=stat.S_IFLNK | 0o777), "links"),
-    "many": (skill(*((f"file{number}", b"") for number in range(500))), "500 files"),
-    "many_folders": (skill(*((f"folder{number}/", b"") for number in range(500))), "500 files"),
-    "deep": (skill(("/".join("e" * 30), b"")), "20 nested folders"),
-    "above": (skill(("../evil", b"")), "does not belong there"),
-    "folder_above": (skill(("../../evil/", b"")), "does not belong there"),
-    "absolute": (skill(("/tmp/evil", b"")), "does not belong there"),
-    "drive": (skill(("c:evil", b"")), "does not belong there"),
-    "backslash": (skill(("..\\evil", b"")), "does not belong there"),
-    "dot": (skill(("./evil", b"")), "does not belong there"),
-    "empty_name": (skill(("/", b"")), "does not belong there"),
-    "file_below_a_file": (skill(("SKILL.md/evil", b"")), "a file below a file"),
-    "long_name": (skill(("e" * 256, b"")), "does not belong there"),
-    "encrypted": (encrypted(skill()), "cannot be unpacked"),
-    "tar": (tar_of(*SKILL.items()), "neither a zip nor a 7z archive"),
-    "empty_file": (b"", "neither a zip nor a 7z archive"),
-    "cut_short": (skill()[:-30], "cannot be unpacked"),
+SKILLS: dict[str, tuple[Callable[[], bytes], str]] = {
+    "zeros": (lambda: skill(("zeros", bytes(20 * 2**20))), "10 MiB"),
+    "false_size": (lambda: smaller(zip_of(("zeros", bytes(20 * 2**20)))), "cannot be unpacked"),
+    "bzip2": (lambda: skill(("zeros", bytes(20 * 2**20)), method=zipfile.ZIP_BZIP2), "neither stored nor deflated"),
+    "lzma": (lambda: skill(("zeros", bytes(20 * 2**20)), method=zipfile.ZIP_LZMA), "neither stored nor deflated"),
+    "link": (lambda: skill(("evil", b"/etc/passwd"), mode=stat.S_IFLNK | 0o777), "links"),
+    "many": (lambda: skill(*((f"file{number}", b"") for number in range(500))), "500 files"),
+    "many_folders": (lambda: skill(*((f"folder{number}/", b"") for number in range(500))), "500 files"),
+    "deep": (lambda: skill(("/".join("e" * 30), b"")), "20 nested folders"),
+    "above": (lambda: skill(("../evil", b"")), "does not belong there"),
+    "folder_above": (lambda: skill(("../../evil/", b"")), "does not belong there"),
+    "absolute": (lambda: skill(("/tmp/evil", b"")), "does not belong there"),
+    "drive": (lambda: skill(("c:evil", b"")), "does not belong there"),
+    "backslash": (lambda: skill(("..\\evil", b"")), "does not belong there"),
+    "dot": (lambda: skill(("./evil", b"")), "does not belong there"),
+    "empty_name": (lambda: skill(("/", b"")), "does not belong there"),
+    "file_below_a_file": (lambda: skill(("SKILL.md/evil", b"")), "a file below a file"),
+    "long_name": (lambda: skill(("e" * 256, b"")), "does not belong there"),
+    "encrypted": (lambda: encrypted(skill()), "cannot be unpacked"),
+    "tar": (lambda: tar_of(*SKILL.items()), "neither a zip nor a 7z archive"),
+    "empty_file": (lambda: b"", "neither a zip nor a 7z archive"),
+    "cut_short": (lambda: skill()[:-30], "cannot be unpacked"),
 }
 
 
 @pytest.mark.parametrize("name", SKILLS)
 def test_hostile_skill_is_refused(name: str, tmp_path: Path) -> None:
-    data, words = SKILLS[name]
-    (tmp_path / "draw.skill").write_bytes(data)
+    make, words = SKILLS[name]
+    (tmp_path / "draw.skill").write_bytes(make())
     with pytest.raises(DefinitionError) as refused:
         read_skill(tmp_path / "draw.skill")
     assert str(refused.value).startswith(f"{tmp_path}/draw.skill: ")
     assert words in str(refused.value)
 
 
-DEFINITIONS: dict[str, tuple[bytes, str]] = {
-    "symbolic_link": (tar_of(("evil", b""), kind=tarfile.SYMTYPE), "links"),
-    "hard_link": (tar_of(("evil", b""), kind=tarfile.LNKTYPE), "links"),
-    "device": (tar_of(("evil", b""), kind=tarfile.CHRTYPE), "links"),
-    "pipe": (tar_of(("evil", b""), kind=tarfile.FIFOTYPE), "links"),
-    "above": (tar_of(("../evil", b"")), "does not belong there"),
-    "absolute": (tar_of(("/tmp/evil", b"")), "does not belong there"),
-    "twice": (tar_of(("a", b"1"), ("a", b"2")), "two files a"),
-    "file_below_a_file": (tar_of(("a", b""), ("a/evil", b"")), "a file below a file"),
-    "deep": (tar_of(("/".join("e" * 60), b"")), "50 nested folders"),
-    "compressed": (tar_of(("a", bytes(1000)), mode="w:gz"), "damaged"),
-    "compressed_by_xz": (tar_of(("a", bytes(1000)), mode="w:xz"), "damaged"),
-    "noise": (bytes(range(256)) * 4, "damaged"),
+DEFINITIONS: dict[str, tuple[Callable[[], bytes], str]] = {
+    "symbolic_link": (lambda: tar_of(("evil", b""), kind=tarfile.SYMTYPE), "links"),
+    "hard_link": (lambda: tar_of(("evil", b""), kind=tarfile.LNKTYPE), "links"),
+    "device": (lambda: tar_of(("evil", b""), kind=tarfile.CHRTYPE), "links"),
+    "pipe": (lambda: tar_of(("evil", b""), kind=tarfile.FIFOTYPE), "links"),
+    "above": (lambda: tar_of(("../evil", b"")), "does not belong there"),
+    "absolute": (lambda: tar_of(("/tmp/evil", b"")), "does not belong there"),
+    "twice": (lambda: tar_of(("a", b"1"), ("a", b"2")), "two files a"),
+    "file_below_a_file": (lambda: tar_of(("a", b""), ("a/evil", b"")), "a file below a file"),
+    "deep": (lambda: tar_of(("/".join("e" * 60), b"")), "50 nested folders"),
+    "compressed": (lambda: tar_of(("a", bytes(1000)), mode="w:gz"), "damaged"),
+    "compressed_by_xz": (lambda: tar_of(("a", bytes(1000)), mode="w:xz"), "damaged"),
+    "noise": (lambda: bytes(range(256)) * 4, "damaged"),
 }
 
 
 @pytest.mark.parametrize("name", DEFINITIONS)
 def test_hostile_definitions_are_refused(name: str, tmp_path: Path) -> None:
-    data, words = DEFINITIONS[name]
+    make, words = DEFINITIONS[name]
     store = Store.open(str(tmp_path / "store"))
     with pytest.raises(StorageError, match="the definitions") as refused:
-        unpack_definitions({"archive": store.put(data), "catalog": "c", "playbook": None}, store, tmp_path / "out")
+        unpack_definitions({"archive": store.put(make()), "catalog": "c", "playbook": None}, store, tmp_path / "out")
     assert words in str(refused.value)
     assert not (tmp_path / "out").exists()
 
