@@ -23,7 +23,10 @@ _FOLDERS = (
 )
 """Each entry is a path."""
 _LIBRARIES = ("LD_PRELOAD", "LD_AUDIT", "DYLD_INSERT_LIBRARIES", "PYTHONPLATLIBDIR")
-_COMMANDS = ("GIT_SSH", "GIT_SSH_COMMAND", "GIT_ASKPASS", "SSH_ASKPASS", "GIT_EXTERNAL_DIFF", "GIT_PROXY_COMMAND")
+_COMMANDS = (
+    *("GIT_SSH", "GIT_SSH_COMMAND", "GIT_ASKPASS", "SSH_ASKPASS", "GIT_EXTERNAL_DIFF", "GIT_PROXY_COMMAND"),
+    "PYTHONEXECUTABLE",
+)
 """As in `_LIBRARIES`, a name without a slash is searched where the system or PATH says. Its arguments are data."""
 _excluded: set[Path] = set()
 

@@ -33,6 +33,7 @@ VARIABLES = {
     "line-break": ("PYTHONPATH", "lib\n\x1b[31m"),
     "home-of-python": ("PYTHONHOME", "{workspace}/.python"),
     "user-base": ("PYTHONUSERBASE", "{workspace}/.local"),
+    "python-itself": ("PYTHONEXECUTABLE", "{workspace}/.venv/bin/python"),
     "bytecode": ("PYTHONPYCACHEPREFIX", "{workspace}/.cache"),
     "coverage": ("COVERAGE_PROCESS_START", ".coveragerc"),
     "preload": ("LD_PRELOAD", "{workspace}/x.so"),
