@@ -20,6 +20,7 @@ import pytest
 
 from codex_multi_role import RunReport, run
 from codex_multi_role.flow import HistoryEntry
+from codex_multi_role.host import watched_files
 from codex_multi_role.playbook.request import AnswerKey
 from codex_multi_role.run_folder import Record
 from tests.support.teams import TeamFolder, say
@@ -79,7 +80,8 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Measured:
 
 def test_turn_keeps_its_place_in_the_history_and_nothing_else(measured: Measured) -> None:
     _, warm, end = measured
-    assert end.ours - warm.ours == Counter(dict.fromkeys(KEPT_A_TURN, TURNS - WARM))
+    kept = Counter({kind: n for kind, n in (end.ours - warm.ours).items() if kind.__module__ != watched_files.__name__})
+    assert kept == Counter(dict.fromkeys(KEPT_A_TURN, TURNS - WARM))  # the watch of YAML begins a second after the run
     assert end.objects - warm.objects < MOST_OBJECTS_A_TURN * (TURNS - WARM)
 
 

@@ -15,7 +15,7 @@ from codex_multi_role.host.atomic import storage_errors
 from codex_multi_role.store.pieces import capture
 from codex_multi_role.store.state_manifest import SavedFile
 from codex_multi_role.store.store import Store
-from codex_multi_role.workspace.git import RecordedGit
+from codex_multi_role.workspace.git import Git
 
 _FOLDER, _REST = re.compile("[0-9a-f]{2}"), re.compile("[0-9a-f]{38}|[0-9a-f]{62}")
 _OPTIONS = ("--quiet", "--window=0", "--compression=1", "--threads=1")
@@ -42,7 +42,7 @@ class ObjectPacks:
             return
         with storage_errors(Path(tempfile.gettempdir())), tempfile.TemporaryDirectory() as name:
             listed = "".join(f"{each}\n" for each in sorted(new)).encode()
-            git = RecordedGit(self._git_dir.absolute(), self._git_dir.absolute())
+            git = Git(self._git_dir.absolute(), self._git_dir.absolute())
             git.run("pack-objects", *_OPTIONS, f"{name}/pack", stdin=listed)
             for made in sorted(Path(name).iterdir()):
                 self.files[f"{self._path}/objects/pack/{made.name}"] = capture(self._store, made, None)[1]

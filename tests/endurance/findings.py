@@ -60,6 +60,8 @@ def _wrong_ending(record: Record, exit_code: int, honest: Collection[str]) -> It
         yield f"exit code {exit_code}, but run.json says {record['exit_code']}, ended at {record['ended_at']}"
     if record["status"] == "succeeded":
         return
+    if (record["status"], record["outcome"], exit_code) == ("failed", "codex_unavailable", ExitCode.WRONG_USAGE):
+        return  # the sandbox did not answer before the first turn
     if (record["status"], exit_code) != ("failed", ExitCode.FAILED) or record["outcome"] not in honest:
         yield f"ended as {record['status']}, {record['outcome']}, exit code {exit_code}: {record['reason']}"
     elif not record["reason"] or "\n" in record["reason"]:

@@ -109,7 +109,8 @@ def mark_children(passed: Passed) -> None:
 
 
 def program(argv: Sequence[str]) -> str:
-    return f"{Path(argv[0]).name} {argv[1]}"
+    program = argv.index("sandbox") - 1 if "sandbox" in argv else 0  # a shell sets the PATH of Codex's sandbox
+    return f"{Path(argv[program]).name} {argv[program + 1]}"
 
 
 MARKS: Mapping[str, Mark] = {
