@@ -18,7 +18,6 @@ from codex_multi_role.history.chain import make_chain
 from codex_multi_role.history.commit_texts import EVENTS, NOBODY, CommitFacts
 from codex_multi_role.history.run_history import RunHistory
 from codex_multi_role.history.workspace_states import Change
-from codex_multi_role.host.programs import exclude_from_path
 from codex_multi_role.run_folder import skim_with_inherited
 from codex_multi_role.run_folder.folder import SHARED
 from codex_multi_role.workspace.conversion import ATTRIBUTES, clean, copy_attributes, filtered
@@ -56,7 +55,6 @@ def export(history: RunHistory, branch: str, repository: Repository, below: str,
     ``below``: the workspace's folder in the repository, empty for its top; ``base``: the commit that the run started
     from, empty before the first one. Raises `UsageError` for a branch that is not an earlier export, `StorageError`.
     """
-    exclude_from_path(Path(str(history.folder.record().get("workspace"))))
     place = history.folder.path / "exported"
     delete_folder(place)  # left by a kill
     commits = _BranchCommits(history, repository, below, base, place)

@@ -52,7 +52,7 @@ class _Creation:
         self._history, self._description, self._request, self._say = history, description, request, say
         record = history.folder.record()
         self._repository, self._below, self._commit = start_of(history, request.repository)
-        self._programs = UserPrograms(self._repository.top, Path(str(record.get("workspace"))), history.folder.redact)
+        self._programs = UserPrograms(self._repository.top, history.folder.redact)
         self._remote = RemoteGit(self._repository.top / ".git", self._repository.top)
         self._started_on = str((record.get("repository") or {}).get("branch") or "")
         own = str((record.get("options") or {}).get("branch") or "")

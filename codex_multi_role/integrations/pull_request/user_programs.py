@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from codex_multi_role.host.programs import exclude_from_path, program_path
+from codex_multi_role.host.programs import program_path
 from codex_multi_role.presentation.wording import one_line
 from codex_multi_role.workspace.commands import CommandResult, run_command
 
@@ -23,14 +23,10 @@ TELLING = ("fatal:", "error:", "remote: error:", " ! ")
 
 @dataclass(frozen=True)
 class UserPrograms:
-    """Programs that run in the repository ``top``, none of them from ``workspace``, where models write."""
+    """Programs that run in the repository ``top``, none of them from a folder where models write."""
 
     top: Path
-    workspace: Path
     redact: Callable[[str], str]
-
-    def __post_init__(self) -> None:
-        exclude_from_path(self.workspace)
 
     def has(self, program: str) -> bool:
         return shutil.which(program, path=self._environment["PATH"]) is not None

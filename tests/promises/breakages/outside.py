@@ -22,7 +22,6 @@ from codex_multi_role.codex.codex_settings import without_project_settings
 from codex_multi_role.codex.fleet import Member
 from codex_multi_role.history.commit_texts import inert
 from codex_multi_role.host import own_python, programs, unpacking
-from codex_multi_role.integrations.pull_request.user_programs import UserPrograms
 from codex_multi_role.lifecycle import members, own_worktree
 from codex_multi_role.lifecycle.definitions import sandbox_of_tests
 from codex_multi_role.lifecycle.resuming import require_same_workspace
@@ -353,7 +352,7 @@ OUTSIDE = (
     ),
     broken(
         "a result is not published by programs of the workspace",
-        returns(UserPrograms.__post_init__, None),
+        returns(programs.exclude_from_path, None),
         ("integrations/pull_request/test_creating.py::test_programs_of_the_workspace_are_not_run",),
     ),
 )
