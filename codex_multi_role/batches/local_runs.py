@@ -27,7 +27,7 @@ NOT_CHANGED = frozenset(
 """Options that a run keeps when it is resumed."""
 
 
-class RunningGoal(OwnProcess):
+class GoalProcess(OwnProcess):
     """A process that works on ``run``. ``log``: what it prints, except for the run's events."""
 
     def __init__(self, run: PlannedRun, order: Order, log: Path) -> None:
@@ -43,7 +43,7 @@ class LocalRuns:
 
     def __init__(self, folder: BatchFolder) -> None:
         self._folder = folder
-        self._children: dict[str, RunningGoal] = {}
+        self._children: dict[str, GoalProcess] = {}
         self._kill_at: float | None = None
 
     def takers(self, _planned: Sequence[PlannedRun]) -> str:
@@ -70,7 +70,7 @@ class LocalRuns:
         """Start the run, or resume it if it has a ``run.json``; True. Raises `StorageError`."""
         exclude_from_path(run.options.workspace)
         log = self._folder.output_path / f"{run.run_id}.log"
-        self._children[run.id] = RunningGoal(run, self._order(run), log)
+        self._children[run.id] = GoalProcess(run, self._order(run), log)
         return True
 
     def news(self, seconds: float) -> Iterator[tuple[str, News]]:
@@ -99,7 +99,7 @@ class LocalRuns:
         for child in self._children.values():
             child.send(number)
 
-    def _readable(self, seconds: float) -> list[RunningGoal]:
+    def _readable(self, seconds: float) -> list[GoalProcess]:
         with selectors.DefaultSelector() as selector:
             for child in self._children.values():
                 if not child.is_silent:
@@ -120,7 +120,7 @@ class LocalRuns:
             mirrors=str(self._folder.repositories_path),
         )
 
-    def _result(self, child: RunningGoal) -> GoalResult:
+    def _result(self, child: GoalProcess) -> GoalResult:
         run, code = child.run, child.exit_code
         if not (printed := last_output(child.log)):
             child.log.unlink(missing_ok=True)

@@ -59,7 +59,7 @@ def steering_variables(environment: Mapping[str, str]) -> dict[str, list[str]]:
 def require_unsteered(environment: Mapping[str, str], *writable: Path) -> None:
     """Raise UsageError if our programs load code that a model can write: every later start would execute it.
 
-    ``writable``: further folders in which models write, for good.
+    ``writable``: further folders in which models write; they stay excluded.
     """
     for folder in writable:
         exclude_from_path(folder)

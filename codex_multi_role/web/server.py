@@ -54,7 +54,7 @@ class Connection(H11Protocol):
         """Refuse what follows on the connection, and drop the answer to a request whose body is malformed."""
         if self.cycle is not None:
             self.cycle.disconnected = True
-        with contextlib.suppress(h11.LocalProtocolError):  # an answer has begun
+        with contextlib.suppress(h11.LocalProtocolError):  # the answer was already started
             super().send_400_response(msg)
         self.transport.close()
 

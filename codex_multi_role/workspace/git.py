@@ -298,10 +298,12 @@ def configured(entries: Iterable[tuple[str, str]]) -> dict[str, str]:
 def _read_settings(file: Path) -> bytes:
     """Read a file of configuration as data, with what it includes."""
     options = ("--null", "--list", "--includes", "--file", str(file))
-    return _Reader(file.parent, file.parent).run("config", *options).stdout
+    return _SettingsReader(file.parent, file.parent).run("config", *options).stdout
 
 
-class _Reader(Git):
+class _SettingsReader(Git):
+    """Git with a short deadline, for a file that may be anything."""
+
     @property
     def seconds(self) -> float:
         return READ_SECONDS

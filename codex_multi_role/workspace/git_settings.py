@@ -27,7 +27,8 @@ FORMAT = re.compile(r"core\.repositoryformatversion|extensions\.(objectformat|re
 ALLOWED = re.compile(
     r"core\.(attributesfile|autocrlf|eol|excludesfile|filemode|ignorecase|precomposeunicode|protect(hfs|ntfs)|safecrlf"
     r"|sharedrepository|sparsecheckout(cone)?|symlinks)"
-    r"|index\.sparse|http\..*|url\..*\.(pushi|i)nsteadof|remote\..*\.(fetch|partialclonefilter|promisor|pushurl|url)"
+    r"|index\.sparse|http\.(.*\.)?(extraheader|postbuffer|proxy|sslcainfo|sslverify|version)"
+    r"|url\..*\.(pushi|i)nsteadof|remote\..*\.(fetch|partialclonefilter|promisor|pushurl|url)"
 )
 KNOWN_FILTER = re.compile(
     r"filter\.[^.\n]+\.(required\n(true|false)"

@@ -243,6 +243,17 @@ def test_repository_with_a_broken_configuration_is_none_or_works(tmp_path: Path,
     assert found is None or found.checked_out() == ""
 
 
+def test_repository_names_no_file_to_write(tmp_path: Path) -> None:
+    """Git would save cookies of a server to the file that ``http.cookieFile`` names."""
+    history = repository(tmp_path)
+    for key, value in {"http.cookieFile": str(tmp_path / "jar"), "http.saveCookies": "true"}.items():
+        git(history.workspace, "config", key, value)
+    git(history.workspace, "config", "http.https://example.org/.extraheader", "Authorization: basic x")
+    settings = RemoteGit(history.workspace / ".git", history.workspace).settings
+    assert settings is not None
+    assert [key for key, _ in settings.entries if key.startswith("http.")] == ["http.https://example.org/.extraheader"]
+
+
 def test_folder_of_links_that_somebody_prepared_is_replaced(tmp_path: Path) -> None:
     history = repository(tmp_path)
     evil, ran = program(tmp_path)

@@ -1,4 +1,4 @@
-"""Git ends when it is told to, whatever it has printed."""
+"""Git ends at once when it is stopped, whatever it has printed."""
 
 from __future__ import annotations
 
