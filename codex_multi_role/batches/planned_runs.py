@@ -159,7 +159,7 @@ def uncommitted_changes(runs: Iterable[PlannedRun], runs_dir: Path) -> dict[Path
     for workspace in list(dict.fromkeys(run.options.workspace.resolve() for run in runs))[:MAX_WORKSPACES]:
         repository = Repository.around(workspace)
         if repository is not None and repository.top not in found:
-            found[repository.top] = repository.uncommitted(runs_dir)
+            found[repository.top] = len(repository.uncommitted(runs_dir))
     return {top: number for top, number in found.items() if number}
 
 

@@ -279,4 +279,6 @@ def export(run: str, branch: str, repo: Path | None, runs_dir: Path, database_ur
     known = "" if exported.is_new else ", as before"
     onto = f" on {base[:12]}" if base else ""
     put_line(f"branch {branch}: {plural(len(exported.commits), 'commit')}{onto} in {repository.top}{known}")
+    if exported.ignored:
+        put_line(f"left out, because git ignores them: {', '.join(exported.ignored)}")
     put_line(f"next: git -C {shlex.quote(str(repository.top))} log {shlex.quote(branch)}")

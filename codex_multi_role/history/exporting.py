@@ -8,7 +8,7 @@ run where nothing is that a model wrote.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -24,6 +24,7 @@ from codex_multi_role.workspace.conversion import ATTRIBUTES, clean, copy_attrib
 from codex_multi_role.workspace.git import ConfiguredGit, Git
 from codex_multi_role.workspace.removal import delete_folder
 from codex_multi_role.workspace.repository import Repository
+from codex_multi_role.workspace.snapshots import kept_paths
 from codex_multi_role.workspace.trees import (
     REPOSITORY,
     TreeEntry,
@@ -34,19 +35,25 @@ from codex_multi_role.workspace.trees import (
     write_commit,
 )
 
+RULES = (ATTRIBUTES, ".gitignore")
+"""The files that say which files git adds, and how."""
 Files = Mapping[str, TreeEntry | None]
 """Files by path, None for one that is deleted."""
 
 
 @dataclass(frozen=True)
 class Exported:
-    """``commits`` lead from ``base`` to ``tip``, oldest first. ``is_new``: whether the branch was set or moved."""
+    """``commits`` lead from ``base`` to ``tip``, oldest first. ``is_new``: whether the branch was set or moved.
+
+    ``ignored``: files that roles wrote, and that are in no commit because the owner's git ignores them.
+    """
 
     branch: str
     base: str
     tip: str
     commits: tuple[str, ...]
     is_new: bool
+    ignored: tuple[str, ...] = ()
 
 
 def export(history: RunHistory, branch: str, repository: Repository, below: str, base: str) -> Exported:
@@ -67,7 +74,8 @@ def export(history: RunHistory, branch: str, repository: Repository, below: str,
     own = [*made, *([base] if created == branch else [])]
     if not tip:
         raise UsageError(f"run {history.folder.run_id} changed no files", "There is nothing to commit.")
-    return Exported(branch, base, tip, tuple(made), _set_branch(repository, branch, tip, own))
+    ignored = tuple(sorted(commits.ignored))
+    return Exported(branch, base, tip, tuple(made), _set_branch(repository, branch, tip, own), ignored)
 
 
 def _set_branch(repository: Repository, branch: str, tip: str, own: Collection[str]) -> bool:
@@ -99,6 +107,9 @@ class _BranchCommits:
         self._files.mkdir(parents=True)
         self._git = ConfiguredGit(repository.top / ".git", self._files)
         self._made: list[str] = []
+        self._tracked = entries_of(self._git, base) if base else {}
+        self._seen: set[str] = set()
+        self.ignored: set[str] = set()
 
     def make(self) -> list[str]:
         states = self._history.states
@@ -108,15 +119,11 @@ class _BranchCommits:
     def _commit_first(self, started: str) -> str:
         """The commit with what was uncommitted when the run started; the base if there was nothing."""
         git = self._history.git()
-        found, tracked = entries_of(git, started), self._tracked()
-        gone = self._not_ignored(
-            [path for path, entry in tracked.items() if path not in found and not _is_nested(entry)]
-        )
-        differing = {
-            path: entry for path, entry in found.items() if tracked.get(path) != entry and not _is_nested(entry)
-        }
-        attributes = {path: entry for path, entry in found.items() if path.rpartition("/")[2] == ATTRIBUTES}
-        tree = self._tree_with(self._base, git, {**differing, **dict.fromkeys(gone)}, attributes)
+        found = entries_of(git, started)
+        files = {path: found.get(path) for path in self._uncommitted(git, found)}
+        self._seen = {*found, *files}
+        attributes = {path: entry for path, entry in found.items() if path.rpartition("/")[2] in RULES}
+        tree = self._tree_with(self._base, git, files, attributes)
         at = str(self._history.folder.record().get("started_at", ""))
         return self._unless_same(tree, [self._base], self._facts.before(), NOBODY, at)
 
@@ -142,22 +149,11 @@ class _BranchCommits:
     def _empty_tree(self) -> str:
         return self._run("hash-object", "-t", "tree", "--stdin").decode().strip()
 
-    def _tracked(self) -> dict[str, TreeEntry]:
-        """The files of the base below the workspace's folder, by their path there."""
-        if not self._base:
-            return {}
-        listed = entries_of(self._git, self._base)
-        cut = len(self._below)
-        return {path[cut:]: entry for path, entry in listed.items() if path.startswith(self._below)}
-
-    def _not_ignored(self, paths: list[str]) -> list[str]:
-        """Those of the tracked ``paths`` that the run's snapshots would have, if they had existed."""
-        if not paths:
-            return []
-        git = self._history.git()
-        named = b"".join(os.fsencode(path) + b"\0" for path in paths)
-        ignored = git.run("check-ignore", "--no-index", "-z", "--stdin", stdin=named, allowed=(0, 1)).stdout
-        return sorted(set(paths) - set(os.fsdecode(ignored).split("\0")))
+    def _uncommitted(self, git: Git, found: Mapping[str, TreeEntry]) -> Iterator[str]:
+        """The files that differed from the base when the run started, as the owner's git saw them."""
+        recorded = str((self._history.folder.record().get("repository") or {}).get("uncommitted", ""))
+        paths = kept_paths(git, recorded) if recorded else () if self._base else found
+        return (path for path in paths if path and not path.endswith("/") and not _is_nested(found.get(path)))
 
     def _tree_with(self, commit: str, git: Git, files: Files, attributes: Mapping[str, TreeEntry] | None = None) -> str:
         """The tree of ``commit`` with ``files``, from ``git``, added as by `git add`, or removed.
@@ -168,18 +164,45 @@ class _BranchCommits:
         delete_folder(self._files)
         root.mkdir(parents=True)
         self._run("read-tree", commit or "--empty")
-        known = self._run("ls-files", "-z", "--", f":(glob)**/{ATTRIBUTES}")
+        known = self._run("ls-files", "-z", "--", *(f":(glob)**/{name}" for name in RULES))
         self._run("checkout-index", "--force", "--quiet", "-z", "--stdin", stdin=known)
-        for path in (path for path, entry in files.items() if entry is None and path.endswith(ATTRIBUTES)):
+        for path in (path for path, entry in files.items() if entry is None and path.endswith(RULES)):
             (root / path).unlink(missing_ok=True)
         check_out(git, {**(attributes or {}), **{path: entry for path, entry in files.items() if entry}}, root)
+        put_into(self._git, self._place / "index", self._gone_since(files))
+        ignored = self._ignored_of(path for path, entry in files.items() if entry)
+        files = {path: entry for path, entry in files.items() if path not in ignored}
         converted = self._filtered({f"{self._below}{path}": entry for path, entry in files.items() if entry})
         paths = (f"{self._below}{path}" for path in files)
         named = b"".join(os.fsencode(path) + b"\0" for path in paths if path not in converted)
         options = ("--add", "--remove", "--replace", "-z", "--stdin")
         self._run("-c", "core.safecrlf=false", "update-index", *options, stdin=named)
-        put_into(self._git, self._place / "index", converted)
+        unseen = self._unseen(path for path, entry in files.items() if entry is None)
+        put_into(self._git, self._place / "index", {**converted, **unseen})
         return self._run("write-tree").decode().strip()
+
+    def _gone_since(self, files: Files) -> dict[str, TreeEntry]:
+        """What the base has for ``files`` that were deleted since: git takes modes and line ends from the index."""
+        present = {*os.fsdecode(self._run("ls-files", "-z")).split("\0")}
+        paths = (f"{self._below}{path}" for path, entry in files.items() if entry)
+        return {path: self._tracked[path] for path in paths if path in self._tracked and path not in present}
+
+    def _unseen(self, deleted: Iterable[str]) -> dict[str, TreeEntry]:
+        """What the base has for those that the workspace did not have at first, such as outside of a sparse checkout.
+
+        To delete such a file again leaves it as it was.
+        """
+        paths = (f"{self._below}{path}" for path in deleted if path not in self._seen)
+        return {path: self._tracked[path] for path in paths if path in self._tracked}
+
+    def _ignored_of(self, paths: Iterable[str]) -> set[str]:
+        """Those that the owner's git neither tracks nor would add: a role wrote them although they are ignored."""
+        named = b"".join(os.fsencode(f"{self._below}{path}") + b"\0" for path in paths)
+        git, index = self._git, self._place / "index"
+        listed = git.run("check-ignore", "-z", "--stdin", stdin=named, allowed=(0, 1), index=index).stdout
+        found = {path.removeprefix(self._below) for path in os.fsdecode(listed).split("\0")[:-1]}
+        self.ignored |= found
+        return found
 
     def _filtered(self, entries: Mapping[str, TreeEntry]) -> dict[str, TreeEntry]:
         """Those of the files that have a filter, as it stores them. Raises `UsageError` if one may not run."""

@@ -70,7 +70,7 @@ def differences(definitions: Definitions, folder: RunFolder) -> list[str]:
 
 def _unseen_changes(definitions: Definitions, folder: RunFolder) -> str:
     repository = Repository.around(definitions.source_workspace)
-    count = repository.uncommitted(folder.path.parent) if repository else 0
+    count = len(repository.uncommitted(folder.path.parent)) if repository else 0
     if not repository or not count:
         return ""
     what = "workspace" if repository.top == definitions.source_workspace else "repository"

@@ -24,6 +24,7 @@ from codex_multi_role.run_folder import RunFolder, TurnFolder, totals_of
 from codex_multi_role.run_folder.events import RunEnded, RunStarted, now
 from codex_multi_role.run_options import RunReport
 from codex_multi_role.version import __version__
+from codex_multi_role.workspace import Snapshots, Workspace
 from codex_multi_role.workspace.repository import Repository
 
 MOUNT_POINTS = (".git", ".codex", ".agents", ".aws")
@@ -64,6 +65,16 @@ class RunRecord:
         self.steering = Steering.of(self._definitions, self.roles_source, self._folder.path)
         self._fields |= self.steering.as_json()
         self.write()
+
+    def note_uncommitted(self) -> None:
+        """Record, for `export`, which files differ from the commit that the run starts from."""
+        repository, root = self._fields["repository"], self._definitions.workspace
+        if repository is None or self._earlier is not None or self._forked_from:
+            return
+        if found := Repository.around(root):
+            paths = found.uncommitted(self._folder.path.parent, root)
+            workspace = Workspace.of_run(root, self._folder.path)
+            repository["uncommitted"] = Snapshots(self._folder.snapshots_path, workspace).keep(paths)
 
     @property
     def worked_before(self) -> float:
@@ -171,7 +182,7 @@ class RunRecord:
         }
 
     def _repository(self) -> dict[str, str] | None:
-        """``{top, below, commit, branch}`` of the git repository around the workspace, from which `export` starts.
+        """``{top, below, commit, branch, uncommitted}`` of the repository around the workspace, where `export` starts.
 
         For a fork, whose workspace is in none, that of the run it was forked from. A resumed run keeps its own, at its
         current place.

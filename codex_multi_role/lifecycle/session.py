@@ -155,6 +155,7 @@ class Session:
             if self._killed_turns:
                 self._record.assume_absent_since_kill()
             Questions(self._folder.path).close_words()
+            self._record.note_uncommitted()
             self._record.write()
             write_state(self._folder, self._state)
             return self._work(family)

@@ -16,10 +16,13 @@ from codex_multi_role.store.pieces import capture
 from codex_multi_role.store.state_manifest import SavedFile
 from codex_multi_role.store.store import Store
 from codex_multi_role.workspace.git import Git
+from codex_multi_role.workspace.removal import delete_folder
 
 _FOLDER, _REST = re.compile("[0-9a-f]{2}"), re.compile("[0-9a-f]{38}|[0-9a-f]{62}")
 _OPTIONS = ("--quiet", "--window=0", "--compression=1", "--threads=1")
 """Without a search for similar objects: versions of one file rarely meet in one pack."""
+_UNSENT = "unsent-"
+"""The folder in a repository in which a pack is made."""
 
 
 class ObjectPacks:
@@ -34,13 +37,16 @@ class ObjectPacks:
         self._git_dir = folder / path
         self._path = path
         self._sent: set[str] = set()
+        for left_by_a_kill in self._git_dir.glob(f"{_UNSENT}*"):
+            delete_folder(left_by_a_kill)
 
     def send_new(self) -> None:
         """Send what is new. Raises `StorageError`."""
         new = _loose_objects(self._git_dir / "objects") - self._sent
         if not new:
             return
-        with storage_errors(Path(tempfile.gettempdir())), tempfile.TemporaryDirectory() as name:
+        # Git moves the finished pack to its place, which another file system, as the temporary folder may be, refuses.
+        with storage_errors(self._git_dir), tempfile.TemporaryDirectory(prefix=_UNSENT, dir=self._git_dir) as name:
             listed = "".join(f"{each}\n" for each in sorted(new)).encode()
             git = Git(self._git_dir.absolute(), self._git_dir.absolute())
             git.run("pack-objects", *_OPTIONS, f"{name}/pack", stdin=listed)

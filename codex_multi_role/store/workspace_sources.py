@@ -81,7 +81,7 @@ def bundle_workspace(store: Store, workspace: Path) -> BundledWorkspace:
         source = WorkspaceSource(
             bundle=_send(store, file), ref=branch, below="" if below == "." else below, origin=_origin(repository)
         )
-        return BundledWorkspace(source, repository.uncommitted(root / ".git"))
+        return BundledWorkspace(source, len(repository.uncommitted(root / ".git")))
 
 
 def make_workspace(source: WorkspaceSource, store: Store | None, target: Path) -> Path:

@@ -14,7 +14,7 @@ from codex_multi_role.workspace.git import Git
 from codex_multi_role.workspace.manifest import Copy, CopyPaths, snapshots_of, top_of
 from codex_multi_role.workspace.paths import Workspace
 from codex_multi_role.workspace.repository import Repository, add_worktree
-from codex_multi_role.workspace.snapshots import Snapshots
+from codex_multi_role.workspace.snapshots import Snapshots, copy_rules
 from codex_multi_role.workspace.trees import repositories_in, without
 
 _UNNAMED = "workspace"
@@ -28,7 +28,7 @@ def describe(folder: Path, key: str, workspace: Workspace, snapshots: Snapshots)
     root = workspace.root
     inside = [each.relative_to(root).as_posix() for each in workspace.forbidden if each.is_relative_to(root)]
     repository = Repository.around(root)
-    tree = snapshots.take(force=repository.tracked_though_ignored(root) if repository else ())
+    tree = snapshots.take()
     nested = repositories_in(private(snapshots, workspace), tree)
     # The folder keeps its name, because a workspace that is a package is imported by it.
     top = repository.top if repository else root
@@ -67,6 +67,7 @@ def fill(folder: Path, copy: Copy, workspace: Workspace, snapshots: Snapshots) -
         root.mkdir(parents=True, exist_ok=True)
         (theirs / "info").mkdir(parents=True)
         (theirs / "info" / "alternates").write_text(os.path.relpath(ours.resolve(), theirs.resolve()) + "\n")
+    copy_rules(private(snapshots, workspace).git_dir, git_dir)
     snapshots_of(folder, copy).take()
     Git(git_dir, root).run("read-tree", "--reset", "-u", copy.base)
     for path in copy.nested:

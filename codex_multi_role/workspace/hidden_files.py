@@ -16,6 +16,7 @@ from codex_multi_role.errors import CodexMultiRoleError
 from codex_multi_role.workspace.contents import CACHES, ENVIRONMENTS, ContentDigest, TooMuchToCompare
 from codex_multi_role.workspace.git import UserGit
 from codex_multi_role.workspace.paths import Workspace
+from codex_multi_role.workspace.repository import top_around
 from codex_multi_role.workspace.snapshots import Snapshots
 
 TOO_MUCH = "too much to compare"
@@ -35,7 +36,7 @@ def hidden_files(snapshots: Snapshots, workspace: Workspace) -> str:
     try:
         found.add_folder(workspace.root)
         found.note(*map(_state_of, found.repositories))
-        top = _repository_around(workspace.root)
+        top = top_around(workspace.root)
         return found.hexdigest() + (f"{_REPOSITORY}{_state_of(top)}" if top else "")
     except (OSError, TooMuchToCompare, CodexMultiRoleError):
         return TOO_MUCH
@@ -48,11 +49,6 @@ def are_same_hidden_files(recorded: str, now: str) -> bool:
     exists is compared.
     """
     return now in (recorded, recorded.partition(_REPOSITORY)[0])
-
-
-def _repository_around(root: Path) -> Path | None:
-    places = (root, *root.parents)
-    return next((top for top in places if (top / ".git").is_file() or (top / ".git/HEAD").exists()), None)
 
 
 def _state_of(top: Path) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from codex_multi_role.errors import StorageError
 from codex_multi_role.host.atomic import storage_errors
 from codex_multi_role.workspace.conversion import smudge_files
 from codex_multi_role.workspace.created_files import folders_below
-from codex_multi_role.workspace.git import NOT_THERE, ConfiguredGit, Git, UserGit, last_words
+from codex_multi_role.workspace.git import NOT_THERE, ConfiguredGit, FilteringGit, Git, UserGit, last_words
 
 
 @dataclass(frozen=True)
@@ -27,13 +28,13 @@ class Repository:
 
         Raises UsageError if git is missing, StorageError if it fails.
         """
-        for top in (root, *root.parents):
-            if (top / ".git").is_file() or (top / ".git" / "HEAD").exists():
-                git = UserGit(top / ".git", top)
-                if not git.works() or (root != top and _ignores(git, root.relative_to(top))):
-                    return None
-                return cls(top, git.common_dir.resolve())
-        return None
+        top = top_around(root)
+        if top is None:
+            return None
+        git = UserGit(top / ".git", top)
+        if not git.works() or (root != top and _ignores(git, root.relative_to(top))):
+            return None
+        return cls(top, git.common_dir.resolve())
 
     @property
     def git(self) -> Git:
@@ -60,34 +61,56 @@ class Repository:
         tree = self.git.run("hash-object", "-t", "tree", "-w", "--stdin").stdout.decode().strip()
         return self.git.run("commit-tree", tree, "-m", "before the first commit").stdout.decode().strip()
 
-    def tracked_though_ignored(self, root: Path) -> list[str]:
-        """The tracked files below ``root`` that match a ``.gitignore``, relative to ``root``."""
-        ignored = ("--ignored", "--exclude-per-directory=.gitignore")
+    def users_ignore_file(self) -> Path:
+        """The file that ``core.excludesFile`` names, or git's default for it; relative to ``top``."""
+        git = FilteringGit(self.top / ".git", self.top)
+        found = git.run("config", "--null", "--type=path", "--get", "core.excludesFile", allowed=(0, 1)).stdout
+        if found:
+            return self.top / os.fsdecode(found.rstrip(b"\0"))
+        settings = os.environ.get("XDG_CONFIG_HOME") or f"{os.environ.get('HOME', '')}/.config"
+        return self.top / settings / "git" / "ignore"
+
+    def tracked_though_ignored(self, root: Path, more: Iterable[str] = ()) -> list[str]:
+        """The tracked files below ``root`` that the user's git, or one of the patterns ``more``, would ignore.
+
+        They are relative to ``root``, as in `skipped`.
+        """
+        patterns = (f"--exclude={pattern}" for pattern in more)
+        return self._below(root, self._indexed(root, "--ignored", "--exclude-standard", *patterns))
+
+    def skipped(self, root: Path) -> list[str]:
+        """The tracked files below ``root`` that git does not look at: those outside of a sparse checkout, and such."""
+        listed = self._indexed(root, "-t")
+        return self._below(root, [entry[2:] for entry in listed if entry.startswith("S ")])
+
+    def _indexed(self, root: Path, *options: str) -> list[str]:
+        place = f":(literal){root.relative_to(self.top)}"
+        git = FilteringGit(self.top / ".git", self.top)
+        return _separated(git.run("ls-files", "--cached", "-z", *options, "--", place).stdout)
+
+    def _below(self, root: Path, paths: Iterable[str]) -> list[str]:
+        """``paths`` of the repository relative to ``root``."""
         below = root.relative_to(self.top)
-        return [str(Path(path).relative_to(below)) for path in self._list(*ignored, "--", f":(literal){below}")]
+        return [path.removeprefix(f"{below}/") if below.parts else path for path in paths]
 
     def tracked_around(self, root: Path) -> list[str]:
         """The tracked files outside ``root``, relative to ``top``."""
         below = root.relative_to(self.top)
         return self._list("--", ".", f":(exclude,literal){below}") if below.parts else []
 
-    def uncommitted(self, left_out: Path) -> int:
-        """The number of files that differ from the checked-out commit, outside ``left_out``; ignored ones do not count.
+    def uncommitted(self, left_out: Path, root: Path | None = None) -> list[str]:
+        """The files that differ from the checked-out commit, outside ``left_out``: what `git add --all` would change.
 
-        The user's index is not refreshed.
+        They are those below ``root``, by default ``top``, and relative to it. The user's index is not refreshed.
         """
+        root = root or self.top
+        below = root.relative_to(self.top)
         outside = [f":(exclude,literal){left_out.relative_to(self.top)}"] if left_out.is_relative_to(self.top) else []
-        options = (
-            "--porcelain",
-            "-z",
-            "--untracked-files=all",
-            "--ignore-submodules=dirty",
-            "--no-renames",
-            "--",
-            ".",
-            *outside,
+        options = ("--porcelain", "-z", "--untracked-files=all", "--ignore-submodules=dirty", "--no-renames")
+        listed = ConfiguredGit(self.top / ".git", self.top).run(
+            "status", *options, "--", f":(literal){below}", *outside
         )
-        return ConfiguredGit(self.top / ".git", self.top).run("status", *options).stdout.count(b"\0")
+        return self._below(root, [entry[3:] for entry in _separated(listed.stdout)])
 
     def branch_problem(self, name: str) -> str:
         """Why no branch ``name`` can be created; empty if it can."""
@@ -103,7 +126,17 @@ class Repository:
         return ""
 
     def _list(self, *options: str) -> list[str]:
-        return os.fsdecode(self.git.run("ls-files", "--cached", "-z", *options).stdout).split("\0")[:-1]
+        return _separated(self.git.run("ls-files", "--cached", "-z", *options).stdout)
+
+
+def top_around(root: Path) -> Path | None:
+    """The top of the work tree that contains ``root``, whether or not git can read its repository."""
+    places = (root, *root.parents)
+    return next((top for top in places if (top / ".git").is_file() or (top / ".git" / "HEAD").exists()), None)
+
+
+def _separated(listed: bytes) -> list[str]:
+    return os.fsdecode(listed).split("\0")[:-1]
 
 
 def repositories_below(root: Path, left_out: Path) -> tuple[Path, ...]:

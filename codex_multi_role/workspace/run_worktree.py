@@ -71,7 +71,7 @@ def add_run_worktree(folder: Path, source: Path, branch: str, run_id: str) -> Pa
     _check_out(manifest.folder, copy)
     manifest.put(copy)
     root = manifest.folder / copy.path
-    manifest.change(OF_RUN, base=_first_state(root, snapshots_of(manifest.folder, copy)))
+    manifest.change(OF_RUN, base=snapshots_of(manifest.folder, copy).take())
     return root
 
 
@@ -85,12 +85,6 @@ def _check_out(folder: Path, copy: Copy) -> None:
     assert copy.commit is not None
     add_worktree(Path(copy.repository), top, copy.commit, copy.branch)
     write_worktree(top)
-
-
-def _first_state(root: Path, snapshots: Snapshots) -> str:
-    """The first snapshot: all that git tracks there, even if it is ignored."""
-    repository = Repository.around(root)
-    return snapshots.take(force=repository.tracked_though_ignored(root) if repository else ())
 
 
 def open_run_worktree(folder: Path) -> Path:

@@ -10,7 +10,7 @@ import contextlib
 import os
 import shutil
 from collections.abc import Iterable, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from threading import Lock
 from typing import IO
 
@@ -19,6 +19,8 @@ from codex_multi_role.host.atomic import make_folder, replacing, storage_errors
 from codex_multi_role.host.unpacking import UnpackingRefused
 from codex_multi_role.workspace.git import Git, last_words
 from codex_multi_role.workspace.paths import PathRefused, Workspace
+from codex_multi_role.workspace.repository import top_around
+from codex_multi_role.workspace.state_files import CACHES, escaped, present, state_files
 from codex_multi_role.workspace.trees import REPOSITORY, measure_commit, repositories_in, without
 
 # `!diff` lets git detect binary files.
@@ -35,16 +37,16 @@ _CONFIGURATION = """\
 [gc]
 \tauto = 0
 """
-_ENVIRONMENT, _PREPARED = "environment", "prepared"
-"""Files of the repository: the paths that `Snapshots.leave_out` excludes, and the mark of `Snapshots.mark_prepared`."""
-_CACHES = ("__pycache__/", "*.py[co]", ".venv/", "node_modules/", ".tox/", ".nox/", ".*_cache/", ".hypothesis/")
+_ENVIRONMENT, _PREPARED, _IGNORED = "environment", "prepared", "ignored"
+"""Files of the repository: the paths that `Snapshots.leave_out` excludes, the mark of `Snapshots.mark_prepared`, and
+the patterns of the user's repository, for folders that are not in it."""
 
 
 class Snapshots:
     """Snapshots of ``workspace`` in the repository ``git_dir``, which is created on first use.
 
-    A snapshot is a git tree id. It excludes files that match ``.gitignore``, caches and the forbidden folders. Threads
-    may share it. Every method raises UsageError if git is missing, StorageError if it fails.
+    A snapshot is a git tree id. It has the files that `state_files` names, without caches and the forbidden folders.
+    Threads may share it. Every method raises UsageError if git is missing, StorageError if it fails.
     """
 
     def __init__(self, git_dir: Path, workspace: Workspace) -> None:
@@ -53,6 +55,7 @@ class Snapshots:
         self._lock = Lock()
         self._ready = False
         self._environment: list[str] = []
+        self._tracked: tuple[str, ...] = ()
         self._written: tuple[tuple[int, ...], str] | None = None
 
     @property
@@ -107,7 +110,8 @@ class Snapshots:
         with self._lock:
             self._prepare()
             self._add()
-            if paths := self._trackable(force):
+            tracked = _nul_separated(present(self._workspace.root, self._tracked))
+            if paths := tracked + self._trackable(force):
                 self._git.read_files("update-index", "--add", "--remove", "-z", "--stdin", stdin=paths)
             return self._write_tree()
 
@@ -126,6 +130,12 @@ class Snapshots:
         with self._lock:
             self._prepare()
         return self._git
+
+    def keep(self, paths: Iterable[str]) -> str:
+        """Keep a list of paths with the snapshots; returns the id for `kept_paths`."""
+        return (
+            self.repository().run("hash-object", "-w", "--stdin", stdin=_nul_separated(paths)).stdout.decode().strip()
+        )
 
     def latest(self) -> str:
         """The tree of the latest snapshot; empty before the first one."""
@@ -159,6 +169,8 @@ class Snapshots:
         in no snapshot. ``source`` is only read, and may be in use.
         """
         with self._lock:
+            copy_rules(source, self._git.git_dir)
+            self._ready = False
             self._prepare()
             _copy_objects(source / "objects", self._git.git_dir / "objects")
             if not self._has(tree):
@@ -224,8 +236,10 @@ class Snapshots:
             self._patch(before, after, file)
 
     def _patch(self, before: str, after: str, output: IO[bytes] | None = None) -> bytes:
-        top = _path_below_repository(self._workspace.root)
-        prefixes = (f"--src-prefix=a/{top}", f"--dst-prefix=b/{top}")
+        root = self._workspace.root
+        below = root.relative_to(top_around(root) or root)
+        place = f"{below.as_posix()}/" if below.parts else ""
+        prefixes = (f"--src-prefix=a/{place}", f"--dst-prefix=b/{place}")
         return self._difference(before, after, "--patch", "--binary", "--full-index", *prefixes, output=output)
 
     def changed_paths(self, before: str, after: str) -> list[str]:
@@ -297,14 +311,39 @@ class Snapshots:
             (git_dir / "info").mkdir(exist_ok=True)
             (git_dir / "info" / "attributes").write_text(_ATTRIBUTES)
             self._environment = _read_paths(git_dir / "info" / _ENVIRONMENT)
-            excluded = [*_CACHES, *(f"/{_escaped(folder)}/" for folder in self._forbidden())]
-            excluded += [f"/{_escaped(path)}" for path in self._environment if path.isprintable()]
-            (git_dir / "info" / "exclude").write_text("\n".join(excluded) + "\n")
+            excluded = [*CACHES, *self._ignored(), *(f"/{escaped(folder)}/" for folder in self._forbidden())]
+            excluded += [f"/{escaped(path)}" for path in self._environment]
+            (git_dir / "info" / "exclude").write_bytes(os.fsencode("\n".join(excluded) + "\n"))
             with (git_dir / "config").open("a") as configuration:
                 configuration.write(_CONFIGURATION)
         except OSError as error:
             raise StorageError(f"{git_dir} cannot be written: {error.strerror}") from error
         self._ready = True
+
+    def _ignored(self) -> list[str]:
+        """The patterns of the user's repository, which a folder that is in none has from the one it was made from."""
+        recorded = self._git.git_dir / "info" / _IGNORED
+        found = state_files(self._workspace.root)
+        if found is None:
+            return _read_paths(recorded)
+        self._tracked = tuple(path for path in found.tracked if not self._is_left_out(path))
+        recorded.write_bytes(_nul_separated(found.ignored))
+        return list(found.ignored)
+
+    def _is_left_out(self, path: str) -> bool:
+        place = PurePosixPath(path)
+        return any(place.is_relative_to(each) for each in (*self._environment, *self._forbidden()))
+
+
+def kept_paths(git: Git, oid: str) -> list[str]:
+    """The list that `Snapshots.keep` kept in the repository of ``git``."""
+    return os.fsdecode(git.run("cat-file", "blob", oid).stdout).split("\0")[:-1]
+
+
+def copy_rules(source: Path, target: Path) -> None:
+    """Let the snapshots of a folder in no repository, in the new one ``target``, ignore what those in ``source`` do."""
+    with storage_errors(target), contextlib.suppress(FileNotFoundError):
+        shutil.copyfile(source / "info" / _IGNORED, make_folder(target / "info") / _IGNORED)
 
 
 def _identity(index: Path) -> tuple[int, ...]:
@@ -347,17 +386,3 @@ def _link_or_copy(source: str, target: str) -> None:
         os.link(source, target)
     except OSError:
         shutil.copyfile(source, target)
-
-
-def _escaped(folder: str) -> str:
-    """``folder`` as a pattern for an exclude file."""
-    return "".join(f"\\{character}" if character in "\\*?[ #!" else character for character in folder)
-
-
-def _path_below_repository(root: Path) -> str:
-    """The path of ``root`` below the top of its git repository, as ``sub/folder/``, or an empty string."""
-    for parent in (root, *root.parents):
-        if (parent / ".git").is_file() or (parent / ".git" / "HEAD").exists():
-            below = root.relative_to(parent).as_posix()
-            return "" if below == "." else f"{below}/"
-    return ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -63,22 +64,23 @@ class History:
     """A run in ``folder/runs/first`` on ``folder/workspace``, step by step.
 
     With ``committed``, the workspace is a git repository with these files, which ``start`` changes before the run.
-    ``inside``: the run folders are in the workspace, as by default. ``submodule``: it has one with these files, in the
-    folder `SUBMODULE`.
+    ``place``: an existing workspace instead. ``inside``: the run folders are in the workspace, as by default.
+    ``submodule``: it has one with these files, in the folder `SUBMODULE`.
     """
 
     folder: Path
     start: Files
     committed: Files | None = None
     inside: bool = False
+    place: Path | None = None
     submodule: Files | None = None
     events: list[RunEvent] = field(default_factory=list)
     states: list[str] = field(default_factory=list)
     """The workspace after each change."""
 
     def __post_init__(self) -> None:
-        self.workspace = self.folder / "workspace"
-        self.workspace.mkdir()
+        self.workspace = self.place or self.folder / "workspace"
+        self.workspace.mkdir(exist_ok=True)
         if self.committed is not None:
             write(self.workspace, self.committed)
             if self.submodule is not None:
@@ -87,14 +89,18 @@ class History:
             commit_all(self.workspace)
         self.run = RunFolder.create((self.workspace if self.inside else self.folder) / "runs", "first")
         found = Repository.around(self.workspace)
-        checked_out = {"commit": found.checked_out(), "branch": found.branch()} if found else {}
-        base = {"top": str(self.workspace), "below": "", **checked_out} if found else None
-        record = {"run_id": "first", "workspace": str(self.workspace), "flow": "own", "repository": base}
-        self.run.write_record(record | {"started_at": AT})
+        base: dict[str, str] | None = None
         workspace = Workspace.of_run(self.workspace, self.run.path)
         self.snapshots = Snapshots(self.run.snapshots_path, workspace)
         self.worktrees = Worktrees(self.run.path / "worktrees", workspace, self.snapshots, "first")
         write(self.workspace, self.start)
+        if found:
+            uncommitted = self.snapshots.keep(found.uncommitted(self.run.path.parent))
+            below = self.workspace.relative_to(found.top).as_posix().removeprefix(".")
+            base = {"top": str(found.top), "below": below, "commit": found.checked_out(), "branch": found.branch()}
+            base["uncommitted"] = uncommitted
+        record = {"run_id": "first", "workspace": str(self.workspace), "flow": "own", "repository": base}
+        self.run.write_record(record | {"started_at": AT})
         self.happened(e.StepStarted("team", 1, 1, 1, self._state()))
 
     def turn(self, role: str, files: Files, copy: str = "", summary: str = "") -> None:
@@ -154,10 +160,10 @@ def commit_all(folder: Path) -> None:
         subprocess.run(["git", *arguments], cwd=folder, check=True)
 
 
-def random_changes(rng: random.Random, root: Path | None = None) -> Files:
-    """Some of the files `NAMES` changed, and some deleted of those that exist in ``root``."""
+def random_changes(rng: random.Random, root: Path | None = None, names: Sequence[str] = NAMES) -> Files:
+    """Some of the files ``names`` changed, and some deleted of those that exist in ``root``."""
     made: Files = {}
-    for name in rng.sample(NAMES, rng.randint(1, 4)):
+    for name in rng.sample(names, rng.randint(1, 4)):
         exists = root is not None and ((root / name).is_symlink() or (root / name).is_file())
         made[name] = None if exists and rng.random() < 0.3 else _content(rng)
     return made

@@ -118,13 +118,13 @@ def test_uncommitted_files_are_counted(tmp_path: Path) -> None:
     repository = Repository.around(tmp_path)
     assert repository is not None
     runs = tmp_path / "runs"
-    assert repository.uncommitted(runs) == 0
+    assert repository.uncommitted(runs) == []
     for name in ("new/1.txt", "new/2.txt", "ignored.local", "runs/r1/run.json", "crlf.txt"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("x")
     (tmp_path / "gone.txt").rename(tmp_path / "moved.txt")
     index = (tmp_path / ".git/index").read_bytes()
-    assert repository.uncommitted(runs) == 5
+    assert len(repository.uncommitted(runs)) == 5
     assert (tmp_path / ".git/index").read_bytes() == index
 
 
@@ -139,7 +139,7 @@ def test_files_are_ignored_and_converted_as_the_user_has_it(tmp_path: Path, monk
     (tmp_path / "gitconfig").write_text(settings)
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
     (top / "a.swp").write_text("")
-    assert require_repository(top).uncommitted(tmp_path / "runs") == 0
+    assert require_repository(top).uncommitted(tmp_path / "runs") == []
     assert (add_run_worktree(_copies(tmp_path), top, "", "r1") / "a.txt").read_text() == "TEXT\n"
 
 

@@ -15,6 +15,7 @@ import pytest
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.workspace import Snapshots, Workspace, apply_files, run_command
 from codex_multi_role.workspace.git import Git
+from codex_multi_role.workspace.git_settings import FOLDER
 from tests.support.workspaces import commit_all, files_of
 from tests.support.workspaces import git_output as _git
 
@@ -108,9 +109,15 @@ def test_private_repository_reverts_patch_despite_filters(tmp_path: Path) -> Non
 
 def test_users_repository_is_not_touched(tmp_path: Path) -> None:
     _whole_repository(tmp_path)
-    before = {path: path.read_bytes() for path in (tmp_path / ".git").rglob("*") if path.is_file()}
+    before = _files_of_git(tmp_path)
     _snapshots(tmp_path).take(force=["text.txt"])
-    assert {path: path.read_bytes() for path in (tmp_path / ".git").rglob("*") if path.is_file()} == before
+    assert _files_of_git(tmp_path) == before
+
+
+def _files_of_git(root: Path) -> dict[Path, bytes]:
+    """All but the folder that stands for the repository when git is started."""
+    found = (path for path in (root / ".git").rglob("*") if path.is_file())
+    return {path: path.read_bytes() for path in found if FOLDER not in path.parts}
 
 
 def test_patch_can_be_read_by_people(tmp_path: Path) -> None:

@@ -119,6 +119,8 @@ class _Creation:
         exported = export(self._history, self._local_branch, self._repository, self._below, self._commit)
         if not exported.commits:
             raise UsageError(f"run {self._history.folder.run_id} changed no files that git tracks")
+        if exported.ignored:
+            self._say(f"left out, because git ignores them: {', '.join(exported.ignored)}")
         if self._commits.get(self._branch, exported.tip) not in exported.commits:
             message = f"the branch {self._branch} of {self._request.remote} exists, and is not an earlier export"
             raise UsageError(message, "Choose another --branch.")
