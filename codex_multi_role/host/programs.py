@@ -2,6 +2,8 @@
 
 PATH leads into the workspace if that has a virtual environment, and a role that may write can put a ``git`` into it.
 Other variables name modules and libraries that a program loads as soon as it starts, such as a ``sitecustomize.py``.
+Models can write temporary folders as well. What exists in those can be kept from them (`loaded_in_temporary_folders`),
+so that only what is missing there counts as writable.
 """
 
 from __future__ import annotations
@@ -9,8 +11,10 @@ from __future__ import annotations
 import json
 import os
 import site
+import sys
 from collections.abc import Mapping
 from functools import lru_cache
+from itertools import takewhile
 from pathlib import Path
 
 from codex_multi_role.errors import UsageError
@@ -76,15 +80,46 @@ def require_unsteered(environment: Mapping[str, str], *writable: Path) -> None:
         )
 
 
+def loaded_in_temporary_folders(environment: Mapping[str, str]) -> list[Path]:
+    """The files and folders there from which our programs come or load code: no role may write them."""
+    variables = (*_FOLDERS, *_LIBRARIES, *_COMMANDS)
+    named = (each for variable in variables for each in _entries(environment, variable))
+    ours = (sys.prefix, sys.base_prefix, str(Path(__file__).parents[1]), site.USER_SITE or "")
+    places = dict.fromkeys((*named, *environment.get("PATH", "").split(os.pathsep), *ours))
+    return [Path(each) for each in places if each.startswith("/") and _is_temporary(each) and not _is_loose(each)]
+
+
+def _is_temporary(place: str) -> bool:
+    return any(each in _temporary_folders() for each in (as_on_disk(Path(place)), *as_on_disk(Path(place)).parents))
+
+
+def _temporary_folders() -> set[Path]:
+    """Those that Codex lets a role write that may write anything."""
+    return {as_on_disk(Path(each)) for each in ("/tmp", os.environ.get("TMPDIR") or "/tmp")}
+
+
+def _is_loose(place: str) -> bool:
+    """Whether a model can put something at ``place``, in a temporary folder: it is missing, behind a link, or that."""
+    if not _is_temporary(place):
+        return False
+    path, folders = Path(os.path.normpath(place)), _temporary_folders()
+    below = list(takewhile(lambda each: as_on_disk(each) not in folders, (path, *path.parents)))
+    return not below or not path.exists() or any(each.is_symlink() for each in below)
+
+
 def _steerable(environment: Mapping[str, str], variable: str) -> list[str]:
+    entries = _entries(environment, variable)
+    return [each for each in entries if not _is_outside(frozenset(_excluded), each) or _is_loose(each)]
+
+
+def _entries(environment: Mapping[str, str], variable: str) -> list[str]:
     value = environment.get(variable)
     if not value:  # unlike an empty entry, an empty variable names nothing
         return []
-    entries = value.split(os.pathsep)
-    if variable not in _FOLDERS:
-        words = value.split()[:1] if variable in _COMMANDS else value.replace(os.pathsep, " ").split()
-        entries = [word for each in words if "/" in (word := each.strip("'\""))]
-    return [each for each in entries if not _is_outside(frozenset(_excluded), each)]
+    if variable in _FOLDERS:
+        return value.split(os.pathsep)
+    words = value.split()[:1] if variable in _COMMANDS else value.replace(os.pathsep, " ").split()
+    return [word for each in words if "/" in (word := each.strip("'\""))]
 
 
 @lru_cache(maxsize=8)  # once per process of a role; models cannot change where folders outside of theirs lead

@@ -30,7 +30,7 @@ from codex_multi_role.codex.project_instructions import ProjectInstructions
 from codex_multi_role.codex.thread import ThreadSettings
 from codex_multi_role.codex.warm_home import WarmHomes, user_store
 from codex_multi_role.host.processes import Family
-from codex_multi_role.host.programs import program_path
+from codex_multi_role.host.programs import loaded_in_temporary_folders, program_path
 from codex_multi_role.lifecycle.definitions import Definitions, role_settings
 from codex_multi_role.lifecycle.own_worktree import users_tree
 from codex_multi_role.lifecycle.recordings.model_providers import ModelProviders
@@ -225,10 +225,15 @@ def unwritable_paths(definitions: Definitions, folder: RunFolder, steering: Stee
     written = [recording.resolve()] if recording is not None and recording.is_file() else []
     below = repositories_below(definitions.workspace, runs_dir)
     users = users_tree(definitions)
-    kept = tuple(dict.fromkeys((runs_dir, *users, *databases, *written, *steering.existing, *below)))
+    loaded = [each for each in loaded_in_temporary_folders(os.environ) if not _shares(each, definitions.workspace)]
+    kept = tuple(dict.fromkeys((runs_dir, *users, *databases, *written, *steering.existing, *below, *loaded)))
     if definitions.needs_sandbox:
         require_exact(kept)
     return kept
+
+
+def _shares(place: Path, workspace: Path) -> bool:
+    return place.is_relative_to(workspace) or workspace.is_relative_to(place)
 
 
 def _no_proxy() -> str:

@@ -13,6 +13,7 @@ from codex_multi_role.errors import UsageError
 from codex_multi_role.host import programs
 from codex_multi_role.host.programs import (
     exclude_from_path,
+    loaded_in_temporary_folders,
     program_path,
     require_unsteered,
     steering_variables,
@@ -61,6 +62,7 @@ def test_entry_that_a_model_can_write_is_named(
     (outside / "link").symlink_to(work)
     (work / "link-out").symlink_to(outside)
     monkeypatch.setattr(programs, "_excluded", {work})
+    monkeypatch.setattr(programs, "_temporary_folders", set)
     names = {"work": work, "outside": outside}
     environment = {"PYTHONPATH": value.format(**names)}
     found = steering_variables(environment).get("PYTHONPATH", [])
@@ -98,6 +100,22 @@ def test_variable_that_loads_code_of_a_model_is_named(
         require_unsteered({variable: value})
     if caught is not None:
         assert str(caught.value).endswith(f" through {variable}: {', '.join(map(json.dumps, expected))}")
+
+
+@pytest.mark.parametrize(
+    ("place", "is_loose"),
+    [("there", False), ("missing", True), ("link", True), ("link/below", True), (".", True), ("there/../there", False)],
+)
+def test_temporary_folder_gives_only_what_exists_in_it(
+    place: str, is_loose: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What exists can be kept from roles; anything else a role could put there."""
+    monkeypatch.setattr(programs, "_temporary_folders", lambda: {tmp_path})
+    (tmp_path / "there" / "below").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "there")
+    environment = {"PYTHONPATH": f"{tmp_path}/{place}"}
+    assert bool(steering_variables(environment)) is is_loose
+    assert (Path(environment["PYTHONPATH"]) in loaded_in_temporary_folders(environment)) is not is_loose
 
 
 def test_all_variables_that_load_code_of_a_model_are_named_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,6 +33,8 @@ VARIABLES = {
     "line-break": ("PYTHONPATH", "lib\n\x1b[31m"),
     "home-of-python": ("PYTHONHOME", "{workspace}/.python"),
     "user-base": ("PYTHONUSERBASE", "{workspace}/.local"),
+    "missing-in-temporary": ("PYTHONPATH", "{workspace}-missing/lib"),
+    "temporary": ("PYTHONPATH", "/tmp"),
     "python-itself": ("PYTHONEXECUTABLE", "{workspace}/.venv/bin/python"),
     "bytecode": ("PYTHONPYCACHEPREFIX", "{workspace}/.cache"),
     "coverage": ("COVERAGE_PROCESS_START", ".coveragerc"),
@@ -50,7 +52,7 @@ VARIABLES = {
 }
 HARMLESS = {
     "elsewhere": ("PYTHONPATH", "/opt/nothing:/usr/share/nothing"),
-    "beside": ("PYTHONPATH", "{workspace}-of-another"),
+    "beside": ("PYTHONPATH", "{workspace}-of-another"),  # which exists
     "set-to-nothing": ("PYTHONPATH", ""),
     "by-name": ("LD_PRELOAD", "libnothing.so.2"),
     "no-settings": ("GIT_CONFIG_GLOBAL", "/dev/null"),
@@ -66,6 +68,7 @@ def _nothing_excluded(monkeypatch: pytest.MonkeyPatch) -> None:
 def team(folder: Path, **role: object) -> TeamFolder:
     made = TeamFolder(folder, {"one": {**WRITER, **role}}, {"one": [say()] * 4})
     (folder / "link").symlink_to(made.workspace)
+    (folder / "workspace-of-another").mkdir()
     return made
 
 
@@ -98,6 +101,7 @@ def test_harmless_variable_does_not_disturb(
 
 @pytest.mark.parametrize("place", ["role", "option", "user"])
 def test_folder_that_settings_make_writable_counts(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "shared" / "lib").mkdir(parents=True)
     writable = f'["{tmp_path}/shared"]'
     key = "sandbox_workspace_write.writable_roots"
     made = team(tmp_path, **({"codex_config": {key: [f"{tmp_path}/shared"]}} if place == "role" else {}))

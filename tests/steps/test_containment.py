@@ -158,6 +158,19 @@ def test_program_put_on_path_by_role_runs_only_in_its_commands(tmp_path: Path, m
     assert (made.workspace / "which.txt").read_text() == f"{programs}/git\n"
 
 
+def test_what_we_load_from_a_temporary_folder_is_kept_from_roles(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = tmp_path / "lib" / "code"
+    code.mkdir(parents=True)
+    monkeypatch.setenv("PYTHONPATH", str(code))
+    tried = f"echo 1 > {code}/sitecustomize.py; mv {code.parent} {tmp_path}/away; echo 1 > {tmp_path}/free.txt; true"
+    assert team(tmp_path, [command(tried)], []).run().outcome == "cycles_used_up"
+    assert (tmp_path / "free.txt").exists()
+    assert code.is_dir()
+    assert not any(code.iterdir())
+
+
 def test_what_a_repository_tells_git_to_run_is_not_run_by_us(tmp_path: Path) -> None:
     """The repository's settings name programs; a role says in `.gitattributes` for which files."""
     ran = tmp_path / "ran"
