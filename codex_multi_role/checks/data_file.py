@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
 
 import yaml
-from yaml.constructor import ConstructorError
 
 from codex_multi_role.errors import UsageError
+from codex_multi_role.reading.yaml_loader import parse_yaml
 from codex_multi_role.workspace import PathRefused, Workspace
 
 MAX_DOCUMENT_BYTES = 1024 * 1024
 MAX_LEVELS = 64
-_LONGEST_NUMBER = 400  # characters; base-60 numbers (1:30:00, YAML 1.1) take quadratic time
 _TOO_DEEP = f"nested more than {MAX_LEVELS} levels deep"
-_TAG = "tag:yaml.org,2002:"
 
 
 def read_document(workspace: Workspace, relative: str, option: str) -> str:
@@ -49,8 +46,7 @@ def parse_document(text: str, name: str) -> object:
     if name.lower().endswith(".json"):
         return parse_json(text)
     try:
-        _check_events(text)
-        return _json_shaped(yaml.load(text, Loader=_PlainLoader))
+        return _json_shaped(parse_yaml(text))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         raise ValueError(f"line {mark.line + 1 if mark else 1}: {error.problem}") from error
@@ -66,35 +62,6 @@ def parse_json(text: str) -> object:
         raise ValueError(f"line {error.lineno}, column {error.colno}: {error.msg}") from error
     except RecursionError as error:
         raise ValueError(_TOO_DEEP) from error
-
-
-class _PlainLoader(yaml.CSafeLoader):
-    """A YAML loader that leaves dates as text."""
-
-    yaml_implicit_resolvers = {  # noqa: RUF012 - PyYAML reads its table from the class
-        first: [(tag, pattern) for tag, pattern in resolvers if tag != f"{_TAG}timestamp"]
-        for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
-    }
-
-    def construct_scalar(self, node: yaml.ScalarNode | yaml.MappingNode) -> Any:  # noqa: ANN401 - as PyYAML declares it
-        if node.tag != f"{_TAG}str" and len(node.value) > _LONGEST_NUMBER:
-            raise _problem("a number with too many digits", node)
-        return super().construct_scalar(node)
-
-
-def _check_events(text: str) -> None:
-    """Reject aliases, tags and depth. An alias can make a small file huge; depth overflows libyaml's C stack."""
-    levels = 0
-    for event in yaml.parse(text, Loader=yaml.CSafeLoader):
-        levels += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if levels > MAX_LEVELS:
-            raise _problem(_TOO_DEEP, event)
-        if isinstance(event, yaml.AliasEvent) or getattr(event, "tag", None):
-            raise _problem("aliases (*) and tags (!) are not supported", event)
-
-
-def _problem(text: str, place: yaml.Event | yaml.Node) -> ConstructorError:
-    return ConstructorError(None, None, text, place.start_mark)  # type: ignore[arg-type]  # libyaml's marks work too
 
 
 def _json_shaped(value: object) -> object:
