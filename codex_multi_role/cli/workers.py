@@ -53,6 +53,13 @@ DEAD_AFTER = Setting(
     default=45.0,
     help="Other workers take this worker's runs if it does not report for S seconds.",
 )
+MAX_CRASHES = Setting(
+    ["--max-crashes"],
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=5,
+    help="End a run as failed when its process or worker has been lost N times.",
+)
 WORKER_COLUMNS: Sequence[Column | str] = (
     *("worker", "state", "busy"), Column("runs", text=20), Column("takes", text=12), Column("host", text=8), "reported",
 )  # fmt: skip
@@ -72,7 +79,8 @@ UNTIL_EMPTY = Setting(["--until-empty"], is_flag=True, help="Leave when no run w
 
 
 @command(
-    DATABASE_URL, STORE, QUEUES, LABELS, CONCURRENCY, NAME, WORK_DIR, RUNS_DIR, DEAD_AFTER, UNTIL_EMPTY, QUIET,
+    DATABASE_URL, STORE, QUEUES, LABELS, CONCURRENCY, NAME, WORK_DIR, RUNS_DIR, DEAD_AFTER, MAX_CRASHES, UNTIL_EMPTY,
+    QUIET,
     short_help="Take runs from the queues of a database.",
 )  # fmt: skip
 def worker(**values: Any) -> None:  # noqa: ANN401 - the settings above
@@ -98,6 +106,7 @@ def worker(**values: Any) -> None:  # noqa: ANN401 - the settings above
         labels=_names(values["labels"]),
         concurrency=values["concurrency"],
         dead_after_seconds=values["dead_after"],
+        max_crashes=values["max_crashes"],
     )
     database = open_database(values["database_url"], runs_dir)
     store = open_store(database, values["store"], default_store(runs_dir))

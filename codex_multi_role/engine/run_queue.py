@@ -63,17 +63,6 @@ class RunQueues:
         with self._words():
             self._client.cancel_workflow(run_id)
 
-    def taken_before(self, seconds: float) -> set[str]:
-        """The runs that processes took from queues before that time, whether or not they still work on them.
-
-        ``seconds`` since the epoch, by the server's clock.
-        """
-        with self._words():
-            found = self._client.list_workflows(
-                status="PENDING", name=FLOW_WORKFLOW, load_input=False, load_output=False
-            )
-        return {each.workflow_id for each in found if (each.dequeued_at or 0) < seconds * 1000}
-
     @contextmanager
     def _words(self) -> Iterator[None]:
         """Raise `StorageError` for any failure, such as a row that a frozen process has locked for too long."""

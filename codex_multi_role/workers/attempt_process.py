@@ -41,7 +41,7 @@ def main(descriptor: int) -> int:
     try:
         database = Database(order["database_url"])
         store = open_known_store(database, order["store"])  # its folder may have been unmounted meanwhile
-        _work(database, QueuedRuns(database), store, order, draining)
+        _work(database, QueuedRuns(database, order["max_crashes"]), store, order, draining)
     except CodexMultiRoleError as error:
         sys.stderr.write(f"error: {error}\nhint: {error.hint}\n")
         return int(error.exit_code)

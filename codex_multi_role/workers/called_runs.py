@@ -24,12 +24,11 @@ from codex_multi_role.store import Store, fetch_file, fetch_snapshots
 from codex_multi_role.workers.database import Database
 from codex_multi_role.workers.database_tables import messages
 from codex_multi_role.workers.messages import send_stop, withdraw_stop
-from codex_multi_role.workers.queued_runs import QueuedRun, QueuedRuns, RunState
+from codex_multi_role.workers.queued_runs import OVER, QueuedRun, QueuedRuns, RunState
 from codex_multi_role.workers.submission import require_no_secret
 from codex_multi_role.workspace import Snapshots
 
 LOOK_SECONDS = 0.5
-OVER = (RunState.ENDED, RunState.PARKED)
 
 
 class CalledRuns:

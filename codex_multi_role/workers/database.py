@@ -35,6 +35,8 @@ OPTIONS = {
     "application_name": "codex-multi-role",
     "options": " ".join(f"-c {name}={value}" for name, value in SESSION.items()),
 }
+WITHOUT_SCHEMAS = {database_tables.SCHEMA: None, database_tables.ENGINE_SCHEMA: None}
+"""SQLite has no schemas."""
 SETUP_LOCK = 7_266_394
 """The advisory lock under which the tables are created, because several workers may start at once."""
 
@@ -55,7 +57,7 @@ class Database:
 
             waits = {"timeout": STATEMENT_SECONDS}
             engine = sa.create_engine(url_with_clock(self.url), poolclass=sa.NullPool, connect_args=waits)
-            return engine.execution_options(schema_translate_map={database_tables.SCHEMA: None})
+            return engine.execution_options(schema_translate_map=WITHOUT_SCHEMAS)
         pool = {"pool_size": 1, "max_overflow": 1, "pool_timeout": STATEMENT_SECONDS, "pool_pre_ping": True}
         return sa.create_engine(self._address, connect_args=OPTIONS, **pool)
 
@@ -208,5 +210,7 @@ def _is_unreachable(error: DBAPIError) -> bool:
     """Whether the connection failed or broke, or the server is starting or stopping."""
     state = str(getattr(error.orig, "sqlstate", None) or "")
     broken = error.connection_invalidated or state.startswith(("08", "57P", "53300"))
-    refused = re.search("password|does not exist|no pg_hba.conf|certificate|SSL", str(error.orig))
+    refused = re.search(
+        "password|does not exist|no such table|parameters|no pg_hba.conf|certificate|SSL", str(error.orig)
+    )
     return broken or (isinstance(error, sa.exc.OperationalError) and not state and not refused)

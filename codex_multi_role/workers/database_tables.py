@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import JSON, Boolean, Column, Float, Index, Integer, MetaData, String, Table, Text
+from sqlalchemy import JSON, BigInteger, Boolean, Column, Float, Index, Integer, MetaData, String, Table, Text
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.expression import FunctionElement
 
 SCHEMA = "codex_multi_role"
+ENGINE_SCHEMA = "dbos"
 SCHEMA_VERSION = 1
 """Incremented when the tables change; a program refuses a database of another version."""
 
@@ -96,6 +97,15 @@ messages = Table(
     Column("sent_at", Float, nullable=False),
 )
 """To the process that works on a run, which deletes a message after carrying it out."""
+
+workflows = Table(
+    "workflow_status",
+    MetaData(schema=ENGINE_SCHEMA),
+    Column("workflow_uuid", Text, primary_key=True),
+    Column("status", Text),
+    Column("started_at_epoch_ms", BigInteger),
+)
+"""Of DBOS, only to be read: a run is ``PENDING`` from the moment a process takes it, and stays so when it has ended."""
 
 
 class server_seconds(FunctionElement[float]):  # noqa: N801 - named like the functions of SQLAlchemy

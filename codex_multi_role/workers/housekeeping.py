@@ -38,9 +38,9 @@ def _take_over(queued: QueuedRuns) -> list[str]:
     alive = sa.select(workers.c.identity)
     orphans = queued.list(runs.c.state == RunState.RUNNING, runs.c.worker_identity.not_in(alive), limit=AT_ONCE)
     return [
-        f"run {run.run_id} is taken over: its worker {run.worker} is dead"
+        f"run {run.run_id} has lost its worker: {run.worker} is dead"
         for run in orphans
-        if queued.enqueue_again(run, f"its worker {run.worker} died")
+        if queued.enqueue_again(run, f"its worker {run.worker} died", crashed=True)
     ]
 
 
@@ -71,13 +71,11 @@ def _resume_parked(queued: QueuedRuns) -> list[str]:
 
 def _release_held(queued: QueuedRuns) -> list[str]:
     """One run per look and batch: the next one sees what this one reserved, or whether its store can be written."""
-    is_due = sa.or_(runs.c.resumes_at.is_(None), runs.c.resumes_at <= server_seconds())
-    first = {run.batch: run for run in reversed(queued.list(runs.c.state == RunState.HELD, is_due, limit=AT_ONCE))}
-    return [
-        f"run {run.run_id} is enqueued: it need not be held any longer"
-        for run in first.values()
-        if queued.fits(run) and queued.enqueue_again(run, "")
-    ]
+    released: dict[str | None, str] = {}
+    for run in queued.first_held(AT_ONCE):
+        if run.batch not in released and queued.fits(run) and queued.enqueue_again(run, ""):
+            released[run.batch] = f"run {run.run_id} is enqueued: it need not be held any longer"
+    return list(released.values())
 
 
 def _complete_enqueuing(queued: QueuedRuns) -> list[str]:
@@ -95,6 +93,6 @@ def _complete_enqueuing(queued: QueuedRuns) -> list[str]:
 def _find_lost(queued: QueuedRuns) -> list[str]:
     return [
         f"run {run.run_id} is enqueued again: the process that took it was killed"
-        for run in queued.lost(SETTLED_SECONDS)
+        for run in queued.lost(SETTLED_SECONDS, AT_ONCE)
         if queued.enqueue_again(run, "")
     ]

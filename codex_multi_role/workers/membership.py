@@ -13,6 +13,7 @@ from codex_multi_role.errors import UsageError
 from codex_multi_role.version import __version__
 from codex_multi_role.workers.database import Database
 from codex_multi_role.workers.database_tables import server_seconds, workers
+from codex_multi_role.workers.queued_runs import MAX_CRASHES
 
 DEAD_AFTER_SECONDS = 45.0
 """Default silence after which others take a worker's runs. A network cut of half a minute costs nothing then."""
@@ -22,13 +23,14 @@ BEATS = 9
 
 @dataclass(frozen=True)
 class WorkerSettings:
-    """What a worker offers. ``name``: unique among the living."""
+    """What a worker offers. ``name``: unique among the living. ``max_crashes``: as for `QueuedRuns`."""
 
     name: str
     queues: tuple[str, ...]
     labels: tuple[str, ...]
     concurrency: int
     dead_after_seconds: float = DEAD_AFTER_SECONDS
+    max_crashes: int = MAX_CRASHES
 
 
 @dataclass(frozen=True)

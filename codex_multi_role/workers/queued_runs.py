@@ -11,18 +11,21 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from codex_multi_role.errors import ExitCode, RunBusy
+from codex_multi_role.presentation.wording import plural
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.workers.batch_totals import what_exceeds
 from codex_multi_role.workers.database import Database
-from codex_multi_role.workers.database_tables import runs, server_seconds
+from codex_multi_role.workers.database_tables import runs, server_seconds, workflows
 from codex_multi_role.workers.run_requests import RunRequest, dequeue_order, row_values
 
 if TYPE_CHECKING:
     from codex_multi_role.engine.run_queue import RunQueues
 
 ROWS_AT_ONCE = 200
-MAX_CRASHES = 3
-"""After so many processes that ended without a result, a run is given up."""
+ORDER = (runs.c.submitted_at, runs.c.line, runs.c.rank)
+"""The order of submission."""
+MAX_CRASHES = 5
+"""Default number of processes and workers that may be lost before a run is given up."""
 
 
 class RunState(StrEnum):
@@ -33,6 +36,10 @@ class RunState(StrEnum):
     RUNNING = "running"
     PARKED = "parked"
     ENDED = "ended"
+
+
+OVER = (RunState.ENDED, RunState.PARKED)
+"""No process works on the run, and none is about to."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +57,7 @@ class QueuedRun:
     state: RunState
     why: str
     attempt: int
+    crashes: int
     worker: str | None
     worker_identity: str | None
     manifest: str | None
@@ -65,10 +73,11 @@ class AttemptOver(RunBusy):
 
 
 class QueuedRuns:
-    """The runs of one database."""
+    """The runs of one database. ``max_crashes``: a run that has lost so many processes or workers is given up."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, max_crashes: int = MAX_CRASHES) -> None:
         self._database = database
+        self._max_crashes = max_crashes
 
     def close(self) -> None:
         if "_queues" in vars(self):
@@ -118,7 +127,7 @@ class QueuedRuns:
 
     def list(self, *conditions: sa.ColumnElement[bool], limit: int = 100_000) -> list[QueuedRun]:
         """Those that meet the conditions, in the order of submission."""
-        rows = sa.select(runs).where(*conditions).order_by(runs.c.submitted_at, runs.c.line, runs.c.rank).limit(limit)
+        rows = sa.select(runs).where(*conditions).order_by(*ORDER).limit(limit)
         found = self._database.insist(lambda connection: connection.execute(rows).mappings().all())
         return [_of_row(row) for row in found]
 
@@ -153,6 +162,18 @@ class QueuedRuns:
         found = self.find(run_id)
         return found if found and found.state is RunState.RUNNING and found.worker_identity == identity else None
 
+    def first_held(self, limit: int) -> Sequence[QueuedRun]:
+        """The first held run of each batch that is due, and of each combination of limits in it.
+
+        If there are more than ``limit``, a random part, so that no batch is left out for long.
+        """
+        is_due = sa.or_(runs.c.resumes_at.is_(None), runs.c.resumes_at <= server_seconds())
+        alike = (runs.c.batch, sa.cast(runs.c.request["limits"], sa.Text))
+        number = sa.func.row_number().over(partition_by=alike, order_by=ORDER).label("number")
+        held = sa.select(runs.c.run_id, number).where(runs.c.state == RunState.HELD, is_due).subquery()
+        first = sa.select(held.c.run_id).where(held.c.number == 1).order_by(sa.func.random()).limit(limit)
+        return self.list(runs.c.run_id.in_(first))
+
     def fits(self, run: QueuedRun) -> bool:
         """Whether the totals of its batch allow a held run now."""
         with self._database.transaction() as connection:
@@ -180,17 +201,20 @@ class QueuedRuns:
         """Enqueue a run that ``run`` describes after its last recorded step; False if its row has changed since.
 
         A process that still works on it is fenced: the engine refuses its writes to the journal, and `save` its others.
+        ``crashed``: its process or worker was lost. A run that had ended or was parked starts to count again.
         """
-        given_up = crashed and self._crashes(run) + 1 >= MAX_CRASHES
+        crashes = 0 if run.state in OVER else run.crashes + crashed
+        given_up = crashed and crashes >= self._max_crashes
+        lost = f"given up: its process or worker was lost {plural(crashes, 'time')}, last on worker {run.worker}: {why}"
         values = {
             "state": RunState.ENDED if given_up else RunState.WAITING,
-            "why": why,
+            "why": lost if given_up else why,
             "enqueued": given_up,
             "resumes_at": None,
             "waits_for": None,
-            "exit_code": 3 if given_up else None,
+            "exit_code": int(ExitCode.FAILED) if given_up else None,
             "changed_at": server_seconds(),
-            "crashes": runs.c.crashes + int(crashed),
+            "crashes": crashes,
         }
         same = (runs.c.run_id == run.run_id, runs.c.attempt == run.attempt, runs.c.state == run.state)
         with self._database.transaction() as connection:
@@ -199,9 +223,10 @@ class QueuedRuns:
             self.tell_engine(run)
         return changed
 
-    def withdraw(self, run: QueuedRun, why: str) -> bool:
-        """End a run on which no process works; False if its row has changed since. It can be enqueued again."""
-        values = {"state": RunState.ENDED, "why": why, "resumes_at": None, "exit_code": int(ExitCode.INTERRUPTED)}
+    def withdraw(self, run: QueuedRun, why: str, code: ExitCode = ExitCode.INTERRUPTED) -> bool:
+        """End or park a run on which no process works; False if its row has changed since. It can be enqueued again."""
+        state = RunState.PARKED if code.is_parked else RunState.ENDED
+        values = {"state": state, "why": why, "resumes_at": None, "exit_code": int(code)}
         same = (runs.c.run_id == run.run_id, runs.c.attempt == run.attempt, runs.c.state == run.state)
         with self._database.transaction() as connection:
             ended = sa.update(runs).where(*same).values(**values, changed_at=server_seconds())
@@ -211,7 +236,7 @@ class QueuedRuns:
         return changed
 
     def change(self, run: QueuedRun, changes: Mapping[str, object]) -> None:
-        """Change options of a run on which no process works, and forget its crashes.
+        """Change options of a run on which no process works.
 
         One that was never saved is started again with them; any other is resumed with them.
         """
@@ -222,15 +247,11 @@ class QueuedRuns:
             request = replace(request, options={**request.options, **changes})
         same = (runs.c.run_id == run.run_id, runs.c.attempt == run.attempt, runs.c.state == run.state)
         with self._database.transaction() as connection:
-            connection.execute(sa.update(runs).where(*same).values(request=request.as_json(), crashes=0))
+            connection.execute(sa.update(runs).where(*same).values(request=request.as_json()))
 
     def called_by(self, run_id: str) -> Sequence[QueuedRun]:
         """The runs that workers execute for items of that run. Waits while the database cannot be reached."""
         return self._database.patiently(lambda: self.list(runs.c.parent == run_id))
-
-    def _crashes(self, run: QueuedRun) -> int:
-        with self._database.transaction() as connection:
-            return int(connection.scalar(sa.select(runs.c.crashes).where(runs.c.run_id == run.run_id)) or 0)
 
     def tell_engine(self, run: QueuedRun) -> None:
         """Complete `enqueue_again`, also one that was cut short between the row and the engine's queue."""
@@ -239,12 +260,17 @@ class QueuedRuns:
         with self._database.transaction() as connection:
             connection.execute(told.values(enqueued=True))
 
-    def lost(self, seconds: float) -> Sequence[QueuedRun]:
-        """Waiting runs that a process took from the queue at least ``seconds`` ago, but was killed before `claim`."""
-        with self._database.transaction() as connection:
-            now = float(connection.scalar(sa.select(server_seconds())) or 0)
-        taken = self._queues.taken_before(now - seconds)
-        return self.list(runs.c.state == RunState.WAITING, runs.c.enqueued, runs.c.run_id.in_(taken)) if taken else []
+    def lost(self, seconds: float, limit: int) -> Sequence[QueuedRun]:
+        """Waiting runs that a process took from the queue at least ``seconds`` ago, but was killed before `claim`.
+
+        The database compares: every run that has ever ended is in DBOS's table.
+        """
+        taken = sa.select(workflows.c.workflow_uuid).where(
+            workflows.c.status == "PENDING",
+            workflows.c.started_at_epoch_ms <= (server_seconds() - seconds) * 1000,
+        )
+        waiting = (runs.c.state == RunState.WAITING, runs.c.enqueued)
+        return self.list(*waiting, runs.c.run_id.in_(taken), limit=limit)
 
 
 def _of_row(row: sa.RowMapping) -> QueuedRun:

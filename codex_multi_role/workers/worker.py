@@ -55,7 +55,7 @@ class Worker:
         self, database: Database, store: str, folders: WorkerFolders, settings: WorkerSettings, report: Report
     ) -> None:
         self._database = database
-        self._queued = QueuedRuns(database)
+        self._queued = QueuedRuns(database, settings.max_crashes)
         self._store = store
         self._folders = folders
         self._settings = settings
@@ -163,6 +163,7 @@ class Worker:
             "worker": self._settings.name,
             "identity": self._membership.identity,
             "folder": str(self._folders.work),
+            "max_crashes": self._settings.max_crashes,
         }
 
     def _conclude(self, child: RunChild) -> None:

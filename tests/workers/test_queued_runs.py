@@ -81,7 +81,7 @@ def test_failing_engine_is_a_storage_error(database: Database, queued: QueuedRun
     with pytest.raises(StorageError, match="cannot be used"):
         queued.enqueue_again(run, "its worker died")
     with pytest.raises(StorageError, match="cannot be used"):
-        queued.lost(0)
+        queued.lost(0, 1)
 
 
 def test_run_whose_processes_crash_is_given_up(queued: QueuedRuns) -> None:

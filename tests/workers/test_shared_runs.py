@@ -10,7 +10,7 @@ import pytest
 from codex_multi_role.errors import ExitCode, RunNotFound
 from codex_multi_role.workers import shared_runs
 from codex_multi_role.workers.finding import find_folder, find_shared
-from codex_multi_role.workers.queued_runs import RunState
+from codex_multi_role.workers.queued_runs import MAX_CRASHES, RunState
 from codex_multi_role.workers.shared_runs import SharedRuns
 from tests.support.recorded_runs import make_run
 from tests.support.runs_without_workers import RunsWithoutWorkers, on_workers
@@ -76,10 +76,14 @@ def test_row_knows_better_how_the_run_is(on_workers: RunsWithoutWorkers, tmp_pat
 
 def test_run_that_was_given_up_has_failed(on_workers: RunsWithoutWorkers) -> None:
     on_workers.submit("first")
-    for _ in range(3):
+    for _ in range(MAX_CRASHES):
         on_workers.queued.enqueue_again(on_workers.claim("first"), "its process crashed", crashed=True)
     (run,) = on_workers.shared.look()
-    assert [run.record[name] for name in ("status", "outcome", "reason")] == ["failed", "failed", "its process crashed"]
+    assert [run.record[name] for name in ("status", "outcome", "reason")] == [
+        "failed",
+        "failed",
+        "given up: its process or worker was lost 5 times, last on worker anna: its process crashed",
+    ]
 
 
 def test_only_changed_rows_are_read_again(on_workers: RunsWithoutWorkers, monkeypatch: pytest.MonkeyPatch) -> None:
