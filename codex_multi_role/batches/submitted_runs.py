@@ -20,8 +20,9 @@ from codex_multi_role.workers.batch_totals import record_batch
 from codex_multi_role.workers.database import Database
 from codex_multi_role.workers.database_tables import runs
 from codex_multi_role.workers.membership import list_workers
-from codex_multi_role.workers.queued_runs import QueuedRun, QueuedRuns, RunState
+from codex_multi_role.workers.queued_runs import OVER, QueuedRun, QueuedRuns, RunState
 from codex_multi_role.workers.run_requests import RunRequest, can_take, queue_with_labels
+from codex_multi_role.workers.shared_record import known_ending
 from codex_multi_role.workers.submission import Submitter
 
 OVERLAP_SECONDS = 1.0
@@ -105,9 +106,10 @@ class SubmittedRuns:
         for row in changed:
             self._rows[row.run_id] = row
             yield from self._news_of(row)
-        if self._is_left or self._all_are_held():
-            for run_id, run in list(self._watched.items()):
-                yield run.id, self._end(run, self._rows[run_id])
+        if self._is_left:
+            yield from [(run.id, self._end(run, self._rows[run_id])) for run_id, run in list(self._watched.items())]
+        elif self._all_are_held():
+            yield from self._withdraw_held()
 
     def stop(self) -> None:
         """Watch no longer. The workers continue the runs."""
@@ -127,21 +129,30 @@ class SubmittedRuns:
             yield run.id, self._end(run, row)
 
     def _all_are_held(self) -> bool:
-        """Whether nothing runs any more that could leave a part of the totals to what waits for it."""
-        watched = [self._rows[run_id] for run_id in self._watched if run_id in self._rows]
-        return bool(watched) and all(row.state is RunState.HELD and row.resumes_at is None for row in watched)
+        """Whether nothing of the batch runs, or may start, that could leave a part of the totals to what is held."""
+        left = [row for row in self._rows.values() if row.state not in OVER]
+        return bool(left) and all(row.state is RunState.HELD and row.resumes_at is None for row in left)
+
+    def _withdraw_held(self) -> Iterator[tuple[str, News]]:
+        """Take what the totals do not allow from the workers, unless there is a run that they may start."""
+        held = {run_id: row for run_id, row in self._rows.items() if run_id in self._watched}
+        if any(self._queued.fits(row) for row in held.values()):
+            return
+        for run_id, row in held.items():
+            if self._queued.withdraw(row, row.why, ExitCode.BUDGET_USED_UP):
+                run = self._watched[run_id]
+                status = RunStatus.PARKED if row.manifest else NOT_STARTED
+                result = replace(self._end(run, row), status=status, outcome=TOTAL_BUDGET)
+                yield run.id, replace(result, exit_code=ExitCode.BUDGET_USED_UP)
 
     def _end(self, run: PlannedRun, row: QueuedRun) -> GoalResult:
         del self._watched[run.run_id]
-        result = _result(run, row)
-        if row.state is RunState.HELD:
-            return replace(result, status=NOT_STARTED, outcome=TOTAL_BUDGET, exit_code=ExitCode.BUDGET_USED_UP)
-        return result
+        return _result(run, row)
 
     def _submit(self) -> None:
-        if not self._to_submit:
+        if self._since and not self._to_submit:
             return
-        with self._database.transaction() as connection:
+        with self._database.transaction() as connection:  # also of a batch that is resumed: its totals may have changed
             record_batch(connection, self._place.batch, self._place.totals)
         self._queued.submit(self._to_submit)
         self._to_submit.clear()
@@ -177,22 +188,18 @@ def _as_started(row: QueuedRun) -> dict[str, Any]:
 
 
 def _result(run: PlannedRun, row: QueuedRun) -> GoalResult:
+    is_queued = row.state in BEFORE_EXECUTION
     record = row.record or {}
+    record = {**record, **known_ending(row, record, is_queued=is_queued)}
     files = record.get("files")
-    status = {
-        **dict.fromkeys(BEFORE_EXECUTION, WAITING),
-        RunState.RUNNING: RunStatus.RUNNING,
-        RunState.PARKED: RunStatus.PARKED,
-    }.get(row.state, str(record.get("status") or RunStatus.FAILED))
-    is_over = row.state in (RunState.ENDED, RunState.PARKED)
     return GoalResult(
         id=run.id,
         line=run.goal.number,
         run_id=row.run_id,
         folder="",
-        status=RunStatus.FAILED if is_over and status == RunStatus.RUNNING else status,
-        outcome=str(record.get("outcome") or "") if is_over else "",
-        exit_code=row.exit_code if is_over else None,
+        status=WAITING if is_queued else record["status"],
+        outcome=record["outcome"],
+        exit_code=record["exit_code"],
         reason=row.why,
         totals=record.get("totals") or {},
         files_changed=len(files) if isinstance(files, list) else None,

@@ -162,12 +162,15 @@ def _totals(ctx: click.Context, remembered: Mapping[str, Any]) -> dict[str, floa
 def _submitted(ctx: click.Context, folder: BatchFolder, totals: Mapping[str, float], stack: ExitStack) -> SubmittedRuns:
     """Workers execute the runs. ``--concurrency`` is then a limit on the runs of this batch, if it was given."""
     from codex_multi_role.batches.submitted_runs import BatchQueue, SubmittedRuns  # here: most batches need no database
+    from codex_multi_role.workers.batch_totals import CONCURRENCY, recorded_limits
     from codex_multi_role.workers.submission import Submitter, open_store
 
     database = open_database(ctx.params["database_url"], folder.runs_dir)
     store = open_store(database, ctx.params["store"], str(folder.runs_dir / "store"))
     is_given = ctx.get_parameter_source("concurrency") is not ParameterSource.DEFAULT
-    limits = {**totals, **({"concurrency": ctx.params["concurrency"]} if is_given else {})}
+    with database.transaction() as connection:
+        limits = dict(recorded_limits(connection, folder.name)) if ctx.params["resumes"] else {}
+    limits |= {**totals, **({CONCURRENCY: ctx.params["concurrency"]} if is_given else {})}
     runs = SubmittedRuns(database, Submitter(store), BatchQueue(folder.name, ctx.params["queue"], limits))
     stack.callback(runs.close)
     return runs

@@ -24,6 +24,11 @@ def record_batch(connection: sa.Connection, name: str, limits: Mapping[str, floa
     connection.execute(sa.insert(batches).values(row))
 
 
+def recorded_limits(connection: sa.Connection, name: str) -> Mapping[str, float]:
+    """The totals of a batch as they are now; empty if it is not known."""
+    return connection.scalar(sa.select(batches.c.limits).where(batches.c.name == name)) or {}
+
+
 def what_exceeds(connection: sa.Connection, run_id: str, batch: str | None, limits: Mapping[str, float]) -> str:
     """Which total the run, with these ``limits`` of its own, could exceed if it started now; empty if none.
 

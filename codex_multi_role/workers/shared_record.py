@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from codex_multi_role.errors import CodexMultiRoleError, ExitCode, RunInterrupted, RunStatus, UsageError
+from codex_multi_role.errors import BudgetUsedUp, CodexMultiRoleError, ExitCode, RunInterrupted, RunStatus, UsageError
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder.folder import SHARED
 from codex_multi_role.run_options import RunOptions
@@ -21,7 +21,7 @@ _STATUSES = {
     ExitCode.INTERRUPTED: RunStatus.INTERRUPTED,
 }
 _NO_END = {"outcome": "", "reason": "", "hint": "", "exit_code": None, "ended_at": None, "resets_at": None}
-_OUTCOMES = {ExitCode.WRONG_USAGE: UsageError.reason, ExitCode.INTERRUPTED: RunInterrupted.reason}
+_OUTCOMES = {error.exit_code: error.reason for error in (UsageError, RunInterrupted, BudgetUsedUp)}
 
 
 def shared_record(run: QueuedRun, database_url: str, workers: Sequence[KnownWorker], *, is_answered: bool) -> Json:
@@ -41,10 +41,10 @@ def shared_record(run: QueuedRun, database_url: str, workers: Sequence[KnownWork
         "why": "; ".join(filter(None, (run.why, why_waiting(run.queue, workers)))) if is_queued else run.why,
         "since": _moment(run.changed_at),
     }
-    return {**record, **_ending(run, record, is_queued=is_queued), SHARED: shared}
+    return {**record, **known_ending(run, record, is_queued=is_queued), SHARED: shared}
 
 
-def _ending(run: QueuedRun, record: Json, *, is_queued: bool) -> Json:
+def known_ending(run: QueuedRun, record: Json, *, is_queued: bool) -> Json:
     """The fields of the record that the row knows better."""
     if is_queued or run.state is RunState.RUNNING:
         status = RunStatus.QUEUED if is_queued else RunStatus.RUNNING

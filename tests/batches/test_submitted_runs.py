@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import json
 import signal
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
+from codex_multi_role.batches.goal_results import GoalResult
+from codex_multi_role.batches.planned_runs import plan_runs
+from codex_multi_role.batches.submitted_runs import BatchQueue, SubmittedRuns
 from codex_multi_role.errors import ExitCode, UsageError
+from codex_multi_role.run_options import RunOptions
+from codex_multi_role.workers.batch_totals import CONCURRENCY, recorded_limits
 from codex_multi_role.workers.database import Database
-from codex_multi_role.workers.queued_runs import QueuedRuns
+from codex_multi_role.workers.housekeeping import keep_house
+from codex_multi_role.workers.queued_runs import QueuedRun, QueuedRuns, RunState
+from codex_multi_role.workers.run_requests import RunRequest
 from codex_multi_role.workers.submission import OF_THIS_MACHINE, require_portable
-from tests.support.batches import batch, one_role, results, started, write_goals
+from tests.support.batches import batch, defaults, goals, one_role, results, started, write_goals
 from tests.support.played_workers import PlayedWorker, ending
-from tests.support.shared_runs import SharedRuns
+from tests.support.shared_runs import SharedRuns, request
 from tests.support.teams import TeamFolder
 
 pytestmark = pytest.mark.real
@@ -114,6 +124,96 @@ def test_goals_beyond_the_total_are_not_started(tmp_path: Path) -> None:
     assert done.returncode == ExitCode.BUDGET_USED_UP
     assert [each["status"] for each in results(team).values()] == ["succeeded", "not_started"]
     assert results(team)["2"]["reason"] == "the batch has used or reserved 3 of 6 turns"
+    database = Database.open(url_of(team))
+    left = QueuedRuns(database).find("goals-2")
+    assert left is not None
+    assert (left.state, left.exit_code) == (RunState.PARKED, ExitCode.BUDGET_USED_UP)
+    assert keep_house(database, QueuedRuns(database)) == [], (
+        "no worker starts what the batch has reported as not started"
+    )
+    second = PlayedWorker(url_of(team), 1, **ending(0, "succeeded"))
+    second.start()
+    resumed = batch(team, "--database-url", url_of(team), "--resume", "--total-max-turns=7")
+    second.end()
+    assert resumed.returncode == 0, resumed.stderr
+
+
+@dataclass
+class Watched:
+    """Two goals of a batch that allows one run at once. The second one is held, because the first one runs."""
+
+    folder: Path
+
+    def __post_init__(self) -> None:
+        self.database = Database.open(f"sqlite:///{self.folder}/queue.sqlite")
+        self.queued = QueuedRuns(self.database)
+        place = BatchQueue("night", "goals", {CONCURRENCY: 1})
+        self.runs = SubmittedRuns(self.database, Mock(request=self.request), place)
+        for run in plan_runs(goals({"goal": "g"}, {"goal": "h"}), defaults(self.folder), "night", self.folder):
+            self.runs.start(run)
+        assert self.news() == []
+        self.first = self.claim("night-1")
+        assert self.first is not None
+        assert self.claim("night-2") is None
+
+    def request(self, options: RunOptions, **place: Any) -> RunRequest:
+        return request(options.run_id or "", {"flow": "cycles"}, **place)
+
+    def claim(self, run_id: str) -> QueuedRun | None:
+        return self.queued.claim(run_id, "a", "identity of a")
+
+    def news(self) -> list[tuple[str, str]]:
+        """ID and status of each goal that is over."""
+        return [(name, news.status) for name, news in self.runs.news(0) if isinstance(news, GoalResult)]
+
+
+def test_goal_that_only_waits_for_a_place_is_waited_for(tmp_path: Path) -> None:
+    """A worker looks at what is held some seconds after the first goal has ended."""
+    watched = Watched(tmp_path)
+    assert watched.first is not None
+    watched.queued.save(watched.first, **ending(0, "succeeded"))
+    assert watched.news() == [("1", "succeeded")]
+    assert watched.news() == []
+    keep_house(watched.database, watched.queued)
+    second = watched.claim("night-2")
+    assert second is not None
+    watched.queued.save(second, **ending(0, "succeeded"))
+    assert watched.news() == [("2", "succeeded")]
+
+
+def test_held_goal_that_is_no_longer_watched_still_waits(tmp_path: Path) -> None:
+    watched = Watched(tmp_path)
+    watched.runs.stop()
+    assert watched.news() == [("1", "running"), ("2", "waiting")]
+
+
+def test_goal_that_is_cancelled_while_it_waits_is_interrupted(tmp_path: Path) -> None:
+    watched = Watched(tmp_path)
+    held = watched.queued.find("night-2")
+    assert held is not None
+    assert watched.queued.withdraw(held, "cancelled by me")
+    assert watched.news() == [("2", "interrupted")]
+
+
+def test_resumed_batch_keeps_the_limit_on_runs_at_once(tmp_path: Path) -> None:
+    team = one_role(tmp_path)
+    write_goals(team, {"goal": "first"})
+    worker = PlayedWorker(url_of(team), 1, **ending(0, "succeeded"))
+    worker.start()
+    assert (
+        batch(
+            team, "--database-url", url_of(team), "--concurrency=3", "--total-max-turns=9", "--max-turns=3"
+        ).returncode
+        == 0
+    )
+    worker.end()
+    write_goals(team, {"goal": "first"}, {"goal": "second"})
+    second = PlayedWorker(url_of(team), 1, **ending(0, "succeeded"))
+    second.start()
+    batch(team, "--database-url", url_of(team), "--resume", "--total-max-turns=12")
+    second.end()
+    with Database.open(url_of(team)).transaction() as connection:
+        assert recorded_limits(connection, "goals") == {"concurrency": 3, "turns": 12}
 
 
 @pytest.mark.parametrize("option", ["--codex-bin=/usr/bin/true", "--reuse"])
