@@ -236,7 +236,7 @@ class RunAttempt:
         """Record how the session ended. Raises `AttemptOver`, `StorageError`."""
         code = ExitCode(report.exit_code)
         if code is ExitCode.INTERRUPTED and not self._is_cancelled:
-            self._queued.enqueue_again(self._run, "its worker was drained")
+            self._database.patiently(lambda: self._queued.enqueue_again(self._run, "its worker was drained"))
             return "given back"
         if report.outcome == StorageError.reason:
             return self._given_back(StorageError(report.reason, report.hint))

@@ -91,9 +91,9 @@ class Worker:
 
     def _drain(self) -> None:
         """Let the turns in progress finish, at most for `DRAIN_SECONDS` and until `hurried` is set."""
-        self._beat(now=True)
         for child in self._children:
             child.drain()
+        self._look(lambda: self._beat(now=True))  # the run processes finish their turns without the database, too
         end = time.monotonic() + DRAIN_SECONDS
         while self._children and time.monotonic() < end and not self.hurried.wait(LOOK_SECONDS):
             self._look(lambda: None)

@@ -18,6 +18,7 @@ from codex_multi_role.workers.database_tables import runs
 from codex_multi_role.workers.membership import list_workers
 from codex_multi_role.workers.messages import send_answer, send_stop
 from codex_multi_role.workers.queued_runs import RunState
+from tests.support.databases import new_database, running_server
 from tests.support.shared_runs import SharedRuns, left_of
 from tests.support.teams import NEVER, WRITER, TeamFolder, say, with_flow
 from tests.support.tools import EDITOR, shell
@@ -149,6 +150,27 @@ def test_drained_worker_hands_its_run_back(tmp_path: Path, on_postgres: SharedRu
     shared.wait_for(RunState.ENDED, "first")
     statuses = [turn.result()["status"] for _, turn in list_turns(restored(shared, "first"))]
     assert statuses == ["completed"] * 3, "the turn in progress was finished, not interrupted"
+
+
+@pytest.mark.long("test_worker.py::test_drain_without_the_database_interrupts_nothing")
+def test_drain_without_the_database_finishes_turns(tmp_path: Path) -> None:
+    with running_server() as server, new_database(server.url) as url:
+        shared = SharedRuns(tmp_path, url)
+        shared.submit(writer(tmp_path, cycles=3, seconds=5).options(cycles=3), "first")
+        worker = shared.start("a", "--dead-after", "40")
+        shared.wait(lambda: shared.run("first").manifest)
+        server.stop()
+        worker.send_signal(signal.SIGTERM)
+        assert worker.stderr is not None
+        assert any("cannot be reached" in line for line in worker.stderr)
+        server.start()
+        assert "run first: given back" in worker.communicate()[1]
+        run = shared.run("first")
+        assert (run.state, run.why) == (RunState.WAITING, "its worker was drained")
+        statuses = [turn.result()["status"] for _, turn in list_turns(restored(shared, "first"))]
+        assert set(statuses) == {"completed"}
+        shared.workers.clear()
+        shared.close()
 
 
 @pytest.mark.long
