@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Event
+
+from pydantic import BaseModel
 
 from codex_multi_role.checks.environments import has_python, named_by_tools, project_folders
 from codex_multi_role.checks.imports import PLUGINS, known_folders
@@ -28,6 +29,7 @@ BASE_OF_CONDA = frozenset({"base", "root"})
 ANSWER_SECONDS = 30.0
 COVERAGE = "coverage"
 PROGRAM = PLUGINS / "codex_multi_role_python.py"
+NO_ANSWER = "it does not describe itself as a Python does"
 PYTEST, PYTHON = frozenset({"pytest", "py.test"}), frozenset({"python", "python3"})
 TESTS_FAILED, NO_TESTS_COLLECTED = 1, 5
 """Exit codes of pytest."""
@@ -126,33 +128,37 @@ def inspect(
 ) -> Interpreter:
     """Run ``found`` in ``sandbox`` to fill in the fields that need it. Raises RunInterrupted."""
     if found.source == OWN:
-        return _judged(found, described(), root)
+        return _judged(found, _Facts.model_validate(described()), root)
     with tempfile.TemporaryDirectory(prefix="check-") as folder:
         scratch = Path(folder).resolve()
         argv = sandbox([str(found.path), str(PROGRAM)], scratch)
         given = {**without_secrets(environment), "TMPDIR": folder, "PYTHONDONTWRITEBYTECODE": "1"}
         try:
             ran = run_command(argv, root, given, ANSWER_SECONDS, stopping=stopping, separate_errors=True)
-            facts = json.loads(ran.output)
+            facts = _Facts.model_validate_json((ran.output.strip().splitlines() or [""])[-1])
         except (UsageError, ValueError) as error:
             message = (
-                str(error) if isinstance(error, UsageError) else (ran.errors.strip().splitlines() or ["no answer"])[-1]
+                str(error) if isinstance(error, UsageError) else (ran.errors.strip().splitlines() or [NO_ANSWER])[-1]
             )
             hint = f"Recreate the environment, or name another Python with --python: {found.path}"
             return replace(found, problem=f"{_label(found)} cannot be started: {message[:300]}", hint=hint)
     return _judged(found, facts, root)
 
 
-def _judged(found: Interpreter, facts: Mapping[str, object], root: Path) -> Interpreter:
+class _Facts(BaseModel):
+    """What `PROGRAM` prints, in its last line: the environment may print lines of its own before."""
+
+    version: str
+    packages: dict[str, bool]
+    roots: list[str]
+
+
+def _judged(found: Interpreter, facts: _Facts, root: Path) -> Interpreter:
     # Imported here, in the thread of the inspection, because it is slow to import.
     from codex_multi_role.checks.requirements import how_to_install, unmet_requirements
 
-    packages, roots = facts["packages"], facts["roots"]
-    assert isinstance(packages, Mapping)
-    assert isinstance(roots, Sequence)
-    folders = known_folders(root, map(str, roots))
-    inspected = replace(found, version=str(facts["version"]), project=root, folders=folders)
-    if missing := [name for name in PACKAGES if not packages.get(name)]:
+    inspected = replace(found, version=facts.version, project=root, folders=known_folders(root, facts.roots))
+    if missing := [name for name in PACKAGES if not facts.packages.get(name)]:
         problem = f"{_label(found)} has no {' and no '.join(missing)}"
         hint = how_to_install(found.path, missing)
         return replace(inspected, problem=problem, hint=hint, only_unmeasured=missing == [COVERAGE])

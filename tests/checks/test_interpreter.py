@@ -24,7 +24,7 @@ from tests.support.checks import MakeContext
 from tests.support.console import DEADLINE_SECONDS, console
 from tests.support.teams import TeamFolder, say, with_flow
 
-NO_PYTEST = '#!/bin/sh\necho \'{"version": "3.9.1", "prefix": "x", "packages": {"pytest": null}, "roots": []}\'\n'
+NO_PYTEST = '#!/bin/sh\necho \'{"version": "3.9.1", "prefix": "x", "packages": {"pytest": false}, "roots": []}\'\n'
 MEASURING = {
     "steps": [
         {
@@ -40,7 +40,7 @@ SIGN = {
     "tests/test_sign.py": "from sign import sign\n\n\ndef test_below():\n    assert sign(-3) == -1\n",
 }
 APPLIES = {"behaviors": {"apply_files": True}}
-NO_COVERAGE = NO_PYTEST.replace("null", "true")
+NO_COVERAGE = NO_PYTEST.replace("false", "true")
 
 
 def environment(folder: Path, program: str = "") -> Path:
@@ -216,6 +216,27 @@ def test_missing_packages_are_reported_with_install_command(tmp_path: Path) -> N
         environment(tmp_path / "broken", "#!/bin/sh\necho no >&2; exit 1\n") / "bin" / "python", "venv"
     )
     assert "cannot be started: no" in inspect(broken, tmp_path, {}, no_sandbox).problem
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("printed", ["", "{}", "[1]", '{"version": "3", "packages": null, "roots": []}', "hello"])
+def test_program_that_is_no_python_is_named(tmp_path: Path, printed: str) -> None:
+    """A broken environment is the user's to recreate, not an unexpected error of ours."""
+    script = f"#!/bin/sh\necho '{printed}'\n"
+    broken = Interpreter(environment(tmp_path / "broken", script) / "bin" / "python", ".venv")
+    judged = inspect(broken, tmp_path, {}, no_sandbox)
+    assert judged.problem == (
+        f"the Python that runs the tests (.venv: {broken.path}) cannot be started: "
+        "it does not describe itself as a Python does"
+    )
+    assert judged.hint == f"Recreate the environment, or name another Python with --python: {broken.path}"
+
+
+@pytest.mark.real
+def test_environment_may_print_lines_of_its_own(tmp_path: Path) -> None:
+    script = f'#!/bin/sh\necho "welcome"; exec {sys.executable} "$@"\n'
+    chatty = Interpreter(environment(tmp_path / "chatty", script) / "bin" / "python", ".venv")
+    assert inspect(chatty, tmp_path, {}, no_sandbox).problem == ""
 
 
 @pytest.mark.parametrize(
