@@ -10,17 +10,22 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import IO
 
 from codex_multi_role.errors import UsageError
 from codex_multi_role.host.atomic import storage_errors
 from codex_multi_role.host.programs import is_outside
-from codex_multi_role.workspace.git import ConfiguredGit, FilteringGit
+from codex_multi_role.workspace.git import ConfiguredGit, FilteringGit, checked
 
 ATTRIBUTES = ".gitattributes"
 HINT = "Name its program in your own settings, without a path into the workspace: git config --global filter.{}.clean …"
+PROGRAMS_HINT = "Is its program installed? `git config --get-regexp '^filter'` prints the programs."
+FAILED = re.compile(b" filter |remote end hung up")
+"""What git reports if a required filter fails, or ends before it has answered."""
 
 
 def filtered(git: ConfiguredGit, paths: Iterable[str], index: Path | None = None) -> dict[str, str]:
@@ -34,14 +39,14 @@ def filtered(git: ConfiguredGit, paths: Iterable[str], index: Path | None = None
     fields = os.fsdecode(listed).split("\0")[:-1]
     found = {path: name for path, name in zip(fields[::3], fields[2::3], strict=True) if name in {*programs, *refused}}
     for path, name in found.items():
-        if problem := _problem(programs.get(name, ())):
-            raise UsageError(f"{path} has the git filter {name}, which may not run: {problem}", HINT.format(name))
+        if problem := _problem(programs.get(name, ()), is_refused=name in refused):
+            raise UsageError(f"{path} has the git filter {name}, which cannot run: {problem}", HINT.format(name))
     return found
 
 
-def _problem(programs: Iterable[str]) -> str:
+def _problem(programs: Iterable[str], *, is_refused: bool) -> str:
     if not programs:
-        return "only the repository's own configuration names its program"
+        return "only the repository's own configuration names its program" if is_refused else "it has no program"
     for program in programs:
         absolute = (word for word in re.findall(r"/[^\s'\"]*", program) if not is_outside(word))
         if inside := next(absolute, ""):
@@ -56,7 +61,7 @@ def clean(git: ConfiguredGit, files: Mapping[str, Path], attributes: Path) -> di
     """
     filtering = FilteringGit(git.git_dir, attributes)
     return {
-        path: filtering.run("hash-object", "-w", f"--path={path}", "--", str(file)).stdout.decode().strip()
+        path: _run(filtering, path, "hash-object", "-w", f"--path={path}", "--", str(file)).decode().strip()
         for path, file in files.items()
     }
 
@@ -74,10 +79,19 @@ def smudge_files(top: Path) -> None:
         for path in names:
             if (top / path).is_file() and not (top / path).is_symlink():
                 with storage_errors(top / path), tempfile.TemporaryFile() as made:
-                    filtering.run("cat-file", "--filters", f":{path}", output=made)
+                    _run(filtering, path, "cat-file", "--filters", f":{path}", output=made)
                     made.seek(0)
                     with (top / path).open("wb") as file:
                         shutil.copyfileobj(made, file)
+
+
+def _run(filtering: FilteringGit, path: str, *arguments: str, output: IO[bytes] | None = None) -> bytes:
+    """What a command prints that runs the filter of ``path``. Raises `UsageError` if a required filter fails."""
+    done = filtering.run(*arguments, allowed=range(-signal.NSIG, 256), output=output)
+    if done.returncode and FAILED.search(done.stderr):
+        reason = os.fsdecode(done.stderr).strip().splitlines()[0]
+        raise UsageError(f"{path} has a git filter that failed: {reason}", PROGRAMS_HINT)
+    return checked(done, (0,)).stdout
 
 
 def copy_attributes(source: Path, target: Path) -> None:

@@ -36,6 +36,7 @@ _CHANGED_MEANWHILE = re.compile(
 GUARDS = (("core.hooksPath", os.devnull), ("core.fsmonitor", "false"), ("submodule.recurse", "false"))
 """Apply to every command, whatever is configured."""
 NO_FILTER = (("clean", ""), ("smudge", ""), ("process", ""), ("required", "false"))
+TRUE = ("true", "yes", "on", "1")
 OF_THE_USER = ("HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM", "GIT_ATTR_NOSYSTEM")
 NOBODY = {"NAME": "codex-multi-role", "EMAIL": "codex-multi-role@localhost"}
 _AUTHORS = {f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER") for what, value in NOBODY.items()}
@@ -93,7 +94,7 @@ class Git:
                 (self.git_dir / name).unlink(missing_ok=True)
         environment = {**self._base(), **configured(GUARDS)}
         argv = ["git", "init", "--quiet", "--template=", *options]
-        _checked(self._run(argv, b"", environment, None), (0,))
+        checked(self._run(argv, b"", environment, None), (0,))
 
     @property
     def seconds(self) -> float:
@@ -112,7 +113,7 @@ class Git:
         Raises UsageError if git is missing, StorageError if its exit code is not in ``allowed``.
         """
         environment = {**self.environment, "GIT_INDEX_FILE": str(index)} if index else self.environment
-        return _checked(self._run(["git", *arguments], stdin, environment, output), allowed)
+        return checked(self._run(["git", *arguments], stdin, environment, output), allowed)
 
     def read_files(
         self, *arguments: str, stdin: bytes = b"", allowed: Sequence[int] = (0,), index: Path | None = None
@@ -128,7 +129,7 @@ class Git:
             if done.returncode == -signal.SIGBUS:
                 index_file.with_name(f"{index_file.name}.lock").unlink(missing_ok=True)
             elif not _CHANGED_MEANWHILE.search(done.stderr):
-                return _checked(done, allowed)
+                return checked(done, allowed)
         raise StorageError(
             f"{_failure(done)}, {READ_ATTEMPTS} times in a row",
             "does a file change all the time? Name it in .gitignore, or keep it out of the workspace",
@@ -214,13 +215,17 @@ class FilteringGit(UserGit):
 
     @property
     def filters(self) -> dict[str, list[str]]:
-        """The programs of each filter that is configured, for all directions."""
-        argv = ["git", "config", "--null", "--get-regexp", r"^filter\..*\.(clean|smudge|process)$"]
-        listed = _checked(self._run(argv, b"", self._configured(()), None), (0, 1)).stdout
+        """The programs of each filter that is configured, for all directions; none of one that is only required."""
+        argv = ["git", "config", "--null", "--get-regexp", r"^filter\..*\.(clean|smudge|process|required)$"]
+        listed = checked(self._run(argv, b"", self._configured(()), None), (0, 1)).stdout
         found: dict[str, list[str]] = {}
         for entry in os.fsdecode(listed).split("\0")[:-1]:
-            key, _, program = entry.partition("\n")
-            found.setdefault(key.removeprefix("filter.").rpartition(".")[0], []).append(program)
+            key, equals, value = entry.partition("\n")
+            name, _, kind = key.removeprefix("filter.").rpartition(".")
+            if kind != "required":
+                found.setdefault(name, []).append(value)
+            elif not equals or value.lower() in TRUE:
+                found.setdefault(name, [])
         return found
 
 
@@ -262,7 +267,8 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         process.wait(GRACE_SECONDS)
 
 
-def _checked(done: subprocess.CompletedProcess[bytes], allowed: Sequence[int]) -> subprocess.CompletedProcess[bytes]:
+def checked(done: subprocess.CompletedProcess[bytes], allowed: Sequence[int]) -> subprocess.CompletedProcess[bytes]:
+    """Return ``done``, or raise `StorageError` if its exit code is not in ``allowed``."""
     if done.returncode not in allowed:
         raise _failure(done)
     return done

@@ -127,7 +127,7 @@ def test_filter_of_a_repository_is_refused_by_name(tmp_path: Path, key: str) -> 
     history = repository(tmp_path, "a.txt filter=evil\n")
     evil, ran = program(tmp_path)
     git(history.workspace, "config", key, evil)
-    with pytest.raises(UsageError, match=r"a\.txt has the git filter evil, which may not run: only the repository"):
+    with pytest.raises(UsageError, match=r"a\.txt has the git filter evil, which cannot run: only the repository"):
         exported(history, "made")
     with pytest.raises(UsageError, match=r"a\.txt has the git filter evil"):
         add_run_worktree(tmp_path / "copies", history.workspace, "attempt", "r1")
