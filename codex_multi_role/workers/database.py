@@ -210,7 +210,5 @@ def _is_unreachable(error: DBAPIError) -> bool:
     """Whether the connection failed or broke, or the server is starting or stopping."""
     state = str(getattr(error.orig, "sqlstate", None) or "")
     broken = error.connection_invalidated or state.startswith(("08", "57P", "53300"))
-    refused = re.search(
-        "password|does not exist|no such table|parameters|no pg_hba.conf|certificate|SSL", str(error.orig)
-    )
+    refused = re.search("password|not exist|no such table|parameters|no pg_hba.conf|certificate|SSL", str(error.orig))
     return broken or (isinstance(error, sa.exc.OperationalError) and not state and not refused)

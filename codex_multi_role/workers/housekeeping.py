@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import sqlalchemy as sa
 
+from codex_multi_role.errors import StorageError
 from codex_multi_role.workers.called_runs import stop_run
-from codex_multi_role.workers.database import Database
+from codex_multi_role.workers.database import Database, DatabaseUnreachable
 from codex_multi_role.workers.database_tables import messages, runs, server_seconds, workers
+from codex_multi_role.workers.messages import STOP
 from codex_multi_role.workers.queued_runs import QueuedRuns, RunState
 
 SETTLED_SECONDS = 10.0
@@ -15,16 +19,26 @@ AT_ONCE = 50
 
 
 def keep_house(database: Database, queued: QueuedRuns) -> list[str]:
-    """Do what is due; returns what was done, in words. Several workers may do it at the same time."""
-    return [
-        *_bury_the_dead(database),
-        *_take_over(queued),
-        *_stop_abandoned(database, queued),
-        *_resume_parked(queued),
-        *_release_held(queued),
-        *_complete_enqueuing(queued),
-        *_find_lost(queued),
-    ]
+    """Do what is due; returns what was done, or why not, in words. Several workers may do it at the same time.
+
+    A part that fails stops neither the others nor the worker. Raises `DatabaseUnreachable`.
+    """
+    lines = _bury_the_dead(database)
+    for part in (
+        _take_over,
+        partial(_stop_abandoned, database),
+        _resume_parked,
+        _release_held,
+        _complete_enqueuing,
+        _find_lost,
+    ):
+        try:
+            lines += part(queued)
+        except DatabaseUnreachable:
+            raise
+        except StorageError as error:
+            lines.append(f"{error}. {error.hint}")
+    return lines
 
 
 def _bury_the_dead(database: Database) -> list[str]:
@@ -48,7 +62,9 @@ def _stop_abandoned(database: Database, queued: QueuedRuns) -> list[str]:
     """Stop the runs whose parent has ended, for example because it was cancelled."""
     parents = runs.alias()
     ended = sa.select(parents.c.run_id).where(parents.c.state == RunState.ENDED)
-    called = queued.list(runs.c.parent.in_(ended), runs.c.state != RunState.ENDED, limit=AT_ONCE)
+    told = sa.select(messages.c.run_id).where(messages.c.kind == STOP)
+    is_left = sa.or_(runs.c.state.not_in((RunState.ENDED, RunState.RUNNING)), runs.c.run_id.not_in(told))
+    called = queued.list(runs.c.parent.in_(ended), runs.c.state != RunState.ENDED, is_left, limit=AT_ONCE)
     return [
         f"run {run.run_id} is stopped: run {run.request.parent}, which called it, has ended"
         for run in called

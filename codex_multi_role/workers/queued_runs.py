@@ -265,12 +265,9 @@ class QueuedRuns:
 
         The database compares: every run that has ever ended is in DBOS's table.
         """
-        taken = sa.select(workflows.c.workflow_uuid).where(
-            workflows.c.status == "PENDING",
-            workflows.c.started_at_epoch_ms <= (server_seconds() - seconds) * 1000,
-        )
-        waiting = (runs.c.state == RunState.WAITING, runs.c.enqueued)
-        return self.list(*waiting, runs.c.run_id.in_(taken), limit=limit)
+        is_old = workflows.c.started_at_epoch_ms <= (server_seconds() - seconds) * 1000
+        taken = sa.select(workflows.c.workflow_uuid).where(workflows.c.status == "PENDING", is_old)
+        return self.list(runs.c.state == RunState.WAITING, runs.c.enqueued, runs.c.run_id.in_(taken), limit=limit)
 
 
 def _of_row(row: sa.RowMapping) -> QueuedRun:

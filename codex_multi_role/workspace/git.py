@@ -36,7 +36,6 @@ _CHANGED_MEANWHILE = re.compile(
 GUARDS = (("core.hooksPath", os.devnull), ("core.fsmonitor", "false"), ("submodule.recurse", "false"))
 """Apply to every command, whatever is configured."""
 NO_FILTER = (("clean", ""), ("smudge", ""), ("process", ""), ("required", "false"))
-TRUE = ("true", "yes", "on", "1")
 OF_THE_USER = ("HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM", "GIT_ATTR_NOSYSTEM")
 NOBODY = {"NAME": "codex-multi-role", "EMAIL": "codex-multi-role@localhost"}
 _AUTHORS = {f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER") for what, value in NOBODY.items()}
@@ -224,7 +223,7 @@ class FilteringGit(UserGit):
             name, _, kind = key.removeprefix("filter.").rpartition(".")
             if kind != "required":
                 found.setdefault(name, []).append(value)
-            elif not equals or value.lower() in TRUE:
+            elif not equals or value.lower() in ("true", "yes", "on", "1"):
                 found.setdefault(name, [])
         return found
 

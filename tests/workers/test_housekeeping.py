@@ -10,6 +10,7 @@ from codex_multi_role.workers.batch_totals import record_batch
 from codex_multi_role.workers.database import Database
 from codex_multi_role.workers.database_tables import runs, workflows
 from codex_multi_role.workers.housekeeping import AT_ONCE, keep_house
+from codex_multi_role.workers.membership import Membership, WorkerSettings
 from codex_multi_role.workers.queued_runs import QueuedRun, QueuedRuns, RunState
 from tests.support.shared_runs import request
 
@@ -123,6 +124,30 @@ def test_smaller_goal_of_a_batch_is_not_held_by_a_larger_one(database: Database,
     submit_held(database, queued, "small", 2, {"turns": 4}, batch="nightly", max_turns=4)
     keep_house(database, queued)
     assert [run.run_id for run in queued.list(runs.c.state == RunState.WAITING)] == ["small0"]
+
+
+def test_run_that_the_engine_does_not_know_stops_no_worker(database: Database, queued: QueuedRuns) -> None:
+    """Its problem is reported, and the rest is done."""
+    queued.submit([request("unknown"), request("two")])
+    with database.transaction() as connection:
+        connection.execute(sa.update(runs).where(runs.c.run_id == "unknown").values(enqueued=False, changed_at=1))
+        connection.execute(sa.delete(workflows).where(workflows.c.workflow_uuid == "unknown"))
+    take(database, "two")
+    problem, done = keep_house(database, queued)
+    assert "unknown" in problem
+    assert done == "run two is enqueued again: the process that took it was killed"
+
+
+def test_runs_that_are_told_to_stop_do_not_hide_others(database: Database, queued: QueuedRuns) -> None:
+    queued.submit([request("parent")])
+    queued.save(claimed(queued, "parent"), state=RunState.ENDED)
+    worker = Membership(database, WorkerSettings("a", ("goals",), (), 1))
+    worker.join()
+    names = [f"item {number:03}" for number in range(AT_ONCE + 10)]
+    queued.submit([request(name, parent="parent") for name in names])
+    for name in names:
+        assert queued.claim(name, "a", worker.identity)
+    assert [len(keep_house(database, queued)) for _ in range(3)] == [AT_ONCE, 10, 0]
 
 
 def submit_held(

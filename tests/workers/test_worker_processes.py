@@ -152,7 +152,7 @@ def test_drained_worker_hands_its_run_back(tmp_path: Path, on_postgres: SharedRu
     assert statuses == ["completed"] * 3, "the turn in progress was finished, not interrupted"
 
 
-@pytest.mark.long("test_worker.py::test_drain_without_the_database_interrupts_nothing")
+@pytest.mark.long("workers/test_worker.py::test_drain_without_the_database_interrupts_nothing")
 def test_drain_without_the_database_finishes_turns(tmp_path: Path) -> None:
     with running_server() as server, new_database(server.url) as url:
         shared = SharedRuns(tmp_path, url)
