@@ -72,7 +72,7 @@ def test_it_runs_by_its_own_name_and_each_role_gets_its_skills(project: Project)
     assert read(report.folder / "run.json")["catalog_file"] == "developer_config.yaml"
     kept = report.folder / "catalog"
     assert (kept / "roles/planner.yaml").is_file()
-    assert (kept / "skills/uml/SKILL.md").read_bytes() == files_of("uml")["SKILL.md"]
+    assert (kept / ".agents/skills/uml/SKILL.md").read_bytes() == files_of("uml")["SKILL.md"]
 
 
 @pytest.mark.long
@@ -122,7 +122,7 @@ def test_changed_skill_reaches_the_role_from_its_next_turn_on(tmp_path: Path) ->
     assert report.exit_code == 0, report
     assert [record["roles"] for record in project.of_type("roles_reloaded")] == [{"architect": ["skills"]}]
     assert len(project.of_type("role_started")) == 2  # its process reads skills as it starts
-    assert b"changed" in (report.folder / "catalog/reloaded_001/skills/uml/scripts/run.sh").read_bytes()
+    assert b"changed" in (report.folder / "catalog/reloaded_001/.agents/skills/uml/scripts/run.sh").read_bytes()
 
 
 @pytest.mark.long

@@ -39,7 +39,7 @@ from codex_multi_role.catalog.role_spec import (
     Sandbox,
     without_wider_rights,
 )
-from codex_multi_role.catalog.skills import SKILLS_FOLDER, Skill
+from codex_multi_role.catalog.skills import KEPT_SKILLS, Skill
 from codex_multi_role.catalog.source_files import packaged_roles, settings_file
 from codex_multi_role.catalog.templates import check_expression, check_template, evaluate, render
 from codex_multi_role.reading.nearest import did_you_mean, no_such
@@ -48,7 +48,7 @@ from codex_multi_role.reading.yaml_source import load_yaml, read_text, validate
 __all__ = [
     "CATALOG_FILES",
     "EVERY_ROLE",
-    "SKILLS_FOLDER",
+    "KEPT_SKILLS",
     "STEP_KINDS",
     "ApprovalPolicy",
     "AutoApprove",

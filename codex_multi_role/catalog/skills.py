@@ -28,6 +28,8 @@ from codex_multi_role.host.unpacking import (
 from codex_multi_role.reading.yaml_source import parse_text
 
 SKILLS_FOLDER = "skills"
+KEPT_SKILLS = Path(".agents", SKILLS_FOLDER)
+"""Where a run's copy of a catalog has them: type checkers and test runners skip such a folder by default."""
 SKILL_FILE = "SKILL.md"
 ARCHIVE_SUFFIX = ".skill"
 BUDGET = UnpackBudget(max_bytes=10 * 1024 * 1024, max_entries=500, max_depth=20, max_seconds=30.0)
@@ -51,7 +53,7 @@ class Skill:
 
     @property
     def kept_name(self) -> str:
-        """Its folder below ``skills/`` in a copy of the catalog: the name that roles use."""
+        """Its folder in `KEPT_SKILLS`: the name that roles use."""
         return self.source.name.removesuffix(ARCHIVE_SUFFIX)
 
 

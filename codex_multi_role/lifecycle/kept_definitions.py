@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from codex_multi_role.catalog import SKILLS_FOLDER, RoleSpecCatalog, read_flows
+from codex_multi_role.catalog import KEPT_SKILLS, RoleSpecCatalog, read_flows
 from codex_multi_role.catalog.prices import PRICES_FILE
 from codex_multi_role.host.atomic import make_folder, storage_errors, write_text
 from codex_multi_role.host.unpacking import write_files
@@ -54,7 +54,7 @@ def keep_changed_roles(catalog: RoleSpecCatalog, folder: RunFolder, catalog_file
     for path in filter(Path.is_file, before.rglob("*")):
         name = path.relative_to(before)
         is_shared = name == Path(RECORDING) or name.parts[0].startswith(RELOADED)
-        is_skill = name.parts[0] == SKILLS_FOLDER
+        is_skill = name.is_relative_to(KEPT_SKILLS)
         if not (is_shared or is_skill) and not (kept.parent / name).exists():
             _copy(path, kept.parent / name)
     return str(kept.relative_to(folder.catalog_path))
@@ -71,7 +71,7 @@ def _keep_catalog(catalog: RoleSpecCatalog, target: Path) -> Path:
     for path in catalog.role_files:
         _copy(path, kept.parent / path.name)
     for skill in catalog.skills.values():
-        write_files(kept.parent / SKILLS_FOLDER / skill.kept_name, skill.files)
+        write_files(kept.parent / KEPT_SKILLS / skill.kept_name, skill.files)
     return kept
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from codex_multi_role.catalog import SKILLS_FOLDER, RoleSpec, RoleSpecCatalog
+from codex_multi_role.catalog import KEPT_SKILLS, RoleSpec, RoleSpecCatalog
 from codex_multi_role.codex.approvals import ApprovalPolicy, ToolSpec
 from codex_multi_role.codex.child import Launch
 from codex_multi_role.codex.codex_settings import (
@@ -201,7 +201,7 @@ def set_up_by(role: RoleSpec) -> tuple[object, ...]:
 
 def _skill_folders(role: RoleSpec, catalog: RoleSpecCatalog, kept: Path) -> dict[str, Path]:
     """Where the role's skills are unpacked, by name."""
-    return {name: (kept / SKILLS_FOLDER / catalog.skills[name].kept_name).resolve() for name in role.skills}
+    return {name: (kept / KEPT_SKILLS / catalog.skills[name].kept_name).resolve() for name in role.skills}
 
 
 def _path_of_commands() -> tuple[str, ...]:

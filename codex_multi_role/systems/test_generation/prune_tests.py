@@ -92,8 +92,8 @@ class PruneTestsResult(CoverageResult):
 def prune_tests(context: CheckContext) -> PruneTestsResult:
     """Write ``files``, remove flaky tests and then failing ones, and measure again, until none fails.
 
-    Files that crash or have no test left are removed, but kept as the artifact ``removed.py``. Raises the errors of the
-    check ``coverage``.
+    Files that crash or have no test left are removed, but kept as the artifact ``removed.py.txt``. Raises the errors of
+    the check ``coverage``.
     """
     options = read_options(PruneTestsOptions, context, "prune_tests")
     given = left = texts_of(options.files)
@@ -113,7 +113,7 @@ def prune_tests(context: CheckContext) -> PruneTestsResult:
             flaky = _flaky(context, options, left)
             left = without_tests(left, flaky.tests)
     if result["crashed"] and given:
-        write_artifact(context, "removed.py", shown(left or given))
+        write_artifact(context, "removed.py.txt", shown(left or given))
         left, result = {}, {**result, **GONE}
         remove(context, given)
     bugs = _bugs(given, options, pruned)

@@ -158,7 +158,7 @@ def _keep_best(context: CheckContext, before: MeasuredTests | None, state: State
     """Leave the files of the best attempt in the workspace, without those of the other one; return the verdict."""
     assert state.attempt is not None
     assert state.best is not None
-    write_artifact(context, "attempt.py", state.attempt.code)
+    write_artifact(context, "attempt.py.txt", state.attempt.code)
     verdict, kept = state.rounds[-1], texts_of(state.best.files)
     other = before if verdict.status == "kept" else state.attempt
     if verdict.status == "rolled back":

@@ -46,7 +46,7 @@ def test_rollback_restores_exactly_the_files_of_the_best(make_context: MakeConte
 def test_rolled_back_attempt_is_kept_as_an_artifact(make_context: MakeContext) -> None:
     state = judged(make_context, [ONE], 50.0)[0]["state"]
     judged(make_context, [{**ONE, "content": "changed = 1\n"}], 40.0, state)
-    assert (make_context({}).folder / "attempt.py").read_text() == "changed = 1\n"
+    assert (make_context({}).folder / "attempt.py.txt").read_text() == "changed = 1\n"
 
 
 @pytest.mark.parametrize("events", [{}, {"planned": [], "judged": {}}])
