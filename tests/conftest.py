@@ -82,6 +82,7 @@ def _as_anywhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("PATH", str(programs), prepend=os.pathsep)
         patched.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))  # no settings of the developer's
+        patched.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))  # no copies beside the developer's
         patched.setenv(WITHOUT_PLUGINS, "1")
         patched.delenv("GITHUB_ACTIONS", raising=False)  # it adds annotations to what commands say
         yield

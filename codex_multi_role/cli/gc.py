@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,15 +35,20 @@ def gc(runs_dir: Path, dry_run: bool) -> None:
     A copy is kept if it was not merged, if it changed after it was merged, or if its run is running. Files that git
     ignores do not count as changes, and neither does a git repository without commits.
 
+    The files of copies are outside the project. Those of runs whose folders were deleted are removed as well, also of
+    other projects.
+
     \b
     Examples:
       codex-multi-role gc --dry-run
     """
+    from codex_multi_role.workspace.removal import collect_abandoned  # here: `--help` loads every command module
+
     counts: Counter[str] = Counter()
-    for folder in list_runs(runs_dir):
-        for copy in _collected(folder, dry_run):
-            put_line(f"{copy.action}: {folder.run_id} {copy.key}: {one_line(copy.reason)} ({copy.path})")
-            counts[copy.action] += 1
+    found = ((folder.run_id, copy) for folder in list_runs(runs_dir) for copy in _collected(folder, dry_run))
+    for run_id, copy in chain(found, collect_abandoned(dry_run=dry_run)):
+        put_line(f"{copy.action}: {run_id} {copy.key}: {one_line(copy.reason)} ({copy.path})")
+        counts[copy.action] += 1
     if not counts:
         say(f"There are no workspace copies in {runs_dir}.")
     if counts["failed"]:
@@ -53,7 +59,7 @@ def _collected(folder: RunFolder, dry_run: bool) -> Iterator[RemovedCopies]:
     manifest = folder.path / MANIFEST
     if not manifest.exists():
         return
-    from codex_multi_role.workspace.removal import RemovedCopies, collect  # here: `--help` loads every command module
+    from codex_multi_role.workspace.removal import RemovedCopies, collect  # as above
 
     exclude_from_path(Path(folder.record()["workspace"]))
     try:

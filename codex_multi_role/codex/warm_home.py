@@ -22,7 +22,7 @@ import psutil
 from codex_multi_role.codex.codex_settings import app_server_argv
 from codex_multi_role.host.processes import Family
 from codex_multi_role.host.programs import program_path
-from codex_multi_role.host.user_cache import is_only_ours, make_user_cache, user_cache
+from codex_multi_role.host.user_cache import is_only_ours, make_private, user_folder
 
 DATABASES = "*.sqlite"
 LOWEST_PRIORITY = 19
@@ -33,7 +33,7 @@ KEPT_SECONDS = 30 * 24 * 3600.0
 
 def user_store(environment: Mapping[str, str]) -> Path:
     """The folder for the databases of the user's runs."""
-    return user_cache("codex-homes", environment)
+    return user_folder("CACHE", "codex-homes", environment)
 
 
 class WarmHomes:
@@ -109,7 +109,7 @@ def _identity(codex: Path) -> str:
 
 def _new_scratch(store: Path) -> Path:
     """Create a folder beside the future databases, after removing old entries there. Raises `OSError`."""
-    make_user_cache(store)
+    make_private(store)
     for entry in store.iterdir():  # other binaries', or left by a kill; made again if still needed
         if time.time() - entry.stat().st_mtime > KEPT_SECONDS:
             shutil.rmtree(entry, ignore_errors=True)

@@ -15,7 +15,7 @@ from codex_multi_role.reading.nearest import no_such
 from codex_multi_role.run_folder import RunFolder, TurnFolder, skim_events, skim_with_inherited
 from codex_multi_role.run_folder.events import CopyMerged, FilesApplied, RunEnded, StepStarted, TurnEnded, TurnStarted
 from codex_multi_role.workspace.git import Git, RecordedGit
-from codex_multi_role.workspace.manifest import MANIFEST, Copy, CopyPaths, Manifest, snapshots_of
+from codex_multi_role.workspace.manifest import MANIFEST, Copy, Manifest, repository_of, snapshots_of
 from codex_multi_role.workspace.trees import without
 
 EVENTS = (StepStarted, TurnStarted, TurnEnded, FilesApplied, CopyMerged, RunEnded)
@@ -101,7 +101,7 @@ class RunHistory:
 
     def snapshots_of(self, key: str) -> Path:
         """The git folder with the states of the copy ``key``, which `gc` removes with it."""
-        return CopyPaths(self.places[key], key).snapshots
+        return repository_of(self.places[key], key)
 
     def _trees_of(self, role: str, turn: int) -> Trees | None:
         return TurnFolder.of(self.folder, role, turn).changes()
@@ -158,7 +158,7 @@ def result_of(history: RunHistory, key: str | None = None) -> Result:
     git_dir = history.snapshots_of(key)
     if not git_dir.is_dir():
         raise UsageError(f"the copy {key} of run {run_id} was removed", "Leave out --copy: the run has its changes.")
-    after = copy.theirs or snapshots_of(history.places[key], copy).take()
+    after = copy.theirs or snapshots_of(Manifest(history.places[key]), copy).take()
     return Result(f"copy {key} of run {run_id}", copy.base, after, git_dir)
 
 

@@ -1,4 +1,4 @@
-"""The user's cache (XDG base directories): what can be made again, kept for the next run."""
+"""The user's folders (XDG base directories): a cache of what can be made again, and the state of runs."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ import os
 import stat
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Literal
+
+_USUAL = {"CACHE": ".cache", "STATE": ".local/state"}
 
 
-def user_cache(name: str, environment: Mapping[str, str]) -> Path:
+def user_folder(kind: Literal["CACHE", "STATE"], name: str, environment: Mapping[str, str]) -> Path:
     """The folder for what has that name. Without a home, it is a path that cannot be created."""
-    named = Path(environment.get("XDG_CACHE_HOME", ""))
-    cache = named if named.is_absolute() else Path(environment.get("HOME") or os.devnull) / ".cache"
-    return cache / "codex-multi-role" / name
+    named = Path(environment.get(f"XDG_{kind}_HOME", ""))
+    parent = named if named.is_absolute() else Path(environment.get("HOME") or os.devnull) / _USUAL[kind]
+    return parent / "codex-multi-role" / name
 
 
-def make_user_cache(folder: Path) -> None:
+def make_private(folder: Path) -> None:
     """Create the folder. Raises `OSError`, also if others can write there."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     folder.mkdir(mode=0o700, exist_ok=True)

@@ -33,6 +33,7 @@ from codex_multi_role.steps.budget import Budget, Limits
 from codex_multi_role.steps.reuse import Reuse
 from codex_multi_role.steps.work_clock import WorkClock
 from codex_multi_role.workspace import ProtectedFiles, Snapshots, Workspace, Worktrees
+from codex_multi_role.workspace.manifest import Manifest
 from codex_multi_role.workspace.preparation import forget_setups
 
 NO_STEERING = Steering()
@@ -69,7 +70,7 @@ def live_parts(
     of the run's copy of it. ``steering``: the files that no role and no test may write.
     """
     with ExitStack() as stack:
-        stack.callback(forget_setups, folder.worktrees_path)
+        stack.callback(forget_setups, Manifest(folder.worktrees_path).place)
         models = start_providers(definitions, folder, events, stack)
         read_only = unwritable_paths(definitions, folder, steering)
         homes = WarmHomes(definitions.codex, user_store(os.environ), Family.of_run(folder.path, "homes"))

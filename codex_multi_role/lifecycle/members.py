@@ -40,6 +40,7 @@ from codex_multi_role.run_folder.events import RoleRestarted, RoleStarted, Warni
 from codex_multi_role.tools import find_tool
 from codex_multi_role.version import __version__
 from codex_multi_role.workspace import repositories_below
+from codex_multi_role.workspace.manifest import all_places
 
 LOOPBACK = "127.0.0.1,localhost"
 
@@ -151,7 +152,7 @@ class Members:
         """All settings of the role's process, its permission profile, and the project's instructions for it."""
         workspace = self.definitions.workspace
         settings = (*without_user_servers(home), *given) if home is not None else given
-        settings = (without_project_settings(workspace, self.folder.path), *settings)
+        settings = (without_project_settings(workspace, self.folder.path, all_places()), *settings)
         settings = (*settings, *self.models.proxy_settings(settings, home))
         settings = (*settings, *without_own_retries(settings, home), *only_these_skills(skills, settings, home))
         permissions = ""
@@ -219,14 +220,14 @@ def unwritable_paths(definitions: Definitions, folder: RunFolder, steering: Stee
 
     Raises `UsageError` for a path that the sandbox cannot protect.
     """
-    runs_dir, store = folder.path.parent, user_store(os.environ)
-    databases = [store] if store.is_dir() else []
+    runs_dir = folder.path.parent
+    ours = [place for place in (user_store(os.environ), all_places()) if place.is_dir()]
     recording = definitions.options.record
     written = [recording.resolve()] if recording is not None and recording.is_file() else []
     below = repositories_below(definitions.workspace, runs_dir)
     users = users_tree(definitions)
     loaded = [each for each in loaded_in_temporary_folders(os.environ) if not _shares(each, definitions.workspace)]
-    kept = tuple(dict.fromkeys((runs_dir, *users, *databases, *written, *steering.existing, *below, *loaded)))
+    kept = tuple(dict.fromkeys((runs_dir, *users, *ours, *written, *steering.existing, *below, *loaded)))
     if definitions.needs_sandbox:
         require_exact(kept)
     return kept

@@ -30,7 +30,7 @@ def preparation_of(
     return Preparation(
         needs,
         Workspace.of_run(definitions.source_workspace, folder.path),
-        folder.worktrees_path,
+        Manifest(folder.worktrees_path).place,
         sandbox_variables(folder),
         sandbox_of_tests(options, definitions.codex, definitions.workspace, read_only),
         options.test_seconds,

@@ -19,6 +19,7 @@ from codex_multi_role.reading.nearest import did_you_mean
 from codex_multi_role.version import __version__
 from codex_multi_role.workspace import Workspace
 from codex_multi_role.workspace.file_copies import copied_paths
+from codex_multi_role.workspace.removal import make_room
 from codex_multi_role.workspace.run_worktree import require_repository
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ def require_ready(definitions: Definitions) -> None:
     """Raise `UsageError` or `CodexNotLoggedIn` if a run of these definitions cannot succeed."""
     require_paths(definitions)
     copied_paths(Workspace(definitions.workspace), definitions.needs.copy)  # raises for one that leads outside
+    if (definitions.options.worktree or definitions.isolates) and not definitions.options.database_url:
+        make_room(definitions.workspace)
     if definitions.options.worktree:
         require_repository(definitions.workspace, definitions.options.branch or "")
     if definitions.playbook is not None:

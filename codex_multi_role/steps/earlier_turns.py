@@ -19,20 +19,26 @@ from codex_multi_role.run_folder import RunFolder, TurnFolder, list_turns
 from codex_multi_role.steps.timed_results import MEASURED, TimedResult
 from codex_multi_role.steps.turn_inputs import TurnBasis, digest
 from codex_multi_role.steps.turn_record import TurnResult
+from codex_multi_role.workspace.manifest import Manifest
 
-IN_RUN_FOLDER = re.compile(r"<<run folder>>/([\w./+@-]*[\w+@-])")
+IN_RUN_FOLDER = re.compile(r"<<(run folder|copies)>>/([\w./+@-]*[\w+@-])")
 MOST_FILES = 2000
 
 
 def path_names(run: RunFolder, workspace: Path) -> PathNames:
     """Names for the paths in which two runs of the same team differ."""
-    return PathNames({"workspace": workspace, "run folder": run.path})
+    return PathNames({"workspace": workspace, **_folders_of(run)})
 
 
-def files_named_in(text: str, run_folder: Path) -> list[tuple[str, str]]:
-    """The paths below the run folder that ``text`` names, with digests of what is there: a role may read it."""
+def _folders_of(run: RunFolder) -> dict[str, Path]:
+    return {"run folder": run.path, "copies": Manifest(run.worktrees_path).place}
+
+
+def files_named_in(text: str, run: RunFolder) -> list[tuple[str, str]]:
+    """The paths in folders of the run that ``text`` names, with digests of what is there: a role may read it."""
+    folders = _folders_of(run)
     names = sorted(set(IN_RUN_FOLDER.findall(text)))
-    return [(name, _digest_of(run_folder / name)) for name in names]
+    return [(name, _digest_of(folders[folder] / name)) for folder, name in names]
 
 
 def _digest_of(path: Path) -> str:

@@ -86,7 +86,7 @@ class Reuse:
         named = self._names.named(asked.prompt)
         remembered = asked.instructions and thread != NEW
         known = self._names.named(asked.when_known) if remembered else asked.when_known == asked.prompt
-        files = digest(files_named_in(named, self._folder.path))
+        files = digest(files_named_in(named, self._folder))
         return {
             "prompt": digest([named, known]),
             "folder": run.copy or run.within,

@@ -13,7 +13,7 @@ from codex_multi_role.store.pieces import capture
 from codex_multi_role.store.saved_files import Selection, Signature, select
 from codex_multi_role.store.state_manifest import MAX_CHAIN, SavedFile, StateManifest, read_states, write_manifest
 from codex_multi_role.store.store import Store, in_parallel
-from codex_multi_role.workspace.manifest import CopyPaths
+from codex_multi_role.workspace.manifest import repository_of
 from codex_multi_role.workspace.worktrees import Trees
 
 PASSES = 5
@@ -111,7 +111,7 @@ class RunSaver:
 
     def _repository_of(self, key: str) -> str:
         folder = self._folder
-        git_dir = CopyPaths(folder.worktrees_path, key).snapshots if key else folder.snapshots_path
+        git_dir = repository_of(folder.worktrees_path, key) if key else folder.snapshots_path
         return git_dir.relative_to(folder.path).as_posix()
 
     def _capture_stable(self) -> Selection:

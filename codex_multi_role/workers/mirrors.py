@@ -12,7 +12,7 @@ from typing import TextIO
 
 from codex_multi_role.errors import StorageError
 from codex_multi_role.host.atomic import storage_errors, write_json
-from codex_multi_role.host.user_cache import user_cache
+from codex_multi_role.host.user_cache import user_folder
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import RunFolder, totals_of
 from codex_multi_role.run_folder.folder import SHARED
@@ -26,7 +26,7 @@ PAUSE_SECONDS = 0.05
 def mirrors_folder() -> Path:
     """In the user's cache: all of it can be made again."""
     home = {"HOME": os.path.expanduser("~")}  # noqa: PTH111 - Path.home() raises without a home
-    return user_cache("runs", {**home, **os.environ})
+    return user_folder("CACHE", "runs", {**home, **os.environ})
 
 
 class Mirrors:

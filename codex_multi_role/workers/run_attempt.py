@@ -38,6 +38,7 @@ from codex_multi_role.workers.messages import receive
 from codex_multi_role.workers.queued_runs import AttemptOver, QueuedRun, QueuedRuns, RunState
 from codex_multi_role.workers.turn_limits import TurnLimits
 from codex_multi_role.workspace import Snapshots, Workspace
+from codex_multi_role.workspace.manifest import Manifest
 from codex_multi_role.workspace.worktrees import Trees
 
 JOIN_SECONDS = 120.0
@@ -134,7 +135,11 @@ class RunAttempt:
             Snapshots(self._start, Workspace(workspace.resolve())).fill(start["tree"])
 
     def _begin(self, folder: RunFolder) -> None:
-        """Let the run's snapshots begin with that state, so that they also have the ignored files in it."""
+        """Let the run's snapshots begin with that state, so that they also have the ignored files in it.
+
+        Copies stay in the worker's folder, which is in no project, and is removed as a whole.
+        """
+        Manifest(folder.worktrees_path, folder.run_id).keep_files_here()
         if self._run.request.start:
             with storage_errors(folder.snapshots_path):
                 self._start.replace(folder.snapshots_path)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from codex_multi_role.errors import StorageError
 from codex_multi_role.workspace.git import Git
-from codex_multi_role.workspace.manifest import Copy, CopyPaths, snapshots_of, top_of
+from codex_multi_role.workspace.manifest import Copy, CopyPaths, Manifest, snapshots_of, top_of
 from codex_multi_role.workspace.paths import Workspace
 from codex_multi_role.workspace.repository import Repository, add_worktree
 from codex_multi_role.workspace.snapshots import Snapshots, copy_rules
@@ -20,8 +20,8 @@ from codex_multi_role.workspace.trees import repositories_in, without
 _UNNAMED = "workspace"
 
 
-def describe(folder: Path, key: str, workspace: Workspace, snapshots: Snapshots) -> Copy:
-    """Describe the copy ``key`` of the current workspace in ``folder``: records its state, writes none of its files.
+def describe(copies: Manifest, key: str, workspace: Workspace, snapshots: Snapshots) -> Copy:
+    """Describe a new copy ``key`` of the current workspace: records its state, writes none of its files.
 
     Raises UsageError, StorageError.
     """
@@ -32,10 +32,10 @@ def describe(folder: Path, key: str, workspace: Workspace, snapshots: Snapshots)
     nested = repositories_in(private(snapshots, workspace), tree)
     # The folder keeps its name, because a workspace that is a package is imported by it.
     top = repository.top if repository else root
-    path = CopyPaths(folder, key).copy / (top.name or _UNNAMED) / root.relative_to(top)
+    path = CopyPaths(copies, key).copy / (top.name or _UNNAMED) / root.relative_to(top)
     return Copy(
         key=key,
-        path=path.relative_to(folder).as_posix(),
+        path=path.relative_to(copies.place).as_posix(),
         kind="worktree" if repository else "copy",
         base=without(private(snapshots, workspace), tree, [*inside, *nested]),
         repository=str(repository.git_dir) if repository else None,
@@ -51,30 +51,31 @@ def private(snapshots: Snapshots, workspace: Workspace) -> Git:
     return Git(snapshots._git.git_dir, workspace.root)
 
 
-def register(folder: Path, copy: Copy) -> None:
+def register(copies: Manifest, copy: Copy) -> None:
     """Add the copy to the user's repository, if there is one; only one caller at a time. Raises StorageError."""
-    with _storage_errors(folder / copy.path):
-        CopyPaths(folder, copy.key).copy.mkdir(parents=True)
+    copies.make_place()
+    with _storage_errors(copies.place / copy.path):
+        CopyPaths(copies, copy.key).copy.mkdir(parents=True)
     if copy.repository and copy.commit:
-        add_worktree(Path(copy.repository), top_of(folder, copy), copy.commit)
+        add_worktree(Path(copy.repository), top_of(copies, copy), copy.commit)
 
 
-def fill(folder: Path, copy: Copy, workspace: Workspace, snapshots: Snapshots) -> None:
+def fill(copies: Manifest, copy: Copy, workspace: Workspace, snapshots: Snapshots) -> None:
     """Write the copy's files, and those of the user's repository around it. Raises StorageError."""
-    root, git_dir = folder / copy.path, CopyPaths(folder, copy.key).snapshots
+    root, git_dir = copies.place / copy.path, CopyPaths(copies, copy.key).snapshots
     theirs, ours = git_dir / "objects", private(snapshots, workspace).git_dir / "objects"
     with _storage_errors(root):
         root.mkdir(parents=True, exist_ok=True)
         (theirs / "info").mkdir(parents=True)
         (theirs / "info" / "alternates").write_text(os.path.relpath(ours.resolve(), theirs.resolve()) + "\n")
     copy_rules(private(snapshots, workspace).git_dir, git_dir)
-    snapshots_of(folder, copy).take()
+    snapshots_of(copies, copy).take()
     Git(git_dir, root).run("read-tree", "--reset", "-u", copy.base)
     for path in copy.nested:
         with _storage_errors(root / path):
             (root / path).mkdir(parents=True, exist_ok=True)
     if copy.repository:
-        copy_surroundings(top_of(folder, copy), workspace)
+        copy_surroundings(top_of(copies, copy), workspace)
 
 
 def copy_surroundings(top: Path, workspace: Workspace) -> None:

@@ -1,8 +1,14 @@
-"""``manifest.json``: the copies of the workspace that a run made, where their files are, and the state of each."""
+"""``manifest.json``: the copies of the workspace that a run made, where their files are, and the state of each.
+
+The records are in the run folder, the files in the user's state folder: tools that walk the project (test runners, type
+checkers, linters) would also find a copy inside it. Workers keep both together, because their folders are no project.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
@@ -11,12 +17,16 @@ from threading import Lock
 from typing import Any, Literal
 
 from codex_multi_role.errors import StorageError, UsageError
+from codex_multi_role.host.atomic import storage_errors
+from codex_multi_role.host.user_cache import make_private, user_folder
 from codex_multi_role.workspace.applied_files import write_inside
 from codex_multi_role.workspace.merging import Conflict
 from codex_multi_role.workspace.paths import Workspace
 from codex_multi_role.workspace.snapshots import Snapshots
 
 MANIFEST = "manifest.json"
+OWNER = "owner"
+"""The file, beside the files of a run's copies, with the path of the folder of their records."""
 OF_RUN = "run"
 """The key of the worktree that a run itself works in. Those of its units have a dot."""
 _NAME = "[A-Za-z0-9][A-Za-z0-9_.-]{0,199}"
@@ -28,7 +38,7 @@ State = Literal["active", "unchanged", "merged", "conflicts", "kept", "recorded"
 
 @dataclass(frozen=True, kw_only=True)
 class Copy:
-    """One copy of the workspace. ``path``: its root below the manifest's folder; ``base``: the tree it was made from.
+    """One copy of the workspace. ``path``: its root below the manifest's `place`; ``base``: the tree it was made from.
 
     The worktree of the run itself may be on a ``branch``. It is ``recorded`` once the run has ended: ``theirs`` is the
     tree at its end, which the run's own snapshots include.
@@ -59,43 +69,59 @@ class Copy:
 
 
 class CopyPaths:
-    """The paths of everything about the copy ``key``, below the manifest's ``folder``. Raises UsageError."""
+    """The paths of everything about the copy ``key`` of a run: records, and its files. Raises UsageError."""
 
-    def __init__(self, folder: Path, key: str) -> None:
-        if not _KEY.fullmatch(key) or key == MANIFEST:
-            raise UsageError(f"'{key}' cannot name a copy of the workspace", "Use letters, digits, '_', '-' and '.'.")
-        self.own = folder / key
-        self.copy = self.own / "copy"
-        self.snapshots = folder.parent / ".snapshots" if key == OF_RUN else self.own / "snapshots.git"
-        self.scratch = self.own / "scratch"
+    def __init__(self, copies: Manifest, key: str) -> None:
+        self.own = copies.folder / key
+        self.snapshots = repository_of(copies.folder, key)
+        self.copy = copies.place / key / "copy"
+        self.scratch = copies.place / key / "scratch"
         self.plan = self.own / "merge.json"
         self.patch = self.own / "changes.patch"
 
 
-def top_of(folder: Path, copy: Copy) -> Path:
+def repository_of(folder: Path, key: str) -> Path:
+    """The private git repository of the copy ``key``, whose records are in ``folder``. Raises UsageError."""
+    if not _KEY.fullmatch(key) or key == MANIFEST:
+        raise UsageError(f"'{key}' cannot name a copy of the workspace", "Use letters, digits, '_', '-' and '.'.")
+    return folder.parent / ".snapshots" if key == OF_RUN else folder / key / "snapshots.git"
+
+
+def top_of(copies: Manifest, copy: Copy) -> Path:
     """The top folder of the worktree that contains ``copy``; for a plain folder its root."""
-    own = CopyPaths(folder, copy.key).copy
-    return own / (folder / copy.path).relative_to(own).parts[0]
+    own = CopyPaths(copies, copy.key).copy
+    return own / (copies.place / copy.path).relative_to(own).parts[0]
 
 
-def workspace_of(folder: Path, copy: Copy) -> Workspace:
+def workspace_of(copies: Manifest, copy: Copy) -> Workspace:
     """The copy as a workspace, without the folders that the original excludes. Raises StorageError."""
-    root = folder / copy.path
+    root = copies.place / copy.path
     if not root.is_dir():
         raise StorageError(f"the copy {root} of the workspace is missing", "Was it removed by hand, or by `gc`?")
     return Workspace(root, tuple(root / below for below in copy.left_out))
 
 
-def snapshots_of(folder: Path, copy: Copy) -> Snapshots:
+def snapshots_of(copies: Manifest, copy: Copy) -> Snapshots:
     """The copy's snapshots, in a private repository that also has those of the workspace. Raises StorageError."""
-    return Snapshots(CopyPaths(folder, copy.key).snapshots, workspace_of(folder, copy))
+    return Snapshots(repository_of(copies.folder, copy.key), workspace_of(copies, copy))
+
+
+def lost_tree(copies: Manifest, copy: Copy) -> str:
+    """The latest snapshot of a copy whose files are missing: deleted, or the run folder is at another place now."""
+    repository = repository_of(copies.folder, copy.key)
+    is_lost = repository.is_dir() and not (copies.place / copy.path).is_dir()
+    return Snapshots(repository, Workspace(copies.folder)).latest() if is_lost else ""
 
 
 class Manifest:
-    """The copies in ``folder``, one writer at a time. Threads may share it. Raises StorageError."""
+    """The copies of a run, with their records in ``folder`` and their files in ``place``; one writer at a time.
+
+    Threads may share it. Raises StorageError.
+    """
 
     def __init__(self, folder: Path, run_id: str = "") -> None:
         self.folder = folder.resolve()
+        self.place = usual_place(self.folder)
         self._path = self.folder / MANIFEST
         self._lock = Lock()
         self.run_id, self._copies = self._read() if self._path.exists() else (run_id, {})
@@ -117,11 +143,31 @@ class Manifest:
     def put(self, copy: Copy) -> Copy:
         """Record ``copy`` on disk, then in memory."""
         with self._lock:
-            copies = {**self._copies, copy.key: copy}
-            listed = {"version": 1, "run_id": self.run_id, "copies": [asdict(each) for each in copies.values()]}
-            write_json(self._path, listed)
-            self._copies = copies
+            self._write({**self._copies, copy.key: copy})
         return copy
+
+    def keep_files_here(self) -> None:
+        """Let the files of all copies be in ``folder`` as well, because that is in no project."""
+        if not self._copies:
+            self.place = self.folder
+            self._write({})
+
+    def make_place(self) -> None:
+        """Create ``place``, private and marked as this run's; the run's record must exist, or `gc` would remove it."""
+        if self.place != self.folder:
+            with storage_errors(self.place):
+                make_private(self.place)
+            self._mark(self.place)
+
+    def _mark(self, place: Path) -> None:
+        if owner_of(place) != self.folder:
+            write_file(place / OWNER, os.fsencode(self.folder))
+
+    def _write(self, copies: dict[str, Copy]) -> None:
+        listed = [asdict(each) for each in copies.values()]
+        place = str(self.place) if self.place != self.folder else ""
+        write_json(self._path, {"version": 1, "run_id": self.run_id, "place": place, "copies": listed})
+        self._copies = copies
 
     def change(self, key: str, **values: Any) -> Copy:  # noqa: ANN401 - the fields of Copy
         return self.put(replace(self.copy(key), **values))
@@ -131,11 +177,36 @@ class Manifest:
             content = json.loads(self._path.read_text())
             copies = [_copy(each) for each in content["copies"]]
             for copy in copies:
-                CopyPaths(self.folder, copy.key)  # raises for a key that leads elsewhere
+                repository_of(self.folder, copy.key)  # raises for a key that leads elsewhere
+            self.place = self._place(content.get("place", ""))
             return content["run_id"], {copy.key: copy for copy in copies}
         except (OSError, ValueError, TypeError, KeyError, UsageError) as error:
-            hint = "The copies are next to it: save what you need from them, then delete the folder."
+            hint = f"Save what you need from the copies in {self.place} and beside it, then delete both."
             raise StorageError(f"{self._path} cannot be read: {error}", hint) from error
+
+    def _place(self, recorded: str) -> Path:
+        """The ``recorded`` place, also after the run folder was moved; if it was copied, one of its own."""
+        owner = owner_of(Path(recorded)) if recorded else None
+        if owner is None or (owner != self.folder and (owner / MANIFEST).exists()):
+            return self.place if recorded else self.folder
+        self._mark(Path(recorded))
+        return Path(recorded)
+
+
+def all_places() -> Path:
+    """The folder with the files of the copies of all runs."""
+    return user_folder("STATE", "copies", os.environ).resolve()
+
+
+def owner_of(place: Path) -> Path | None:
+    """The folder with the records of the copies in ``place``; None if nothing says so."""
+    mark = place / OWNER
+    return Path(os.fsdecode(mark.read_bytes())) if mark.is_file() else None
+
+
+def usual_place(folder: Path) -> Path:
+    """Where the files of copies are whose records are in ``folder``: short, because paths have a maximum length."""
+    return all_places() / hashlib.sha256(os.fsencode(folder)).hexdigest()[:16]
 
 
 def _copy(content: dict[str, Any]) -> Copy:

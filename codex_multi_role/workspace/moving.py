@@ -30,33 +30,34 @@ def move_copies(folder: Path, workspace: Workspace, trees: Mapping[str, str]) ->
     if not (folder / MANIFEST).exists():
         return
     manifest = Manifest(folder)
-    repository = Repository.around(workspace.root)
     for copy in manifest:
         tree = trees.get(copy.key) or copy.theirs
         if copy.state in NEEDED and copy.key != OF_RUN and tree and not copy.removed_at:
-            _fill(manifest.folder, manifest.put(_at_new_place(copy, repository)), workspace, tree)
+            fill_again(manifest, copy, workspace, tree)
         elif not copy.removed_at:
             manifest.change(copy.key, removed_at=datetime.now(UTC).isoformat(timespec="milliseconds"))
 
 
-def _at_new_place(copy: Copy, repository: Repository | None) -> Copy:
+def at_new_place(copy: Copy, repository: Repository | None) -> Copy:
     if copy.repository and copy.commit and repository and repository.has(copy.commit):
         return replace(copy, repository=str(repository.git_dir))
     return replace(copy, kind="copy", repository=None, commit=None)
 
 
-def _fill(folder: Path, copy: Copy, workspace: Workspace, tree: str) -> None:
+def fill_again(copies: Manifest, copy: Copy, workspace: Workspace, tree: str) -> Copy:
     """Unlike a new copy, this one keeps its repository, and gets the files that it had last."""
-    top = top_of(folder, copy)
-    delete_folder(CopyPaths(folder, copy.key).copy)
+    copy = copies.put(at_new_place(copy, Repository.around(workspace.root)))
+    root, top = copies.place / copy.path, top_of(copies, copy)
+    delete_folder(CopyPaths(copies, copy.key).copy)
     if copy.repository:
         forget_worktree(Path(copy.repository), top)
-    register(folder, copy)
-    make_folder(folder / copy.path)
-    snapshots = snapshots_of(folder, copy)
+    register(copies, copy)
+    make_folder(root)
+    snapshots = snapshots_of(copies, copy)
     snapshots.leave_out(())  # it must be prepared again
     snapshots.fill(tree)
     for path in copy.nested:
-        make_folder(folder / copy.path / path)
+        make_folder(root / path)
     if copy.repository:
         copy_surroundings(top, workspace)
+    return copy

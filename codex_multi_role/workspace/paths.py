@@ -98,7 +98,7 @@ class Workspace:
     def of_run(cls, root: Path, run_folder: Path, steering: tuple[str, ...] = ()) -> Workspace:
         """Exclude the folder of all runs or, if ``root`` is inside it, only the run's own folder.
 
-        The run's own worktree is inside the run's folder, and contains nothing of it.
+        A worker's copies are inside the run's folder, and contain nothing of it.
         """
         if root.is_relative_to(run_folder):
             return cls(root, (), steering)

@@ -34,7 +34,7 @@ from codex_multi_role.workspace.removal import delete_folder
 from codex_multi_role.workspace.snapshots import Snapshots
 
 STORE = ".setup"
-"""The folder, among a run's copies, with what its setups have made."""
+"""The folder, among the files of a run's copies, with what its setups have made."""
 SETUP_OUTPUT = "setup_output.txt"
 SHOWN_LINES = 5
 SHOWN_FILES = 5
@@ -60,8 +60,8 @@ class Needs:
 class Preparation:
     """Prepares the worktrees and copies of one run.
 
-    ``source``: the user's workspace. ``folder``: the run's copies, where results of setups are kept while the run
-    works, if ``reuses`` them. ``deadline_seconds``: for one setup. Threads may share it.
+    ``source``: the user's workspace. ``folder``: where the results of setups are kept while the run works, if it
+    ``reuses`` them. ``deadline_seconds``: for one setup. Threads may share it.
     """
 
     needs: Needs

@@ -6,13 +6,25 @@ import os
 import shutil
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-from codex_multi_role.errors import CodexMultiRoleError, StorageError
-from codex_multi_role.workspace.manifest import OF_RUN, Copy, CopyPaths, Manifest, snapshots_of, top_of
+from codex_multi_role.errors import CodexMultiRoleError, StorageError, UsageError
+from codex_multi_role.host.user_cache import make_private
+from codex_multi_role.workspace.manifest import (
+    MANIFEST,
+    OF_RUN,
+    Copy,
+    CopyPaths,
+    Manifest,
+    all_places,
+    owner_of,
+    snapshots_of,
+    top_of,
+)
 from codex_multi_role.workspace.repository import forget_worktree, has_own_commits
 
 _NAMED_CONFLICTS = 3
@@ -38,16 +50,44 @@ def collect(manifest_path: Path, *, alive: bool, dry_run: bool) -> list[RemovedC
     that git ignores in a copy do not count as changes. Raises StorageError if the manifest cannot be read.
     """
     manifest = Manifest(manifest_path.parent)
-    there = [copy for copy in manifest if not copy.removed_at or CopyPaths(manifest.folder, copy.key).copy.exists()]
+    there = [copy for copy in manifest if not copy.removed_at or CopyPaths(manifest, copy.key).copy.exists()]
     return [_collect(manifest, copy, alive, dry_run) for copy in there]
+
+
+def make_room(workspace: Path) -> None:
+    """Remove copies that no run has any more. Raise `UsageError` if new ones cannot be outside ``workspace``."""
+    places = all_places()
+    hint = "Set XDG_STATE_HOME to a folder outside the project that nobody else can write."
+    if places.is_relative_to(workspace):
+        raise UsageError(f"copies of the workspace cannot be in {places}: that is inside the workspace", hint)
+    try:
+        make_private(places)
+    except OSError as error:
+        raise UsageError(f"copies of the workspace cannot be in {places}: {error.strerror or error}", hint) from error
+    with suppress(StorageError):  # what another project left stops no run
+        list(collect_abandoned(worktrees=False))
+
+
+def collect_abandoned(*, dry_run: bool = False, worktrees: bool = True) -> Iterator[tuple[str, RemovedCopies]]:
+    """Remove the copies of runs of any project whose folders were deleted, with ``worktrees`` of runs only if wanted.
+
+    Should a run folder only be out of reach, it has the recorded files of its copies. Raises StorageError.
+    """
+    for place in all_places().glob("*"):
+        records = owner_of(place)
+        if records and not (records / MANIFEST).exists() and (worktrees or not (place / OF_RUN).exists()):
+            if not dry_run:
+                delete_folder(place)
+            action: Literal["removed", "would remove"] = "would remove" if dry_run else "removed"
+            yield records.parent.name, RemovedCopies("copies", place, action, "its run folder was deleted")
 
 
 def _collect(manifest: Manifest, copy: Copy, alive: bool, dry_run: bool) -> RemovedCopies:
     def done(action: Literal["removed", "would remove", "kept", "failed"], reason: str) -> RemovedCopies:
-        return RemovedCopies(copy.key, manifest.folder / copy.path, action, reason)
+        return RemovedCopies(copy.key, manifest.place / copy.path, action, reason)
 
     try:
-        if reason := "its run is being worked on" if alive else _reason_to_keep(manifest.folder, copy):
+        if reason := "its run is being worked on" if alive else _reason_to_keep(manifest, copy):
             return done("kept", reason)
         if not dry_run:
             remove(manifest, copy)
@@ -56,11 +96,11 @@ def _collect(manifest: Manifest, copy: Copy, alive: bool, dry_run: bool) -> Remo
     return done("would remove" if dry_run else "removed", _SAVED if copy.state == "recorded" else copy.state)
 
 
-def _reason_to_keep(folder: Path, copy: Copy) -> str:
+def _reason_to_keep(copies: Manifest, copy: Copy) -> str:
     """Why ``copy`` must stay, or an empty string."""
-    root = folder / copy.path
-    if root.resolve() != root or CopyPaths(folder, copy.key).copy not in root.parents:
-        return "it is outside the run's folder"
+    root = copies.place / copy.path
+    if root.resolve() != root or CopyPaths(copies, copy.key).copy not in root.parents:
+        return "it is outside the run's copies"
     if copy.removed_at:
         return ""
     if copy.state == "conflicts":
@@ -71,9 +111,9 @@ def _reason_to_keep(folder: Path, copy: Copy) -> str:
         return "not merged: another copy was chosen" if copy.state == "kept" else "not merged"
     if not root.is_dir():
         return ""
-    if snapshots_of(folder, copy).take() != copy.theirs:
+    if snapshots_of(copies, copy).take() != copy.theirs:
         return f"changed after {_LAST_SEEN[copy.state]}"
-    if copy.commit and has_own_commits(top_of(folder, copy), copy.commit):
+    if copy.commit and has_own_commits(top_of(copies, copy), copy.commit):
         return "it has commits that are not on any branch"
     return ""
 
@@ -90,15 +130,15 @@ def _conflicts_in_words(copy: Copy) -> str:
 def remove(manifest: Manifest, copy: Copy) -> None:
     """Remove the copy, whatever it contains; the record of its merge stays. Raises StorageError."""
     manifest.change(copy.key, removed_at=copy.removed_at or datetime.now(UTC).isoformat(timespec="milliseconds"))
-    clear(manifest.folder, copy)
+    clear(manifest, copy)
 
 
-def clear(folder: Path, copy: Copy) -> None:
+def clear(copies: Manifest, copy: Copy) -> None:
     """Delete the copy's files, complete or not, and its worktree in the user's repository. Raises StorageError."""
-    places = CopyPaths(folder, copy.key)
-    delete_folder(top_of(folder, copy))
+    places, top = CopyPaths(copies, copy.key), top_of(copies, copy)
+    delete_folder(top)
     if copy.repository:
-        forget_worktree(Path(copy.repository), top_of(folder, copy))
+        forget_worktree(Path(copy.repository), top)
     for path in (places.copy, places.scratch, *([] if copy.key == OF_RUN else [places.snapshots])):
         delete_folder(path)
 

@@ -12,8 +12,7 @@ from pathlib import Path
 
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.workspace.git import NOT_THERE
-from codex_multi_role.workspace.manifest import OF_RUN, Copy, CopyPaths, Manifest, snapshots_of, top_of
-from codex_multi_role.workspace.paths import Workspace
+from codex_multi_role.workspace.manifest import OF_RUN, Copy, CopyPaths, Manifest, lost_tree, snapshots_of, top_of
 from codex_multi_role.workspace.removal import clear
 from codex_multi_role.workspace.repository import (
     Repository,
@@ -22,7 +21,6 @@ from codex_multi_role.workspace.repository import (
     has_branch,
     write_worktree,
 )
-from codex_multi_role.workspace.snapshots import Snapshots
 
 
 def require_repository(source: Path, branch: str = "") -> Repository:
@@ -50,14 +48,14 @@ def require_repository(source: Path, branch: str = "") -> Repository:
 def add_run_worktree(folder: Path, source: Path, branch: str, run_id: str) -> Path:
     """Add the worktree of a new run at the user's commit; returns the folder in it that corresponds to ``source``.
 
-    ``folder``: the run's copies. Raises UsageError, StorageError.
+    ``folder``: the records of the run's copies. Raises UsageError, StorageError.
     """
     repository = require_repository(source, branch)
     manifest = Manifest(folder, run_id)
-    path = CopyPaths(manifest.folder, OF_RUN).copy / (repository.top.name or "workspace")
+    path = CopyPaths(manifest, OF_RUN).copy / (repository.top.name or "workspace")
     copy = Copy(
         key=OF_RUN,
-        path=(path / source.relative_to(repository.top)).relative_to(manifest.folder).as_posix(),
+        path=(path / source.relative_to(repository.top)).relative_to(manifest.place).as_posix(),
         kind="worktree",
         base="",
         repository=str(repository.git_dir),
@@ -68,15 +66,16 @@ def add_run_worktree(folder: Path, source: Path, branch: str, run_id: str) -> Pa
         branch=branch,
     )
     manifest.put(replace(copy, branch=""))  # until the branch is ours: another run may create it first
-    _check_out(manifest.folder, copy)
+    _check_out(manifest, copy)
     manifest.put(copy)
-    root = manifest.folder / copy.path
-    manifest.change(OF_RUN, base=snapshots_of(manifest.folder, copy).take())
-    return root
+    manifest.change(OF_RUN, base=snapshots_of(manifest, copy).take())
+    return manifest.place / copy.path
 
 
-def _check_out(folder: Path, copy: Copy) -> None:
-    top = top_of(folder, copy)
+def _check_out(copies: Manifest, copy: Copy) -> None:
+    clear(copies, copy)  # what is left of an earlier one
+    copies.make_place()
+    top = top_of(copies, copy)
     try:
         top.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -94,26 +93,25 @@ def open_run_worktree(folder: Path) -> Path:
     """
     manifest = Manifest(folder)
     copy = manifest.copy(OF_RUN)
-    root = manifest.folder / copy.path
+    root = manifest.place / copy.path
     if not root.is_dir():
-        _create_again(manifest.folder, copy)
+        _create_again(manifest, copy)
     if copy.state != "active" or copy.removed_at:
         manifest.change(OF_RUN, state="active", removed_at=None)
     return root
 
 
-def _create_again(folder: Path, copy: Copy) -> None:
-    last = Snapshots(CopyPaths(folder, OF_RUN).snapshots, Workspace(folder)).latest()
+def _create_again(copies: Manifest, copy: Copy) -> None:
+    root, last = copies.place / copy.path, lost_tree(copies, copy)
     try:
-        clear(folder, copy)
-        _check_out(folder, copy)
-        (folder / copy.path).mkdir(parents=True, exist_ok=True)
+        _check_out(copies, copy)
+        root.mkdir(parents=True, exist_ok=True)
     except StorageError as error:
         raise UsageError(
-            f"the worktree {folder / copy.path} was deleted and cannot be created again: {error}",
+            f"the worktree {root} was deleted and cannot be created again: {error}",
             "`codex-multi-role fork RUN --from STEP` restores the recorded files in a new folder.",
         ) from error
-    snapshots = snapshots_of(folder, copy)
+    snapshots = snapshots_of(copies, copy)
     snapshots.leave_out(())  # it must be prepared again
     snapshots.restore(last)
 
@@ -131,6 +129,6 @@ def abandon_run_worktree(folder: Path) -> None:
     copy = manifest.find(OF_RUN)
     if copy is None or copy.repository is None or copy.commit is None:
         return
-    clear(manifest.folder, copy)
+    clear(manifest, copy)
     if copy.branch and has_branch(Path(copy.repository), copy.branch):
         delete_branch(Path(copy.repository), copy.branch, copy.commit)

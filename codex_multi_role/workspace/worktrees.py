@@ -22,14 +22,17 @@ from codex_multi_role.workspace.manifest import (
     Kind,
     Manifest,
     State,
+    lost_tree,
     snapshots_of,
     workspace_of,
     write_json,
 )
 from codex_multi_role.workspace.merging import Conflict, Plan, plan_merge
+from codex_multi_role.workspace.moving import NEEDED, at_new_place, fill_again
 from codex_multi_role.workspace.paths import Workspace
 from codex_multi_role.workspace.preparation import Preparation
 from codex_multi_role.workspace.removal import clear, delete_folder, remove
+from codex_multi_role.workspace.repository import Repository
 from codex_multi_role.workspace.snapshots import Snapshots
 from codex_multi_role.workspace.trees import check_out
 from codex_multi_role.workspace.writing import carry_out
@@ -69,7 +72,7 @@ class MergeResult:
 
 
 class Worktrees:
-    """One run's copies of its workspace, in ``folder`` (``runs/<id>/worktrees``). Threads may share it.
+    """One run's copies of its workspace, recorded in ``folder`` (``runs/<id>/worktrees``). Threads may share it.
 
     A copy's ``key`` is ``<step>.<visit>.<index>``. Every method raises UsageError if git is missing, StorageError if
     git or the disk fails. `create` and `merge` read or write the workspace: no turn may write files there meanwhile.
@@ -86,7 +89,6 @@ class Worktrees:
         self._workspace = workspace
         self._snapshots = snapshots
         self._manifest = Manifest(folder, run_id)
-        self._folder = self._manifest.folder
         self._open: dict[str, IsolatedWorkspace] = {}
         self._preparation = preparation
         self._lock = RLock()
@@ -100,15 +102,16 @@ class Worktrees:
         with self._lock:
             copy = self._manifest.find(key)
             if copy is None:
-                copy = self._manifest.put(describe(self._folder, key, self._workspace, self._snapshots))
-            elif copy.state != "active" or CopyPaths(self._folder, key).plan.exists():
+                copy = self._manifest.put(describe(self._manifest, key, self._workspace, self._snapshots))
+            elif copy.state != "active" or CopyPaths(self._manifest, key).plan.exists():
                 return self.open(key)
-            elif copy.removed_at:
-                copy = self._manifest.change(key, removed_at=None)
+            else:
+                active = replace(copy, removed_at=None)
+                copy = self._manifest.put(at_new_place(active, Repository.around(self._workspace.root)))
             self._open.pop(key, None)
-            clear(self._folder, copy)
-            register(self._folder, copy)
-        fill(self._folder, copy, self._workspace, self._snapshots)
+            clear(self._manifest, copy)
+            register(self._manifest, copy)
+        fill(self._manifest, copy, self._workspace, self._snapshots)
         return self.open(key)
 
     def prepare(self, key: str) -> list[str]:
@@ -119,18 +122,20 @@ class Worktrees:
         if self._preparation is None:
             return []
         copy = self.open(key)
-        return self._preparation.prepare(copy.workspace, copy.snapshots, CopyPaths(self._folder, key).own)
+        return self._preparation.prepare(copy.workspace, copy.snapshots, CopyPaths(self._manifest, key).own)
 
     def open(self, key: str) -> IsolatedWorkspace:
-        """Return an existing copy, unchanged."""
+        """Return an existing copy, unchanged; with its last recorded files if they are missing."""
         with self._lock:
             if key not in self._open:
                 copy = self._manifest.copy(key)
+                if copy.state in NEEDED and (last := lost_tree(self._manifest, copy)):
+                    copy = fill_again(self._manifest, copy, self._workspace, last)
                 self._open[key] = IsolatedWorkspace(
                     key=key,
                     kind=copy.kind,
-                    workspace=replace(workspace_of(self._folder, copy), steering=self._workspace.steering),
-                    snapshots=snapshots_of(self._folder, copy),
+                    workspace=replace(workspace_of(self._manifest, copy), steering=self._workspace.steering),
+                    snapshots=snapshots_of(self._manifest, copy),
                     base=copy.base,
                 )
             return self._open[key]
@@ -164,7 +169,7 @@ class Worktrees:
             return MergeResult(cast(Status, copy.state), copy.paths, copy.conflicts)
 
     def _merged(self, copy: Copy) -> Copy:
-        plan = Plan.read(CopyPaths(self._folder, copy.key).plan) or self._stored_plan(copy)
+        plan = Plan.read(CopyPaths(self._manifest, copy.key).plan) or self._stored_plan(copy)
         paths, conflicts, after = self._carry_out(copy, plan)
         state: State = "conflicts" if conflicts else "unchanged" if plan.theirs == copy.base else "merged"
         outcome = {"theirs": plan.theirs, "paths": tuple(paths), "conflicts": tuple(conflicts)}
@@ -173,7 +178,7 @@ class Worktrees:
 
     def _stored_plan(self, copy: Copy) -> Plan:
         """The plan, stored before any of it is carried out: it must not be made from a half-merged workspace."""
-        places, isolated = CopyPaths(self._folder, copy.key), self.open(copy.key)
+        places, isolated = CopyPaths(self._manifest, copy.key), self.open(copy.key)
         theirs = isolated.snapshots.take()
         plan = Plan(theirs, {}, ())
         if theirs != copy.base:
@@ -188,7 +193,7 @@ class Worktrees:
 
     def _carry_out(self, copy: Copy, plan: Plan) -> tuple[list[str], list[Conflict], str]:
         """Returns the changed paths, all conflicts, and the workspace's tree after a change, otherwise nothing."""
-        scratch = CopyPaths(self._folder, copy.key).scratch
+        scratch = CopyPaths(self._manifest, copy.key).scratch
         delete_folder(scratch)
         check_out(self._git(copy), {path: entry for path, (_, entry) in plan.changes.items() if entry}, scratch)
         paths, conflicts = carry_out(self._workspace, plan, scratch)
@@ -199,4 +204,4 @@ class Worktrees:
         return paths, conflicts, after
 
     def _git(self, copy: Copy) -> Git:
-        return RecordedGit(CopyPaths(self._folder, copy.key).snapshots, self._folder / copy.path)
+        return RecordedGit(CopyPaths(self._manifest, copy.key).snapshots, self._manifest.place / copy.path)

@@ -13,6 +13,11 @@ from tests.support.recorded_runs import make_run
 pytestmark = pytest.mark.real
 
 
+@pytest.fixture(autouse=True)
+def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
 def _run_with_copies(project: Path, run_id: str = "first") -> tuple[RunFolder, Worktrees]:
     """A run with a merged copy ``duel.1.0`` and one that nobody wanted, ``duel.1.1``."""
     folder = make_run(project / "runs", run_id)

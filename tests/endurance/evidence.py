@@ -14,6 +14,7 @@ from typing import Any
 
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.states import read_states
+from codex_multi_role.workspace.manifest import Manifest
 from tests.endurance.ledger import recorded_steps
 from tests.support.teams import read
 
@@ -93,7 +94,8 @@ def _repository(workspace: Path, run: RunFolder, git: Git) -> Iterator[tuple[str
     for name, arguments in GIT_QUESTIONS.items():
         yield name, _said(git(*arguments))
     worktrees = re.findall(r"^worktree (.*)$", _said(git("worktree", "list", "--porcelain")), re.MULTILINE)
-    yield "worktrees", sorted(each.replace(f"{run.path.resolve()}/", "") for each in worktrees[1:])
+    place = Manifest(run.worktrees_path).place
+    yield "worktrees", sorted(each.replace(f"{place}/", "") for each in worktrees[1:])
     yield "locks", sorted(str(path.relative_to(workspace)) for path in (workspace / ".git").rglob("*.lock"))
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from codex_multi_role.workspace.manifest import Manifest
 from tests.support.codex import disturbed
 from tests.support.message_fates import Once
 from tests.support.teams import TeamFolder, say, with_flow
@@ -43,7 +44,7 @@ def test_writer_with_a_broken_process_continues_in_its_copy(tmp_path: Path) -> N
     report = team.run(flow="own", codex_bin=disturbed(tmp_path, Once("in", "turn/started", "die")))
     assert report.exit_code == 0, report
     assert [turn[2] for turn in team.turns()] == ["crashed", "completed"]
-    assert list((report.folder / "worktrees").rglob("new.txt"))
+    assert list(Manifest(report.folder / "worktrees").place.rglob("new.txt"))
     assert not (team.workspace / "new.txt").exists()
 
 

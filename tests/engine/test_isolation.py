@@ -119,7 +119,7 @@ def test_of_a_duel_only_the_winner_is_merged_and_the_loser_kept(tmp_path: Path) 
     report = team.run(flow="own")
     assert report.outcome == "success", report
     assert (team.workspace / "shared.txt").read_text() == "high\n"
-    copies = [path.read_text() for path in (report.folder / "worktrees").rglob("shared.txt")]
+    copies = [path.read_text() for path in Manifest(report.folder / "worktrees").place.rglob("shared.txt")]
     assert "low\n" in copies
 
 

@@ -1,4 +1,4 @@
-"""Where the user's cache is, and who may write there."""
+"""Where the user's cache and state are, and who may write there."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.host.user_cache import is_only_ours, make_user_cache, user_cache
+from codex_multi_role.host.user_cache import is_only_ours, make_private, user_folder
 
 
 @pytest.mark.parametrize(
@@ -14,17 +14,23 @@ from codex_multi_role.host.user_cache import is_only_ours, make_user_cache, user
     [
         ({"XDG_CACHE_HOME": "/caches", "HOME": "/home/me"}, "/caches/codex-multi-role/runs"),
         ({"XDG_CACHE_HOME": "relative", "HOME": "/home/me"}, "/home/me/.cache/codex-multi-role/runs"),
+        ({"XDG_STATE_HOME": "/states", "HOME": "/home/me"}, "/home/me/.cache/codex-multi-role/runs"),
         ({}, "/dev/null/.cache/codex-multi-role/runs"),
     ],
 )
 def test_cache_follows_the_base_directories(environment: dict[str, str], expected: str) -> None:
-    assert user_cache("runs", environment) == Path(expected)
+    assert user_folder("CACHE", "runs", environment) == Path(expected)
+
+
+def test_state_is_beside_the_cache() -> None:
+    assert user_folder("STATE", "copies", {"HOME": "/home/me"}) == Path("/home/me/.local/state/codex-multi-role/copies")
+    assert user_folder("STATE", "copies", {"XDG_STATE_HOME": "/states"}) == Path("/states/codex-multi-role/copies")
 
 
 def test_folder_that_others_can_write_is_refused(tmp_path: Path) -> None:
-    make_user_cache(folder := tmp_path / "cache/homes")
+    make_private(folder := tmp_path / "cache/homes")
     assert is_only_ours(folder)
     folder.chmod(0o777)
     assert not is_only_ours(folder)
     with pytest.raises(PermissionError, match="others can write"):
-        make_user_cache(folder)
+        make_private(folder)

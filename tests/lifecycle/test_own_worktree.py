@@ -16,7 +16,7 @@ from codex_multi_role.lifecycle.definitions import load_definitions
 from codex_multi_role.lifecycle.own_worktree import differences
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.workspace.git_settings import FOLDER
-from codex_multi_role.workspace.manifest import OF_RUN
+from codex_multi_role.workspace.manifest import OF_RUN, Manifest
 from tests.support.console import console
 from tests.support.forks import forked
 from tests.support.teams import WRITER, TeamFolder, read, say, warnings, with_flow
@@ -41,7 +41,7 @@ def _team(folder: Path, plays: list[dict[str, Any]] | None = None) -> TeamFolder
 
 
 def _worktree(report: RunReport) -> Path:
-    return report.folder / "worktrees" / OF_RUN / "copy" / "workspace"
+    return Manifest(report.folder / "worktrees").place / OF_RUN / "copy" / "workspace"
 
 
 def _refused(team: TeamFolder, **changes: Any) -> UsageError:
@@ -135,13 +135,13 @@ def test_every_copy_is_prepared_by_one_setup(tmp_path: Path) -> None:
     with_flow(team, {"steps": [fan], "workspace": {"setup": SETUP}})
     report = team.run(flow="own", workspace_copy=(".env",), workspace_setup="exit 7")
     assert report.exit_code == 0, report.reason
-    copies = report.folder / "worktrees"
-    assert [(copies / f"two.1.{each}/copy/workspace/.venv/made").exists() for each in range(3)] == [True] * 3
+    copies, place = report.folder / "worktrees", Manifest(report.folder / "worktrees").place
+    assert [(place / f"two.1.{each}/copy/workspace/.venv/made").exists() for each in range(3)] == [True] * 3
     reused = [(copies / f"two.1.{each}/setup_output.txt").read_text()[:15] for each in range(3)]
     assert reused == ["Nothing was run"] * 3
     assert {path for path in contents(team.workspace) if path.startswith("new")} == {f"new{n}.txt" for n in range(3)}
     assert not (team.workspace / ".venv").exists()
-    assert not (copies / ".setup").exists()
+    assert not (place / ".setup").exists()
 
 
 @pytest.mark.long
@@ -155,7 +155,7 @@ def test_copies_of_a_worktree_share_its_setup(tmp_path: Path) -> None:
     assert report.exit_code == 0, report.reason
     output = [report.folder / "worktrees" / key / "setup_output.txt" for key in (OF_RUN, "two.1.0", "two.1.1")]
     assert [file.read_text().startswith("Nothing was run") for file in output] == [False, True, True]
-    assert (report.folder / "worktrees/two.1.1/copy/workspace/.env").read_text() == "KEY=1\n"
+    assert (Manifest(report.folder / "worktrees").place / "two.1.1/copy/workspace/.env").read_text() == "KEY=1\n"
     assert {"new0.txt", "new1.txt"} <= contents(_worktree(report)).keys()
     assert contents(team.workspace) == before
     assert console("gc", folder=tmp_path).stdout.count("removed: ") == 3

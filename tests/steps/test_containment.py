@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from codex_multi_role.workspace.git_settings import FOLDER
+from codex_multi_role.workspace.manifest import Manifest
 from codex_multi_role.workspace.removal import collect
 from tests.support.teams import Record, TeamFolder, read, say, with_flow
 from tests.support.tools import EDITOR, command
@@ -191,6 +192,31 @@ def test_what_a_repository_tells_git_to_run_is_not_run_by_us(tmp_path: Path) -> 
     assert "own.txt" in (report.folder / "writer/turn_001/changes.patch").read_text()
     assert collect(report.folder / "worktrees/manifest.json", alive=False, dry_run=False)
     assert not ran.exists()
+
+
+def test_role_writes_only_the_copy_that_it_works_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even other copies in a temporary folder, which roles can write otherwise."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    attempts = "echo x > own.txt; for each in ../../../*/copy/*/; do echo $(cd $each; pwd) $PWD > $each/seen.txt; done"
+    made = team(tmp_path, [command(f"{attempts}; echo x > ../../../owner; echo x > {tmp_path}/free.txt; true")], [])
+    made.plays["writer"] *= 2
+    made.write_plays()
+    step = {
+        "id": "apart",
+        "ask": "writer",
+        "for_each": [1, 2],
+        "concurrency": 1,
+        "isolate": "worktree",
+        "merge": "none",
+    }
+    report = with_flow(made, {"steps": [step]}).run(flow="own")
+    assert report.outcome == "success", report
+    place = Manifest(report.folder / "worktrees").place
+    seen = {path.read_text().split()[0]: path.read_text().split()[1] for path in place.glob("*/copy/*/seen.txt")}
+    assert len(seen) == 2
+    assert list(seen) == list(seen.values())
+    assert (tmp_path / "free.txt").exists()
+    assert (place / "owner").read_text() == str(report.folder / "worktrees")
 
 
 def repository_that_runs(root: Path, program: str) -> None:

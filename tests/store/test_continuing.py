@@ -118,10 +118,8 @@ def test_copies_are_prepared_again_elsewhere(tmp_path: Path) -> None:
     both.restore(saved[-1])
     report = both.resume(saved[-1])
     assert report.outcome == "both"
-    copies = list(Manifest(report.folder / "worktrees"))
-    assert all(
-        (report.folder / "worktrees" / copy.path / "made.txt").exists() for copy in copies if not copy.removed_at
-    )
+    copies = Manifest(report.folder / "worktrees")
+    assert all((copies.place / copy.path / "made.txt").exists() for copy in copies if not copy.removed_at)
     assert not (both.other / "files/made.txt").exists()
 
 

@@ -34,6 +34,7 @@ from codex_multi_role.lifecycle.members import Members
 from codex_multi_role.lifecycle.recordings.model_providers import ModelProviders
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.workspace.manifest import Manifest
 from tests.support.scripted import slots_in_memory
 
 LOOKS, WRITES, SUBMITS = re.compile(r"\bLOOK\b"), re.compile(r"\bWRITE (\S+)"), re.compile(r"\bSUBMIT (\S+)")
@@ -205,7 +206,13 @@ def play(options: RunOptions, model: PureModel) -> PureRun:
         {"run_id": folder.run_id, "workspace": str(definitions.workspace), "options": options.as_record()}
     )
     project = definitions.workspace.parent
-    names = {str(folder.path): "<run>", str(definitions.workspace): "<workspace>", str(project): "<project>"}
+    copies = Manifest(folder.worktrees_path).place
+    names = {
+        str(folder.path): "<run>",
+        str(copies): "<copies>",
+        str(definitions.workspace): "<workspace>",
+        str(project): "<project>",
+    }
     model.shown = []
     with idle_parts(definitions, folder) as idle:
         parts = with_first_protected(idle)

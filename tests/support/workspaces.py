@@ -170,3 +170,11 @@ EDITED = {
     *("pkg/code.py", "crlf.txt", "binary.dat", "gone.txt", "old name.txt", 'new é "name".txt', "script.sh", "link"),
     *("deep/er/x.py", "deep/out", "deep/run.sh"),
 }
+
+
+def collectable(folder: Path) -> list[str]:
+    """The files in ``folder``, hidden ones too, that a test runner, type checker or linter may take for a project's."""
+    named = {"package.json", "go.mod", "Cargo.toml", "pyproject.toml", "setup.cfg", "tox.ini", "pytest.ini"}
+    suffixes = {".py", ".pyi", ".ipynb", ".js", ".ts", ".go", ".rs", ".rb", ".java"}
+    found = (path for path in folder.rglob("*") if path.suffix in suffixes or path.name in named)
+    return sorted(str(path.relative_to(folder)) for path in found if path.is_file())

@@ -10,9 +10,11 @@ import pytest
 
 from codex_multi_role.errors import UsageError
 from codex_multi_role.systems.test_generation.mutants import is_installed
+from codex_multi_role.workspace.manifest import Manifest
 from tests.support.generation import ABOVE, BELOW, IMPORT, P1, P2, SIGN, Generation, code, item, plan
 from tests.support.suites_here import suites_here
 from tests.support.teams import Record
+from tests.support.workspaces import collectable
 
 pytestmark = pytest.mark.usefixtures("scripted_codex")
 
@@ -51,8 +53,9 @@ def test_better_one_wins(tmp_path: Path, first: str, second: str, winner: str, w
     assert round_["chosen"]["winner"] == winner
     assert why in round_["chosen"]["reason"]
     assert given.text() == WHOLE
-    kept = [path.read_text() for path in (report.folder / "worktrees").rglob("test_sign.py")]
+    kept = [path.read_text() for path in Manifest(report.folder / "worktrees").place.rglob("test_sign.py")]
     assert sorted(kept) == sorted([first, second])
+    assert collectable(report.folder) == []
     assert given.metrics()["total_tokens"] == report.totals["input_tokens"] + report.totals["output_tokens"]
 
 
@@ -122,7 +125,7 @@ def test_tests_of_both_are_merged_into_the_fewest(tmp_path: Path) -> None:
     assert (chosen["winner"], [each["tests"] for each in chosen["candidates"]]) == ("both", [2, 1])
     assert [each["test"] for each in chosen["dropped"]] == ["tests.test_sign::test_p1_again"]
     assert result["metrics"]["n_passed_tests"] == 2
-    kept = [path.read_text() for path in (report.folder / "worktrees").rglob("test_sign.py")]
+    kept = [path.read_text() for path in Manifest(report.folder / "worktrees").place.rglob("test_sign.py")]
     assert sorted(kept) == sorted([HALF + again, OTHER])
 
 

@@ -124,7 +124,7 @@ def test_only_copies_in_run_folder_are_removed(path: str, tmp_path: Path) -> Non
     _merged_copy(tmp_path)
     _edit_manifest(tmp_path, path=path)
     before = contents(tmp_path)
-    assert [(each.action, each.reason) for each in _collect(tmp_path)] == [("kept", "it is outside the run's folder")]
+    assert [(each.action, each.reason) for each in _collect(tmp_path)] == [("kept", "it is outside the run's copies")]
     assert contents(tmp_path) == before
 
 
@@ -133,7 +133,7 @@ def test_link_in_the_place_of_a_copy_is_not_followed(tmp_path: Path) -> None:
     copy = _merged_copy(tmp_path / "work")
     copy.rename(tmp_path / "elsewhere")
     copy.symlink_to(tmp_path / "elsewhere")
-    assert [each.reason for each in _collect(tmp_path / "work")] == ["it is outside the run's folder"]
+    assert [each.reason for each in _collect(tmp_path / "work")] == ["it is outside the run's copies"]
     open_run(tmp_path / "work").discard(KEY)
     assert (tmp_path / "elsewhere" / "gone.txt").exists()
 

@@ -9,7 +9,7 @@ import pytest
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.workspace import Snapshots, Workspace
 from codex_multi_role.workspace.git_settings import FOLDER
-from codex_multi_role.workspace.manifest import OF_RUN
+from codex_multi_role.workspace.manifest import OF_RUN, Manifest
 from codex_multi_role.workspace.removal import RemovedCopies, collect
 from codex_multi_role.workspace.repository import Repository
 from codex_multi_role.workspace.run_worktree import (
@@ -37,9 +37,8 @@ def _copies(folder: Path) -> Path:
     return copies
 
 
-def _snapshots(root: Path) -> Snapshots:
-    run = next(parent for parent in root.parents if parent.name == "r1")
-    return Snapshots(run / ".snapshots", Workspace.of_run(root, run))
+def _snapshots(copies: Path, root: Path) -> Snapshots:
+    return Snapshots(copies.parent / ".snapshots", Workspace.of_run(root, copies.parent))
 
 
 def _collect(copies: Path) -> tuple[str, str]:
@@ -61,8 +60,9 @@ def test_worktree_is_the_commit_and_the_users_tree_stays(tmp_path: Path, part: s
     (top / "staged.txt").write_text("staged\n")
     git(top, "add", "staged.txt")
     before = everything(top)
-    root = add_run_worktree(_copies(tmp_path), top / part, "", "r1")
-    assert root.relative_to(tmp_path).as_posix() == f"runs/r1/worktrees/run/copy/project/{part}".rstrip("/")
+    copies = _copies(tmp_path)
+    root = add_run_worktree(copies, top / part, "", "r1")
+    assert root.relative_to(Manifest(copies).place).as_posix() == f"run/copy/project/{part}".rstrip("/")
     assert contents(root) == committed
     assert git(root, "status", "--porcelain") == ""
     assert git(root, "branch", "--show-current") == ""
@@ -150,9 +150,9 @@ def test_deleted_worktree_is_created_again_as_it_was_recorded(tmp_path: Path) ->
     (root / "new.txt").write_text("new\n")
     (root / "gone.txt").unlink()
     (root / "run.local").write_text("written by a role, ignored\n")
-    _snapshots(root).take(force=["run.local"])
+    _snapshots(copies, root).take(force=["run.local"])
     recorded = contents(root)
-    shutil.rmtree(copies / OF_RUN)
+    shutil.rmtree(Manifest(copies).place / OF_RUN)
     assert open_run_worktree(copies) == root
     assert contents(root) == recorded
     assert (root.parent / "above.txt").read_text() == "above\n"
@@ -164,7 +164,7 @@ def test_worktree_without_its_repository_cannot_be_created_again(tmp_path: Path)
     top = _repository(tmp_path)
     copies = _copies(tmp_path)
     add_run_worktree(copies, top, "", "r1")
-    shutil.rmtree(copies / OF_RUN)
+    shutil.rmtree(Manifest(copies).place / OF_RUN)
     shutil.rmtree(top / ".git")
     with pytest.raises(UsageError, match="was deleted and cannot be created again") as error:
         open_run_worktree(copies)
@@ -178,7 +178,7 @@ def test_gc_removes_the_worktree_once_its_files_are_recorded(tmp_path: Path) -> 
     root = add_run_worktree(copies, top, "attempt", "r1")
     (root / "new.txt").write_text("new\n")
     assert _collect(copies) == ("kept", "its run has not ended")
-    record_run_worktree(copies, _snapshots(root).take())
+    record_run_worktree(copies, _snapshots(copies, root).take())
     (root / "later.txt").write_text("later\n")
     assert _collect(copies) == ("kept", "changed after its run ended")
     (root / "later.txt").unlink()
@@ -196,7 +196,7 @@ def test_gc_keeps_commits_that_no_branch_has(tmp_path: Path) -> None:
     (root / "new.txt").write_text("new\n")
     git(root, "add", ".")
     git(root, "commit", "-qm", "own")
-    record_run_worktree(copies, _snapshots(root).take())
+    record_run_worktree(copies, _snapshots(copies, root).take())
     assert _collect(copies) == ("kept", "it has commits that are not on any branch")
 
 

@@ -13,12 +13,14 @@ import pytest
 
 from codex_multi_role.errors import StorageError
 from codex_multi_role.workspace import Snapshots, Workspace, apply_files
+from codex_multi_role.workspace.manifest import Manifest
 from codex_multi_role.workspace.worktrees import Worktrees
 from tests.support.processes import Killed, killed_at, killed_before_step, until_it_is_done
 from tests.support.workspaces import (
     ARRANGEMENTS,
     EDITED,
     KEY,
+    alone,
     contents,
     edit,
     fill,
@@ -339,7 +341,37 @@ def test_what_git_leaves_when_the_machine_goes_down_stops_nobody(tmp_path: Path)
 
 
 def _moved(prepared: Path, folder: Path) -> Path:
-    return Path(shutil.copytree(prepared, folder / prepared.name, symlinks=True))
+    root = Path(shutil.copytree(prepared, folder / prepared.name, symlinks=True))
+    now, then = (Manifest(each / "runs/r1/worktrees").place for each in (root, prepared))
+    shutil.copytree(then, now, symlinks=True)
+    return root
+
+
+@pytest.mark.parametrize("arrangement", [alone, whole_repository])
+def test_copied_project_continues_from_recorded_files(tmp_path: Path, arrangement: Callable[[Path], None]) -> None:
+    """On another machine, or beside the original: neither changes what the other one works on."""
+    arrangement(tmp_path / "here")
+    original = open_run(tmp_path / "here").create(KEY)
+    edit(original.workspace.root)
+    original.snapshots.take()
+    there = Path(shutil.copytree(tmp_path / "here", tmp_path / "there", symlinks=True))
+    copy = open_run(there).open(KEY)
+    assert contents(copy.workspace.root) == contents(original.workspace.root)
+    (copy.workspace.root / "later.txt").write_text("there\n")
+    assert not (original.workspace.root / "later.txt").exists()
+    assert open_run(there).merge(KEY).status == "merged"
+    assert open_run(tmp_path / "here").merge(KEY).status == "merged"
+
+
+def test_moved_project_gets_the_copy_of_its_killed_turn_again(tmp_path: Path) -> None:
+    whole_repository(tmp_path / "here")
+    before = open_run(tmp_path / "here").create(KEY)
+    (before.workspace.root / "half.txt").write_text("of a killed turn\n")
+    there = (tmp_path / "here").rename(tmp_path / "there")
+    root = open_run(there).create(KEY).workspace.root
+    assert root == before.workspace.root
+    assert contents(root) == contents(there)
+    assert str(root) in git(there, "worktree", "list")
 
 
 def test_file_changed_after_killed_merge_is_a_conflict(tmp_path: Path) -> None:

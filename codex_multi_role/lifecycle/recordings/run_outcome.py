@@ -23,12 +23,14 @@ from codex_multi_role.run_folder import Answer, AskPerson, Question, Questions, 
 from codex_multi_role.run_folder.events import now
 from codex_multi_role.run_options import RunReport
 from codex_multi_role.workspace import Snapshots, Workspace
+from codex_multi_role.workspace.manifest import Manifest
 
 
 def places_of(definitions: Definitions, folder: RunFolder) -> PathNames:
     """The paths that differ on another machine or in another run."""
     run = folder.path.resolve()
-    return PathNames({**_around(definitions.workspace), "run folder": run, "runs": run.parent})
+    copies = Manifest(folder.worktrees_path).place
+    return PathNames({**_around(definitions.workspace), "run folder": run, "runs": run.parent, "copies": copies})
 
 
 def places_around(workspace: Path) -> PathNames:
