@@ -102,12 +102,13 @@ class CodexMultiRoleError(Exception):
     """Base class of all errors that this package raises on purpose.
 
     ``str(error)`` states what happened and where; ``hint`` states what to do next, or is empty. ``status`` and
-    ``reason`` are the ``status`` and the ``outcome`` in ``run.json``.
+    ``reason`` are the ``status`` and the ``outcome`` in ``run.json``; ``suggestion`` and ``resets_at``: `Ending`.
     """
 
     exit_code: ClassVar[ExitCode] = ExitCode.FAILED
     status: ClassVar[RunStatus] = RunStatus.FAILED
     reason = "failed"
+    suggestion = resets_at = ""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -271,6 +272,10 @@ class BudgetUsedUp(RunParked):
     exit_code = ExitCode.BUDGET_USED_UP
     reason = "budget_used_up"
 
+    def __init__(self, message: str, hint: str = "", suggestion: str = "") -> None:
+        super().__init__(message, hint)
+        self.suggestion = suggestion
+
 
 class QuotaUsedUp(RunParked):
     """The provider accepts no turns for now. ``resets_at``: until when, ISO 8601 in UTC; empty if unknown."""
@@ -304,8 +309,8 @@ class Ending:
     """``outcome``: the name of the end.
 
     ``details``: the traceback of a bug, for a file and not for the screen. ``resets_at``: when the provider accepts
-    turns again, ISO 8601 in UTC, if a usage limit parked the run. ``suggestion``: a command that helps if the run ended
-    without its goal, with ``RUN`` for its ID.
+    turns again, ISO 8601 in UTC, if a usage limit parked the run. ``suggestion``: a command that helps, with ``RUN``
+    for the run's ID, if `resume` alone does not.
     """
 
     status: RunStatus
@@ -325,8 +330,8 @@ def ending_for(error: BaseException) -> Ending:
     if _lacks_descriptor(error):
         error = StorageError(str(error), TOO_MANY_FILES)
     if isinstance(error, CodexMultiRoleError):
-        resets_at = error.resets_at if isinstance(error, QuotaUsedUp) else ""
-        return Ending(error.status, error.reason, str(error), error.exit_code, error.hint, resets_at=resets_at)
+        later = (error.resets_at, error.suggestion)
+        return Ending(error.status, error.reason, str(error), error.exit_code, error.hint, "", *later)
     return Ending(
         status=RunStatus.FAILED,
         outcome="internal_error",

@@ -54,7 +54,6 @@ def run(
         return _work(
             lambda emit: Session(definitions, folder, catalog_file, emit, ask_person=ask_person, placement=placement),
             on_event,
-            options.runs_dir,
         )
     except BaseException:
         if not folder.record_path.exists():  # not a run yet, so it would only be in the way
@@ -87,7 +86,7 @@ def resume(
     remembered = replace(remembered_options(folder, record), runs_dir=folder.path.parent)  # it may have been moved
     options = remembered.changed(changes or {})
     if options == remembered and (finished := finished_report(folder, record)):
-        return finished if finished.page else _with_page(finished, runs_dir)
+        return finished if finished.page else _with_page(finished)
     if "workspace" in (changes or {}):
         options = replace(options, worktree=False, branch=None)
     elif not options.worktree:
@@ -98,7 +97,6 @@ def resume(
             definitions, folder, record["catalog_file"], emit, record, ask_person, placement=placement
         ),
         on_event,
-        runs_dir,
     )
 
 
@@ -120,7 +118,7 @@ def fork(
     from codex_multi_role.lifecycle.forking import prepare_fork  # lazy: a run without a past needs no part of it
 
     made = prepare_fork(RunFolder.find(runs_dir, reference), start, changes or {})
-    return _work_on(made, runs_dir, on_event, ask_person)
+    return _work_on(made, on_event, ask_person)
 
 
 def restart(
@@ -140,7 +138,7 @@ def restart(
     from codex_multi_role.lifecycle.forking import prepare_restart  # lazy: a run without a past needs no part of it
 
     made = prepare_restart(RunFolder.find(runs_dir, reference), task, changes or {})
-    return _work_on(made, runs_dir, on_event, ask_person)
+    return _work_on(made, on_event, ask_person)
 
 
 def rerun(
@@ -159,10 +157,10 @@ def rerun(
     from codex_multi_role.lifecycle.forking import prepare_rerun  # lazy: a run without a past needs no part of it
 
     made = prepare_rerun(RunFolder.find(runs_dir, reference), changes or {})
-    return _work_on(made, runs_dir, on_event, ask_person)
+    return _work_on(made, on_event, ask_person)
 
 
-def _work_on(made: Fork, runs_dir: Path, on_event: OnEvent | None, ask_person: AskPerson | None) -> RunReport:
+def _work_on(made: Fork, on_event: OnEvent | None, ask_person: AskPerson | None) -> RunReport:
     def session(emit: OnEvent | None) -> Session:
         return Session(
             made.definitions,
@@ -174,13 +172,13 @@ def _work_on(made: Fork, runs_dir: Path, on_event: OnEvent | None, ask_person: A
             fork_note=made.note,
         )
 
-    return _work(session, on_event, runs_dir)
+    return _work(session, on_event)
 
 
-def _work(session: Callable[[OnEvent | None], Session], on_event: OnEvent | None, runs_dir: Path) -> RunReport:
+def _work(session: Callable[[OnEvent | None], Session], on_event: OnEvent | None) -> RunReport:
     with exported(on_event) as emit:
         report = session(emit).work(meanwhile=_import_page)
-    return _with_page(report, runs_dir)
+    return _with_page(report)
 
 
 def _import_page() -> None:
@@ -188,12 +186,12 @@ def _import_page() -> None:
         import codex_multi_role.report  # noqa: F401
 
 
-def _with_page(report: RunReport, runs_dir: Path) -> RunReport:
+def _with_page(report: RunReport) -> RunReport:
     """Write the page of a run that has ended. If that fails, the failure is reported and the run ends as it did."""
     try:
         from codex_multi_role.report import write_report  # lazy: only the end of a run needs it
 
-        return replace(report, page=write_report(RunFolder(report.folder), runs_dir))
+        return replace(report, page=write_report(RunFolder(report.folder)))
     except (Exception, KeyboardInterrupt) as error:
         return replace(report, page_problem=str(error) or type(error).__name__)
 

@@ -15,6 +15,7 @@ from codex_multi_role.batches.schedule import TOTAL_BUDGET
 from codex_multi_role.errors import ExitCode, RunStatus
 from codex_multi_role.presentation.wording import plural
 from codex_multi_role.run_folder import event_of
+from codex_multi_role.run_folder.folder import command_line
 from codex_multi_role.store import WorkspaceSource
 from codex_multi_role.workers.batch_totals import record_batch
 from codex_multi_role.workers.database import Database
@@ -65,7 +66,8 @@ class SubmittedRuns:
         wanted = {*known.values(), *(queue_with_labels(self._place.queue, labels) for labels in new)}
         for name in sorted(wanted):
             if not any(can_take(name, each.queues, each.labels) for each in alive):
-                return f"no worker takes runs of the queue {name} now; start one with `codex-multi-role worker`"
+                start = command_line("worker", database_url=self._database.url)
+                return f"no worker takes runs of the queue {name} now; start one with `{start}`"
         return f"{plural(len(alive), 'worker')} with {plural(sum(each.concurrency for each in alive), 'place')}"
 
     def exists(self, run: PlannedRun) -> bool:

@@ -30,7 +30,7 @@ from codex_multi_role.batches.team_readiness import (
     require_limits,
     require_ready_teams,
 )
-from codex_multi_role.cli.batch_summary import resume_batch_command, summary_lines
+from codex_multi_role.cli.batch_summary import higher_limits, resume_batch_command, summary_lines
 from codex_multi_role.cli.batch_views import batch_view
 from codex_multi_role.cli.databases import open_database
 from codex_multi_role.cli.output import put_json_line, say
@@ -104,7 +104,7 @@ def _require_options_for_workers(params: Mapping[str, Any]) -> None:
     if params["max_failures"] is not None:
         raise UsageError(
             "--max-failures cannot be used with --database-url",
-            "All goals are submitted at once; stop a run with `codex-multi-role cancel RUN`.",
+            "All goals are submitted at once. `codex-multi-role cancel RUN --database-url URL` stops a run.",
         )
 
 
@@ -233,8 +233,9 @@ def _work(
     elif not (params["quiet"] and code == ExitCode.GOAL_REACHED):
         for line in summary_lines(results, code, file.path, folder.runs_dir, params["database_url"] or ""):
             say(line)
-        if code.is_resumable and code != ExitCode.GOAL_REACHED:
-            say(f"  next     {resume_batch_command(ctx.params, folder.name)}")
+        if batch.unfinished(runs):
+            higher = higher_limits(batch.results, planned, totals)
+            say(f"  next     {resume_batch_command(params, folder.name, higher)}")
     return code
 
 

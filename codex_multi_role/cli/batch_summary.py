@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-import shlex
-from collections import Counter
+import math
+import re
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 from codex_multi_role.batches.goal_results import NOT_STARTED, WAITING, WORST_FIRST, GoalResult
+from codex_multi_role.batches.planned_runs import PlannedRun
 from codex_multi_role.errors import ExitCode
 from codex_multi_role.presentation.outcome import (
     cost_of_totals,
     exit_in_words,
     outcome_in_words,
-    show_command,
+    raised_limits,
     tokens_in_words,
 )
-from codex_multi_role.presentation.wording import PROGRAM, duration, one_line, plural
+from codex_multi_role.presentation.wording import duration, one_line, plural
+from codex_multi_role.reading.json_files import read_object
 from codex_multi_role.run_folder.cost import Cost
-from codex_multi_role.run_options import RunOptions
+from codex_multi_role.run_folder.folder import command_line
+from codex_multi_role.run_options import LIMITS
 
 MAX_NAMED = 10
 
@@ -64,20 +69,36 @@ def _attention(results: Sequence[GoalResult], runs_dir: Path, database_url: str)
     for result in left[:MAX_NAMED]:
         yield f"  {result.id}: {one_line(': '.join(filter(None, (_in_words(result), result.reason))), 160)}"
         if database_url or Path(result.folder, "run.json").exists():
-            yield f"    {show_command(result.run_id, runs_dir, database_url)}"
+            yield f"    {command_line('show', result.run_id, runs_dir=runs_dir, database_url=database_url)}"
     if len(left) > MAX_NAMED:
         yield f"  and {len(left) - MAX_NAMED:,} more, see the results"
 
 
-def resume_batch_command(params: Mapping[str, Any], name: str) -> str:
-    """The command that continues the batch ``name``, which was started with these settings."""
+def resume_batch_command(params: Mapping[str, Any], name: str, higher: Iterable[str]) -> str:
+    """The command that continues the batch ``name``, which was started with these settings, with `higher_limits`."""
     options = [f"--name={name}"]
-    if params["runs_dir"].absolute() != RunOptions.runs_dir.absolute():
-        options.append(f"--runs-dir={params['runs_dir']}")
     if params["shard"]:
         options.append(f"--shard={params['shard']}")
     if params["database_url"]:  # which also knows the store
         options += [f"--database-url={params['database_url']}", f"--queue={params['queue']}"]
     if params["output"]:
         options.append(f"--output={params['output']}")
-    return " ".join(map(shlex.quote, [PROGRAM, "batch", str(params["file"]), "--resume", *options]))
+    file = re.sub(r"^-(?=.)", "./-", str(params["file"]))
+    return command_line("batch", file, "--resume", *options, *higher, runs_dir=params["runs_dir"])
+
+
+def higher_limits(
+    results: Mapping[str, GoalResult], planned: Iterable[PlannedRun], totals: Mapping[str, float]
+) -> Iterator[str]:
+    """The options without which a resumed batch would park again: what its runs suggest, and higher ``totals``."""
+    limits: defaultdict[str, float] = defaultdict(float)
+    parked = [run for run in planned if results[run.id].code == ExitCode.BUDGET_USED_UP]
+    for run in parked:
+        for what, value in raised_limits(read_object(Path(results[run.id].folder, "run.json"))).items():
+            limits[what] = max(limits[what], float(value))
+    for what, total in totals.items():
+        more = (max(getattr(run.options, LIMITS[what]), limits[f"max-{what}"]) for run in parked)
+        wanted = sum(more) + sum(each.used[what] for each in results.values() if each.code != ExitCode.BUDGET_USED_UP)
+        limits[f"total-max-{what}"] = wanted if wanted > total else 0
+    for what, limit in filter(itemgetter(1), limits.items()):
+        yield f"--{what}={math.ceil(limit * 100) / 100 if what.endswith('cost') else math.ceil(limit)}"

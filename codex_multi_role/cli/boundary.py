@@ -13,8 +13,8 @@ import click
 from codex_multi_role.cli.output import annotate, discard_output, say
 from codex_multi_role.errors import CodexMultiRoleError, DefinitionError, ExitCode
 from codex_multi_role.integrations.ci.github import command, runs_here
-from codex_multi_role.presentation.wording import PROGRAM
 from codex_multi_role.reading.nearest import did_you_mean
+from codex_multi_role.run_folder.folder import PROGRAM
 
 DEBUG_VARIABLE = "CODEX_MULTI_ROLE_DEBUG"
 READER_GONE = 141  # what a shell reports for a program that SIGPIPE ended

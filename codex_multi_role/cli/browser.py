@@ -38,7 +38,7 @@ def report(run: str, output: Path | None, open_it: bool, runs_dir: Path, databas
     """
     from codex_multi_role.report import write_report  # here: `--help` should not load it
 
-    path = write_report(find_run(run, runs_dir, database_url), runs_dir, output).resolve()
+    path = write_report(find_run(run, runs_dir, database_url), output).resolve()
     if not quiet:
         say(f"wrote {path}")
     if open_it:

@@ -34,7 +34,7 @@ def report_end(ctx: click.Context, report: RunReport, progress: Progress) -> Non
 def _report(ctx: click.Context, report: RunReport, progress: Progress) -> None:
     from codex_multi_role.integrations.ci.ended_run import EndedRun  # here: few runs write reports
 
-    run = EndedRun.of(report, progress, ctx.params["runs_dir"])
+    run = EndedRun.of(report, progress)
     _write_reports(ctx, run)
     if runs_here():
         top = os.environ.get(TOP_VARIABLE)

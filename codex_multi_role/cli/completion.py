@@ -9,7 +9,8 @@ import click
 
 from codex_multi_role.cli.output import put_text
 from codex_multi_role.errors import UsageError
-from codex_multi_role.presentation.wording import PROGRAM, one_line
+from codex_multi_role.presentation.wording import one_line
+from codex_multi_role.run_folder.folder import PROGRAM
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem

@@ -16,7 +16,7 @@ from codex_multi_role.cli.run_reference import RunOnWorkers, find_either, waitin
 from codex_multi_role.cli.settings import not_empty
 from codex_multi_role.errors import RunStatus
 from codex_multi_role.lifecycle.stopping import outlives, stop_run
-from codex_multi_role.presentation.outcome import outcome_in_words, resume_command
+from codex_multi_role.presentation.outcome import outcome_in_words
 from codex_multi_role.presentation.wording import one_line
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.events import ReviewAnswered
@@ -153,7 +153,7 @@ def _decide(
     if ctx.params["json"]:
         put_json(asdict(answered))
     elif not quiet:
-        say(effect or f"next: {resume_command(folder.run_id, ctx.params['runs_dir'])}")
+        say(effect or f"next: {folder.command('resume')}")
 
 
 def _effect_of_answer(ctx: click.Context, folder: RunFolder, key: str) -> str | None:
@@ -232,5 +232,5 @@ def _in_words(folder: RunFolder, task_record: dict[str, Any]) -> str:
         return f"task {task_record['item']}: {task_record['state']}: {task_record['reason']}".removesuffix(": ")
     later = "when the run reaches it"
     if not is_alive(folder):
-        later = f"when `{resume_command(folder.run_id, folder.path.parent)}` continues"
+        later = f"when `{folder.command('resume')}` continues"
     return f"task {task_record['item']} is {task_record['state']}; it is skipped {later}."

@@ -59,6 +59,6 @@ def _play(workspace: Path, runs_dir: Path, *, plain: bool) -> RunReport:
     )
     with open_view(progress, as_json=False, quiet=False, plain=plain) as view:
         report = api.run(options, view)
-    for line in ["", *summary(report, progress, runs_dir)]:
+    for line in ["", *summary(report, progress)]:
         say(line)
     return report

@@ -40,6 +40,7 @@ from codex_multi_role.presentation.wording import (
     seconds_between,
     verdict,
 )
+from codex_multi_role.run_folder import RunFolder
 
 WIDEST, WIDE, MIDDLE, NARROW = 104, 92, 64, 36
 LATEST_WARNINGS = 3
@@ -172,8 +173,8 @@ def _questions(progress: Progress) -> list[Text]:
         _unwrapped(Text(one_line(f"review {key}: {words}"), style="cyan")) for key, words in progress.questions.items()
     ]
     if asked:
-        run = progress.started
-        commands = answer_commands(run.run_id, Path(run.folder).parent, list(progress.questions))
+        folder = RunFolder(progress.folder or Path(progress.started.folder))
+        commands = answer_commands(folder, list(progress.questions))
         asked.append(Text(f"  answer: {commands}"))
     return asked
 

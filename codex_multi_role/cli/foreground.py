@@ -16,13 +16,10 @@ from codex_multi_role.cli.views import View, open_view
 from codex_multi_role.errors import ExitCode
 from codex_multi_role.presentation.outcome import (
     cost_of_totals,
-    database_of,
     exit_in_words,
     next_command,
     outcome_in_words,
     playbook_in_words,
-    report_command,
-    show_command,
     tokens_in_words,
     turns_in_words,
 )
@@ -67,14 +64,14 @@ def report_and_exit(ctx: click.Context, report: RunReport, progress: Progress) -
 def say_end(ctx: click.Context, report: RunReport, progress: Progress) -> None:
     """Print the closing summary; ``ctx`` has the settings ``runs_dir``, ``json`` and ``quiet``."""
     if not ctx.params["json"] and not (ctx.params["quiet"] and report.exit_code == 0):
-        lines = list(summary(report, progress, ctx.params["runs_dir"]))
+        lines = list(summary(report, progress))
         for line in (_headline(report), lines[-1]) if ctx.params["quiet"] else ["", *lines]:
             say(line)
     if report.page_problem and ctx.params["json"]:
-        say(f"report {no_page(report, ctx.params['runs_dir'])}")
+        say(f"report {no_page(report)}")
 
 
-def summary(report: RunReport, progress: Progress, runs_dir: Path) -> Iterator[str]:
+def summary(report: RunReport, progress: Progress) -> Iterator[str]:
     totals = report.totals
     is_waiting = report.exit_code == ExitCode.WAITING  # the question itself follows
     yield outcome_in_words(report.outcome) if is_waiting else _headline(report)
@@ -84,7 +81,7 @@ def summary(report: RunReport, progress: Progress, runs_dir: Path) -> Iterator[s
     record = read_record(folder)
     if (result := result_of(folder, record)) is not None:
         yield ""
-        yield from result_lines(result, f"{show_command(report.run_id, runs_dir, database_of(record))} --result")
+        yield from result_lines(result, folder.command("show", "--result"))
         yield ""
     yield f"  turns    {turns_in_words(totals)}"
     yield f"  tokens   {tokens_in_words(totals['input_tokens'], totals['output_tokens'])}"
@@ -100,13 +97,13 @@ def summary(report: RunReport, progress: Progress, runs_dir: Path) -> Iterator[s
     if report.page is not None:
         yield f"  report   {report.page}"
     if report.page_problem:
-        yield f"  report   {no_page(report, runs_dir)}"
+        yield f"  report   {no_page(report)}"
     if report.exit_code == ExitCode.WAITING:
         yield from _waiting_for(folder)
     if report.hint:
-        yield f"  hint     {one_line(report.hint, 500)}"
+        yield f"  hint     {one_line(report.hint, 2000)}"
     yield f"  exit     {exit_in_words(report.exit_code, 'see the reason above')}"
-    yield f"  next     {next_command(folder, runs_dir, report.exit_code)}"
+    yield f"  next     {next_command(folder, report.exit_code)}"
 
 
 def _headline(report: RunReport) -> str:
@@ -121,9 +118,9 @@ def _waiting_for(folder: RunFolder) -> Iterator[str]:
         yield ""
 
 
-def no_page(report: RunReport, runs_dir: Path) -> str:
+def no_page(report: RunReport) -> str:
     """Say that a run has no report, and why."""
-    again = report_command(report.run_id, runs_dir)
+    again = RunFolder(report.folder).command("report")
     return f"not written: {one_line(report.page_problem, 500)}; `{again}` tries again"
 
 

@@ -16,7 +16,7 @@ from codex_multi_role.cli.completion import VARIABLE
 from codex_multi_role.cli.lazy_group import LazyGroup
 from codex_multi_role.cli.output import open_missing
 from codex_multi_role.errors import CodexMultiRoleError, ExitCode
-from codex_multi_role.presentation.wording import PROGRAM
+from codex_multi_role.run_folder.folder import PROGRAM
 from codex_multi_role.version import __version__
 
 LEAVING_SECONDS = 2.0

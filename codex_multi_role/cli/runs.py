@@ -18,11 +18,9 @@ from codex_multi_role.cli.tables import Column
 from codex_multi_role.errors import RunStatus, StorageError, UsageError
 from codex_multi_role.presentation.outcome import (
     cost_of_totals,
-    database_of,
     ending_in_words,
     exit_in_words,
     next_from_record,
-    show_command,
 )
 from codex_multi_role.presentation.plain import question_lines
 from codex_multi_role.presentation.progress import Progress
@@ -162,6 +160,7 @@ def show(
         _draw(folder, picture_path)
         return
     record = folder.record()
+    record["hint"] = folder.complete(str(record.get("hint") or ""))
     result = result_of(folder, record)
     if only_result:
         _put_result(folder, record)
@@ -170,15 +169,14 @@ def show(
     story = Story.of_run(folder)
     turns, tests, questions = read_turns(folder, story.turns), read_tests(folder), open_questions(folder, record)
     states = story.states.as_json()
-    following = next_from_record(folder, runs_dir, record, record["status"]) or None
+    following = next_from_record(folder, record, record["status"]) or None
     if json:
         asked = list(map(asdict, questions))
         shown = {"run": record, "folder": str(folder.path), "questions": asked, "turns": turns, "tests": tests}
         steps = {step: cost.as_json() for step, cost in story.progress.step_costs.items()}
         put_json({**shown, "states": states, "steps": steps, "next": following})
         return
-    again = show_command(folder.run_id, runs_dir, database_of(record))
-    told = [] if result is None else [*result_lines(result, f"{again} --result"), ""]
+    told = [] if result is None else [*result_lines(result, folder.command("show", "--result")), ""]
     for line in [*told, *_heading(folder, record, story.progress), *_questions(questions), *_states(states)]:
         put_line(line)
     put_line("")
@@ -193,7 +191,7 @@ def _put_result(folder: RunFolder, record: dict[str, Any]) -> None:
     except OSError as error:
         raise StorageError(f"cannot read the result of run {folder.run_id}: {error}") from error
     if text is None:
-        raise UsageError(f"run {folder.run_id} has no result", "`codex-multi-role show` shows what happened in it.")
+        raise UsageError(f"run {folder.run_id} has no result", f"`{folder.command('show')}` shows what happened in it.")
     put_text(text, exact=True)
 
 
@@ -221,7 +219,7 @@ def _heading(folder: RunFolder, record: dict[str, Any], progress: Progress) -> I
     if record.get("reason"):
         yield f"reason     {one_line(record['reason'], 500)}"
     if record.get("hint"):
-        yield f"hint       {one_line(record['hint'], 500)}"
+        yield f"hint       {one_line(record['hint'], 2000)}"
     if record.get("exit_code") is not None:
         yield f"exit       {exit_in_words(record['exit_code'], '')}"
     if record.get("playbook"):

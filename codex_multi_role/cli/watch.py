@@ -20,7 +20,7 @@ from codex_multi_role.cli.tables import Column, Table
 from codex_multi_role.cli.views import on_terminal, open_view
 from codex_multi_role.errors import ExitCode, RunStatus, UsageError
 from codex_multi_role.presentation.event_tail import RunNow, RunsReader, follow
-from codex_multi_role.presentation.outcome import outcome_in_words, resume_command, run_status
+from codex_multi_role.presentation.outcome import outcome_in_words, run_status
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.presentation.recorded import Records
 from codex_multi_role.presentation.wording import compact, cost_in_words, one_line
@@ -78,7 +78,7 @@ def view_run(ctx: click.Context, found: RunFolder | RunOnWorkers) -> tuple[RunFo
     else:
         await_worker(found, quiet=ctx.params["json"] or ctx.params["quiet"])
         folder, records = found.folder(), found.shared.follow(found.run_id)
-    progress = Progress()
+    progress = Progress(folder.path)
     view_options = {"as_json": ctx.params["json"], "quiet": ctx.params["quiet"], "plain": ctx.params["plain"]}
     with open_view(progress, **view_options, over=lambda: not is_alive(folder), write=put_json_line) as view:
         for record in records:
@@ -102,7 +102,7 @@ def _close(ctx: click.Context, folder: RunFolder, progress: Progress) -> None:
     record = folder.record()
     if record.get("exit_code") is None:
         if not ctx.params["json"]:
-            again = resume_command(folder.run_id, ctx.params["runs_dir"])
+            again = folder.command("resume")
             say(f"{run_status(RunStatus.KILLED).news} It is not running, and its end was not recorded.")
             say(f"  next     {again}")
         ctx.exit(ExitCode.FAILED)

@@ -19,6 +19,7 @@ from codex_multi_role.cli.tables import Column
 from codex_multi_role.errors import UsageError
 from codex_multi_role.host.programs import require_unsteered
 from codex_multi_role.reading.json_types import Json
+from codex_multi_role.run_folder.folder import command_line
 
 if TYPE_CHECKING:
     from codex_multi_role.workers.worker import Worker
@@ -150,7 +151,7 @@ def workers(database_url: str | None, runs_dir: Path, json: bool) -> None:
     elif records:
         put_table(WORKER_COLUMNS, [_worker_cells(record) for record in records])
     else:
-        say("no workers; start one with `codex-multi-role worker`")
+        say(f"no workers; start one with `{command_line('worker', database_url=database_url or '')}`")
 
 
 def _worker_cells(record: Json) -> list[object]:

@@ -81,7 +81,11 @@ class DurableRun:
             return ""
         context = {name: self.state.context()[name] for name in SUGGEST_NAMES}
         more_cycles = f"resume RUN --cycles {self.state.cycles + MORE_CYCLES}" if end.by_cycles else ""
-        return self._rendered(end, "suggest", context) or more_cycles or LOOK
+        return self._rendered(end, "suggest", context) or more_cycles or self._again(end)
+
+    def _again(self, end: End) -> str:
+        """Fork the run before the step that ended it: a resume would take its recorded result."""
+        return f"fork RUN --from {end.step}:{self.state.steps[end.step].visits}" if end.step else LOOK
 
     def _rendered(self, end: End, key: str, context: Mapping[str, Any]) -> str:
         """The flow's own text for its end; empty if it has none or cannot be rendered from the current values."""
@@ -97,8 +101,7 @@ class DurableRun:
         if tests is None or tests["status"] in ("passed", "no tests"):
             return Ending(RunStatus.SUCCEEDED, SAID_DONE, said, ExitCode.GOAL_REACHED)
         reason = f"{said}, but the latest test result is: {tests['status']} (tests/{tests['number']:03d})"
-        again = f"fork RUN --from {end.step}:{self.state.steps[end.step].visits}"  # resuming would replay the same DONE
-        return Ending(RunStatus.ENDED, "tests_failed", reason, ExitCode.GOAL_NOT_REACHED, suggestion=again)
+        return Ending(RunStatus.ENDED, "tests_failed", reason, ExitCode.GOAL_NOT_REACHED, suggestion=self._again(end))
 
 
 Begin = Callable[[DurableRun], None]

@@ -97,8 +97,8 @@ class FanOut:
             top = ":".join(self._key.partition("/")[0].split(".")[:2])
             raise UsageError(
                 f"step {self._step.id}: with the changed inputs, its items can take more steps than when they started",
-                f"`codex-multi-role fork {self._scope.run.services.folder.run_id} --from {top}` with the same options "
-                "repeats them; without the change, `resume` continues them.",
+                f"`codex-multi-role fork RUN --from {top}` with the same options repeats them; without the change, "
+                "`codex-multi-role resume RUN` continues them.",
             )
 
     def _carry_out(self, item: FanOutItem, unit: Unit, given: Json | None, failed: Sequence[str]) -> StepOutcome:

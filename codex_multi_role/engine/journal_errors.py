@@ -7,7 +7,7 @@ import re
 from codex_multi_role.errors import TOO_MANY_FILES, StorageError
 from codex_multi_role.host.processes import has_free_descriptor
 
-RESUME = "Then `codex-multi-role resume` the run."
+RESUME = "Then resume the run."
 TRY_AGAIN = "Then try again."
 GENERAL = "Free some space or fix the database."
 HINTS = {

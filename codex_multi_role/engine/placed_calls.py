@@ -113,7 +113,7 @@ class PlacedUnit:
         if self._run.services.placer is None:
             raise StorageError(
                 f"{self._unit.where}: workers walk the flow {self._flow}, and this process is none",
-                "Resume the run on workers, or `codex-multi-role fork` it from an earlier step.",
+                "Resume the run on workers, or fork it from an earlier step.",
             )
         return self._run.services.placer
 
@@ -170,11 +170,11 @@ def enclosing_units(key: str) -> list[str]:
 
 def _unfinished(run_id: str, found: PlacedRun, *, tolerate: bool) -> StepOutcome:
     """What it means for the caller that the run's flow has not ended."""
-    reason, hint = f"run {run_id}: {found.reason}", f"`codex-multi-role show {run_id}` shows it."
+    reason, hint = f"run {run_id}: {found.reason}", f"`codex-multi-role show RUN={run_id}` shows it."
     if found.ending is ExitCode.INTERRUPTED:
         return StepOutcome({}, f"{reason} (cancelled)", skipped=True)
     if found.ending is ExitCode.WAITING:
-        raise ReviewWaiting(reason, f"Answer with `codex-multi-role approve {run_id}` or `reject {run_id}`.")
+        raise ReviewWaiting(reason, hint)
     if found.ending is ExitCode.BUDGET_USED_UP:
         raise QuotaUsedUp(reason, hint, found.resets_at)
     if tolerate:

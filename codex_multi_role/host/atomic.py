@@ -21,7 +21,7 @@ def storage_errors(path: Path) -> Iterator[None]:
     except OSError as error:
         raise StorageError(
             f"cannot write {path}: {error.strerror or error}",
-            "Free some space or fix the permissions, then try again; `codex-multi-role resume` continues a run.",
+            "Free some space or fix the permissions, then try again; a run continues when it is resumed.",
         ) from error
 
 

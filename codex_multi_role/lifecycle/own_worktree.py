@@ -41,7 +41,7 @@ def in_same_worktree(definitions: Definitions, folder: RunFolder, record: Mappin
     if str(root) != record["workspace"]:
         raise UsageError(
             f"run {folder.run_id} cannot continue: its worktree was moved from {record['workspace']} to {root}",
-            f"Move the folder of runs back, or `codex-multi-role fork {folder.run_id} --from STEP`.",
+            f"Move the folder of runs back, or `{folder.command('fork', '--from', 'STEP')}`.",
         )
     return _in(root, definitions)
 

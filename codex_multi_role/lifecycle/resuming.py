@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -19,7 +18,7 @@ from codex_multi_role.lifecycle.definitions import Definitions
 from codex_multi_role.lifecycle.team_loading import load_catalog, load_flow_and_called
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.owner import read_owner
-from codex_multi_role.run_options import RunOptions, RunReport
+from codex_multi_role.run_options import RunReport
 
 FLOW = "the flow "
 
@@ -63,7 +62,7 @@ def require_same_workspace(folder: RunFolder, record: Mapping[str, Any]) -> None
     raise UsageError(
         f"run {folder.run_id} cannot continue: {problem}",
         "Name the folder to work in, even if it is the same: "
-        f"`codex-multi-role resume {folder.run_id} --workspace {moved_to or 'DIR'}`.",
+        f"`{folder.command('resume', '--workspace', str(moved_to or 'DIR'))}`.",
     )
 
 
@@ -104,8 +103,8 @@ def require_same_past(definitions: Definitions, folder: RunFolder, earlier: Mapp
     if unit:
         raise UsageError(
             f"{' and '.join(changed)} cannot be changed: what run {folder.run_id} recorded of {unit} depends on it",
-            f"`codex-multi-role fork {folder.run_id} --from {start}{_as_typed(definitions, changed)}` repeats the run "
-            "from there; without the change, `resume` continues it.",
+            f"`{folder.command('fork', '--from', start, *_as_typed(definitions, changed))}` repeats the run "
+            f"from there; without the change, `{folder.command('resume')}` continues it.",
         )
 
 
@@ -144,8 +143,8 @@ def _changed(before: Definitions, now: Definitions) -> list[str]:
     return changed + [f"{FLOW}{name}" for name in sorted({*then, *flows}) if then.get(name) != flows.get(name)]
 
 
-def _as_typed(definitions: Definitions, changed: Sequence[str]) -> str:
-    """What `_changed` returned, and the folder of runs, as command-line options."""
+def _as_typed(definitions: Definitions, changed: Sequence[str]) -> list[str]:
+    """What `_changed` returned, as command-line options."""
     arguments: list[str] = []
     for name, value in definitions.inputs.items():
         if f"inputs.{name}" in changed:
@@ -154,9 +153,7 @@ def _as_typed(definitions: Definitions, changed: Sequence[str]) -> str:
         arguments += ["--cycles", str(definitions.options.cycles)]
     if any(each.startswith(FLOW) for each in changed):
         arguments += ["--roles", str(definitions.options.roles)]
-    if definitions.options.runs_dir.absolute() != RunOptions.runs_dir.absolute():
-        arguments += ["--runs-dir", str(definitions.options.runs_dir)]
-    return "".join(f" {shlex.quote(each)}" for each in arguments)
+    return arguments
 
 
 def _walk(definitions: Definitions, past: Mapping[int, Any], scratch: Path) -> Any:  # noqa: ANN401 - of the engine

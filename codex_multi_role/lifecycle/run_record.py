@@ -141,7 +141,7 @@ class RunRecord:
             outcome=ending.outcome,
             reason=ending.reason,
             exit_code=ending.exit_code,
-            hint=ending.hint,
+            hint=self._folder.complete(ending.hint),
             totals=self._fields["totals"],
             result=result,
         )

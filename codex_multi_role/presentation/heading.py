@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from codex_multi_role.errors import RunStatus
@@ -53,7 +52,7 @@ class Heading:
         return self.status == RunStatus.RUNNING
 
 
-def heading(folder: RunFolder, story: Story, runs_dir: Path) -> Heading:
+def heading(folder: RunFolder, story: Story) -> Heading:
     """Build the heading from ``run.json``, or from the events if it cannot be read."""
     record = folder.redact.within(read_record(folder))
     status = status_now(folder, record)
@@ -68,7 +67,7 @@ def heading(folder: RunFolder, story: Story, runs_dir: Path) -> Heading:
         reason=one_line(record.get("reason", ""), 2000),
         hint=one_line(record.get("hint") or "", 2000),
         meaning="" if exit_code is None else f"exit code {exit_in_words(exit_code)}",
-        next=next_from_record(folder, runs_dir, record, status),
+        next=next_from_record(folder, record, status),
         facts=[(name, value) for name, value in _facts(record, story) if value],
         figures=list(_figures(totals_now(folder, record), len(files), story)),
         roles=list(story.progress.roles.values()),

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from codex_multi_role.errors import LOOK, MORE_CYCLES, ExitCode, RunStatus
-from codex_multi_role.presentation.wording import PROGRAM, cost_in_words, duration, one_line, plural
+from codex_multi_role.presentation.wording import cost_in_words, duration, one_line, plural
 from codex_multi_role.reading.json_files import read_object
 from codex_multi_role.run_folder import Questions, RunFolder, events
 from codex_multi_role.run_folder.cost import Cost
-from codex_multi_role.run_folder.folder import SHARED
+from codex_multi_role.run_folder.folder import PROGRAM, SHARED
 from codex_multi_role.run_options import RunOptions
 
 OUTCOMES = {
@@ -146,85 +144,54 @@ def incident_in_words(event: Incident) -> str:
             return "said DONE, but this role must not finish"
 
 
-def show_command(run_id: str, runs_dir: Path, database_url: str = "") -> str:
-    """Return the command that shows a run in detail. ``database_url``: of the workers that execute it, if any do."""
-    return f"{PROGRAM} show {run_id}{_where(runs_dir, database_url)}"
+RAISED = ("cycles", "max-turns", "max-tokens", "max-seconds", "max-cost")  # without them, some runs end again at once
 
 
-def report_command(run_id: str, runs_dir: Path) -> str:
-    """Return the command that writes the page of a run."""
-    return f"{PROGRAM} report {run_id}{_where(runs_dir)}"
-
-
-def resume_command(run_id: str, runs_dir: Path, database_url: str = "") -> str:
-    """Return the command that resumes a run. ``database_url``: as for `show_command`."""
-    return f"{PROGRAM} resume {run_id}{_where(runs_dir, database_url)}"
-
-
-def database_of(record: Mapping[str, Any]) -> str:
-    """Return the URL of the database whose workers execute the run of this ``run.json``; empty if none do."""
-    return str(record.get(SHARED, {}).get("database", ""))
-
-
-def more_cycles(record: Mapping[str, Any]) -> int | None:
-    """Return the number of cycles to resume a run with that ended without its goal; None if more would not help."""
-    found = re.fullmatch(r"resume RUN --cycles (\d+)", _suggestion(record))
-    return int(found[1]) if found and record.get("exit_code") == ExitCode.GOAL_NOT_REACHED else None
+def raised_limits(record: Mapping[str, Any]) -> dict[str, str]:
+    """Return the `RAISED` options with which the run continues; empty if it needs none or ended for good."""
+    which, _, options = _suggestion(record).partition(" RUN")
+    return dict(re.findall(rf"--({'|'.join(RAISED)}) (\S+)", options)) if which == "resume" else {}
 
 
 def _suggestion(record: Mapping[str, Any]) -> str:
     """Return what the end of the run suggests; runs of earlier versions recorded only their outcome."""
+    code = record.get("exit_code")
+    if suggestion := record.get("suggestion") or (LOOK if code == ExitCode.GOAL_REACHED else ""):
+        return str(suggestion)
+    if code != ExitCode.GOAL_NOT_REACHED:
+        waits = code == ExitCode.BUDGET_USED_UP and record.get("resets_at") and SHARED not in record
+        return f"resume RUN{' --wait' if waits else ''}"
     if "suggestion" in record or record.get("outcome") != "cycles_used_up":
-        return str(record.get("suggestion") or LOOK)
+        return LOOK
     cycles = int(record.get("options", {}).get("cycles", RunOptions.cycles))
     return f"resume RUN --cycles {cycles + MORE_CYCLES}"
 
 
-def answer_commands(run_id: str, runs_dir: Path, open_keys: Sequence[str], database_url: str = "") -> str:
-    """Return the two commands that answer a run's open question, the oldest of several, and resume the run.
-
-    ``database_url``: as for `show_command`; workers resume their runs by themselves.
-    """
-    which = f"{run_id}{_where(runs_dir, database_url)}"
-    then = "" if database_url else " --resume"
-    if len(open_keys) > 1:
-        which += f" --question {shlex.quote(open_keys[0])}"
-    return f"{PROGRAM} approve {which}{then}, or {PROGRAM} reject {which} --comment WHY{then}"
+def answer_commands(folder: RunFolder, open_keys: Sequence[str]) -> str:
+    """Return the two commands that answer a run's oldest open question, and resume it unless workers do that."""
+    then = [] if SHARED in read_object(folder.record_path) else ["--resume"]
+    which = ["--question", open_keys[0]] if len(open_keys) > 1 else []
+    reject = folder.command("reject", *which, "--comment", "WHY", *then)
+    return f"{folder.command('approve', *which, *then)}, or {reject}"
 
 
-def next_command(folder: RunFolder, runs_dir: Path, exit_code: int | None) -> str:
+def next_command(folder: RunFolder, exit_code: int | None) -> str:
     """Return the command to type next: a closer look at a run that reached its goal, otherwise what continues it.
 
     That is an answer if it waits for one, what its end suggests if it has ended, and a resume in all other cases.
     """
-    record = read_object(folder.record_path)
-    url = database_of(record)
-    if exit_code == ExitCode.GOAL_REACHED:
-        return show_command(folder.run_id, runs_dir, url)
-    if exit_code == ExitCode.GOAL_NOT_REACHED:
-        which = f"{folder.run_id}{_where(runs_dir, url)}"
-        return f"{PROGRAM} {re.sub(r'(?<= )RUN', lambda _: which, _suggestion(record), count=1)}"
     pending = Questions(folder.path).pending() if exit_code == ExitCode.WAITING else []
     if pending:
-        keys = [question.key for question in pending]
-        return answer_commands(folder.run_id, runs_dir, keys, url)
-    again = resume_command(folder.run_id, runs_dir, url)
-    waits = exit_code == ExitCode.BUDGET_USED_UP and record.get("resets_at") and not url
-    return f"{again} --wait" if waits else again
+        return answer_commands(folder, [question.key for question in pending])
+    record = {"exit_code": exit_code, **read_object(folder.record_path)}
+    return folder.complete(f"{PROGRAM} {_suggestion(record)}")
 
 
-def next_from_record(folder: RunFolder, runs_dir: Path, record: Mapping[str, Any], status: str) -> str:
-    """Return `next_command` for a run whose current status is ``status``; empty if nothing is left to do."""
-    if (
-        record.get("exit_code") == ExitCode.GOAL_REACHED
-        or status in (RunStatus.RUNNING, RunStatus.QUEUED)
-        or not isinstance(record.get("options"), Mapping)
-    ):
+def next_from_record(folder: RunFolder, record: Mapping[str, Any], status: str) -> str:
+    """Return `next_command` for a run whose current status is ``status``; empty if nothing is left to do.
+
+    A closer look is not: whoever reads this has it.
+    """
+    if status in (RunStatus.RUNNING, RunStatus.QUEUED) or not isinstance(record.get("options"), Mapping):
         return ""
-    return next_command(folder, runs_dir, record.get("exit_code"))
-
-
-def _where(runs_dir: Path, database_url: str = "") -> str:
-    if database_url:  # the run is in no folder of runs
-        return f" --database-url {shlex.quote(database_url)}"
-    return "" if runs_dir.absolute() == RunOptions.runs_dir.absolute() else f" --runs-dir {shlex.quote(str(runs_dir))}"
+    return "" if _suggestion(record) == LOOK else next_command(folder, record.get("exit_code"))

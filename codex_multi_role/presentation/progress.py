@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import singledispatch
+from pathlib import Path
 from typing import Self
 
 from codex_multi_role.presentation.outcome import incident_in_words
@@ -102,9 +103,10 @@ class Progress:
 
     ``tests``: the latest, with the status ``running`` until they end. ``questions``: those a person is asked now, by
     key. ``starting``: the roles whose processes the session started at once. ``forked``: from where and how, if the run
-    is a fork.
+    is a fork. ``folder``: where a viewer reads it, if that is another process than the run's.
     """
 
+    folder: Path | None = None
     started: events.RunStarted = NOT_STARTED
     at: str = ""
     position: FlowPosition = field(default_factory=FlowPosition)

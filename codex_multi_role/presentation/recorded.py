@@ -81,9 +81,10 @@ def read_tests(folder: RunFolder) -> list[dict[str, Any]]:
 
 
 def read_record(folder: RunFolder) -> dict[str, Any]:
-    """Read ``run.json``; if it cannot be read, return a record that says so: one bad run must not hide the others."""
+    """Read ``run.json`` for people; a record that cannot be read says so: one bad run must not hide the others."""
     try:
-        return folder.record()
+        record = folder.record()
+        return record | {"hint": folder.complete(str(record.get("hint") or ""))}
     except RunNotFound as error:
         return {"run_id": folder.run_id, "status": RunStatus.UNREADABLE, "reason": str(error)}
 

@@ -9,7 +9,6 @@ from typing import Any
 from codex_multi_role.host.spelling import printable
 from codex_multi_role.run_folder.cost import Cost, dollars
 
-PROGRAM = "codex-multi-role"
 ELLIPSIS = "..."
 DAYS_FROM_HOURS = 72
 TESTS_NAMED = 3

@@ -95,9 +95,7 @@ def _recording_of(folder: RunFolder, record: Mapping[str, Any]) -> Recording:
     if recording.header["run"] != folder.run_id:
         raise UsageError(f"{path} is the recording of run {recording.header['run']}, not of {folder.run_id}")
     if recording.ended is None:
-        raise UsageError(
-            f"run {folder.run_id} has not ended", f"`codex-multi-role resume {folder.run_id}` continues it."
-        )
+        raise UsageError(f"run {folder.run_id} has not ended", f"`{folder.command('resume')}` continues it.")
     return recording
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from jinja2.environment import TemplateStream
@@ -27,28 +28,28 @@ from codex_multi_role.presentation.timeline import timeline
 from codex_multi_role.presentation.wording import moment, one_line
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.events import now
+from codex_multi_role.run_folder.folder import command_line
 from codex_multi_role.version import __version__
 
 BUFFERED = 50
 """Pieces of text that are written at once: those of two or three turns."""
 
 
-def write_report(folder: RunFolder, runs_dir: Path, path: Path | None = None) -> Path:
+def write_report(folder: RunFolder, path: Path | None = None) -> Path:
     """Write the report of the run in ``folder`` to ``path``, by default its own ``report.html``; returns the path.
 
-    The commands in it name ``runs_dir``. The run may still be working. Turns are read one by one while the page is
-    written. Raises `StorageError`.
+    The run may still be working. Turns are read one by one while the page is written. Raises `StorageError`.
     """
     path = path or folder.report_path
-    stream = _page(folder, runs_dir)
+    stream = _page(folder)
     stream.enable_buffering(BUFFERED)
     write_pieces(path, (text.encode("utf-8", "replace") for text in stream))  # a lone surrogate becomes `?`
     return path
 
 
-def _page(folder: RunFolder, runs_dir: Path) -> TemplateStream:
+def _page(folder: RunFolder) -> TemplateStream:
     story = Story.of_run(folder)
-    run = heading(folder, story, runs_dir)
+    run = heading(folder, story)
     cut_at = cut_length(text_sizes(folder))
     entries = Entries(folder, story, cut_at, alive=run.alive)
     style, script = asset("common.css") + asset("report.css"), asset("report.js")
@@ -59,6 +60,7 @@ def _page(folder: RunFolder, runs_dir: Path) -> TemplateStream:
         timeline=timeline(story, entries.questions),
         entries=entries,
         result=result_of(folder, record),
+        blame=partial(command_line, "blame", "--run", folder.run_id, runs_dir=folder.path.parent),
         lines=ChangedFiles(folder, changed_files(folder, record, story.turns)),
         run_states=states["run"],
         tasks=states["items"],

@@ -19,6 +19,7 @@ import json
 import os
 import re
 import secrets
+import shlex
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime
@@ -30,14 +31,18 @@ from codex_multi_role.errors import ExitCode, RunNotFound, StorageError, UsageEr
 from codex_multi_role.host.atomic import make_folder, storage_errors, write_json, write_text
 from codex_multi_role.host.redaction import Redactor
 from codex_multi_role.host.spelling import as_on_disk
+from codex_multi_role.reading.json_files import read_object
 from codex_multi_role.reading.nearest import did_you_mean
+from codex_multi_role.run_options import RunOptions
 
+PROGRAM = "codex-multi-role"
 RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 LATEST = "latest"
 MOST_AT_ONCE = 1000
 JOURNAL = "journal.sqlite"
 SHARED = "shared"
 """The key of ``run.json`` in a copy of the folder of a run that workers execute: what only their database knows."""
+_OF_A_RUN = re.compile(rf"(?<={PROGRAM} )([a-z-]+) RUN(?:=([\w.-]+))?(?=[ `]|$)")
 FOR_READING = ("goal", "inputs", "reason", "suggestion")
 
 
@@ -78,7 +83,7 @@ class RunFolder:
             except FileExistsError:
                 raise UsageError(
                     f"run {run_id} already exists in {runs_dir}",
-                    f"`codex-multi-role resume {run_id}` continues it; another --run-id starts a new run.",
+                    f"`{cls(path).command('show')}` shows it; another --run-id starts a new run.",
                 ) from None
         return cls(path)
 
@@ -112,6 +117,16 @@ class RunFolder:
         """Create the next ``tests/<nnn>``; its name is the number."""
         return new_numbered(make_folder(self.path / "tests"), "")
 
+    def command(self, verb: str, *words: str) -> str:
+        """The command ``verb`` for this run."""
+        return self.complete(shlex.join([PROGRAM, verb, "RUN", *words]))
+
+    def complete(self, text: str) -> str:
+        """Complete the commands in a text of this run: they have ``RUN``, or ``RUN=ID`` for another run beside it."""
+        url = read_object(self.record_path).get(SHARED, {}).get("database", "") if " RUN" in text else ""
+        where = command_line(runs_dir=self.path.parent, database_url=url).removeprefix(PROGRAM)
+        return _OF_A_RUN.sub(lambda found: f"{found[1]} {found[2] or self.run_id}{where}", text)
+
     def record(self) -> dict[str, Any]:
         """``run.json``. Raises `RunNotFound` if it cannot be read."""
         hint = "The other files of the run are next to it: restore run.json from a copy, or start another run."
@@ -133,6 +148,14 @@ class RunFolder:
         write_json(self.record_path, {**record, **redacted})
         if first:
             self._point_latest()
+
+
+def command_line(*words: str, runs_dir: Path | None = None, database_url: str = "") -> str:
+    """One command to paste into a shell. Its runs are those of the database, otherwise those below ``runs_dir``."""
+    is_elsewhere = runs_dir is not None and runs_dir.resolve() != RunOptions.runs_dir.resolve()
+    where = ["--runs-dir", str(runs_dir)] if is_elsewhere else []
+    where = ["--database-url", database_url] if database_url else where
+    return shlex.join([PROGRAM, *words, *where])
 
 
 def has_reached_end(record: Mapping[str, Any]) -> bool:
@@ -193,7 +216,7 @@ def _started_at(folder: RunFolder) -> str:
 
 
 def _not_found(runs_dir: Path, reference: str, names: list[str], matches: int) -> RunNotFound:
-    hint = "`codex-multi-role runs` lists them."
+    hint = f"`{command_line('runs', runs_dir=runs_dir)}` lists them."
     if matches:
         return RunNotFound(f"{matches} runs begin with '{reference}' in {runs_dir}", hint)
     if reference != LATEST and RUN_ID.fullmatch(reference) and (runs_dir / reference).is_dir():

@@ -18,6 +18,7 @@ from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.host.atomic import make_folder, storage_errors, write_json
 from codex_multi_role.reading.nearest import did_you_mean
 from codex_multi_role.run_folder.events import now
+from codex_multi_role.run_folder.folder import RunFolder
 
 BY_KILL = "the end of its turn"
 LOCK_ATTEMPTS = 500
@@ -87,7 +88,7 @@ class Questions:
     def __init__(self, run_folder: Path, redact: Callable[[str], str] = str) -> None:
         self._redact = redact
         self._folder = run_folder / "reviews"
-        self._run_id = run_folder.name
+        self._run = RunFolder(run_folder)
 
     def ask(self, question: Question) -> Question:
         """Store the question. If it was asked before, it keeps its time and its answer. Raises `StorageError`."""
@@ -117,7 +118,7 @@ class Questions:
         with self._locked():
             question = self.find(key)
             if question is None:
-                raise StorageError(f"the question {self._path(key)} is gone", "`codex-multi-role resume` asks again.")
+                raise StorageError(f"the question {self._path(key)} is gone", "Resume the run: it asks again.")
             if question.answer is None:
                 question = replace(question, answer=answer)
                 self._write(question)
@@ -141,7 +142,7 @@ class Questions:
         if question.out_of_time:
             raise UsageError(
                 f"the time to answer {question.key} is over; it counts as: {question.default}",
-                f"`codex-multi-role resume {self._run_id}` continues with it.",
+                f"`{self._run.command('resume')}` continues with it.",
             )
         settled = self.settle(question.key, answer)
         if settled.answer is not answer:
@@ -162,26 +163,26 @@ class Questions:
             raise (
                 self._answered(asked[-1])
                 if asked
-                else UsageError(f"the run {self._run_id} is not waiting for an answer")
+                else UsageError(f"the run {self._run.run_id} is not waiting for an answer")
             )
         if len(pending) > 1:
             keys = ", ".join(each.key for each in pending)
             raise UsageError(
-                f"the run {self._run_id} has {len(pending)} open questions: {keys}",
-                f"Name one with --question; `codex-multi-role show {self._run_id}` lists them.",
+                f"the run {self._run.run_id} has {len(pending)} open questions: {keys}",
+                f"Name one with --question; `{self._run.command('show')}` lists them.",
             )
         return pending[0]
 
     def _unknown(self, key: str, known: list[str]) -> UsageError:
         hint = f"Known: {', '.join(known)}." if known else ""
-        return UsageError(f'the run {self._run_id} has no question "{key}"{did_you_mean(key, known)}', hint)
+        return UsageError(f'the run {self._run.run_id} has no question "{key}"{did_you_mean(key, known)}', hint)
 
     def _answered(self, question: Question) -> UsageError:
         answer = question.answer
         assert answer is not None
         verdict = "approved" if answer.approved else "rejected"
         return UsageError(
-            f"the run {self._run_id} has no open question: {question.key} was {verdict} by {answer.by} at {answer.at}"
+            f"run {self._run.run_id} has no open question: {question.key} was {verdict} by {answer.by} at {answer.at}"
         )
 
     def asked(self) -> list[Question]:

@@ -186,13 +186,13 @@ def _accepted(run: RunResources, question: Ask, turn: TurnResult, repairs: int) 
         if question.tolerate:
             run.services.events.publish(RoleSkipped(turn.instance, declined))
             return turn
-        hint = f"Provide what it needs, then `codex-multi-role resume {folder.run_id}` asks it again."
+        hint = "Provide what it needs, then `codex-multi-role resume RUN` asks it again."
         raise RoleFailed(declined, turn.outcome, hint)
     raise RoleFailed(
         f"role {turn.instance}: no valid reply after {repairs} repair turns: {turn.problem}",
         turn.outcome,
         f"See {folder.path / turn.instance}; raise --repair-attempts or fix the role's prompt, "
-        f"then `codex-multi-role resume {folder.run_id}`.",
+        "then `codex-multi-role resume RUN`.",
     )
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from codex_multi_role.catalog import RoleSpec
 from codex_multi_role.codex.usage import TokenUsage, tokens_by_model
-from codex_multi_role.errors import BudgetUsedUp
+from codex_multi_role.errors import LOOK, BudgetUsedUp
 from codex_multi_role.run_folder.cost import Cost
 from codex_multi_role.steps.cancellation_token import CancellationToken
 from codex_multi_role.steps.cap import DOLLARS, ROLE_KEYS, SECONDS, TOKENS, TURNS, Amount, Cap
@@ -123,7 +123,7 @@ class Budget:
         """Why running turns are interrupted, if they are: which limit was exceeded, or that the time is used up."""
         with self._lock:
             if self._exceeded is None and self.seconds_left <= 0:
-                self._exceeded = next(cap.error for cap in self._caps() if cap.what == SECONDS)
+                self._exceeded = next(partial(self._error, cap) for cap in self._caps() if cap.what == SECONDS)
             return self._exceeded() if self._exceeded else None
 
     def reserve_share(self, run_id: str, peers: int, worked_seconds: float = 0.0) -> Limits:
@@ -166,7 +166,11 @@ class Budget:
         if unknown := self._missing_prices(role):
             return partial(_prices_missing, unknown)
         used_up = (cap for cap in self._caps(role) if cap.what in (TOKENS, DOLLARS) and cap.is_exceeded())
-        return next((cap.error for cap in used_up), None)
+        return next((partial(self._error, cap) for cap in used_up), None)
+
+    def _error(self, cap: Cap) -> BudgetUsedUp:
+        """The error for ``cap``; it suggests to raise all limits of the run that are used up."""
+        return cap.error(" ".join(["resume RUN", *(each.higher for each in self._caps() if each.is_used_up())]))
 
     def _missing_prices(self, role: RoleSpec, more: frozenset[str] = frozenset()) -> frozenset[str]:
         """The models without a price, ``more`` included, that a limit in money would have to count."""
@@ -201,9 +205,9 @@ class Budget:
         return self._cost[run_id]
 
     def _require_rest(self, role: RoleSpec | None = None) -> None:
-        used_up = self._exceeded or next((cap.error for cap in self._caps(role) if cap.is_used_up()), None)
-        if used_up is not None:
-            raise used_up()
+        used_up = (partial(self._error, cap) for cap in self._caps(role) if cap.is_used_up())
+        if (error := self._exceeded or next(used_up, None)) is not None:
+            raise error()
 
     def _caps(self, role: RoleSpec | None = None) -> Iterator[Cap]:
         """The limits of the run, and those of ``role`` itself."""
@@ -223,7 +227,8 @@ class Budget:
 def _prices_missing(models: Iterable[str]) -> BudgetUsedUp:
     return BudgetUsedUp(
         f"a maximum cost needs the price of each model; it is missing for {', '.join(sorted(models))}",
-        "`codex-multi-role resume` the run with a price list that has it (--prices FILE).",
+        "Resume the run with a price list that has it (--prices FILE).",
+        LOOK,
     )
 
 
@@ -231,7 +236,7 @@ def _usage_unknown(role: str) -> BudgetUsedUp:
     return BudgetUsedUp(
         f"a limit in tokens or money needs all token counts; the provider of role {role} reported none or invalid ones",
         "Start the run again with other limits (--max-turns, --max-seconds, limits.max_turns of a role) and --reuse, "
-        "which takes over its finished turns. `codex-multi-role resume` asks one more turn.",
+        "which takes over its finished turns. `codex-multi-role resume RUN` asks one more turn.",
     )
 
 

@@ -161,16 +161,14 @@ def failure(run: RunResources, asked: TurnPrompt, outcome: TurnOutcome) -> RoleF
     """The error that the role has failed permanently."""
     advice = f"{TOO_MANY_FILES}." if lacks_descriptors(outcome.message) else ADVICE.get(outcome.reason, "")
     folder = run.services.folder
-    again = f"`codex-multi-role resume {folder.run_id}` tries again."
     return RoleFailed(
         f"role {asked.role.name}: {outcome.message} ({outcome.reason})",
         outcome.reason,
-        f"{advice} See {folder.path / asked.instance}; {again}",
+        f"{advice} See {folder.path / asked.instance}; `codex-multi-role resume RUN` tries again.",
     )
 
 
 def _quota(run: RunResources, asked: TurnPrompt, outcome: TurnOutcome) -> QuotaUsedUp:
     at = datetime.fromtimestamp(outcome.resets_at, UTC).isoformat() if outcome.resets_at else ""
-    again = f"resume {run.services.folder.run_id}"
-    hint = f"`codex-multi-role {again} --wait` continues at {at}." if at else f"`codex-multi-role {again}` tries again."
+    hint = f"It accepts turns again at {at}." if at else "`codex-multi-role resume RUN` tries again."
     return QuotaUsedUp(f"role {asked.role.name}: {outcome.message}", hint, at)

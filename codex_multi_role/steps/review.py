@@ -98,12 +98,9 @@ class _Review:
 
     def _waiting(self) -> ReviewWaiting:
         self._run.progress.waits_for.add(self._question.key)
-        key, run_id = self._question.key, self._run.services.folder.run_id
         limit = self._question.time_limit_seconds
         later = f" Without an answer within {limit:g} s, it counts as: {self._question.default}." if limit else ""
-        which = f"{run_id} --question {key}"
         return ReviewWaiting(
-            f"{key} waits for a person: {self._question.question}",
-            f"`codex-multi-role approve {which}` or `codex-multi-role reject {which} --comment …`, "
-            f"then `codex-multi-role resume {run_id}`.{later}",
+            f"{self._question.key} waits for a person: {self._question.question}",
+            f"Once it is answered, the run continues when it is resumed.{later}",
         )

@@ -11,7 +11,7 @@ from typing import Any
 
 from codex_multi_role.errors import RunNotFound, RunStatus
 from codex_multi_role.presentation.event_tail import EventReader
-from codex_multi_role.presentation.outcome import more_cycles, next_from_record
+from codex_multi_role.presentation.outcome import next_from_record, raised_limits
 from codex_multi_role.presentation.plain import PlainLines
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.presentation.recorded import open_questions, read_record, status_now
@@ -57,13 +57,12 @@ class Facts:
     @property
     def is_resumable(self) -> bool:
         """Whether resuming would do anything."""
-        ended_for_good = has_reached_end(self.record) and self.more_cycles is None
+        ended_for_good = has_reached_end(self.record) and not self.raised_limits
         return not self.alive and not self.is_queued and not ended_for_good and "options" in self.record
 
     @property
-    def more_cycles(self) -> int | None:
-        """Number of cycles to resume with if the same number would only end the run again; otherwise None."""
-        return more_cycles(self.record)
+    def raised_limits(self) -> dict[str, str]:
+        return raised_limits(self.record)
 
 
 @dataclass(frozen=True)
@@ -162,7 +161,7 @@ class FollowedRun:
             report=self._folder.report_path.is_file() or (SHARED in record and has_reached_end(record)),
             result=result_of(self._folder, record),
             problem=self._problem,
-            next_command="" if alive else next_from_record(self._folder, self._folder.path.parent, record, status),
+            next_command="" if alive else next_from_record(self._folder, record, status),
         )
 
     def _take_snapshot(self, facts: Facts) -> Snapshot:

@@ -15,7 +15,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response, S
 from starlette.types import Receive, Scope, Send
 
 from codex_multi_role.errors import CodexMultiRoleError, RunNotFound, UsageError
-from codex_multi_role.presentation.outcome import report_command
+from codex_multi_role.presentation.outcome import RAISED
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.web.artifacts import chunks, list_folder, open_file, real_path
 from codex_multi_role.web.field_errors import in_form_words
@@ -106,7 +106,7 @@ class RunPages:
         self._runs.complete_report(folder)
         path = real_path(folder.path, folder.report_path.name)
         if path is None:
-            how = report_command(folder.run_id, self._runs.runs_dir)
+            how = folder.command("report")
             return problem(404, "This run has no report", f"`{how}` writes one.")
         return self._send(folder, path, "text/html; charset=utf-8", {"Content-Security-Policy": REPORT_POLICY})
 
@@ -190,7 +190,7 @@ class RunPages:
         return "cancelled"
 
     def _resume(self, folder: RunFolder, form: Form) -> str:
-        self._runs.resume(folder, form.get("cycles", "").strip())
+        self._runs.resume(folder, {name: form[name].strip() for name in RAISED if form.get(name, "").strip()})
         return "resumed"
 
 

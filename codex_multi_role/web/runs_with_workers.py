@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from codex_multi_role.errors import StorageError, UsageError
@@ -16,8 +17,6 @@ from codex_multi_role.workers.deciding import answer_shared, cancel_shared, canc
 from codex_multi_role.workers.finding import all_records, find_folder
 from codex_multi_role.workers.queued_runs import QueuedRun
 from codex_multi_role.workers.shared_runs import SharedRuns
-
-MOST_CYCLES = 1_000_000
 
 
 class RunsWithWorkers(ServedRuns):
@@ -52,7 +51,7 @@ class RunsWithWorkers(ServedRuns):
 
     def complete_report(self, folder: RunFolder) -> None:
         if self._is_copy(folder) and not folder.report_path.exists():
-            write_report(folder, self.runs_dir)
+            write_report(folder)
 
     def answer(self, folder: RunFolder, *, approved: bool, comment: str, question: str) -> Question:
         if run := self._run(folder):
@@ -75,11 +74,13 @@ class RunsWithWorkers(ServedRuns):
         else:
             super().stop(folder)
 
-    def resume(self, folder: RunFolder, cycles: str) -> None:
+    def resume(self, folder: RunFolder, limits: Mapping[str, str]) -> None:
         if run := self._run(folder):
-            resume_shared(self._shared, run, {"cycles": _number(cycles)} if cycles else {})
+            resume_shared(
+                self._shared, run, {name.replace("-", "_"): _number(name, text) for name, text in limits.items()}
+            )
         else:
-            super().resume(folder, cycles)
+            super().resume(folder, limits)
 
     def _run(self, folder: RunFolder) -> QueuedRun | None:
         return self._shared.row(folder.run_id) if self._is_copy(folder) else None
@@ -88,7 +89,7 @@ class RunsWithWorkers(ServedRuns):
         return folder.path == self._shared.mirrors.folder_of(folder.run_id).path
 
 
-def _number(cycles: str) -> int:
-    if not cycles.isdecimal() or not 0 < int(cycles[:9]) <= MOST_CYCLES:
-        raise UsageError(f"'{cycles[:20]}' is not a number of cycles")
-    return int(cycles)
+def _number(name: str, text: str) -> float:
+    if not re.fullmatch(r"[1-9][0-9]{0,9}(\.[0-9]+)?", text):
+        raise UsageError(f"'{text[:20]}' is not a number for {name}")
+    return float(text) if name in ("max-cost", "max-seconds") else int(float(text))

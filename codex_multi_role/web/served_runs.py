@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from codex_multi_role.lifecycle.stopping import stop_run
@@ -69,6 +69,6 @@ class ServedRuns:
         """Stop the run, and wait until it has stopped. Raises `UsageError`, `StorageError`."""
         stop_run(folder, self._is_ending)
 
-    def resume(self, folder: RunFolder, cycles: str) -> None:
-        """Resume the run, with another number of cycles if given. Raises what `RunStarter.start` raises."""
-        self._starter.resume(folder, cycles)
+    def resume(self, folder: RunFolder, limits: Mapping[str, str]) -> None:
+        """Resume the run, with other ``limits``, by option. Raises what `RunStarter.start` raises."""
+        self._starter.resume(folder, limits)

@@ -80,9 +80,9 @@ class RunStarter:
         self._begin(folder, arguments, lambda child: folder.record_path.exists(), wanted.workspace, wanted.goal)
         return run_id
 
-    def resume(self, folder: RunFolder, cycles: str = "") -> None:
-        """Resume a run, with another number of cycles if given. Raises what `start` raises."""
-        arguments = ["resume", folder.run_id, *([f"--cycles={cycles}"] if cycles else [])]
+    def resume(self, folder: RunFolder, limits: Mapping[str, str] | None = None) -> None:
+        """Resume a run, with other ``limits``, by option. Raises what `start` raises."""
+        arguments = ["resume", folder.run_id, *(f"--{name}={value}" for name, value in (limits or {}).items())]
         workspace = str(folder.record().get("workspace", ""))
         self._begin(folder, arguments, lambda child: read_owner(folder).get("pid") == child.pid, workspace)
 

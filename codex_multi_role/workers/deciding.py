@@ -77,7 +77,7 @@ def _await_stop(shared: SharedRuns, run: QueuedRun, is_ending: Callable[[], bool
         if time.monotonic() > end or is_ending():
             raise RunBusy(
                 f"the worker {run.worker} has not stopped run {run.run_id} yet",
-                "It has been asked to stop. `codex-multi-role workers` shows whether that worker is alive.",
+                f"It has been asked to stop. `{shared.command('workers')}` shows whether that worker is alive.",
             )
         time.sleep(LOOK_SECONDS)
 
@@ -89,7 +89,7 @@ def resume_shared(shared: SharedRuns, run: QueuedRun, changes: Mapping[str, Any]
     `StorageError`.
     """
     if run.state in (RunState.RUNNING, RunState.WAITING, RunState.HELD):
-        raise _busy(run)
+        raise _busy(shared, run)
     code = ExitCode.find(run.exit_code)
     if code is not None and not code.is_resumable and not changes:
         return False
@@ -100,7 +100,7 @@ def resume_shared(shared: SharedRuns, run: QueuedRun, changes: Mapping[str, Any]
     forget_stops(shared.database, run.run_id)
     shared.queued.change(run, changes)
     if not shared.queued.enqueue_again(run, "resumed"):
-        raise _busy(shared.row(run.run_id))
+        raise _busy(shared, shared.row(run.run_id))
     return True
 
 
@@ -120,8 +120,9 @@ def _require_prices(store: Store, request: RunRequest, options: Mapping[str, Any
             ) from error
 
 
-def _busy(run: QueuedRun) -> RunBusy:
-    follow = f"`codex-multi-role watch {run.run_id}` shows it, `codex-multi-role cancel {run.run_id}` stops it."
+def _busy(shared: SharedRuns, run: QueuedRun) -> RunBusy:
+    watch, cancel = (shared.command(verb, run.run_id) for verb in ("watch", "cancel"))
+    follow = f"`{watch}` shows it, `{cancel}` stops it."
     if run.state is RunState.RUNNING:
         return RunBusy(f"the worker {run.worker} is working on run {run.run_id} (attempt {run.attempt})", follow)
     return RunBusy(f"run {run.run_id} is in the queue {run.queue} already", follow)

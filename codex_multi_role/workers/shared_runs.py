@@ -14,7 +14,7 @@ from codex_multi_role.presentation.event_tail import EventReader
 from codex_multi_role.presentation.recorded import RecordedRun
 from codex_multi_role.reading.json_files import read_records
 from codex_multi_role.run_folder import Record, RunFolder
-from codex_multi_role.run_folder.folder import LATEST
+from codex_multi_role.run_folder.folder import LATEST, command_line
 from codex_multi_role.store import Store
 from codex_multi_role.workers.database import PATIENCE_SECONDS, Database, DatabaseUnreachable
 from codex_multi_role.workers.database_tables import runs
@@ -63,6 +63,9 @@ class SharedRuns:
 
         return open_store(self.database, None, "")
 
+    def command(self, *words: str) -> str:
+        return command_line(*words, database_url=self.database.url)
+
     def find(self, reference: str) -> QueuedRun | None:
         """The run with that ID, the only one with that prefix, or the ``latest``; None if there is none.
 
@@ -82,14 +85,14 @@ class SharedRuns:
             found = connection.scalars(chosen).all()
         if len(found) > 1 and found[0] != reference:
             message = f"several runs of {self.database} begin with '{reference}': {found[0]}, {found[1]}, …"
-            raise RunNotFound(message, "`codex-multi-role runs` lists them.")
+            raise RunNotFound(message, f"`{self.command('runs')}` lists them.")
         return self.row(found[0]) if found else None
 
     def row(self, run_id: str) -> QueuedRun:
         """What the database knows of the run now. Raises `RunNotFound`, `StorageError`."""
         found = self.queued.find(run_id)
         if found is None:
-            raise RunNotFound(f'no run "{run_id}" in {self.database}', "`codex-multi-role runs` lists them.")
+            raise RunNotFound(f'no run "{run_id}" in {self.database}', f"`{self.command('runs')}` lists them.")
         return found
 
     def mirror(self, run: QueuedRun) -> RunFolder:

@@ -282,7 +282,7 @@ def _failure(done: subprocess.CompletedProcess[bytes]) -> StorageError:
     out_of_memory = "did the system run out of memory? " if number == signal.SIGKILL else ""
     return StorageError(
         f"git {command} was ended by signal {number} ({signal.strsignal(number)})",
-        f"{out_of_memory}`codex-multi-role resume` continues the run",
+        f"{out_of_memory}resuming the run continues it",
     )
 
 

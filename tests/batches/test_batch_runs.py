@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import signal
 import subprocess
 from contextlib import suppress
@@ -142,6 +143,18 @@ def test_interrupted_batch_can_be_resumed(tmp_path: Path) -> None:
     assert [each["status"] for each in results(team).values()] == ["interrupted", "waiting"]
     assert end(wait_until_gone(tmp_path, GONE_SECONDS)) == []
     assert batch(team, "--resume").returncode == 0
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("limits", [("--max-turns=1",), ("--max-turns=2", "--total-max-turns=3")])
+def test_command_printed_by_a_parked_batch_completes_it(tmp_path: Path, limits: tuple[str, ...]) -> None:
+    """It raises the limit of a goal, or the total, although one goal was reached or ended without being reached."""
+    team = one_role(tmp_path, say(), say(status="DONE"))
+    write_goals(team, *({"id": name, "goal": name, "cycles": 2} for name in "ab"))
+    done = batch(team, *limits, "--concurrency=1")
+    line = next(line for line in done.stderr.splitlines() if line.startswith("  next "))
+    again = console(*shlex.split(line)[2:], folder=tmp_path)
+    assert (again.returncode, again.stderr.splitlines()[0][:3]) == (0, "2 g"), line + again.stderr
 
 
 @pytest.mark.long

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -9,7 +10,7 @@ from rich.console import Console
 from codex_multi_role.cli.drawing import render
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.run_folder import events as e
-from tests.support.recorded_runs import in_order, started, turn, whole_run
+from tests.support.recorded_runs import in_order, make_run, started, turn, whole_run
 
 
 def drawn(progress: Progress, width: int, now: str = "", height: int = 1000) -> str:
@@ -43,6 +44,16 @@ def test_question_comes_with_the_commands_that_answer_it() -> None:
     view = drawn(Progress.of(in_order(started(), e.ReviewAsked("ok.1", "Ship it?"))), 250)
     run = "20260131_101500_0a1b2c3d --runs-dir /project/runs"
     assert f"answer: codex-multi-role approve {run} --resume, or codex-multi-role reject {run} --comment WHY" in view
+
+
+def test_question_of_a_run_on_workers_is_answered_through_the_database(tmp_path: Path) -> None:
+    """The folder in its events is on another machine."""
+    copy = make_run(tmp_path, "first", shared={"database": "postgresql://db/x"})
+    progress = Progress.of(in_order(started(), e.ReviewAsked("ok.1", "Ship it?")))
+    progress.folder = copy.path
+    where = "first --database-url postgresql://db/x"
+    answers = f"codex-multi-role approve {where}, or codex-multi-role reject {where} --comment WHY"
+    assert f"answer: {answers}" in drawn(progress, 250)
 
 
 def with_steps(*steps: str, **visited: int) -> Progress:

@@ -9,6 +9,7 @@ from codex_multi_role.cli.foreground import summary
 from codex_multi_role.cli.views import open_view
 from codex_multi_role.presentation.outcome import next_command
 from codex_multi_role.presentation.progress import Progress
+from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder import events as e
 from codex_multi_role.run_options import RunReport
 from tests.support.recorded_runs import in_order, make_run, started, whole_run
@@ -22,9 +23,7 @@ def report(exit_code: int, status: str, outcome: str, reason: str = "", hint: st
 
 
 def test_good_end_says_what_was_done_and_where_to_look() -> None:
-    lines = list(
-        summary(report(0, "succeeded", "done", "implementer said DONE"), Progress.of(whole_run()), Path("runs"))
-    )
+    lines = list(summary(report(0, "succeeded", "done", "implementer said DONE"), Progress.of(whole_run())))
     assert lines == [
         "Done: implementer said DONE",
         "  No model was asked: the answers came from the playbook roman-numerals.",
@@ -35,13 +34,13 @@ def test_good_end_says_what_was_done_and_where_to_look() -> None:
         "  files    roman.py, test_roman.py (3 writes); 1 skipped",
         f"  folder   /project/runs/{RUN}",
         "  exit     0: goal reached",
-        f"  next     codex-multi-role show {RUN}",
+        f"  next     codex-multi-role show {RUN} --runs-dir /project/runs",
     ]
 
 
 def following(exit_code: int, runs_dir: str = "runs") -> str:
-    progress = Progress.of(in_order(started()))
-    return list(summary(report(exit_code, "ended", "x"), progress, Path(runs_dir)))[-1].removeprefix("  next     ")
+    ended = replace(report(exit_code, "ended", "x"), folder=Path(runs_dir) / RUN)
+    return list(summary(ended, Progress.of(in_order(started()))))[-1].removeprefix("  next     ")
 
 
 @pytest.mark.parametrize(
@@ -60,9 +59,10 @@ def test_next_command_after_missed_goal_follows_suggestion(
     """If a run ended without reaching its goal, the next command is what that end suggests."""
     monkeypatch.chdir(tmp_path)
     folder = make_run(Path("runs"), "first", **recorded)
-    assert next_command(folder, Path("runs"), 1) == f"codex-multi-role {command}"
+    assert next_command(folder, 1) == f"codex-multi-role {command}"
+    Path("runs").rename("elsewhere")
     elsewhere = command.replace("first", "first --runs-dir elsewhere")
-    assert next_command(folder, Path("elsewhere"), 1) == f"codex-multi-role {elsewhere}"
+    assert next_command(RunFolder(Path("elsewhere/first")), 1) == f"codex-multi-role {elsewhere}"
 
 
 def test_next_command_is_one_that_helps() -> None:
@@ -72,18 +72,18 @@ def test_next_command_is_one_that_helps() -> None:
 
 
 def test_failure_shows_its_hint_and_a_flow_its_own_end() -> None:
-    lines = list(summary(report(3, "failed", "no_plan_left", "x", "look there"), Progress(), Path("runs")))
+    lines = list(summary(report(3, "failed", "no_plan_left", "x", "look there"), Progress()))
     assert lines[0] == "No plan left: x"
     assert "  hint     look there" in lines
 
 
 def test_summary_shows_report_path_or_why_it_is_missing() -> None:
-    ended = report(0, "succeeded", "done")
+    ended = replace(report(0, "succeeded", "done"), folder=Path("runs") / RUN)
     page = ended.folder / "report.html"
-    assert f"  report   {page}" in summary(replace(ended, page=page), Progress(), Path("runs"))
-    lines = summary(replace(ended, page_problem="cannot write it"), Progress(), Path("runs"))
+    assert f"  report   {page}" in summary(replace(ended, page=page), Progress())
+    lines = summary(replace(ended, page_problem="cannot write it"), Progress())
     assert f"  report   not written: cannot write it; `codex-multi-role report {RUN}` tries again" in lines
-    lines = summary(replace(ended, page_problem="full"), Progress(), Path("my runs"))
+    lines = summary(replace(ended, folder=Path("my runs") / RUN, page_problem="full"), Progress())
     again = f"codex-multi-role report {RUN} --runs-dir 'my runs'"
     assert f"  report   not written: full; `{again}` tries again" in lines
 

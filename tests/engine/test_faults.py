@@ -39,7 +39,7 @@ def test_usage_limit_parks_the_run_until_it_resets(tmp_path: Path) -> None:
     record = read(report.folder / "run.json")
     left = (datetime.fromisoformat(record["resets_at"]) - datetime.now(UTC)).total_seconds()
     assert 0 < left <= 3600
-    assert f"resume {report.run_id} --wait" in report.hint
+    assert f"It accepts turns again at {record['resets_at']}" in report.hint
     assert [turn[:2] for turn in team.turns()] == [("one", 1), ("two", 1)]  # no retry was spent
     assert read(report.folder / "two/turn_001/turn.json")["outcome"] == "quota"
     team.plays["two"] = [say("second")]

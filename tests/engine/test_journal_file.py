@@ -152,4 +152,4 @@ def test_journal_that_cannot_be_opened_may_lack_a_file_descriptor(path: Path) ->
     path.mkdir()
     with pytest.raises(StorageError, match="unable to open database file") as caught:
         walked(path, three)
-    assert "raise the limit (`ulimit -n`). Then `codex-multi-role resume`" in caught.value.hint
+    assert "raise the limit (`ulimit -n`). Then resume the run." in caught.value.hint

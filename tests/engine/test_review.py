@@ -48,7 +48,7 @@ def test_run_parks_until_answered_and_follows_the_answer(
     team = reviewed(tmp_path)
     parked = team.run(flow="own")
     assert (parked.status, parked.outcome, parked.exit_code) == ("parked", "waiting_for_review", 4)
-    assert f"approve {parked.run_id} --question ok.1" in parked.hint
+    assert parked.hint == "Once it is answered, the run continues when it is resumed."
     question = asked(team)
     assert (question["question"], json.loads(question["show"])) == ("Ship it?", {"summary": "it"})
     assert question["answer"] is None

@@ -66,9 +66,9 @@ FORK = "fork RUN --from a -i most={{ inputs.most * 2 }}"
 @pytest.mark.parametrize(
     ("route", "suggestion", "reason"),
     [
-        ({}, "show RUN", "own finished: bad"),
+        ({}, "fork RUN --from ask:1", "own finished: bad"),
         ({"suggest": FORK, "reason": "it said {{ roles.one.summary }}"}, "fork RUN --from a -i most=6", "it said no"),
-        ({"reason": "{{ roles.one.summary | sum }}"}, "show RUN", "own finished: bad"),
+        ({"reason": "{{ roles.one.summary | sum }}"}, "fork RUN --from ask:1", "own finished: bad"),
     ],
 )  # fmt: skip
 def test_flow_without_cycles_suggests_what_it_says_itself(

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role.cli.main import main
-from codex_multi_role.presentation.wording import PROGRAM
+from codex_multi_role.run_folder.folder import PROGRAM
 from tests.support.leftovers import processes_of
 from tests.support.teams import Record, read
 

@@ -338,7 +338,7 @@ def test_picture_of_a_run_has_no_control_characters(surroundings: Folder) -> Non
 def ended(surroundings: Folder) -> EndedRun:
     folder = RunFolder(surroundings.run)
     report = RunReport("first", folder.path, "failed", HOSTILE, HOSTILE, 3, HOSTILE, folder.record()["totals"])
-    return EndedRun.of(report, Progress.of(read_events(folder.events_path)), surroundings.path / "runs")
+    return EndedRun.of(report, Progress.of(read_events(folder.events_path)))
 
 
 def test_reports_to_ci_have_no_control_characters(ended: EndedRun) -> None:

@@ -35,7 +35,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> str:
         '{"tool": "write_todos", "arguments": {"todos": [{"id": "T1", "needs": ["T0"]}, {"id": "T2"}]},'
         ' "success": true, "text": "2 tasks", "seconds": 0.1}\n'
     )
-    return write_report(folder, Path("runs")).as_uri()
+    return write_report(folder).as_uri()
 
 
 @pytest.fixture
@@ -197,7 +197,7 @@ def test_it_is_accessible(page: Page) -> None:
 def test_without_javascript_it_still_tells_the_run(browser: Browser, tmp_path: Path) -> None:
     from playwright.sync_api import expect
 
-    path = write_report(make_run(tmp_path / "runs", "plain"), Path("runs"))
+    path = write_report(make_run(tmp_path / "runs", "plain"))
     context = browser.new_context(offline=True, java_script_enabled=False)
     page = context.new_page()
     page.goto(path.as_uri())

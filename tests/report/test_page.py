@@ -162,7 +162,7 @@ def test_run_killed_within_a_turn(tmp_path: Path) -> None:
     turn = folder.path / "implementer/turn_002"
     turn.mkdir(parents=True)
     (turn / "turn.json").write_text('{"status": "running"}')
-    report = Report(write_report(folder, Path("runs")))
+    report = Report(write_report(folder))
     assert "It was killed" in report.text
     assert "Next codex-multi-role resume killed" in report.text
     assert "implementer turn 2 killed" in report.text
@@ -171,7 +171,7 @@ def test_run_killed_within_a_turn(tmp_path: Path) -> None:
 def test_run_killed_in_a_second_session_has_the_figures_of_both(tmp_path: Path) -> None:
     first = {"turns": 1, "repairs": 0, "input_tokens": 1200, "output_tokens": 34, "seconds": 12.5}
     folder = make_run(tmp_path / "runs", "twice", status="running", outcome="", exit_code=None, totals=first)
-    report = Report(write_report(folder, Path("runs")))
+    report = Report(write_report(folder))
     assert "2 turns 1 repairs 2400 tokens in 68 tokens out unpriced cost 12.5 s worked" in report.text
 
 
@@ -180,7 +180,7 @@ def test_run_without_turns(tmp_path: Path) -> None:
     folder.write_record(
         {"run_id": "empty", "status": "failed", "outcome": "not_logged_in", "exit_code": 2, "goal": "x"}
     )
-    report = Report(write_report(folder, Path("runs")))
+    report = Report(write_report(folder))
     assert "No turn was started." in report.text
     assert report.entries == {}
 
@@ -188,7 +188,7 @@ def test_run_without_turns(tmp_path: Path) -> None:
 def test_run_whose_events_are_gone_still_shows_its_turns(tmp_path: Path) -> None:
     folder = make_run(tmp_path / "runs", "silent")
     folder.events_path.unlink()
-    report = Report(write_report(folder, Path("runs")))
+    report = Report(write_report(folder))
     assert list(report.entries) == ["turn-planner-1", "turn-planner-2"]
     assert report.part("turn-planner-2", "Handoff")["value"] == {"summary": "planned\nit"}
 
@@ -196,7 +196,7 @@ def test_run_whose_events_are_gone_still_shows_its_turns(tmp_path: Path) -> None
 def test_answer_that_was_only_streamed_is_named_by_its_own_file(tmp_path: Path) -> None:
     folder = make_run(tmp_path / "runs", "streamed")
     (folder.path / "planner/turn_001/delta_text.txt").write_text("half an ans")
-    part = Report(write_report(folder, Path("runs"))).part("turn-planner-1", "Answer")
+    part = Report(write_report(folder)).part("turn-planner-1", "Answer")
     assert (part["text"], part["file"]) == ("half an ans", "planner/turn_001/delta_text.txt")
 
 
@@ -206,7 +206,7 @@ def test_what_the_row_cuts_or_sums_up_is_whole_in_the_details(tmp_path: Path) ->
     tokens = {"input": 1200, "output": 34}
     result = {"status": "invalid_reply", "reason": reason, "tokens": tokens, "seconds": 1.5}
     (folder.path / "planner/turn_001/turn.json").write_text(json.dumps(result))
-    details = Report(write_report(folder, Path("runs"))).part("turn-planner-1", "Details")
+    details = Report(write_report(folder)).part("turn-planner-1", "Details")
     assert details["value"] == {"reason": reason, "tokens": tokens}
 
 
@@ -214,7 +214,7 @@ def test_files_that_a_role_changed_itself_are_counted_and_named(tmp_path: Path) 
     folder = make_run(tmp_path / "runs", "busy")
     names = [SECRET, *(f"{number}.py" for number in range(50))]
     (folder.path / "planner/turn_001/turn.json").write_text(json.dumps({"changed_paths": names}))
-    text = Report(write_report(folder, Path("runs"))).text
+    text = Report(write_report(folder)).text
     assert "51 files changed" in text
     assert "Files changed [redacted] 0.py 1.py" in text
     assert "and 11 more" in text
@@ -223,7 +223,7 @@ def test_files_that_a_role_changed_itself_are_counted_and_named(tmp_path: Path) 
 def test_tests_that_were_skipped_are_counted_wherever_tests_are(tmp_path: Path) -> None:
     folder = make_run(tmp_path / "runs", "skipping")
     folder.events_path.write_text(folder.events_path.read_text().replace('"skipped": 0, "sec', '"skipped": 2, "sec'))
-    text = Report(write_report(folder, Path("runs"))).text
+    text = Report(write_report(folder)).text
     assert text.count("passed: 4 passed, 2 skipped") == 2, "in the totals, and at the turn"
 
 
@@ -242,7 +242,7 @@ def test_long_content_is_summarized_in_row_and_shown_in_part(tmp_path: Path) -> 
     result = {"status": "failed", "coverage": 61.5, "reason": "two lines are missing", "found": ["x" * 70] * 4000}
     (check / "result.json").write_text(json.dumps(result))
     (turn / "applied_files.json").write_text(json.dumps([{"path": "a.py", "status": "WROTE"}] * 8000))
-    report = Report(write_report(folder, Path("runs")))
+    report = Report(write_report(folder))
     assert "check team.1 failed coverage 61.5 % two lines are missing" in report.text
     for part in (report.part("check-team.1", "Result"), report.part("turn-planner-2", "Files")):
         assert (part["kind"], len(part["text"])) == ("text", LONGEST)
@@ -252,7 +252,7 @@ def test_long_content_is_summarized_in_row_and_shown_in_part(tmp_path: Path) -> 
 def test_unreadable_record_is_reported_and_events_are_shown(tmp_path: Path) -> None:
     folder = make_run(tmp_path / "runs", "damaged")
     folder.record_path.write_text("{")
-    report = Report(write_report(folder, Path("runs")))
+    report = Report(write_report(folder))
     assert "run.json cannot be read" in report.text
     assert "Convert roman numerals" in report.text
     assert "planner turn 1" in report.text
@@ -260,13 +260,13 @@ def test_unreadable_record_is_reported_and_events_are_shown(tmp_path: Path) -> N
 
 def test_unreadable_flow_is_reported(tmp_path: Path) -> None:
     folder = make_run(tmp_path / "runs", "odd", flow="gone")
-    assert 'The flow cannot be drawn: unknown flow "gone"' in Report(write_report(folder, Path("runs"))).text
+    assert 'The flow cannot be drawn: unknown flow "gone"' in Report(write_report(folder)).text
 
 
 def test_step_named_like_a_secret_hides_only_the_flow_diagram(tmp_path: Path) -> None:
     """The step's name is the value of a secret variable; the rest of the report is shown."""
     path = make_run(tmp_path / "runs", "secret", flow="research").path
-    report = Report(write_report(RunFolder(path, {"API_KEY": "questions"}), Path("runs")))
+    report = Report(write_report(RunFolder(path, {"API_KEY": "questions"})))
     assert (
         "The flow cannot be drawn: a name in research is the value of a secret variable and was masked" in report.text
     )
@@ -283,7 +283,7 @@ def test_role_whose_files_are_gone_or_no_files_is_passed_over(
     (copy / "judge/turn_001/prompt.txt").unlink()
     (copy / "judge/turn_001/prompt.txt").mkdir()
     (copy / "judge/turn_001/handoff.json").write_bytes(b"\xff{")
-    report = Report(write_report(RunFolder(copy), Path("runs")))
+    report = Report(write_report(RunFolder(copy)))
     assert report.titles("turn-plan-1") == ["Details"]
     assert report.titles("turn-judge-1") == ["Answer", "Handoff", "Details"]
 

@@ -26,7 +26,7 @@ MEGABYTE = 1_000_000
 def thousand(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """16 MB of texts: more than the page may have."""
     folder = make(tmp_path_factory.mktemp("runs"), TURNS, prompt=WORDS * 200, answer=WORDS * 40)
-    return write_report(folder, Path("runs"))
+    return write_report(folder)
 
 
 @pytest.mark.long
@@ -37,7 +37,7 @@ def test_writing_holds_no_more_than_a_turn(tmp_path: Path) -> None:
 
 
 def _write(folder: Path) -> None:
-    write_report(RunFolder(folder), Path("runs"))
+    write_report(RunFolder(folder))
 
 
 @pytest.mark.long

@@ -55,7 +55,7 @@ def test_name_that_is_taken_is_refused_with_the_way_on(tmp_path: Path) -> None:
     make_run(tmp_path, "mine").state_path.write_text("kept")
     with pytest.raises(UsageError, match="run mine already exists") as caught:
         RunFolder.create(tmp_path, "mine")
-    assert "resume mine" in caught.value.hint
+    assert "show mine" in caught.value.hint
     assert (tmp_path / "mine/controller_state.json").read_text() == "kept"
 
 

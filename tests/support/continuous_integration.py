@@ -63,7 +63,7 @@ def make_ended(folder: Path, exit_code: int = 1, reason: str = "all 3 cycles are
     )
     values = {"status": "ended", "outcome": outcome, "reason": reason, "hint": "", **changes}
     report = RunReport(run.run_id, run.path, exit_code=exit_code, totals=TOTALS, **values)
-    return EndedRun.of(report, Progress.of(read_events(run.events_path)), folder / "runs")
+    return EndedRun.of(report, Progress.of(read_events(run.events_path)))
 
 
 def leave_tests(run: RunFolder | None, report: str, **result: Any) -> None:

@@ -82,6 +82,7 @@ STATES = [
     ({"status": "succeeded", "outcome": "done", "exit_code": 0}, "succeeded", False),
     ({"status": "ended", "suggestion": "resume RUN --cycles 6"}, "ended", True),
     ({"status": "ended", "suggestion": "fork RUN --from plan"}, "ended", False),
+    ({"status": "parked", "exit_code": 5, "suggestion": "resume RUN --max-turns 6"}, "parked", True),
     ({"status": "parked", "outcome": "waiting_for_review", "exit_code": 4}, "parked", True),
     ({"status": "interrupted", "outcome": "cancelled", "exit_code": 130}, "interrupted", True),
 ]
@@ -98,6 +99,8 @@ def test_what_can_be_done_depends_on_how_it_ended(
     controls = {part.name: part.html for part in state.snapshot.parts}["controls"]
     assert ("Resume this run" in controls) == is_resumable
     assert "Stop the run" not in controls
+    limit = record.get("suggestion", "").rpartition("--")[2].partition(" 6")[0]
+    assert (f'name="{limit}" value="6"' in controls) == ("--" in record.get("suggestion", "") and is_resumable)
     assert ("codex-multi-role fork first" in controls) == ("fork" in record.get("suggestion", ""))
 
 

@@ -76,6 +76,15 @@ def test_run_out_of_cycles_can_resume_with_more_cycles(tmp_path: Path) -> None:
     assert "--" not in answer.text.partition('class="notice wrong"')[2].partition("</div>")[0]
 
 
+@pytest.mark.real
+def test_run_with_a_used_up_budget_can_resume_with_a_higher_limit(tmp_path: Path) -> None:
+    parked = {"status": "parked", "outcome": "budget_used_up", "exit_code": 5}
+    folder = make_run(tmp_path / "runs", "first", **parked, suggestion="resume RUN --max-turns 6")
+    assert 'name="max-turns" value="6"' in visitor(folder).get("/runs/first").text
+    answer = visitor(folder).post("/runs/first/resume", data=form(**{"max-turns": "many"}))
+    assert (answer.status_code, "&#39;many&#39; is not a valid" in answer.text) == (409, True)
+
+
 def test_run_that_its_provider_parked_says_until_when(tmp_path: Path) -> None:
     parked = {"status": "parked", "outcome": "quota", "exit_code": 5}
     shown = visitor(make_run(tmp_path / "runs", "first", **parked, resets_at="2026-01-31T12:00:00Z")).get("/runs/first")

@@ -20,7 +20,7 @@ def test_failed_resume_keeps_output_of_earlier_process(tmp_path: Path) -> None:
     folder = make_run(tmp_path / "runs", "first")
     (folder.path / "output.log").write_text("of an earlier one")
     with pytest.raises(RunNotStarted, match="Invalid value for '--cycles'"):
-        RunStarter(tmp_path / "runs", None, lambda: False).resume(folder, "many")
+        RunStarter(tmp_path / "runs", None, lambda: False).resume(folder, {"cycles": "many"})
     assert (folder.path / "output.log").read_text() == "of an earlier one"
     assert list((tmp_path / "runs/.starting").iterdir()) == []
 

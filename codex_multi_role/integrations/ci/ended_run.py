@@ -63,14 +63,14 @@ class EndedRun(RunEvidence):
     following: str
 
     @classmethod
-    def of(cls, report: RunReport, progress: Progress, runs_dir: Path) -> EndedRun:
+    def of(cls, report: RunReport, progress: Progress) -> EndedRun:
         folder = RunFolder(report.folder)
         return cls(
             exit_code=report.exit_code,
             outcome=outcome_in_words(report.outcome),
             reason=report.reason,
             hint=report.hint,
-            following=next_command(folder, runs_dir, report.exit_code),
+            following=next_command(folder, report.exit_code),
             folder=folder,
             progress=progress,
             totals=dict(report.totals),
@@ -115,7 +115,7 @@ class EndedRun(RunEvidence):
     def next_steps(self) -> Iterator[str]:
         """Yield the hint and the command to continue with."""
         if self.hint:
-            yield self.line(self.hint, 500)
+            yield self.line(self.hint, 2000)
         if self.following:
             yield f"next: {self.following}"
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codex_multi_role.host.spelling import printable
-from codex_multi_role.presentation.wording import PROGRAM
+from codex_multi_role.run_folder.folder import PROGRAM
 
 if TYPE_CHECKING:  # only for types: every command loads this module
     from codex_multi_role.integrations.ci.ended_run import Case, EndedRun

@@ -18,8 +18,9 @@ from codex_multi_role.integrations.ci.run_blocks import (
 from codex_multi_role.presentation.progress import RoleProgress
 from codex_multi_role.presentation.recorded import changed_files, read_record
 from codex_multi_role.presentation.result import result_of
-from codex_multi_role.presentation.wording import PROGRAM, cost_in_words, duration, one_line
+from codex_multi_role.presentation.wording import cost_in_words, duration, one_line
 from codex_multi_role.run_folder import Questions, RunFolder
+from codex_multi_role.run_folder.folder import PROGRAM
 
 MOST_ROLES = 200
 MOST_RESULT_LINES = 200

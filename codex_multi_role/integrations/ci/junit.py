@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from codex_multi_role.host.spelling import printable
 from codex_multi_role.integrations.ci.ended_run import ERROR, FAILED, LONGEST_TEXT, SKIPPED, Case, EndedRun, LatestTests
 from codex_multi_role.presentation.recorded import read_turns
-from codex_multi_role.presentation.wording import PROGRAM, duration, verdict
+from codex_multi_role.presentation.wording import duration, verdict
+from codex_multi_role.run_folder.folder import PROGRAM
 
 if TYPE_CHECKING:
     from junitparser import TestCase

@@ -16,7 +16,8 @@ from codex_multi_role.host.atomic import write_text
 from codex_multi_role.integrations.pull_request.description import Description
 from codex_multi_role.integrations.pull_request.git_hosts import GitHost, Proposal, hosts_of, last_address
 from codex_multi_role.integrations.pull_request.user_programs import UserPrograms
-from codex_multi_role.presentation.wording import PROGRAM, one_line, plural
+from codex_multi_role.presentation.wording import one_line, plural
+from codex_multi_role.run_folder.folder import PROGRAM
 from codex_multi_role.workspace.cloning import RemoteGit
 
 BODY_FILE = "pull_request.md"

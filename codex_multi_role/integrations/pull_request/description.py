@@ -27,9 +27,10 @@ from codex_multi_role.presentation.outcome import exit_in_words, run_status, tok
 from codex_multi_role.presentation.progress import LASTING_EVENTS, Progress
 from codex_multi_role.presentation.recorded import read_record, status_now, totals_now
 from codex_multi_role.presentation.result import result_of as shown_result
-from codex_multi_role.presentation.wording import PROGRAM, cost_in_words, one_line, plural, verdict
+from codex_multi_role.presentation.wording import cost_in_words, one_line, plural, verdict
 from codex_multi_role.run_folder import RunEvent, RunFolder, skim_with_inherited
 from codex_multi_role.run_folder.events import TestsEnded, TurnEnded, TurnStarted
+from codex_multi_role.run_folder.folder import PROGRAM
 from codex_multi_role.run_options import RunOptions
 
 TITLE_CHARACTERS = 72
@@ -58,9 +59,7 @@ def describe(history: RunHistory) -> Description:
     """Describe what the run changed. Raises `UsageError` if it changed no files."""
     folder, result = history.folder, result_of(history)
     if result.before == result.after:
-        raise UsageError(
-            f"run {folder.run_id} changed no files", f"`{PROGRAM} show {folder.run_id}` shows what happened."
-        )
+        raise UsageError(f"run {folder.run_id} changed no files", f"`{folder.command('show')}` shows what happened.")
     record = read_record(folder)
     progress = Progress.of(skim_with_inherited(folder, LASTING_EVENTS))
     run = RunEvidence(folder=folder, progress=progress, totals=totals_now(folder, record), redact=folder.redact)

@@ -85,12 +85,12 @@ class Again:
             outer = unit.partition("/")[0]
             raise UsageError(
                 f"the task {task} is in a called flow; only tasks of the run's own flow can be restarted",
-                f"`codex-multi-role restart {parent.run_id} --task {outer}` if that is one.",
+                f"`{parent.command('restart', '--task', outer)}` if that is one.",
             )
         if state not in (COMPLETED, FAILED, SKIPPED):
             raise UsageError(
                 f"the task {task} of the run {parent.run_id} is {state}: it has not ended",
-                f"`codex-multi-role resume {parent.run_id}` continues it.",
+                f"`{parent.command('resume')}` continues it.",
             )
         visit = unit.rpartition(".")[0]
         return cls(str(ended["item"]), unit, *visit.rsplit(".", 1))
@@ -107,7 +107,7 @@ class Again:
         ):
             raise UsageError(
                 f"the tasks of {self.step} may change the workspace; the changes of the other tasks would be missing",
-                f"`codex-multi-role fork {parent.run_id} --from {self.step}:{self.visit}` redoes all of them.",
+                f"`{parent.command('fork', '--from', f'{self.step}:{self.visit}')}` redoes all of them.",
             )
         context = state.context()
         items, _ = items_of(step, context)

@@ -216,7 +216,7 @@ def _no_answer(searched: Sequence[Searched]) -> CheckFailed | UsageError:
     if not asked:
         return UsageError("no search provider is enabled", f"Enable one in roles/{SEARCH_FILE}.")
     reasons = "; ".join(f"{each.provider.name}: {each.reason}" for each in asked)
-    return CheckFailed(f"no search provider answered: {reasons}", "`codex-multi-role resume` searches again.")
+    return CheckFailed(f"no search provider answered: {reasons}", "`codex-multi-role resume RUN` searches again.")
 
 
 def _without_documents(read: Sequence[Json]) -> str:

@@ -64,7 +64,6 @@ def make_parked_again(run: EndedRun) -> EndedRun:
     return EndedRun.of(
         RunReport(folder.name, folder, "parked", "waiting_for_review", "", 4, "", run.totals),
         run.progress,
-        folder.parent,
     )
 
 
