@@ -50,8 +50,8 @@ def pr(
     to reproduce it. Unknown facts are left out or named as unknown.
 
     --create makes the branch as `export` does, pushes it without force, and creates the pull request with gh or glab.
-    If neither is installed, it prints the commands. If one is open for the branch, it only gets the new commits. The
-    last line is its address.
+    If neither is installed, it fails and prints the commands. If one is open for the branch, it only gets the new
+    commits. The last line is its address.
 
     \b
     Examples:
@@ -70,5 +70,4 @@ def pr(
     if not create:
         put_text(f"{description.title}\n\n{description.body}")
         return
-    for line in create_pull_request(history, description, Request(branch, remote or "origin", base, draft, repo), say):
-        put_line(line)
+    put_line(create_pull_request(history, description, Request(branch, remote or "origin", base, draft, repo), say))

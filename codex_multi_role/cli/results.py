@@ -24,7 +24,7 @@ from codex_multi_role.cli.options import (
 )
 from codex_multi_role.cli.output import put_bytes, put_json, put_line, say
 from codex_multi_role.cli.run_reference import find_run
-from codex_multi_role.errors import ExitCode
+from codex_multi_role.errors import ExitCode, UsageError
 from codex_multi_role.presentation.wording import plural
 from codex_multi_role.run_folder.folder import LATEST
 
@@ -270,7 +270,9 @@ def export(run: str, branch: str, repo: Path | None, runs_dir: Path, database_ur
     from codex_multi_role.history.exporting import start_of
 
     history = history_of(find_run(run, runs_dir, database_url))
-    result_of(history)  # raises if the run recorded nothing
+    result = result_of(history)
+    if result.before == result.after:
+        raise UsageError(f"run {history.folder.run_id} changed no files", "There is nothing to commit.")
     repository, below, base = start_of(history, repo)
     exported = export_history(history, branch, repository, below, base)
     if json:

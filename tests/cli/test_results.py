@@ -13,6 +13,7 @@ import pytest
 from tests.support.console import at_terminal, console
 from tests.support.histories import History, write
 from tests.support.recorded_runs import make_run
+from tests.support.workspaces import git
 
 pytestmark = pytest.mark.real
 
@@ -164,6 +165,15 @@ def test_branch_is_made_where_the_run_worked(tmp_path: Path) -> None:
     taken = console("export", "--branch", "main", folder=tmp_path)
     assert (taken.returncode, taken.stdout) == (2, "")
     assert "the branch main exists, and is not an earlier export" in taken.stderr
+
+
+def test_run_that_changed_no_files_makes_no_branch(tmp_path: Path) -> None:
+    history = History(tmp_path, dict(START), committed=dict(START))
+    history.turn("writer", {"a.txt": START["a.txt"]})
+    done = console("export", "--branch", "empty", folder=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"run {history.run.run_id} changed no files" in done.stderr
+    assert git(history.workspace, "branch", "--list", "empty") == ""
 
 
 def test_run_outside_repositories_needs_one(history: History, tmp_path: Path) -> None:

@@ -37,11 +37,10 @@ class Request:
 
 def create_pull_request(
     history: RunHistory, description: Description, request: Request, say: Callable[[str], None]
-) -> list[str]:
+) -> str:
     """Create it; returns its address, or that of the open one. ``say`` gets each thing that was done.
 
-    If no program is installed, nothing is done; returns a line that says so, and the commands to do it. Raises
-    `UsageError`, `PublishingFailed`, `StorageError`.
+    Raises `UsageError`, `StorageError`; `PublishingFailed` if there is none, for whatever reason.
     """
     return _Creation(history, description, request, say).run()
 
@@ -61,17 +60,17 @@ class _Creation:
         self._branch = request.branch or own or named
         self._local_branch = named if self._branch == own else self._branch  # its own is checked out in its worktree
 
-    def run(self) -> list[str]:
+    def run(self) -> str:
         proposal = self._proposal()
         hosts = hosts_of(self._git("ls-remote", "--get-url", "--", self._request.remote))
         installed = [host for host in hosts if self._programs.has(host.program)]
         if not installed:
-            return self._commands(hosts, proposal)
+            raise self._not_installed(hosts, proposal)
         host, address = self._first_that_answers(installed)
         self._push(self._export())
         if address:
             self._say(f"the {host.noun} was open already; its text stays as it is")
-        return [address or self._create(host, proposal)]
+        return address or self._create(host, proposal)
 
     @cached_property
     def _commits(self) -> dict[str, str]:
@@ -91,18 +90,17 @@ class _Creation:
         write_text(body, self._description.body)
         return Proposal(self._branch, base, self._description.title, body, self._request.is_draft)
 
-    def _commands(self, hosts: Sequence[GitHost], proposal: Proposal) -> list[str]:
-        one = f"{hosts[0].program} is not installed"
-        missing = one if len(hosts) == 1 else f"neither {' nor '.join(host.program for host in hosts)} is installed"
+    def _not_installed(self, hosts: Sequence[GitHost], proposal: Proposal) -> PublishingFailed:
+        missing = f"{' or '.join(host.program for host in hosts)} is not installed"
         folder, top = self._history.folder, str(self._repository.top)
-        runs_dir = ["--runs-dir", str(folder.path.resolve().parent)]
-        return [
-            f"nothing was created, because {missing}. These commands do it:",
-            shlex.join([PROGRAM, "export", folder.run_id, "--branch", self._local_branch, "--repo", top, *runs_dir]),
+        commands = [
+            folder.command("export", "--branch", self._local_branch, "--repo", top),
             shlex.join(["cd", top]),
             self._push_command,
             *(f"{'# or: ' if number else ''}{host.in_shell(proposal)}" for number, host in enumerate(hosts)),
         ]
+        hint = "Install one and repeat this command, or run these commands where one is installed:"
+        return PublishingFailed(f"nothing was created, because {missing}", "\n".join([hint, *commands]))
 
     def _first_that_answers(self, hosts: Sequence[GitHost]) -> tuple[GitHost, str]:
         """The first host that lists open requests for the branch, with the address of the first one, or empty."""

@@ -48,7 +48,7 @@ def create(history: History, **request: object) -> list[str]:
     lines: list[str] = []
     made = Request(**request)  # type: ignore[arg-type]  # its own fields
     printed = create_pull_request(history_of(history.run), DESCRIPTION, made, lines.append)
-    return [*lines, *printed]
+    return [*lines, printed]
 
 
 def test_pull_request_is_of_the_pushed_branch(
@@ -107,12 +107,14 @@ def test_gitlab_gets_a_merge_request_through_ssh(
     ]
 
 
-def test_without_programs_the_commands_are_printed_and_work(
+def test_without_programs_it_fails_with_commands_that_work(
     history: History, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     host = installed(tmp_path, monkeypatch)
-    first, exporting, *others = create(history, branch="agents/it's")
-    assert first == "nothing was created, because neither gh nor glab is installed. These commands do it:"
+    with pytest.raises(PublishingFailed, match="nothing was created, because gh or glab is not installed") as failed:
+        create(history, branch="agents/it's")
+    assert failed.value.exit_code == 1
+    _, exporting, *others = failed.value.hint.splitlines()
     monkeypatch.undo()
     assert exporting.startswith("codex-multi-role export first ")
     assert git(history.workspace, "branch", "--format=%(refname:short)") == "main"
@@ -236,5 +238,6 @@ def test_programs_of_the_workspace_are_not_run(
     (fake := history.workspace / "bin/gh").write_text(f"#!/bin/sh\ntouch {tmp_path}/owned\n")
     fake.chmod(0o755)
     monkeypatch.setenv("PATH", f"{fake.parent}:{host.path}")
-    assert create(history)[0].startswith("nothing was created")
+    with pytest.raises(PublishingFailed, match="nothing was created"):
+        create(history)
     assert not (tmp_path / "owned").exists()
