@@ -45,7 +45,7 @@ def test_folder_gives_one_result_per_program_file(tmp_path: Path) -> None:
         test_developer=choose(**answers),
     )
     report = given.run("pack", max_iterations=1, concurrency=2)
-    assert (report.outcome, report.exit_code) == ("incomplete", 1), report
+    assert (report.outcome, report.exit_code) == ("suspected_bugs", 1), report
     results = {result["file"]: result for result in given.results}
     assert {name: result["status"] for name, result in results.items()} == {
         "pack/broken.py": "not_python",

@@ -22,10 +22,11 @@ from codex_multi_role.checks.output_files import scratch_folder, write_artifact,
 from codex_multi_role.checks.python_targets import named_path, not_python, syntax_problem
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.reading.json_types import Json
+from codex_multi_role.systems.test_generation.expectations import expects
 from codex_multi_role.systems.test_generation.measured_tests import Bench, SuiteMeasurement, smallest_cover, units
 from codex_multi_role.systems.test_generation.mutants import HOW_TO_INSTALL, MutatedFile, is_installed
 from codex_multi_role.systems.test_generation.test_files import TestFile, Texts, names_in
-from codex_multi_role.systems.test_generation.tests_source import expects, tests_of, without
+from codex_multi_role.systems.test_generation.tests_source import tests_of, without
 from codex_multi_role.workspace import PathRefused, write_inside
 
 END_SECONDS = 10.0

@@ -19,6 +19,7 @@ from codex_multi_role.checks.output_files import scratch_folder, write_artifact,
 from codex_multi_role.checks.python_targets import none_python
 from codex_multi_role.checks.suite import Suite, repeat
 from codex_multi_role.reading.json_types import Json
+from codex_multi_role.systems.test_generation.expectations import expects
 from codex_multi_role.systems.test_generation.test_files import (
     TestFile,
     Texts,
@@ -29,7 +30,7 @@ from codex_multi_role.systems.test_generation.test_files import (
     texts_of,
     without_tests,
 )
-from codex_multi_role.systems.test_generation.tests_source import expects, tests_of, tests_without_assertion, untested
+from codex_multi_role.systems.test_generation.tests_source import tests_of, tests_without_assertion, untested
 
 GONE: Json = {"passed": 0, "coverage": None, "uncovered": []}
 NOTHING: Json = {"status": "no tests", "crashed": True, "passed": 0, "coverage": None, "failures": []}
@@ -41,12 +42,15 @@ MOST_RUNS = 10
 class PruneTestsOptions(CheckOptions):
     """``files`` are the tests of the file ``target``; ``plan`` says what its items expect.
 
+    ``changed``: assertions of failing tests that a developer changed and that were restored, as ``{test, assertion}``.
+
     The tests run ``runs`` times to find flaky ones; with 1, flaky ones are not searched for.
     """
 
     target: str = Field(min_length=1, description="a Python file of the workspace")
     files: list[TestFile] = Field(description="a list of {path, content}")
     plan: list[dict[str, JsonValue]] = Field(default=[], description="the plan's items")
+    changed: list[dict[str, JsonValue]] = Field(default=[], description="a list of {test, assertion}")
     runs: int = Field(default=3, ge=1, le=MOST_RUNS, description="a number from 1 to 10")
     timeout_seconds: float | None = Field(default=None, gt=0, allow_inf_nan=False, description="a number of seconds")
 
@@ -69,7 +73,7 @@ class PruneTestsResult(CoverageResult):
     """The coverage by the tests that are left, and what was ``pruned``. Without one, optional fields are missing.
 
     ``files``: the paths of those that are left. ``suspected_bugs``: plan items whose test failed although it expects
-    what the plan says, with its ``tests``.
+    what the plan says, or whose assertion was ``changed``, with its ``tests``. A test of no item is one of its own.
     """
 
     reason: str = ""
@@ -168,12 +172,15 @@ def _is_import_error(message: str, target: str) -> bool:
 def _bugs(texts: Texts, options: PruneTestsOptions, pruned: Sequence[Json]) -> list[Json]:
     """The plan items whose failing tests expect what the plan says: the code may be wrong."""
     failed = [each["test"] for each in pruned if not _is_import_error(each["message"], options.target)]
-    found = []
+    changed = {str(each["test"]): each["assertion"] for each in options.changed}
+    found, left = [], {name for path in texts for name in names_in(path, failed) if name in changed}
     for item in options.plan:
-        own = []
+        own: list[str] = []
         for path, text in texts.items():
-            names = names_in(path, failed) if expects(text, item) else []
+            names = [name for name in names_in(path, failed) if name in changed or expects(text, item)]
             own += [each.name for each in tests_of(text, str(item["id"])) if each.name in names]
         if own:
             found.append({**item, "tests": own})
-    return found
+            left -= {*own}
+    about = {"rationale": "", "target": "", "input": ""}
+    return found + [{"id": name, **about, "expected": changed[name], "tests": [name]} for name in sorted(left)]

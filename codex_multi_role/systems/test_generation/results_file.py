@@ -17,6 +17,7 @@ from codex_multi_role.reading.json_types import Json
 SUCCESS: Final = "success"
 TIMEOUT: Final = "timeout"
 INCOMPLETE: Final = "incomplete"
+SUSPECTED: Final = "suspected bugs"
 ENDS = {
     "no_plan": "the plan has no usable item",
     "no_candidate": "no developer gave a usable answer",
@@ -78,6 +79,7 @@ class FileResult(ResultPart):
     """
 
     file: str
+    suspected_bugs: list[Json]
     tests: list[str]
     status: str
     reason: str
@@ -85,7 +87,6 @@ class FileResult(ResultPart):
     rounds: Any
     pruned: list[Json]
     flaky: Json
-    suspected_bugs: list[Json]
     untested_plan_items: list[str]
     tests_without_assertion: list[str]
     refused_plan_items: list[Json]
@@ -95,13 +96,14 @@ class FileResult(ResultPart):
 class TestResultsResult(CheckResult):
     """``status`` is ``timeout`` if all files without success ran out of iterations. ``python``: path, version, source.
 
-    ``reason`` names the status and the reason of each file that has one.
+    It is ``suspected bugs`` if there are ``bugs``. ``reason`` names them, then the status and reason of each file.
     """
 
     __test__ = False
 
-    status: Literal["success", "timeout", "incomplete"]
+    status: Literal["success", "timeout", "incomplete", "suspected bugs"]
     reason: str
+    bugs: list[str]
     run_id: str
     flow: str
     started_at: str
@@ -125,9 +127,13 @@ def write_test_results(context: CheckContext) -> TestResultsResult:
     text = json.dumps(context.redact.within(document), indent=2, ensure_ascii=False)
     write_artifact(replace(context, folder=run.folder), "results.json", f"{text}\n")
     open_ones = {result["status"] for result in results} - {SUCCESS}
-    reason = "; ".join(f"{each['file']}: {each['status']}: {each['reason']}" for each in results if each["reason"])
-    status = (TIMEOUT if open_ones == {TIMEOUT} else INCOMPLETE) if open_ones else SUCCESS
-    return write_result(context, TestResultsResult.model_validate({"status": status, "reason": reason, **document}))
+    bugs = [_bug(each["file"], bug) for each in results for bug in each["suspected_bugs"]]
+    reasons = [f"{each['file']}: {each['status']}: {each['reason']}" for each in results if each["reason"]]
+    reason = "; ".join([*bugs, *reasons])
+    status = SUSPECTED if bugs else (TIMEOUT if open_ones == {TIMEOUT} else INCOMPLETE) if open_ones else SUCCESS
+    return write_result(
+        context, TestResultsResult.model_validate({"status": status, "reason": reason, "bugs": bugs, **document})
+    )
 
 
 def _result(run: RunFacts, options: TestResultsOptions, index: int) -> Json:
@@ -155,6 +161,7 @@ def _result(run: RunFacts, options: TestResultsOptions, index: int) -> Json:
         status, reason = INCOMPLETE if status == SUCCESS else status, "; ".join(filter(None, [reason, missed]))
     return {
         "file": file["file"],
+        "suspected_bugs": left.get("suspected_bugs", []),
         "tests": left.get("files", []),
         "status": status,
         "reason": reason,
@@ -162,12 +169,17 @@ def _result(run: RunFacts, options: TestResultsOptions, index: int) -> Json:
         "rounds": history,
         "pruned": pruned,
         "flaky": left.get("flaky", {}),
-        "suspected_bugs": left.get("suspected_bugs", []),
         "untested_plan_items": left.get("untested", []),
         "tests_without_assertion": left.get("unasserting", []),
         "refused_plan_items": steps.get("merge_plan", {}).get("refused", []),
         "mutation": mutation,
     }
+
+
+def _bug(file: str, bug: Json) -> str:
+    given = f" for {bug['input']}" if bug["input"] else ""
+    what = f"{bug['target']} should give {bug['expected']}{given}" if bug["target"] else bug["expected"]
+    return f"{file}: {', '.join(bug['tests'])} fails: {what}"
 
 
 def _mutation(judged: Json | None, left: Json) -> Json:
@@ -207,7 +219,7 @@ def _status(file: Json, rounds: Json, left: Json, target: float) -> tuple[str, s
     if left["crashed"] or left["failures"] or left["coverage"] < target:
         return INCOMPLETE, f"measured again: {_short_of({}, left, target)}"
     gaps = _gaps(left)
-    return (INCOMPLETE if gaps else SUCCESS), gaps
+    return (INCOMPLETE if gaps or left.get("suspected_bugs") else SUCCESS), gaps
 
 
 def _gaps(left: Json) -> str:

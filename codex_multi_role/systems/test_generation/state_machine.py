@@ -57,8 +57,8 @@ class RoundLimits(CheckOptions):
 class MeasuredTests(ResultPart):
     """The tests that a developer wrote, and what was measured of them. ``code`` is the text of all ``files``.
 
-    ``expects``: the ids of the plan items that a test expects as planned; ``away``: those that the best attempt expects
-    and this one no longer does. ``score``: percent of the mutants, null if not judged. ``chosen``: who won the duel.
+    ``away``: the assertions of failing tests that the best attempt has and this one does not, as ``{test, assertion,
+    id, expected}``. ``score``: percent of the mutants, null if not judged. ``chosen``: who won the duel.
     """
 
     files: list[TestFile]
@@ -71,7 +71,6 @@ class MeasuredTests(ResultPart):
     coverage: float | None
     uncovered: list[Json]
     output_tail: str
-    expects: list[Any]
     untested: list[str]
     unasserting: list[str]
     away: list[Json]
@@ -91,7 +90,10 @@ class MeasuredTests(ResultPart):
 
 
 class Round(ResultPart):
-    """An iteration in ``results.json``. ``failed`` counts everything that the developer has to fix."""
+    """An iteration in ``results.json``. ``failed`` counts everything that the developer has to fix.
+
+    ``away``: the assertions of failing tests that it changed.
+    """
 
     mode: Mode
     status: Verdict
@@ -101,6 +103,7 @@ class Round(ResultPart):
     coverage: float | None
     untested: list[str]
     unasserting: list[str]
+    away: list[Json]
     mutation_score: float | None
     chosen: Json
 
@@ -174,7 +177,7 @@ def transition(state: State, event: Event, limits: RoundLimits) -> tuple[State, 
             return state.model_copy(update={"attempt": attempt}), "mutants" if is_of_use else "judge"
         case MutantsJudged(mutation, not_merged):
             assert state.attempt is not None, "tests were compared or executed before"
-            return _judged(state, _completed(state, with_score(state.attempt, mutation), not_merged), limits)
+            return _judged(state, _completed(with_score(state.attempt, mutation), not_merged), limits)
 
 
 def with_score(attempt: MeasuredTests, mutation: Mapping[str, Any]) -> MeasuredTests:
@@ -192,13 +195,11 @@ def _is_score_useful(state: State, attempt: MeasuredTests, limits: RoundLimits) 
     return limits.target_mutation_score > 0 or (attempt.reached < limits.target_coverage and not is_last)
 
 
-def _completed(state: State, attempt: MeasuredTests, not_merged: str) -> MeasuredTests:
-    """``attempt`` with what it lost, and why it was not merged if it won a duel."""
-    lost = set(state.best.expects if state.best else []) - set(attempt.expects)
-    away = [{"id": item["id"], "expected": item["expected"]} for item in state.plan if item["id"] in lost]
+def _completed(attempt: MeasuredTests, not_merged: str) -> MeasuredTests:
+    """``attempt`` with why it was not merged if it won a duel."""
     is_winner = attempt.chosen and attempt.chosen["winner"] != BOTH
     chosen = {**attempt.chosen, "not_merged": not_merged} if is_winner else attempt.chosen
-    return attempt.model_copy(update={"away": away, "chosen": chosen})
+    return attempt.model_copy(update={"chosen": chosen})
 
 
 def _judged(state: State, attempt: MeasuredTests, limits: RoundLimits) -> tuple[State, Next]:
@@ -231,13 +232,13 @@ def _after_judgement(attempt: MeasuredTests, iterations: int, limits: RoundLimit
 def _worse(now: MeasuredTests, best: MeasuredTests, target_coverage: float) -> str:
     """Why the attempt is rolled back, or an empty text.
 
-    It is worse if it no longer expects what the plan says of an item, crashes where the best does not, reaches less,
-    passes fewer tests, or notices fewer mutants. If it reaches the target and nothing is left to fix, only the first
-    and the last count.
+    It is worse if it changes what a failing test expects, crashes where the best does not, reaches less, passes fewer
+    tests, or notices fewer mutants. If it reaches the target and nothing is left to fix, only the first and the last
+    count.
     """
     if now.away:
-        lost = ", ".join(f"{each['id']} ({each['expected']})" for each in now.away)
-        return f"no longer expects what the plan requires: {lost}"
+        changed = "; ".join(f"{each['test']} ({each['assertion']})" for each in now.away)
+        return f"changes what failing tests expect: {changed}"
     if now.crashed:
         return "" if best.crashed else f"crashed: {now.reason}"
     if now.score is not None and best.score is not None and now.score < best.score and now.reached <= best.reached:
@@ -256,5 +257,5 @@ def _round(mode: Mode, attempt: MeasuredTests, reason: str) -> Round:
         reason=reason,
         failed=attempt.to_fix,
         mutation_score=attempt.score,
-        **attempt.model_dump(include={"crashed", "coverage", "untested", "unasserting", "chosen"}),
+        **attempt.model_dump(include={"crashed", "coverage", "untested", "unasserting", "away", "chosen"}),
     )

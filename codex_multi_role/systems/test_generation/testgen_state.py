@@ -14,6 +14,7 @@ from codex_multi_role.checks.contract import CheckContext, declare_check, no_tim
 from codex_multi_role.checks.merge_items import RefusedItem, merged_items
 from codex_multi_role.checks.output_files import write_artifact, write_result
 from codex_multi_role.reading.json_types import Json
+from codex_multi_role.systems.test_generation.expectations import changed_expectations
 from codex_multi_role.systems.test_generation.state_machine import (
     BOTH,
     START,
@@ -30,10 +31,11 @@ from codex_multi_role.systems.test_generation.state_machine import (
     with_score,
 )
 from codex_multi_role.systems.test_generation.test_files import TestFile, put_all, remove, shown, texts_of
-from codex_multi_role.systems.test_generation.tests_source import expects, tests_without_assertion, untested
+from codex_multi_role.systems.test_generation.tests_source import tests_without_assertion, untested
 
 ITEM_FIELDS = ("rationale", "target", "input", "expected")
 BETTER: Final = [
+    Criterion(key="away", prefer="lowest"),
     Criterion(key="steps.execute.crashed", prefer="false"),
     Criterion(key="steps.execute.coverage", prefer="highest"),
     Criterion(key="steps.execute.failed", prefer="lowest"),
@@ -52,6 +54,7 @@ class TestgenStateOptions(CheckOptions):
     __test__ = False
 
     state: Annotated[State, BeforeValidator(lambda given: given or START)] = Field(description='"{{ vars.state }}"')
+    target: str = Field(default="", description="the file under test")
     limits: RoundLimits = Field(description="{max_iterations, target_coverage, target_mutation_score, mutation, merge}")
     planned: list[JsonValue] | None = Field(default=None, description="the items of the planner's answer")
     compared: list[dict[str, JsonValue]] | None = Field(default=None, description='"{{ steps.<fan-out>.results }}"')
@@ -103,30 +106,38 @@ def _event(options: TestgenStateOptions) -> tuple[Event, Json]:
         added = [str(item["id"]) for item in plan[len(state.plan) :]]
         return Planned(plan), {"status": "planned", "added": added, "refused": refused}
     if options.compared is not None:
-        event, winner = _compared(state, options.compared)
+        event, winner = _compared(options, options.compared)
         return event, {"status": "compared", "winner": winner}
     if options.executed is not None:
-        return _executed(state, options.tests, options.executed), {"status": "executed"}
+        return _executed(options, options.executed), {"status": "executed"}
     return MutantsJudged(options.judged or {}, options.not_merged), {}
 
 
-def _compared(state: State, candidates: Sequence[Json]) -> tuple[Compared, int | None]:
-    chosen = choose(candidates, BETTER)
+def _compared(options: TestgenStateOptions, candidates: Sequence[Json]) -> tuple[Compared, int | None]:
+    attempts = [_candidate(options, each) if each.get("status") != "failed" else None for each in candidates]
+    judged = [{**each, "away": len(own.away) if own else 0} for each, own in zip(candidates, attempts, strict=True)]
+    chosen = choose(judged, BETTER)
     if chosen.index is None:
         return Compared(None), None
-    runs = [index for index in chosen.ranking if not candidates[index]["steps"]["execute"]["crashed"]]
-    best = candidates[chosen.index]
-    steps, duel = best["steps"], {"winner": best["vars"]["developer"], "reason": chosen.reason}
-    attempt = _attempt([_file(steps["write"]), *state.others], state.plan, steps["execute"], duel)
-    scored = with_score(attempt, steps.get("mutants", {}))
-    return Compared(scored, can_merge=len(runs) == len(candidates)), chosen.index
+    attempt = attempts[chosen.index]
+    assert attempt is not None
+    duel = {"winner": candidates[chosen.index]["vars"]["developer"], "reason": chosen.reason}
+    can_merge = all(each and not each.crashed and not each.away for each in attempts)
+    return Compared(attempt.model_copy(update={"chosen": duel}), can_merge), chosen.index
 
 
-def _executed(state: State, tests: Json, measured: Json) -> Executed:
+def _candidate(options: TestgenStateOptions, candidate: Json) -> MeasuredTests:
+    steps = candidate["steps"]
+    attempt = _attempt(options, [_file(steps["write"]), *options.state.others], steps["execute"], {})
+    return with_score(attempt, steps.get("mutants", {}))
+
+
+def _executed(options: TestgenStateOptions, measured: Json) -> Executed:
+    tests = options.tests
     if "files" not in tests:
-        return Executed(_attempt([_file(tests)], state.plan, measured, {}))
+        return Executed(_attempt(options, [_file(tests)], measured, {}))
     duel = {"winner": BOTH, **{name: tests[name] for name in ("reason", "candidates", "merged", "dropped")}}
-    attempt = _attempt([_file(file) for file in tests["files"]], state.plan, measured, duel)
+    attempt = _attempt(options, [_file(file) for file in tests["files"]], measured, duel)
     return Executed(with_score(attempt, tests), is_scored=True)
 
 
@@ -134,9 +145,15 @@ def _file(written: Json) -> TestFile:
     return TestFile(path=written["path"], content=written["content"])
 
 
-def _attempt(files: list[TestFile], plan: Sequence[Json], measured: Mapping[str, Any], chosen: Json) -> MeasuredTests:
-    """The attempt before its mutants are judged. A collection error is a crash."""
-    texts = texts_of(files)
+def _attempt(
+    options: TestgenStateOptions, files: list[TestFile], measured: Mapping[str, Any], chosen: Json
+) -> MeasuredTests:
+    """The attempt before its mutants are judged. A collection error is a crash.
+
+    Merged tests were compared with the best before, one developer's at a time: the merge itself drops failing tests.
+    """
+    texts, plan, best = texts_of(files), options.state.plan, options.state.best
+    is_compared = best and not chosen and (best.crashed or not measured["crashed"])
     sources, crashed = list(texts.values()), measured["crashed"]
     names = ("reason", "crashed", "passed", "failures", "coverage", "uncovered", "output_tail")
     return MeasuredTests(
@@ -144,10 +161,9 @@ def _attempt(files: list[TestFile], plan: Sequence[Json], measured: Mapping[str,
         code=shown(texts),
         **{name: measured[name] for name in names},
         failed=measured["failed"] + (0 if crashed else measured["errors"]),
-        expects=[item["id"] for item in plan if any(expects(text, item) for text in sources)],
         untested=[] if crashed else untested(sources, plan),
         unasserting=[name for text in sources for name in tests_without_assertion(text)],
-        away=[],
+        away=list(changed_expectations(best, texts, plan, options.target)) if best and is_compared else [],
         score=None,
         survivors=[],
         chosen=chosen,

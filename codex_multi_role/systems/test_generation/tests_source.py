@@ -11,10 +11,6 @@ from itertools import count
 
 from codex_multi_role.reading.python_source import NotPython, syntax_tree
 
-SAYING = frozenset(
-    {"approx", "raises", "parametrize", "param", "Decimal", "Fraction", "set", "frozenset", "tuple", "list"}
-)
-"""Calls whose arguments state what a test expects."""
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 CHECKING_CALLS = frozenset({"raises", "warns", "deprecated_call", "fail", "expect", "xfail"})
 """Functions that check something, besides all that begin with ``assert``: pytest's, unittest's and mock's."""
@@ -40,19 +36,15 @@ def functions_in(source: str) -> list[TestFunction]:
         return []
 
 
-def expects(source: str, item: Mapping[str, object]) -> bool:
-    """Whether a test of the plan's ``item`` names the expected value or exception.
-
-    A test belongs to the item whose ``id`` its name begins with: ``test_p3_…`` for ``P3``.
-    """
-    return any(_names(each.node, item["expected"]) for each in tests_of(source, str(item["id"])))
-
-
 def tests_of(source: str, item_id: str) -> list[TestFunction]:
     """The tests of the plan item with that id."""
+    return [each for each in functions_in(source) if is_test_of(each.name, item_id)]
+
+
+def is_test_of(name: str, item_id: str) -> bool:
+    """Whether the test belongs to the plan item, whose ``id`` its name begins with: ``test_p3_…`` for ``P3``."""
     slug = re.sub(r"\W+", "_", item_id).strip("_").lower()
-    own = re.compile(rf"test_{re.escape(slug)}(_|$)", re.IGNORECASE)
-    return [each for each in functions_in(source) if own.match(each.node.name)]
+    return bool(re.match(rf"test_{re.escape(slug)}(_|$)", name.rpartition("::")[2], re.IGNORECASE))
 
 
 def untested(sources: Collection[str], plan: Iterable[Mapping[str, object]]) -> list[str]:
@@ -144,50 +136,6 @@ def _test_functions(body: list[ast.stmt], prefix: str) -> Iterator[TestFunction]
             yield from _test_functions(node.body, f"{prefix}{node.name}::")
 
 
-def _names(function: Function, expected: object) -> bool:
-    wanted = [expected, *_literal(expected)]
-    exception = expected.split("(")[0].rsplit(".", 1)[-1] if isinstance(expected, str) else None
-    for node in _outside_of_calls(function):
-        if isinstance(node, ast.Name | ast.Attribute):
-            if exception == (node.id if isinstance(node, ast.Name) else node.attr):
-                return True
-        elif isinstance(node, ast.expr) and any(_same(value, each) for value in _value(node) for each in wanted):
-            return True
-    return False
-
-
-def _outside_of_calls(node: ast.AST) -> Iterator[ast.AST]:
-    """All nodes except those passed to the code under test: not the 0 of ``sign(0) == 1``."""
-    yield node
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.Call) and not _states_expectation(child):
-            continue
-        yield from _outside_of_calls(child)
-
-
-def _states_expectation(call: ast.Call) -> bool:
-    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-    return name in SAYING or name.startswith("assert")
-
-
-def _literal(expected: object) -> list[object]:
-    try:
-        return _value(syntax_tree(expected.strip(), "eval").body) if isinstance(expected, str) else []
-    except NotPython:
-        return []
-
-
-def _value(node: ast.expr) -> list[object]:
-    try:
-        return [ast.literal_eval(node)]
-    except (ValueError, RecursionError, MemoryError, TypeError):
-        return []
-
-
-def _same(value: object, expected: object) -> bool:
-    return isinstance(value, bool) == isinstance(expected, bool) and value == expected
-
-
 def tests_without_assertion(source: str) -> list[str]:
     """The names, as in `functions_in`, of tests that neither check anything nor call a function that does.
 
@@ -207,7 +155,7 @@ def _checks(function: Function, checking: Collection[str]) -> bool:
     """Whether ``function`` checks something itself, or uses a function or fixture named in ``checking``."""
     if any(argument.arg in checking for argument in function.args.args):
         return True
-    if any(_name(each) in CHECKING_DECORATORS for each in function.decorator_list):
+    if any(name_of(each) in CHECKING_DECORATORS for each in function.decorator_list):
         return True
     return any(_is_check(node, checking) for node in ast.walk(function))
 
@@ -216,13 +164,13 @@ def _is_check(node: ast.AST, checking: Collection[str]) -> bool:
     if isinstance(node, ast.Assert):
         return any(isinstance(part, ast.Name | ast.Attribute | ast.Call) for part in ast.walk(node.test))
     if isinstance(node, ast.Raise):
-        return node.exc is not None and _name(node.exc) == "AssertionError"
-    name = _name(node) if isinstance(node, ast.Call) else ""
+        return node.exc is not None and name_of(node.exc) == "AssertionError"
+    name = name_of(node) if isinstance(node, ast.Call) else ""
     return name.startswith("assert") or name in CHECKING_CALLS or name in checking
 
 
-def _name(node: ast.AST) -> str:
+def name_of(node: ast.AST) -> str:
     """The name of a node, or of a call's function, without the object that it belongs to."""
     if isinstance(node, ast.Call):
         node = node.func
-    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+    return node.attr if isinstance(node, ast.Attribute) else str(getattr(node, "id", "")).rpartition(".")[2]

@@ -120,3 +120,19 @@ def test_of_several_files_each_loses_its_own(make_context: MakeContext) -> None:
     assert [each["test"] for each in result["pruned"]] == ["tests.test_one__2::test_bad", "tests.test_one__3::test_bad"]
     left = {path.name: path.read_text() for path in (context.workspace.root / "tests").glob("*.py")}
     assert left == {"test_one.py": files[0]["content"], "test_one__2.py": f"from one import one\n\n\n{GOOD}"}
+
+
+@here
+def test_restored_assertion_is_a_suspected_bug(make_context: MakeContext) -> None:
+    """Whatever it states, and whether or not its test belongs to the plan; not if its test passes in the end."""
+    bad = "def test_p1_less():\n    assert one() < 1\n\n\ndef test_own():\n    assert one() > 1\n"
+    changed = [
+        {"test": name, "assertion": f"assert {name}"}
+        for name in ("test_good", "test_p1_less", "test_own", "test_p1_less")
+    ]
+    code = f"from one import one\n\n\n{GOOD}\n\n{bad}"
+    result, _ = _prune(make_context, code, plan=[{"id": "P1", "expected": "7"}], changed=changed)
+    assert [(bug["id"], bug["tests"]) for bug in result["suspected_bugs"]] == [
+        ("P1", ["test_p1_less"]),
+        ("test_own", ["test_own"]),
+    ]

@@ -4,7 +4,8 @@ import ast
 
 import pytest
 
-from codex_multi_role.systems.test_generation.tests_source import expects, functions_in, without
+from codex_multi_role.systems.test_generation.expectations import expects
+from codex_multi_role.systems.test_generation.tests_source import functions_in, without
 from tests.systems.test_generation.programs import candidates
 
 SOURCE = '''\
