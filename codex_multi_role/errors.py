@@ -38,6 +38,27 @@ from typing import ClassVar
 NO_DESCRIPTOR = (errno.EMFILE, errno.ENFILE)
 """The error numbers that mean: this process, or the whole system, has too many files open."""
 TOO_MANY_FILES = "too many files are open: raise the limit (`ulimit -n`), or use fewer processes at once"
+STORAGE_HINT = "Free some space or fix the permissions, then try again; `codex-multi-role resume` continues a run."
+RESOURCE_HINTS = {
+    **dict.fromkeys(NO_DESCRIPTOR, TOO_MANY_FILES),
+    **dict.fromkeys(
+        (errno.EAGAIN, errno.ENOMEM),
+        "the system gives no more memory or processes: free some memory, or raise the limits (`ulimit -u`, `-v`)",
+    ),
+}
+"""What to do if the system lacks what any program needs."""
+SYSTEM_HINTS = {
+    **RESOURCE_HINTS,
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO), STORAGE_HINT),
+    errno.EFBIG: "Raise the limit (`ulimit -f`), then try again; `codex-multi-role resume` continues a run.",
+    errno.ENAMETOOLONG: "Use a shorter name or path.",
+}
+"""What to do about an error of the system that is nobody's mistake in this package."""
+_SYSTEM_WORDS = {
+    **{os.strerror(number): number for number in SYSTEM_HINTS},
+    **{"can't start new thread": errno.EAGAIN, "failed to map segment": errno.ENOMEM},
+}
+"""How errors without a number, of threads and of compiled modules, report it."""
 
 
 class ExitCode(IntEnum):
@@ -327,8 +348,7 @@ def ending_for(error: BaseException) -> Ending:
     """The ending that an error means. An exception of any other class is a bug, and ends the run as well."""
     if isinstance(error, KeyboardInterrupt):
         error = RunInterrupted()
-    if _lacks_descriptor(error):
-        error = StorageError(str(error), TOO_MANY_FILES)
+    error = system_error(error) or error
     if isinstance(error, CodexMultiRoleError):
         later = (error.resets_at, error.suggestion)
         return Ending(error.status, error.reason, str(error), error.exit_code, error.hint, "", *later)
@@ -342,8 +362,22 @@ def ending_for(error: BaseException) -> Ending:
     )
 
 
-def _lacks_descriptor(error: BaseException) -> bool:
-    """Whether too many files are open. A failed import of a compiled module has no error number, only a message."""
-    if isinstance(error, ImportError):
-        return any(os.strerror(number) in str(error) for number in NO_DESCRIPTOR)
-    return isinstance(error, OSError) and error.errno in NO_DESCRIPTOR
+def system_error(error: BaseException) -> StorageError | None:
+    """What an error of the system means: files, memory, processes, space or rights are missing. None for any other."""
+    if isinstance(error, OSError):
+        number, message = error.errno, f"{error.filename}: {error.strerror}" if error.filename else str(error)
+    elif isinstance(error, MemoryError):
+        number, message = errno.ENOMEM, str(error) or "out of memory"
+    elif isinstance(error, ImportError | RuntimeError):
+        message = str(error)
+        number = next((number for words, number in _SYSTEM_WORDS.items() if words in message), None)
+    else:
+        return None
+    return StorageError(message, SYSTEM_HINTS[number]) if number in SYSTEM_HINTS else None
+
+
+def not_started(problem: str, error: OSError | ValueError, hint: str) -> CodexMultiRoleError:
+    """The error for a program that did not start: wrong usage, unless the system lacks resources for it."""
+    message = f"{problem}: {getattr(error, 'strerror', None) or error}"
+    lacking = RESOURCE_HINTS.get(getattr(error, "errno", 0))
+    return StorageError(message, lacking) if lacking else UsageError(message, hint)

@@ -17,6 +17,7 @@ from codex_multi_role.errors import (
     RunInterrupted,
     RunStatus,
     ending_for,
+    not_started,
 )
 
 EXIT_CODES: dict[type[CodexMultiRoleError], int] = {
@@ -75,6 +76,32 @@ def test_too_few_file_descriptors_are_not_an_internal_error(error: Exception) ->
     ending = ending_for(error)
     assert (ending.outcome, ending.exit_code) == ("storage_failed", 3)
     assert "ulimit -n" in ending.hint
+
+
+@pytest.mark.parametrize(
+    ("error", "reason", "hint"),
+    [
+        (MemoryError(), "out of memory", "ulimit -u"),
+        (RuntimeError("can't start new thread"), "can't start new thread", "ulimit -u"),
+        (BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable"), "temporarily unavailable", "ulimit -u"),
+        (ImportError("_sqlite3.so: failed to map segment from shared object"), "failed to map segment", "ulimit -u"),
+        (OSError(errno.EFBIG, "File too large", "runs/one"), "runs/one: File too large", "ulimit -f"),
+        (OSError(errno.ENOSPC, "No space left on device", "runs/one"), "runs/one: No space", "Free some space"),
+        (PermissionError(errno.EACCES, "Permission denied", "runs/one"), "runs/one: Permission", "permissions"),
+        (OSError(errno.ENAMETOOLONG, "File name too long", "x" * 300), "File name too long", "shorter"),
+    ],
+)
+def test_limit_of_the_system_is_not_an_internal_error(error: Exception, reason: str, hint: str) -> None:
+    ending = ending_for(error)
+    assert (ending.outcome, ending.exit_code, ending.details) == ("storage_failed", 3, "")
+    assert reason in ending.reason
+    assert hint in ending.hint
+
+
+def test_program_that_lacks_resources_is_not_wrong_usage() -> None:
+    for number, code in ((errno.ENOENT, 2), (errno.EMFILE, 3), (errno.ENOMEM, 3)):
+        error = not_started("git cannot be run", OSError(number, "reason"), "install git")
+        assert (str(error), error.exit_code) == ("git cannot be run: reason", code)
 
 
 def test_unexpected_error_is_internal_error_with_traceback() -> None:

@@ -25,6 +25,7 @@ from codex_multi_role.host.unpacking import (
     unpack_seven_zip,
     unpack_zip,
 )
+from codex_multi_role.host.user_cache import home_folder
 from codex_multi_role.reading.yaml_source import parse_text
 
 SKILLS_FOLDER = "skills"
@@ -64,7 +65,7 @@ def skill_folders(catalog: Path) -> Iterator[Path]:
         yield from (folder / ".agents" / SKILLS_FOLDER, folder / ".codex" / SKILLS_FOLDER)
         if (folder / ".git").exists():
             break
-    home = Path(os.environ.get("HOME") or os.devnull)
+    home = home_folder()
     yield home / ".agents" / SKILLS_FOLDER
     yield Path(os.environ.get("CODEX_HOME") or home / ".codex") / SKILLS_FOLDER
 

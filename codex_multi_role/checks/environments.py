@@ -16,6 +16,8 @@ from typing import Any
 
 import yaml
 
+from codex_multi_role.host.user_cache import home_folder
+
 MARKS = ("pyvenv.cfg", "conda-meta")
 USUAL_NAMES = frozenset({".venv", "venv", "env"})
 
@@ -120,7 +122,7 @@ def _numbers(name: str) -> list[int]:
 
 def _poetry_store(root: Path, environment: Mapping[str, str]) -> Path:
     """The folder of poetry's environments, by a variable, the project's ``poetry.toml`` or the user's settings."""
-    home = _home(environment)
+    home = home_folder(environment)
     mac = sys.platform == "darwin"
     settings = environment.get("POETRY_CONFIG_DIR") or (
         home / "Library/Application Support/pypoetry"
@@ -150,13 +152,9 @@ def _conda_environments(file: Path, environment: Mapping[str, str]) -> list[Path
     if not isinstance(document, Mapping):
         return []
     try:
-        listed = (_home(environment) / ".conda/environments.txt").read_text(encoding="utf-8").splitlines()
+        listed = (home_folder(environment) / ".conda/environments.txt").read_text(encoding="utf-8").splitlines()
     except (OSError, ValueError):
         listed = []
     prefix, name = document.get("prefix"), document.get("name")
     named = [Path(each) for each in listed if Path(each).name == name]
     return [Path(prefix), *named] if isinstance(prefix, str) else named
-
-
-def _home(environment: Mapping[str, str]) -> Path:
-    return Path(environment.get("HOME", os.path.expanduser("~")))  # noqa: PTH111 - HOME of this environment, not ours

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import tempfile
@@ -11,13 +12,15 @@ from collections.abc import Sequence
 import click
 
 from codex_multi_role.cli.output import annotate, discard_output, say
-from codex_multi_role.errors import CodexMultiRoleError, DefinitionError, ExitCode
+from codex_multi_role.errors import CodexMultiRoleError, DefinitionError, ExitCode, system_error
 from codex_multi_role.integrations.ci.github import command, runs_here
 from codex_multi_role.reading.nearest import did_you_mean
 from codex_multi_role.run_folder.folder import PROGRAM
 
 DEBUG_VARIABLE = "CODEX_MULTI_ROLE_DEBUG"
 READER_GONE = 141  # what a shell reports for a program that SIGPIPE ended
+OUTPUT, OF_OUTPUT = "standard output", (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""Where an error of writing happened that names no file."""
 
 
 def run_guarded(entry: click.Command, arguments: Sequence[str]) -> int:
@@ -45,10 +48,12 @@ def run_guarded(entry: click.Command, arguments: Sequence[str]) -> int:
         return complain(_sentence(error), _where_to_read(error), ExitCode.WRONG_USAGE)
     except CodexMultiRoleError as error:
         return complain_about(error)
-    except OSError as error:
-        discard_output(sys.stdout)
-        return complain(_about(error), _keep_traceback(), ExitCode.FAILED)
     except Exception as error:
+        if isinstance(error, OSError):
+            discard_output(sys.stdout)
+            error.filename = error.filename or (OUTPUT if error.errno in OF_OUTPUT else None)
+        if known := system_error(error):
+            return complain_about(known)
         return complain(f"unexpected {type(error).__name__}: {error}", _keep_traceback(), ExitCode.FAILED)
     return 0
 
@@ -81,12 +86,6 @@ def _unknown_option(error: click.NoSuchOption) -> str:
 def _where_to_read(error: click.ClickException) -> str:
     context = getattr(error, "ctx", None)
     return f"See `{context.command_path if context else PROGRAM} --help`."
-
-
-def _about(error: OSError) -> str:
-    """Describe the error; an ``OSError`` without a file name comes from writing to the standard streams."""
-    where = error.filename or "standard output"
-    return f"{where}: {error.strerror or error}"
 
 
 def _keep_traceback() -> str:

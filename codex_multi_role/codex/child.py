@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import IO
 
 from codex_multi_role.codex.incoming import LONGEST_LINE
-from codex_multi_role.errors import CodexStartFailed, CodexTimeout
-from codex_multi_role.host.processes import Family, processes_below, start_hint
+from codex_multi_role.errors import SYSTEM_HINTS, CodexStartFailed, CodexTimeout
+from codex_multi_role.host.processes import Family, ending_in_words, processes_below
 
 TERMINAL_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 STDERR_LIMIT = 8 * 1024 * 1024
@@ -82,7 +82,7 @@ class Child:
     def ending(self) -> str:
         """Describe how the child ended."""
         code = self._process.poll()
-        return "closed its output" if code is None else f"ended with exit code {code}"
+        return "closed its output" if code is None else f"ended with {ending_in_words(code)}"
 
     def error_line(self) -> str:
         """The latest stderr line that begins with ``Error``, the reason for the child's end, or an empty string."""
@@ -174,4 +174,6 @@ def _spawn(launch: Launch) -> subprocess.Popen[bytes]:
             start_new_session=True,
         )
     except OSError as error:
-        raise CodexStartFailed(f"cannot start {launch.argv[0]}: {error}", start_hint(error, "")) from error
+        raise CodexStartFailed(
+            f"cannot start {launch.argv[0]}: {error}", SYSTEM_HINTS.get(error.errno or 0, "")
+        ) from error

@@ -17,6 +17,7 @@ from typing import Any
 
 from codex_multi_role.host.processes import Family
 from codex_multi_role.host.redaction import SECRET_NAME, SHORTEST_SECRET
+from codex_multi_role.host.user_cache import home_folder
 
 LEAN: tuple[str, ...] = (
     "features.unbounded_connection_retries=false",
@@ -149,7 +150,7 @@ def _is_secret_name(names: tuple[str, ...]) -> bool:
 
 def user_home(environment: Mapping[str, str]) -> Path:
     """Codex's own home, with the user's login and ``config.toml``."""
-    return Path(environment.get("CODEX_HOME") or Path.home() / ".codex")
+    return Path(environment.get("CODEX_HOME") or home_folder(environment) / ".codex")
 
 
 def without_user_servers(home: Path) -> tuple[str, ...]:

@@ -62,20 +62,19 @@ def _wait_for_lock(descriptor: int, stopping: Event) -> None:
 
 
 def require_user_home(environment: Mapping[str, str]) -> None:
-    """Check that the home is writable by writing to it. Raises `CodexUnavailable`.
-
-    Codex itself creates a missing home, and reports one that is not a folder.
-    """
+    """Check that the home, or the folder in which Codex would create it, is writable. Raises `CodexUnavailable`."""
     home = user_home(environment)
-    if home.is_dir():
-        try:
-            _try_to_write(home)
-        except OSError as error:
-            raise CodexUnavailable(
-                f"Codex's home {home} cannot be written: {error.strerror or error}",
-                "Make it writable, free some space, or name another one with CODEX_HOME and log in there "
-                "(`codex-multi-role codex login`). Your own provider (-c) or --playbook needs no login.",
-            ) from error
+    try:
+        _try_to_write(next(folder for folder in (home, *home.parents) if folder.exists()))
+    except OSError as error:
+        no_home = Path(os.devnull) in home.parents
+        raise CodexUnavailable(
+            "Codex needs a home, and this user has none: HOME is not set to an absolute path"
+            if no_home
+            else f"Codex's home {home} cannot be written: {error.strerror or error}",
+            "Make it writable, free some space, or name another one with CODEX_HOME and log in there "
+            "(`codex-multi-role codex login`). Your own provider (-c) or --playbook needs no login.",
+        ) from error
 
 
 def _try_to_write(folder: Path) -> None:

@@ -22,7 +22,7 @@ import psutil
 from codex_multi_role.codex.codex_settings import app_server_argv
 from codex_multi_role.host.processes import Family
 from codex_multi_role.host.programs import program_path
-from codex_multi_role.host.user_cache import is_only_ours, make_private, user_folder
+from codex_multi_role.host.user_cache import home_folder, is_only_ours, make_private, user_folder
 
 DATABASES = "*.sqlite"
 LOWEST_PRIORITY = 19
@@ -86,7 +86,7 @@ class WarmHomes:
 
     def _start_in(self, home: Path) -> subprocess.Popen[bytes]:
         home.mkdir()
-        environment = {"HOME": str(Path.home()), "PATH": program_path(os.environ), "CODEX_HOME": str(home)}
+        environment = {"HOME": str(home_folder()), "PATH": program_path(os.environ), "CODEX_HOME": str(home)}
         child = subprocess.Popen(
             app_server_argv(self._codex, ()),
             stdin=subprocess.DEVNULL,

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from codex_multi_role.errors import StorageError
+from codex_multi_role.errors import STORAGE_HINT, SYSTEM_HINTS, StorageError
 
 
 @contextmanager
@@ -20,8 +20,7 @@ def storage_errors(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise StorageError(
-            f"cannot write {path}: {error.strerror or error}",
-            "Free some space or fix the permissions, then try again; a run continues when it is resumed.",
+            f"cannot write {path}: {error.strerror or error}", SYSTEM_HINTS.get(error.errno or 0, STORAGE_HINT)
         ) from error
 
 

@@ -14,9 +14,8 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, cast
 
-from codex_multi_role.errors import CodexMultiRoleError, StorageError, UsageError
+from codex_multi_role.errors import SYSTEM_HINTS, CodexMultiRoleError, StorageError, UsageError
 from codex_multi_role.host.atomic import storage_errors
-from codex_multi_role.host.processes import start_hint
 from codex_multi_role.host.programs import steering_variables
 
 OWN_PYTHON = sys.executable
@@ -105,7 +104,7 @@ def start(
 def _not_started(program: str, error: OSError | ValueError) -> CodexMultiRoleError:
     if not isinstance(error, OSError) or error.errno == errno.E2BIG:  # a NUL, or longer than a command line may be
         return UsageError(f"the values cannot be passed to a process: {error}")
-    return StorageError(f"cannot start {program}: {error.strerror or error}", start_hint(error, ""))
+    return StorageError(f"cannot start {program}: {error.strerror or error}", SYSTEM_HINTS.get(error.errno or 0, ""))
 
 
 def read_order(descriptor: int) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import signal
 import sys
@@ -18,7 +17,7 @@ from typing import Generic, TypeVar
 
 import psutil
 
-from codex_multi_role.errors import NO_DESCRIPTOR, TOO_MANY_FILES
+from codex_multi_role.errors import NO_DESCRIPTOR
 
 COMMAND = "CODEX_MULTI_ROLE_COMMAND"
 RUN = "CODEX_MULTI_ROLE_RUN"
@@ -189,13 +188,9 @@ def _is_starting(process: psutil.Process) -> bool:
     return is_new and lives(process) and not process.cmdline() and bool(process.exe())
 
 
-def start_hint(error: OSError, otherwise: str) -> str:
-    """What to do about a program that failed to start: ``otherwise``, unless the system lacks resources for it."""
-    if error.errno in NO_DESCRIPTOR:
-        return TOO_MANY_FILES
-    if error.errno in (errno.EAGAIN, errno.ENOMEM):
-        return "the system cannot start another process: free some memory, or raise the limit (`ulimit -u`)"
-    return otherwise
+def ending_in_words(code: int | None) -> str:
+    """How a process with this return code ended: completes "ended with …"."""
+    return f"exit code {code}" if code is None or code >= 0 else f"signal {-code} ({signal.strsignal(-code)})"
 
 
 def has_free_descriptor() -> bool:

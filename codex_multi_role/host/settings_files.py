@@ -13,6 +13,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from codex_multi_role.host.user_cache import home_folder
+
 SETTINGS_FILE = "codex-multi-role.yaml"
 """The file in which a folder keeps the options of the runs started in it or below it."""
 PYPROJECT = "pyproject.toml"
@@ -29,7 +31,7 @@ def user_file() -> Path:
     """The settings file of the user, whether or not it exists: in XDG_CONFIG_HOME, otherwise in ``~/.config``."""
     folder = Path(os.environ.get("XDG_CONFIG_HOME", ""))
     if not folder.is_absolute():
-        folder = Path(os.path.expanduser("~/.config"))  # noqa: PTH111 - Path.home() raises without a home
+        folder = home_folder() / ".config"
     return folder / "codex-multi-role" / "config.yaml"
 
 
@@ -60,7 +62,7 @@ def search_folders(start: Path) -> Iterator[Path]:
     Outside both it is ``start`` alone. No folder counts that somebody else could have filled, nor any above it.
     """
     yield start
-    home = Path(os.path.expanduser("~"))  # noqa: PTH111 - Path.home() raises without a home
+    home = home_folder()
     above: list[Path] = []
     for folder in (start, *start.parents):
         if folder != start:

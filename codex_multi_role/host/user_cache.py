@@ -11,10 +11,16 @@ from typing import Literal
 _USUAL = {"CACHE": ".cache", "STATE": ".local/state"}
 
 
+def home_folder(environment: Mapping[str, str] = os.environ) -> Path:
+    """The user's home. Without one, as a user without a passwd entry may be, a path that cannot be created."""
+    home = Path(environment.get("HOME") or os.path.expanduser("~"))  # noqa: PTH111 - Path.home() raises without a home
+    return home if home.is_absolute() else Path(os.devnull)
+
+
 def user_folder(kind: Literal["CACHE", "STATE"], name: str, environment: Mapping[str, str]) -> Path:
-    """The folder for what has that name. Without a home, it is a path that cannot be created."""
+    """The folder for what has that name."""
     named = Path(environment.get(f"XDG_{kind}_HOME", ""))
-    parent = named if named.is_absolute() else Path(environment.get("HOME") or os.devnull) / _USUAL[kind]
+    parent = named if named.is_absolute() else home_folder(environment) / _USUAL[kind]
     return parent / "codex-multi-role" / name
 
 

@@ -18,6 +18,7 @@ from codex_multi_role.catalog import RoleSpec, RoleSpecCatalog
 from codex_multi_role.codex.codex_settings import LEAN, known_settings, needed_user_home
 from codex_multi_role.codex.permissions import WriteAccess, has_own_rules
 from codex_multi_role.codex.project_instructions import ProjectInstructions
+from codex_multi_role.host.user_cache import home_folder
 from codex_multi_role.lifecycle.definitions import Definitions, role_settings
 from codex_multi_role.steps.turn_inputs import RoleInputs, digest
 from codex_multi_role.tools import find_tool, tool_code
@@ -144,7 +145,7 @@ def _file_digest(place: Path, name: str) -> str:
 def _found_skills(folder: Path, home: Path | None) -> Iterator[object]:
     """The skills that Codex itself finds: their names, paths, descriptions and policies decide on its prompt."""
     around = [place / skills for place in (folder, *folder.parents) for skills in SKILLS]
-    users = [Path.home() / ".agents/skills", *([home / "skills"] if home else [])]
+    users = [home_folder() / ".agents/skills", *([home / "skills"] if home else [])]
     for place in dict.fromkeys([*around, *users, MACHINE_SKILLS]):
         if found := content_digest(place):
             yield [str(place.relative_to(folder) if place.is_relative_to(folder) else place), found]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -11,7 +12,8 @@ from tempfile import TemporaryDirectory
 from threading import Event
 
 from codex_multi_role.codex.permissions import sandboxed
-from codex_multi_role.errors import CodexUnavailable
+from codex_multi_role.errors import RESOURCE_HINTS, CodexUnavailable
+from codex_multi_role.host.processes import ending_in_words
 from codex_multi_role.workspace.commands import run_command
 
 PROBE_SECONDS = 60.0
@@ -32,9 +34,10 @@ def require_sandbox(codex: Path, stopping: Event | None = None) -> None:
         argv, environment = sandboxed(codex, ["true"], Path(home)), {**os.environ, "CODEX_HOME": home}
         done = run_command(argv, Path(home), environment, PROBE_SECONDS, stopping=stopping)
     if done.returncode != 0:
-        last = (done.output.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+        lines = done.output.partition("\nStack backtrace:")[0].strip().splitlines()
+        last = lines[-1] if lines else ending_in_words(done.returncode)
         problem = f"no answer in {PROBE_SECONDS:g} s" if done.timed_out else last
-        raise CodexUnavailable(f"Codex's sandbox does not work on this machine: {problem}", _advice())
+        raise CodexUnavailable(f"Codex's sandbox does not work on this machine: {problem}", _advice(problem))
     _working.add(codex)
 
 
@@ -50,7 +53,10 @@ def trying_sandbox(codex: Path, *, needed: bool) -> Iterator[Callable[[], object
             stopping.set()
 
 
-def _advice() -> str:
+def _advice(problem: str) -> str:
+    number = re.search(r"\(os error (\d+)\)$", problem)
+    if number and (lacking := RESOURCE_HINTS.get(int(number[1]))):  # no sandbox was tried: Codex did not start
+        return lacking
     allow = [f"`sudo sysctl -w {name}={good}`" for name, bad, good in _RESTRICTIONS if _parameter(name) == bad]
     how = " and ".join(allow) or "on the host, or with `docker run --security-opt seccomp=unconfined …`"
     return f"Allow unprivileged user namespaces: {how}. Or run tests and checks without the sandbox: --no-test-sandbox."

@@ -213,7 +213,7 @@ class Session:
             events.subscribe(self._on_event)
         try:
             with stop_signals(family.kill) as stop:
-                ending = self._run(events, states, stop)
+                ending = stop.explain(self._run(events, states, stop))
             write_state(self._folder, self._state)
             report = self._record.close(ending, self._clock.seconds, self._result, self._files)
             self._publish_last_state(states, report)

@@ -1,6 +1,6 @@
 """Stop a run from outside, from another process like Ctrl-C in its terminal.
 
-The signals: Ctrl-C, SIGTERM, SIGQUIT, and the end of its terminal (SIGHUP).
+The signals: Ctrl-C, SIGTERM, SIGQUIT, the end of its terminal (SIGHUP), and of its CPU time (SIGXCPU).
 """
 
 from __future__ import annotations
@@ -11,24 +11,26 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from types import FrameType
 from typing import Any
 
-from codex_multi_role.errors import RunBusy, RunStatus, UsageError
+from codex_multi_role.errors import Ending, ExitCode, RunBusy, RunStatus, UsageError
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.owner import is_alive, is_running, read_owner
 
 
 def stopping_signals() -> list[signal.Signals]:
     """The signals that stop this process in an orderly way: not those that ``nohup`` or a shell's ``&`` ignores."""
-    optional = (signal.SIGHUP, signal.SIGQUIT)
+    optional = (signal.SIGHUP, signal.SIGQUIT, signal.SIGXCPU)
     return [signal.SIGINT, signal.SIGTERM, *(each for each in optional if signal.getsignal(each) != signal.SIG_IGN)]
 
 
 class Stop:
     """Handles stop signals: the first one stops the run, each further one calls ``hurry``.
 
-    The exception is a further SIGHUP, because the system and the shell both send one when a terminal closes.
+    The exceptions are a further SIGHUP, because the system and the shell both send one when a terminal closes, and
+    SIGXCPU, which the system repeats every second.
 
     While the run ``interrupts``, the first signal raises KeyboardInterrupt; later it is only noted. Because the
     exception is raised wherever the main thread happens to be, it could leave the workflow running, and the run would
@@ -41,16 +43,17 @@ class Stop:
         self.interrupts = True
         self.in_a_hurry = False
         self._announced = False
+        self._by = 0
 
     def __call__(self, number: int, _frame: FrameType | None) -> None:
         if self.asked:
-            if number == signal.SIGHUP:
+            if number in (signal.SIGHUP, signal.SIGXCPU):
                 return
             self.in_a_hurry = True
             if self._announced:
                 self._hurry()
             return
-        self.asked = True
+        self.asked, self._by = True, number
         if self.interrupts:
             self._announced = True  # nothing is running that could mistake its end for a failure
             raise KeyboardInterrupt
@@ -60,6 +63,13 @@ class Stop:
         self._announced = True
         if self.in_a_hurry:
             self._hurry()
+
+    def explain(self, ending: Ending) -> Ending:
+        """The ending of the run, with the reason if it was stopped because its CPU time was used up."""
+        if self._by != signal.SIGXCPU or ending.exit_code != ExitCode.INTERRUPTED:
+            return ending
+        hint = "Raise the limit (`ulimit -t`), then resume the run."
+        return replace(ending, reason="the CPU time that this process may use is used up", hint=hint)
 
 
 @contextmanager

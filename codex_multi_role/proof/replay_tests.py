@@ -17,7 +17,15 @@ from typing import Any
 
 from codex_multi_role.api import run
 from codex_multi_role.codex.warm_home import user_store
-from codex_multi_role.errors import CodexMultiRoleError, ExitCode, RunInterrupted, UsageError
+from codex_multi_role.errors import (
+    CodexMultiRoleError,
+    CodexStartFailed,
+    CodexUnavailable,
+    ExitCode,
+    RunInterrupted,
+    StorageError,
+    UsageError,
+)
 from codex_multi_role.host.atomic import make_folder, storage_errors
 from codex_multi_role.lifecycle.recordings.comparison import DIFFS, kept_in
 from codex_multi_role.lifecycle.recordings.run_outcome import suggested_options
@@ -27,6 +35,8 @@ from codex_multi_role.run_options import RunOptions
 ENDING = ".ndjson"
 SAME, DIFFERS, ERROR = "as recorded", "differs", "error"
 COMMON_WORKSPACE = "workspace"
+OF_THE_MACHINE = (StorageError.reason, CodexUnavailable.reason, CodexStartFailed.reason)
+"""The outcomes of runs that this machine cut short."""
 LEFT_OVER_SECONDS = 7 * 24 * 3600.0
 
 
@@ -87,7 +97,8 @@ def _replayed(recording: Recording, options: Mapping[str, Any], folder: Path) ->
     if report.exit_code == RunInterrupted.exit_code:
         raise KeyboardInterrupt
     kept = kept_in(report.folder)
-    if "differences" not in kept:
+    machine_failed = report.outcome in OF_THE_MACHINE and report.outcome != (recording.ended or {}).get("outcome")
+    if "differences" not in kept or machine_failed:
         return Replayed(recording.name, ERROR, (report.reason or report.outcome,))
     passed_over = options.get("replay_match") == "nearest"
     differences = (*(() if passed_over else kept["on_the_way"]), *kept["differences"])

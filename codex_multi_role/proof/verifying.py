@@ -32,7 +32,7 @@ from codex_multi_role.proof.comparing import (
     compare_environments,
     compare_tests_before,
 )
-from codex_multi_role.proof.replay_tests import Replayed, replay_test, working_folder
+from codex_multi_role.proof.replay_tests import ERROR, Replayed, replay_test, working_folder
 from codex_multi_role.proof.surroundings import environment_of, tests_before
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_options import RunOptions
@@ -226,7 +226,7 @@ def _history(replayed: Replayed, runs_dir: Path, path: Path) -> RunHistory:
         history = history_of(RunFolder.find(runs_dir, "latest"))
     except RunNotFound:
         history = None
-    if history is None or "began_with" not in kept_in(history.folder.path):
+    if replayed.status == ERROR or history is None or "began_with" not in kept_in(history.folder.path):
         raise UsageError(f"{path} cannot be run on this machine: {'; '.join(replayed.differences)}")
     return history
 

@@ -25,8 +25,7 @@ PAUSE_SECONDS = 0.05
 
 def mirrors_folder() -> Path:
     """In the user's cache: all of it can be made again."""
-    home = {"HOME": os.path.expanduser("~")}  # noqa: PTH111 - Path.home() raises without a home
-    return user_folder("CACHE", "runs", {**home, **os.environ})
+    return user_folder("CACHE", "runs", os.environ)
 
 
 class Mirrors:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
 
-from codex_multi_role.errors import RunInterrupted, UsageError
-from codex_multi_role.host.processes import Family, start_hint
+from codex_multi_role.errors import RunInterrupted, not_started
+from codex_multi_role.host.processes import Family
 
 OUTPUT_LIMIT_BYTES = 2 * 1024 * 1024
 _POLL_SECONDS = 0.1
@@ -107,10 +107,7 @@ def _started(
             start_new_session=True,
         )
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        hint = "is it installed, and on PATH?"
-        hint = start_hint(error, hint) if isinstance(error, OSError) else hint
-        raise UsageError(f"cannot run {argv[0]}: {reason}", hint) from error
+        raise not_started(f"cannot run {argv[0]}", error, "is it installed, and on PATH?") from error
 
 
 def _collect(process: subprocess.Popen[bytes], pipes: Mapping[int, _Output], deadline: float, stopping: Event) -> None:

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from codex_multi_role.errors import StorageError, UsageError
+from codex_multi_role.errors import StorageError, UsageError, not_started
 from codex_multi_role.host.atomic import storage_errors
-from codex_multi_role.host.processes import GRACE_SECONDS, RUN, Family, start_hint
+from codex_multi_role.host.processes import GRACE_SECONDS, RUN, Family
 from codex_multi_role.host.programs import program_path
 from codex_multi_role.workspace.git_settings import RepositorySettings, common_dir_of, settings_of
 
@@ -164,8 +164,7 @@ class Git:
             )
         except OSError as error:
             if self.work_tree.is_dir():
-                hint = start_hint(error, "install git and put it on PATH")
-                raise UsageError(f"git cannot be run: {error.strerror}", hint) from error
+                raise not_started("git cannot be run", error, "install git and put it on PATH") from error
             raise StorageError(f"the workspace {self.work_tree} no longer exists") from error
 
 

@@ -90,6 +90,14 @@ def test_operating_system_error_names_its_file(capsys: pytest.CaptureFixture[str
     assert "error: /etc/secret: Permission denied" in capsys.readouterr().err
 
 
+def test_limit_of_the_system_is_no_bug(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert guarded(RuntimeError("can't start new thread")) == 3
+    error, hint = capsys.readouterr().err.splitlines()
+    assert error == "error: can't start new thread"
+    assert "ulimit -u" in hint
+    assert not [*tmp_path.iterdir()]  # no traceback to report
+
+
 def main_into(stdout: int) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(
         [sys.executable, "-m", "codex_multi_role", "--help"],

@@ -142,7 +142,7 @@ PLAYED: Mapping[str, Played] = {
         {"text": "I am done."}, "invalid_reply", "invalid_reply", words="no JSON object", advice="--repair-attempts"
     ),
     "kill -9 of the child mid-turn": Played(
-        command("kill -9 $PPID"), "crashed", "crashed", words="ended with exit code -9"
+        command("kill -9 $PPID"), "crashed", "crashed", words="ended with signal 9 (Killed)"
     ),
     "SIGSTOP of the child mid-turn": Played(
         command("kill -STOP $PPID"), "stalled", "stalled", words="0.6 s", advice=LONGER_IDLE, limits=IMPATIENT

@@ -128,8 +128,12 @@ def test_batch_ends_before_its_first_goal(tmp_path: Path) -> None:
     [
         ("exit 3", "exit code 3"),
         ("echo WARNING: no aliases; echo 'bwrap: No such file' >&2; exit 1", "bwrap: No such file"),
-        ("kill -9 $$", "exit code -9"),
+        ("kill -9 $$", "signal 9 (Killed)"),
         ("sleep 60", "no answer in 0.2 s"),
+        (
+            "printf 'Error: unavailable (os error 11)\\n\\nStack backtrace:\\n 0: <unknown>' >&2; exit 1",
+            "Error: unavailable (os error 11)",
+        ),
         ("printf 'bwrap: cut off' >&2; exit 1", "bwrap: cut off"),
     ],
 )

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from codex_multi_role.errors import ExitCode, RunInterrupted, ending_for
 from codex_multi_role.lifecycle.stopping import Stop, stopping_signals
 from tests.support.console import TAKE_TERMINAL
 from tests.support.leftovers import processes_of
@@ -41,7 +42,7 @@ def handlers() -> Iterator[None]:
 def test_signals_ignored_by_whoever_started_us_stay_ignored() -> None:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     signal.signal(signal.SIGQUIT, signal.SIG_DFL)
-    assert stopping_signals() == [signal.SIGINT, signal.SIGTERM, signal.SIGQUIT]
+    assert stopping_signals() == [signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGXCPU]
 
 
 @pytest.mark.parametrize(("second", "hurries"), [(signal.SIGHUP, 0), (signal.SIGINT, 1), (signal.SIGQUIT, 1)])
@@ -54,6 +55,19 @@ def test_second_hangup_does_not_hurry_stop(second: signal.Signals, hurries: int)
     stop.announce()
     stop(second, None)
     assert len(calls) == hurries
+
+
+@pytest.mark.parametrize(("number", "words"), [(signal.SIGXCPU, "CPU time"), (signal.SIGTERM, "was stopped")])
+def test_used_up_cpu_time_is_the_reason_of_the_stop(number: signal.Signals, words: str) -> None:
+    calls: list[None] = []
+    stop = Stop(lambda: calls.append(None))
+    stop.interrupts = False
+    stop(number, None)
+    stop(signal.SIGXCPU, None)  # the system repeats it every second
+    stop.announce()
+    ending = stop.explain(ending_for(RunInterrupted()))
+    assert words in ending.reason
+    assert (ending.exit_code, calls) == (ExitCode.INTERRUPTED, [])
 
 
 @pytest.mark.real

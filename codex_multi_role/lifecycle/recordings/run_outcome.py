@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from codex_multi_role.host.spelling import as_on_disk
+from codex_multi_role.host.user_cache import home_folder
 from codex_multi_role.lifecycle.definitions import Definitions
 from codex_multi_role.playbook.recording import Recording
 from codex_multi_role.reading.normalization import PathNames, normalize
@@ -40,9 +41,7 @@ def places_around(workspace: Path) -> PathNames:
 
 def _around(workspace: Path) -> dict[str, Path]:
     places = {"workspace": workspace, "python": Path(sys.prefix), "python installation": Path(sys.base_prefix)}
-    with suppress(RuntimeError):  # a user need not have one
-        places["home"] = Path.home()
-    return places
+    return {**places, "home": home_folder()} if home_folder().is_dir() else places
 
 
 BY_RECORDING = "recording"
