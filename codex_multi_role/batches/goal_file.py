@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,9 @@ MAX_LINE_BYTES = 1 << 20
 MAX_FILE_BYTES = 256 << 20
 MAX_GOALS = 100_000
 MAX_PROBLEMS = 100
+MAX_NUMBER = 2**53
+"""Beyond it, JSON is not exact."""
+_UNUSABLE = re.compile("[\0\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -107,6 +111,8 @@ def _parsed(text: bytes, file: str, number: int) -> GoalLine:
         raise problem_at(file, number, f"not valid JSON: {error}") from error
     if not isinstance(data, dict):
         raise problem_at(file, number, "must be a JSON object", 'Such as {"goal": "Add a test"}.')
+    if unusable := [problem_at(file, number, each) for each in _unusable(data)]:
+        raise DefinitionError.together(unusable)
     try:
         return GoalLine.model_validate(data)
     except ValidationError as error:
@@ -115,6 +121,22 @@ def _parsed(text: bytes, file: str, number: int) -> GoalLine:
         raise DefinitionError.together(
             DefinitionError(str(each), each.hint, file, (number,)) for each in found
         ) from error
+
+
+def _unusable(value: object, place: str = "") -> Iterator[str]:
+    """What JSON can say, but no process can be given, or no file and no queue can store."""
+    if isinstance(value, str) and (found := _UNUSABLE.search(value)):
+        what = "a NUL character" if found[0] == "\0" else "half of a surrogate pair"
+        yield f"{place or 'a key'}: contains {what}"
+    elif isinstance(value, int | float) and abs(value) > MAX_NUMBER:
+        yield f"{place}: must be at most {MAX_NUMBER:,}"
+    elif isinstance(value, list):
+        for index, each in enumerate(value):
+            yield from _unusable(each, f"{place}[{index}]")
+    elif isinstance(value, dict):
+        for key, each in value.items():
+            yield from _unusable(key)
+            yield from _unusable(each, f"{place}.{key}".removeprefix("."))
 
 
 def _without_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

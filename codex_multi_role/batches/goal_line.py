@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field, JsonValue, StrictBool, StrictStr, model_validator
 
 from codex_multi_role.catalog.definition import NUMBER, WHOLE_NUMBER, Definition, pattern_in_schema
+from codex_multi_role.host.user_cache import expanded
 from codex_multi_role.run_options import MOST_REPAIRS
 
 
@@ -62,7 +63,7 @@ class GoalLine(Definition):
         description="A name that no other line has. The run is called `<batch>-<id>`. Default: the number of the line.",
     )
     goal: StrictStr = Field(default="", description="The goal for the team. A flow or a playbook may have its own.")
-    priority: Annotated[int, Field(strict=True), WHOLE_NUMBER] = Field(
+    priority: Annotated[int, Field(strict=True, ge=-(2**31), lt=2**31), WHOLE_NUMBER] = Field(
         default=0, description="Goals with a higher number start first."
     )
     labels: tuple[Text, ...] = Field(
@@ -138,7 +139,7 @@ class GoalLine(Definition):
     def options(self, folder: Path) -> dict[str, Any]:
         """The `RunOptions` fields that the line gives; its paths are relative to ``folder``."""
         given = {name: getattr(self, name) for name in self.model_fields_set - NOT_OPTIONS}
-        given |= {name: folder / Path(given[name]).expanduser() for name in ("roles", "workspace") if name in given}
+        given |= {name: folder / expanded(given[name]) for name in ("roles", "workspace") if name in given}
         if "playbook" in given:
             given["playbook"] = playbook_at(folder, given["playbook"])
         if "inputs" in given:
@@ -154,4 +155,4 @@ def as_input(value: JsonValue) -> str:
 def playbook_at(folder: Path, playbook: str) -> str:
     """The name of a playbook as it is, or its path relative to ``folder``."""
     is_path = "/" in playbook or bool(Path(playbook).suffix)
-    return str((folder / Path(playbook).expanduser()).absolute()) if is_path else playbook
+    return str((folder / expanded(playbook)).absolute()) if is_path else playbook

@@ -13,6 +13,7 @@ from typing import Any
 from codex_multi_role.batches.goal_file import Goal, GoalProblems
 from codex_multi_role.batches.schedule import Entry
 from codex_multi_role.errors import DefinitionError, StorageError, UsageError
+from codex_multi_role.host.user_cache import expanded
 from codex_multi_role.run_options import RunOptions, limits_in
 from codex_multi_role.workspace.repository import Repository
 
@@ -112,7 +113,7 @@ def _located(address: str, folder: Path) -> str:
     """The address; a local path relative to ``folder``. An address with a host has a colon before any slash."""
     if ":" in address.partition("/")[0]:
         return address
-    return str((folder / Path(address).expanduser()).absolute())
+    return str((folder / expanded(address)).absolute())
 
 
 def _with_own_folders(planned: Sequence[PlannedRun]) -> list[PlannedRun]:

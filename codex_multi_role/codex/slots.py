@@ -6,7 +6,6 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
-from itertools import islice
 
 from codex_multi_role.errors import RunInterrupted
 
@@ -31,7 +30,7 @@ class Slots:
     def fill(self, roles: Iterable[str]) -> list[str]:
         """As many of ``roles`` as there is room for; their processes count as idle from now on."""
         with self._lock:
-            self._idle |= dict.fromkeys(islice(roles, self._most))
+            self._idle |= dict.fromkeys(list(roles)[: self._most])
             return list(self._idle)
 
     def take(self, role: str) -> str:

@@ -17,6 +17,11 @@ def home_folder(environment: Mapping[str, str] = os.environ) -> Path:
     return home if home.is_absolute() else Path(os.devnull)
 
 
+def expanded(path: str) -> Path:
+    """``path`` with the home folder for ``~``. `Path.expanduser` raises for an unknown user; here it stays as it is."""
+    return Path(os.path.expanduser(path))  # noqa: PTH111
+
+
 def user_folder(kind: Literal["CACHE", "STATE"], name: str, environment: Mapping[str, str]) -> Path:
     """The folder for what has that name."""
     named = Path(environment.get(f"XDG_{kind}_HOME", ""))

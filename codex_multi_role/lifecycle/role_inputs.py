@@ -18,7 +18,7 @@ from codex_multi_role.catalog import RoleSpec, RoleSpecCatalog
 from codex_multi_role.codex.codex_settings import LEAN, known_settings, needed_user_home
 from codex_multi_role.codex.permissions import WriteAccess, has_own_rules
 from codex_multi_role.codex.project_instructions import ProjectInstructions
-from codex_multi_role.host.user_cache import home_folder
+from codex_multi_role.host.user_cache import expanded, home_folder
 from codex_multi_role.lifecycle.definitions import Definitions, role_settings
 from codex_multi_role.steps.turn_inputs import RoleInputs, digest
 from codex_multi_role.tools import find_tool, tool_code
@@ -136,9 +136,9 @@ def _files_in(settings: object, places: Sequence[Path]) -> Iterator[object]:
 def _file_digest(place: Path, name: str) -> str:
     """Of the file ``name``; empty if the text names none."""
     try:
-        path = place / Path(name).expanduser()
+        path = place / expanded(name)
         return content_digest(path) if path.is_file() else ""
-    except (OSError, ValueError, RuntimeError):  # RuntimeError: the home of an unknown user
+    except (OSError, ValueError):
         return ""
 
 

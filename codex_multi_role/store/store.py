@@ -18,6 +18,7 @@ from urllib.parse import unquote, urlsplit
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.host.redaction import Redactor
 from codex_multi_role.host.unpacking import UnpackBudget, UnpackingRefused, inflate
+from codex_multi_role.host.user_cache import expanded
 from codex_multi_role.store.objects import LocalObjects, Objects
 
 Given = TypeVar("Given")
@@ -161,7 +162,7 @@ def _local_folder(address: str, scheme: str) -> Path:
             "the address of the store is empty", "Name a folder, or an address such as s3://bucket/prefix."
         )
     if not scheme:
-        return Path(address).expanduser().absolute()
+        return expanded(address).absolute()
     parts = urlsplit(address)
     if parts.netloc not in ("", "localhost") or not parts.path.startswith("/"):
         raise UsageError(f"the store {address} is not an absolute path", "Write file:///folder with three slashes.")

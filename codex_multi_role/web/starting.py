@@ -16,6 +16,7 @@ from codex_multi_role.errors import CodexMultiRoleError, ExitCode, UsageError
 from codex_multi_role.host.atomic import make_folder
 from codex_multi_role.host.own_python import Lifetime, last_output, own_module, start
 from codex_multi_role.host.programs import exclude_from_path
+from codex_multi_role.host.user_cache import expanded
 from codex_multi_role.presentation.outcome import exit_in_words
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.folder import make_runs_folder, new_run_id
@@ -102,7 +103,7 @@ class RunStarter:
     ) -> None:
         if self.reap() >= MOST_AT_ONCE:
             raise UsageError(f"{MOST_AT_ONCE} runs started here are still running", "Wait for one to end.")
-        exclude_from_path(Path(workspace).expanduser())
+        exclude_from_path(expanded(workspace))
         runs_dir = folder.path.parent
         log_path = make_folder(runs_dir / STARTING) / f"{folder.run_id}.{secrets.token_hex(4)}.log"
         child = self._spawn([*arguments, f"--runs-dir={runs_dir}", "--await-answers", "--quiet"], log_path, text)

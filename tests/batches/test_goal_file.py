@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,14 +16,15 @@ from codex_multi_role.batches.goal_file import Goal, read_goals
 from codex_multi_role.errors import DefinitionError, UsageError
 
 IDS = st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,20}", fullmatch=True)
+TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
 LINES = st.fixed_dictionaries(
-    {"id": IDS, "goal": st.text()},
+    {"id": IDS, "goal": TEXTS},
     optional={
         "priority": st.integers(-9, 9),
         "cycles": st.integers(1, 9),
-        "inputs": st.dictionaries(st.text(), st.none() | st.booleans() | st.integers() | st.text(), max_size=3),
+        "inputs": st.dictionaries(TEXTS, st.none() | st.booleans() | st.integers(-(2**53), 2**53) | TEXTS, max_size=3),
         "max_seconds": st.floats(0.1, 1e6),
-        "labels": st.lists(st.text(min_size=1), max_size=2),
+        "labels": st.lists(TEXTS.filter(bool), max_size=2),
     },
 )
 BETWEEN = st.sampled_from([b"", b"\n", b"  \n", b"# a comment {\n"])
@@ -62,6 +64,32 @@ def outcome(content: bytes) -> list[str]:
         return [str(each) for each in error.problems]
     except UsageError as error:
         return [str(error)]
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        (r'{"goal": "a\u0000b"}', "goal: contains a NUL character"),
+        (r'{"goal": "a\ud800b"}', "goal: contains half of a surrogate pair"),
+        (r'{"workspace": "a\u0000b"}', "workspace: contains a NUL character"),
+        (r'{"config": ["a=1", "b=\u0000"]}', "config[1]: contains a NUL character"),
+        (r'{"inputs": {"files": [{"name": "\udfff"}]}}', "inputs.files[0].name: contains half of a surrogate pair"),
+        (r'{"inputs": {"\ud800": 1}}', "a key: contains half of a surrogate pair"),
+        ('{"goal": "x", "priority": 99999999999999999999}', "priority: must be at most 9,007,199,254,740,992"),
+        ('{"goal": "x", "priority": 9999999999}', "priority: must be less than 2147483648, not 9999999999"),
+        ('{"goal": "x", "max_turns": 1' + "0" * 400 + "}", "max_turns: must be at most 9,007,199,254,740,992"),
+        ('{"goal": "x", "max_seconds": 1e400}', "max_seconds: must be at most 9,007,199,254,740,992"),
+    ],
+)
+def test_value_that_cannot_be_passed_on_is_found_before_a_start(line: str, problem: str) -> None:
+    assert problems('{"goal": "first"}', line) == [f"goals.jsonl:2: {problem}"]
+
+
+def test_home_of_an_unknown_user_is_no_folder(tmp_path: Path) -> None:
+    (goal,) = read(b'{"workspace": "~nobodyatall/x", "playbook": "~nobodyatall/y.yaml"}')
+    options = goal.line.options(tmp_path)
+    assert options["workspace"] == tmp_path / "~nobodyatall/x"
+    assert options["playbook"] == str(tmp_path / "~nobodyatall/y.yaml")
 
 
 def test_every_problem_is_reported_in_line_order() -> None:

@@ -17,6 +17,7 @@ from codex_multi_role.checks.data_file import parse_json
 from codex_multi_role.errors import RunInterrupted, UsageError
 from codex_multi_role.host.own_python import own_environment, own_module
 from codex_multi_role.host.redaction import without_secrets
+from codex_multi_role.host.user_cache import expanded
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.reading.sketches import sketch
 from codex_multi_role.systems.research import searching
@@ -123,7 +124,7 @@ def missing(context: CheckContext, provider: SearchProvider, folder: str) -> str
 def folder_of(context: CheckContext, provider: SearchProvider, folder: str) -> Path | None:
     """The folder to search, relative to the workspace unless absolute; the check's own takes precedence."""
     named = folder or provider.folder
-    return context.workspace.root / Path(named).expanduser() if named else None
+    return context.workspace.root / expanded(named) if named else None
 
 
 def _arguments(context: CheckContext, provider: SearchProvider, question: SearchQuery) -> Json:
