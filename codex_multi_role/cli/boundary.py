@@ -53,7 +53,8 @@ def run_guarded(entry: click.Command, arguments: Sequence[str]) -> int:
             discard_output(sys.stdout)
             error.filename = error.filename or (OUTPUT if error.errno in OF_OUTPUT else None)
         if known := system_error(error):
-            return complain_about(known)
+            is_wrong_name = isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG  # nothing was started
+            return complain(str(known), known.hint, ExitCode.WRONG_USAGE if is_wrong_name else known.exit_code)
         return complain(f"unexpected {type(error).__name__}: {error}", _keep_traceback(), ExitCode.FAILED)
     return 0
 

@@ -6,6 +6,8 @@ import contextlib
 import unicodedata
 from pathlib import Path
 
+from codex_multi_role.errors import UsageError
+
 KEPT_IN_PAGES = "\n\r\t\u200c\u200d"  # the last two join letters and emoji, or keep them apart
 
 
@@ -24,6 +26,15 @@ def as_on_disk(path: Path) -> Path:
     for name in resolved.parts[1:]:
         real /= _as_listed(real, name)
     return real
+
+
+def require_utf8(path: Path) -> Path:
+    """Return ``path``. Raises `UsageError` if it is not valid UTF-8, which is all that Codex and JSON can name."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError as error:
+        raise UsageError(f"the path {path} is not UTF-8", "Rename the folder, or name another one.") from error
+    return path
 
 
 def _as_listed(folder: Path, name: str) -> str:

@@ -31,7 +31,7 @@ from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.flow import WalkBound, walk_bound
 from codex_multi_role.host.programs import exclude_from_path, require_unsteered
 from codex_multi_role.host.redaction import Redactor
-from codex_multi_role.host.spelling import as_on_disk
+from codex_multi_role.host.spelling import as_on_disk, require_utf8
 from codex_multi_role.lifecycle.model_prices import PLAYBOOK_MODEL, model_of, recorded_model, require_prices
 from codex_multi_role.lifecycle.sandbox_probe import require_sandbox
 from codex_multi_role.lifecycle.team_loading import load_team
@@ -312,4 +312,4 @@ def _checked_workspace(path: Path) -> Path:
         raise UsageError(f"the workspace {path} is not a folder", "Name a folder with --workspace.")
     if not os.access(path, os.W_OK | os.X_OK):
         raise UsageError(f"the workspace {path} cannot be written", "Fix its permissions or name another folder.")
-    return as_on_disk(path)
+    return require_utf8(as_on_disk(path))

@@ -34,7 +34,7 @@ def require_sandbox(codex: Path, stopping: Event | None = None) -> None:
         argv, environment = sandboxed(codex, ["true"], Path(home)), {**os.environ, "CODEX_HOME": home}
         done = run_command(argv, Path(home), environment, PROBE_SECONDS, stopping=stopping)
     if done.returncode != 0:
-        lines = done.output.partition("\nStack backtrace:")[0].strip().splitlines()
+        lines = re.split("\n[Ss]tack backtrace:", done.output)[0].strip().splitlines()
         last = lines[-1] if lines else ending_in_words(done.returncode)
         problem = f"no answer in {PROBE_SECONDS:g} s" if done.timed_out else last
         raise CodexUnavailable(f"Codex's sandbox does not work on this machine: {problem}", _advice(problem))

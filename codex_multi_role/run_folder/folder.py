@@ -30,7 +30,7 @@ from typing import Any
 from codex_multi_role.errors import ExitCode, RunNotFound, StorageError, UsageError
 from codex_multi_role.host.atomic import make_folder, storage_errors, write_json, write_text
 from codex_multi_role.host.redaction import Redactor
-from codex_multi_role.host.spelling import as_on_disk
+from codex_multi_role.host.spelling import as_on_disk, require_utf8
 from codex_multi_role.reading.json_files import read_object
 from codex_multi_role.reading.nearest import did_you_mean
 from codex_multi_role.run_options import RunOptions
@@ -39,6 +39,8 @@ PROGRAM = "codex-multi-role"
 RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 LATEST = "latest"
 MOST_AT_ONCE = 1000
+MAX_RUNS_PATH_BYTES = 300
+"""SQLite opens no path of more than 512 bytes, and those of Codex's databases in a run folder have up to 200 more."""
 JOURNAL = "journal.sqlite"
 SHARED = "shared"
 """The key of ``run.json`` in a copy of the folder of a run that workers execute: what only their database knows."""
@@ -72,7 +74,7 @@ class RunFolder:
     def create(cls, runs_dir: Path, run_id: str | None = None) -> RunFolder:
         """Create a new run's folder. Raises `UsageError`, `StorageError`."""
         run_id = run_id or new_run_id()
-        if not RUN_ID.fullmatch(run_id) or run_id == LATEST:
+        if not is_run_id(run_id):
             raise UsageError(
                 f"'{run_id}' cannot be a run id", "Use letters, digits, '_', '-' and '.', and not 'latest'."
             )
@@ -91,8 +93,8 @@ class RunFolder:
     def find(cls, runs_dir: Path, reference: str) -> RunFolder:
         """The run named by ``reference`` (an id, a unique prefix, or ``latest``). Raises `RunNotFound`."""
         names = [path.name for path in _recorded(runs_dir)]
-        latest = (runs_dir / LATEST).resolve().name
-        matches = [name for name in names if name == (latest if reference == LATEST else reference)]
+        wanted = _latest(runs_dir, names) if reference == LATEST else reference
+        matches = [name for name in names if name == wanted]
         if not matches and reference not in (LATEST, ""):
             matches = [name for name in names if name.startswith(reference)]
         if len(matches) != 1:
@@ -102,9 +104,10 @@ class RunFolder:
     def _point_latest(self) -> None:
         link = self.path.parent / LATEST
         temporary = self.path.parent / f".latest.{secrets.token_hex(4)}"
-        with storage_errors(link):
+        with suppress(OSError):  # a file system without links, or a folder in its place: it is found by its time
             temporary.symlink_to(self.run_id)
             temporary.replace(link)
+        temporary.unlink(missing_ok=True)
 
     def role_folder(self, role: str) -> Path:
         return make_folder(self.path / role)
@@ -164,6 +167,10 @@ def has_reached_end(record: Mapping[str, Any]) -> bool:
     return code is not None and not code.is_resumable
 
 
+def is_run_id(name: str) -> bool:
+    return bool(RUN_ID.fullmatch(name)) and name != LATEST
+
+
 def new_run_id() -> str:
     """The current time and a random part."""
     return f"{datetime.now():%Y%m%d_%H%M%S}_{secrets.token_hex(4)}"
@@ -172,9 +179,13 @@ def new_run_id() -> str:
 def make_runs_folder(runs_dir: Path) -> Path:
     """The real path of ``runs_dir``, created if missing; an empty one is excluded from git.
 
-    Raises `StorageError`.
+    Raises `UsageError` if no database could be opened there, `StorageError`.
     """
-    path = make_folder(as_on_disk(runs_dir))
+    path = require_utf8(as_on_disk(runs_dir))
+    if (size := len(os.fsencode(path))) > MAX_RUNS_PATH_BYTES:
+        problem = f"the path of the runs folder has {size:,} bytes, at most {MAX_RUNS_PATH_BYTES} are possible"
+        raise UsageError(f"{problem}: {path}", "Name another folder with --runs-dir.")
+    make_folder(path)
     with storage_errors(path):
         if not any(path.iterdir()):  # a folder with anything in it may not be ours alone
             write_text(path / ".gitignore", "*\n")
@@ -204,9 +215,17 @@ def list_runs(runs_dir: Path) -> list[RunFolder]:
     return sorted(map(RunFolder, _recorded(runs_dir)), key=lambda folder: (_started_at(folder), folder.run_id))
 
 
+def _latest(runs_dir: Path, names: Iterable[str]) -> str:
+    """The name that the link has. Copies may lack the link, or have one that leads elsewhere: then the newest run."""
+    target = (runs_dir / LATEST).resolve()
+    if target.name in names or (target.name != LATEST and target.is_dir() and target.parent == runs_dir.resolve()):
+        return target.name  # of the folder alone, if its run.json is lost: no other run is meant
+    return next((folder.run_id for folder in reversed(list_runs(runs_dir))), "")
+
+
 def _recorded(runs_dir: Path) -> Iterable[Path]:
     folders = (path.parent for path in runs_dir.glob("*/run.json"))
-    return (path for path in folders if RUN_ID.fullmatch(path.name) and not path.is_symlink())
+    return (path for path in folders if is_run_id(path.name) and not path.is_symlink())
 
 
 def _started_at(folder: RunFolder) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -97,7 +98,8 @@ def write_commit(git: Git, tree: str, parents: Sequence[str], who: str = NOBODY,
 
 def borrow_objects(git_dir: Path, repositories: Iterable[Path]) -> None:
     """Let the repository ``git_dir``, even an unfinished one, have the objects of others. Raises StorageError."""
-    borrowed = "".join(f"{(each / 'objects').resolve()}\n" for each in repositories)
+    paths = (str((each / "objects").resolve()) for each in repositories)
+    borrowed = "".join(f"{json.dumps(path, ensure_ascii=False)}\n" for path in paths)  # git reads quoted ones
     write_text(make_folder(git_dir / "objects" / "info") / "alternates", borrowed)
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -108,6 +111,46 @@ def test_latest_never_stands_for_another_run(tmp_path: Path) -> None:
     gone.record_path.unlink()
     with pytest.raises(RunNotFound, match='no run "latest"'):
         RunFolder.find(tmp_path, "latest")
+
+
+def no_link(link: Path) -> None:
+    link.unlink()
+
+
+def dangling_link(link: Path) -> None:
+    link.unlink()
+    link.symlink_to("/nowhere/old_run")
+
+
+def text_file(link: Path) -> None:
+    link.unlink()
+    link.write_text("oldest")
+
+
+def whole_copy(link: Path) -> None:
+    target = link.resolve()
+    link.unlink()
+    shutil.copytree(target, link)
+
+
+@pytest.mark.parametrize("copied", [no_link, dangling_link, text_file, whole_copy])
+def test_copy_without_its_link_has_a_latest_run(tmp_path: Path, copied: Callable[[Path], None]) -> None:
+    make_run(tmp_path, "a_newest", "2026-02-02T00:00:00.000+00:00")
+    make_run(tmp_path, "z_oldest", "2026-02-01T00:00:00.000+00:00")
+    copied(tmp_path / "latest")
+    assert found(tmp_path, "latest") == "a_newest"
+    assert [run.run_id for run in list_runs(tmp_path)] == ["z_oldest", "a_newest"]
+    make_run(tmp_path, "next", "2026-02-03T00:00:00.000+00:00")
+    assert found(tmp_path, "latest") == "next"
+    assert not [*tmp_path.glob(".latest.*")]
+
+
+def test_runs_folder_in_which_no_database_opens_is_refused(tmp_path: Path) -> None:
+    """SQLite's paths are limited, and Codex takes only UTF-8. Nothing is created."""
+    for name, problem in (("d" * 250, "at most 300"), (os.fsdecode(b"not\xffutf8"), "is not UTF-8")):
+        with pytest.raises(UsageError, match=problem):
+            RunFolder.create(tmp_path / ("x" * 100) / name)
+    assert [*tmp_path.iterdir()] == []
 
 
 def test_run_is_found_by_its_id_or_the_beginning_of_it(tmp_path: Path) -> None:
