@@ -63,7 +63,7 @@ class GoalLine(Definition):
         description="A name that no other line has. The run is called `<batch>-<id>`. Default: the number of the line.",
     )
     goal: StrictStr = Field(default="", description="The goal for the team. A flow or a playbook may have its own.")
-    priority: Annotated[int, Field(strict=True, ge=-(2**31), lt=2**31), WHOLE_NUMBER] = Field(
+    priority: Annotated[int, Field(strict=True, ge=-(2**31), le=2**31 - 1), WHOLE_NUMBER] = Field(
         default=0, description="Goals with a higher number start first."
     )
     labels: tuple[Text, ...] = Field(

@@ -16,7 +16,6 @@ from codex_multi_role.batches.planned_runs import PlannedRun
 from codex_multi_role.batches.run_process import Order
 from codex_multi_role.errors import ExitCode, RunStatus
 from codex_multi_role.host.own_python import STOP_SECONDS, OwnProcess, last_output, own_module
-from codex_multi_role.host.processes import ending_in_words
 from codex_multi_role.host.programs import exclude_from_path
 from codex_multi_role.presentation.wording import one_line
 from codex_multi_role.reading.json_files import read_object, read_records
@@ -133,7 +132,7 @@ class LocalRuns:
         if code == ExitCode.INTERRUPTED or self._kill_at is not None:
             return self._unrecorded(run, WAITING, None, "")  # it was stopped before it began
         known = ExitCode.find(code) or ExitCode.FAILED
-        reason = _error_in(printed) or f"its process ended with {ending_in_words(code)}"
+        reason = _error_in(printed) or f"its process ended with exit code {code}"
         return self._unrecorded(run, RunStatus.FAILED, known, reason)
 
     def _unrecorded(self, run: PlannedRun, status: str, code: ExitCode | None, reason: str) -> GoalResult:

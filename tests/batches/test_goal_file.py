@@ -76,7 +76,7 @@ def outcome(content: bytes) -> list[str]:
         (r'{"inputs": {"files": [{"name": "\udfff"}]}}', "inputs.files[0].name: contains half of a surrogate pair"),
         (r'{"inputs": {"\ud800": 1}}', "a key: contains half of a surrogate pair"),
         ('{"goal": "x", "priority": 99999999999999999999}', "priority: must be at most 9,007,199,254,740,992"),
-        ('{"goal": "x", "priority": 9999999999}', "priority: must be less than 2147483648, not 9999999999"),
+        ('{"goal": "x", "priority": 9999999999}', "priority: must be at most 2147483647, not 9999999999"),
         ('{"goal": "x", "max_turns": 1' + "0" * 400 + "}", "max_turns: must be at most 9,007,199,254,740,992"),
         ('{"goal": "x", "max_seconds": 1e400}', "max_seconds: must be at most 9,007,199,254,740,992"),
     ],
