@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import tempfile
@@ -17,27 +18,19 @@ from typing import Any
 
 from codex_multi_role.api import run
 from codex_multi_role.codex.warm_home import user_store
-from codex_multi_role.errors import (
-    CodexMultiRoleError,
-    CodexStartFailed,
-    CodexUnavailable,
-    ExitCode,
-    RunInterrupted,
-    StorageError,
-    UsageError,
-)
+from codex_multi_role.errors import CodexMultiRoleError, ExitCode, RunInterrupted, UsageError
 from codex_multi_role.host.atomic import make_folder, storage_errors
 from codex_multi_role.lifecycle.recordings.comparison import DIFFS, kept_in
 from codex_multi_role.lifecycle.recordings.run_outcome import suggested_options
 from codex_multi_role.playbook.recording import Recording
 from codex_multi_role.run_options import RunOptions
+from codex_multi_role.workspace.occupation import occupied
 
 ENDING = ".ndjson"
 SAME, DIFFERS, ERROR = "as recorded", "differs", "error"
 COMMON_WORKSPACE = "workspace"
-OF_THE_MACHINE = (StorageError.reason, CodexUnavailable.reason, CodexStartFailed.reason)
+OF_THE_MACHINE = ("storage_failed", "codex_unavailable", "start_failed")
 """The outcomes of runs that this machine cut short."""
-LEFT_OVER_SECONDS = 7 * 24 * 3600.0
 
 
 @dataclass(frozen=True)
@@ -126,18 +119,22 @@ def working_folder(name: str, keep: Path | None = None) -> Iterator[Path]:
         place = Path(tempfile.gettempdir())
     with storage_errors(place):
         folder = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=place))
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    with occupied(folder):
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _remove_left_over(place: Path) -> None:
-    """Remove the folders of killed tests: nothing else stays there for so long."""
+    """Remove the folders of killed commands: nobody has locked them. One that is still empty may not be locked yet."""
     for folder in place.iterdir():
-        with suppress(OSError):  # another process is removing it
-            if time.time() - folder.stat().st_mtime > LEFT_OVER_SECONDS:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        with suppress(OSError):  # in use, or on a file system without locks
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if any(folder.iterdir()):
                 shutil.rmtree(folder)
+        os.close(descriptor)
 
 
 def _copy_of_workspace(recording: Path, target: Path) -> Path:

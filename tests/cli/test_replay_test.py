@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from codex_multi_role.cli.boundary import run_guarded
 from codex_multi_role.cli.main import group
 from codex_multi_role.errors import UsageError
 from codex_multi_role.proof.replay_tests import find_recordings, replay_test
+from codex_multi_role.workspace.occupation import occupied
 from tests.support.console import console
 from tests.support.teams import TeamFolder
 from tests.support.workspaces import files_of
@@ -44,15 +44,18 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_team_that_is_as_it_was_passes_and_leaves_nothing(project: Path, tmp_path: Path) -> None:
     before = files_of(project)
     killed = tmp_path / "cache/codex-multi-role/replays/shop-1"
-    killed.mkdir(parents=True)
-    os.utime(killed, (0, 0))
+    running = killed.with_name("shop-2")
+    for folder in (killed, running):
+        folder.mkdir(parents=True)
+        (folder / "file").touch()
     variables = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "CODEX_HOME": str(tmp_path / "no-login")}
-    done = console("replay-test", "recordings", folder=project, variables=variables)
+    with occupied(running):  # as its process does until it ends, however it ends
+        done = console("replay-test", "recordings", folder=project, variables=variables)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("ok    shop.ndjson  1 turn in ")
     assert done.stdout.endswith("1 recording: 1 as recorded, 0 not\n")
     assert files_of(project) == before
-    assert not list((tmp_path / "cache").glob("codex-multi-role/replays/*"))
+    assert [*killed.parent.iterdir()] == [running]
 
 
 def test_changed_team_fails_and_the_reasons_are_reported(project: Path, tmp_path: Path) -> None:
