@@ -23,7 +23,7 @@ import shlex
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,7 @@ from codex_multi_role.reading.nearest import did_you_mean
 from codex_multi_role.run_options import RunOptions
 
 PROGRAM = "codex-multi-role"
-RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
+RUN_ID = re.compile(r"(?!latest$)[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 LATEST = "latest"
 MOST_AT_ONCE = 1000
 MAX_RUNS_PATH_BYTES = 300
@@ -45,6 +45,10 @@ JOURNAL = "journal.sqlite"
 SHARED = "shared"
 """The key of ``run.json`` in a copy of the folder of a run that workers execute: what only their database knows."""
 _OF_A_RUN = re.compile(rf"(?<={PROGRAM} )([a-z-]+) RUN(?:=([\w.-]+))?(?=[ `]|$)")
+RECORD_TYPES = {
+    **dict.fromkeys(("goal", "flow", "outcome", "workspace", "catalog_file"), str),
+    **dict.fromkeys(("inputs", "options"), dict),
+}
 FOR_READING = ("goal", "inputs", "reason", "suggestion")
 
 
@@ -74,7 +78,7 @@ class RunFolder:
     def create(cls, runs_dir: Path, run_id: str | None = None) -> RunFolder:
         """Create a new run's folder. Raises `UsageError`, `StorageError`."""
         run_id = run_id or new_run_id()
-        if not is_run_id(run_id):
+        if not RUN_ID.fullmatch(run_id):
             raise UsageError(
                 f"'{run_id}' cannot be a run id", "Use letters, digits, '_', '-' and '.', and not 'latest'."
             )
@@ -131,14 +135,18 @@ class RunFolder:
         return _OF_A_RUN.sub(lambda found: f"{found[1]} {found[2] or self.run_id}{where}", text)
 
     def record(self) -> dict[str, Any]:
-        """``run.json``. Raises `RunNotFound` if it cannot be read."""
-        hint = "The other files of the run are next to it: restore run.json from a copy, or start another run."
+        """``run.json``. Raises `RunNotFound` if it cannot be read, also when a key is used that is missing."""
         try:
-            record = json.loads(self.record_path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise RunNotFound(f"{self.record_path} cannot be read: {error}", hint) from error
-        if not isinstance(record, dict):
-            raise RunNotFound(f"{self.record_path} cannot be read: not an object", hint)
+            record = json.loads(
+                self.record_path.read_text(encoding="utf-8"), object_hook=partial(_Object, self.record_path)
+            )
+        except (OSError, ValueError, RecursionError) as error:
+            raise _unreadable(self.record_path, error) from error
+        if not isinstance(record, _Object):
+            raise _unreadable(self.record_path, "not an object")
+        for key, kind in RECORD_TYPES.items():
+            if not isinstance(record.get(key, kind()), kind):
+                raise _unreadable(self.record_path, f'"{key}" has a value of the wrong type')
         return record
 
     def write_record(self, record: Mapping[str, Any]) -> None:
@@ -161,14 +169,26 @@ def command_line(*words: str, runs_dir: Path | None = None, database_url: str = 
     return shlex.join([PROGRAM, *words, *where])
 
 
+class _Object(dict[str, Any]):
+    """An object in the ``run.json`` ``path``."""
+
+    def __init__(self, path: Path, values: Mapping[str, Any]) -> None:
+        super().__init__(values)
+        self._path = path
+
+    def __missing__(self, key: str) -> Any:  # noqa: ANN401 - as of any key
+        raise _unreadable(self._path, f'the key "{key}" is missing')
+
+
+def _unreadable(path: Path, reason: object) -> RunNotFound:
+    hint = "The other files of the run are next to it: restore run.json from a copy, or start another run."
+    return RunNotFound(f"{path} cannot be read: {reason}", hint)
+
+
 def has_reached_end(record: Mapping[str, Any]) -> bool:
     """Whether the flow of the run with this ``run.json`` ended by itself."""
     code = ExitCode.find(record.get("exit_code"))
     return code is not None and not code.is_resumable
-
-
-def is_run_id(name: str) -> bool:
-    return bool(RUN_ID.fullmatch(name)) and name != LATEST
 
 
 def new_run_id() -> str:
@@ -225,7 +245,7 @@ def _latest(runs_dir: Path, names: Iterable[str]) -> str:
 
 def _recorded(runs_dir: Path) -> Iterable[Path]:
     folders = (path.parent for path in runs_dir.glob("*/run.json"))
-    return (path for path in folders if is_run_id(path.name) and not path.is_symlink())
+    return (path for path in folders if RUN_ID.fullmatch(path.name) and not path.is_symlink())
 
 
 def _started_at(folder: RunFolder) -> str:
