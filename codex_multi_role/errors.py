@@ -39,12 +39,10 @@ NO_DESCRIPTOR = (errno.EMFILE, errno.ENFILE)
 """The error numbers that mean: this process, or the whole system, has too many files open."""
 TOO_MANY_FILES = "too many files are open: raise the limit (`ulimit -n`), or use fewer processes at once"
 STORAGE_HINT = "Free some space or fix the permissions, then try again; `codex-multi-role resume` continues a run."
-RESOURCE_HINTS = {
-    **dict.fromkeys(NO_DESCRIPTOR, TOO_MANY_FILES),
-    **dict.fromkeys(
-        (errno.EAGAIN, errno.ENOMEM),
-        "the system gives no more memory or processes: free some memory, or raise the limits (`ulimit -u`, `-v`)",
-    ),
+NO_MEMORY = "the system gives no more memory or processes: free some memory, or raise the limits (`ulimit -u`, `-v`)"
+RESOURCE_HINTS = dict.fromkeys(NO_DESCRIPTOR, TOO_MANY_FILES) | {
+    errno.EAGAIN: NO_MEMORY,
+    errno.ENOMEM: NO_MEMORY,
 }
 """What to do if the system lacks what any program needs."""
 SYSTEM_HINTS = {
@@ -54,11 +52,10 @@ SYSTEM_HINTS = {
     errno.ENAMETOOLONG: "Use a shorter name or path.",
 }
 """What to do about an error of the system that is nobody's mistake in this package."""
-_SYSTEM_WORDS = {
-    **{os.strerror(number): number for number in SYSTEM_HINTS},
-    **{"can't start new thread": errno.EAGAIN, "failed to map segment": errno.ENOMEM},
-}
-"""How errors without a number, of threads and of compiled modules, report it."""
+_SYSTEM_WORDS = {os.strerror(number): number for number in SYSTEM_HINTS} | dict.fromkeys(
+    ("can't start new thread", "failed to map segment", "out of memory"), errno.ENOMEM
+)
+"""How errors without a number, of threads, memory and compiled modules, report it."""
 
 
 class ExitCode(IntEnum):
@@ -364,16 +361,15 @@ def ending_for(error: BaseException) -> Ending:
 
 def system_error(error: BaseException) -> StorageError | None:
     """What an error of the system means: files, memory, processes, space or rights are missing. None for any other."""
-    if isinstance(error, OSError):
-        number, message = error.errno, f"{error.filename}: {error.strerror}" if error.filename else str(error)
-    elif isinstance(error, MemoryError):
-        number, message = errno.ENOMEM, str(error) or "out of memory"
-    elif isinstance(error, ImportError | RuntimeError):
-        message = str(error)
-        number = next((number for words, number in _SYSTEM_WORDS.items() if words in message), None)
-    else:
+    if not isinstance(error, OSError | MemoryError | ImportError | RuntimeError):
         return None
-    return StorageError(message, SYSTEM_HINTS[number]) if number in SYSTEM_HINTS else None
+    file, message = getattr(error, "filename", None), str(error) or "out of memory"
+    number = getattr(error, "errno", None) or next(
+        (_SYSTEM_WORDS[each] for each in _SYSTEM_WORDS if each in message), 0
+    )
+    if number not in SYSTEM_HINTS:
+        return None
+    return StorageError(f"{file}: {os.strerror(number)}" if file else message, SYSTEM_HINTS[number])
 
 
 def not_started(problem: str, error: OSError | ValueError, hint: str) -> CodexMultiRoleError:

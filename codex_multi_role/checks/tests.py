@@ -13,7 +13,6 @@ from codex_multi_role.checks.junit_report import CountedTests, TestCounts, parse
 from codex_multi_role.checks.measured_process import cache_in, environment_of_tests, interpreter_of
 from codex_multi_role.checks.output_files import scratch_folder, write_artifact, write_result
 from codex_multi_role.errors import StorageError, UsageError
-from codex_multi_role.host.processes import ending_in_words
 from codex_multi_role.workspace import CommandResult, run_command
 
 MAX_TAIL_CHARACTERS = 4_000
@@ -84,7 +83,7 @@ def _could_not_run(reason: str) -> tuple[Status, str]:
 
 def _without_report(ran: CommandResult, broken: str) -> str:
     last_line = (ran.output.strip().splitlines() or ["no output"])[-1]
-    return f"{broken} ({ending_in_words(ran.returncode)}): {last_line[:300]}"
+    return f"{broken} (exit code {ran.returncode}): {last_line[:300]}"
 
 
 def _pytest_cmd(context: CheckContext) -> str:

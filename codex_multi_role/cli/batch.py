@@ -7,13 +7,13 @@ from typing import Any
 
 import click
 
-from codex_multi_role.cli.options import BATCH, RUN_OF_BATCH, command
+from codex_multi_role.cli.options import BATCH, RUN_OF_BATCH, InputFile, command
 from codex_multi_role.cli.output import JsonLines
 from codex_multi_role.cli.settings import report_file
 
 
 @command(*BATCH, *RUN_OF_BATCH, short_help="Run many goals, from a file with one per line.")
-@click.argument("file", metavar="FILE|-", type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path))
+@click.argument("file", metavar="FILE|-", type=InputFile(allow_dash=True))
 @click.option(
     "--name", metavar="NAME", help="The name of the batch; its runs are called NAME-ID.  [default: FILE's name]"
 )

@@ -19,8 +19,6 @@ from codex_multi_role.run_folder.folder import PROGRAM
 
 DEBUG_VARIABLE = "CODEX_MULTI_ROLE_DEBUG"
 READER_GONE = 141  # what a shell reports for a program that SIGPIPE ended
-OUTPUT, OF_OUTPUT = "standard output", (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
-"""Where an error of writing happened that names no file."""
 
 
 def run_guarded(entry: click.Command, arguments: Sequence[str]) -> int:
@@ -51,7 +49,8 @@ def run_guarded(entry: click.Command, arguments: Sequence[str]) -> int:
     except Exception as error:
         if isinstance(error, OSError):
             discard_output(sys.stdout)
-            error.filename = error.filename or (OUTPUT if error.errno in OF_OUTPUT else None)
+            if error.errno in (errno.ENOSPC, errno.EFBIG, errno.EIO):  # otherwise a file is named
+                error.filename = error.filename or "standard output"
         if known := system_error(error):
             is_wrong_name = isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG  # nothing was started
             return complain(str(known), known.hint, ExitCode.WRONG_USAGE if is_wrong_name else known.exit_code)

@@ -10,6 +10,7 @@ from codex_multi_role.cli.databases import open_shared
 from codex_multi_role.cli.options import QUIET, RUNS_DIR, SERVE, SHARED_RUNS, command, run_argument
 from codex_multi_role.cli.output import say
 from codex_multi_role.cli.run_reference import find_run
+from codex_multi_role.cli.settings import report_file
 from codex_multi_role.errors import UsageError
 
 NEEDED = ("starlette", "uvicorn", "sse_starlette")
@@ -21,6 +22,7 @@ NEEDED = ("starlette", "uvicorn", "sse_starlette")
     "-o",
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
+    callback=report_file,
     metavar="FILE",
     help="Write the report to FILE instead of the run's folder.",
 )

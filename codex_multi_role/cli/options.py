@@ -17,8 +17,25 @@ from codex_multi_role.run_folder.folder import LATEST
 from codex_multi_role.run_options import EVERY_RUN, MOST_REPAIRS, REPLAY_MATCHES, RunOptions
 
 DEFAULTS = {field.name: field.default for field in fields(RunOptions)}
+
+
+class InputFile(click.Path):
+    """A regular file: opening a FIFO or reading a device may never end. With ``allow_dash``, what is open already."""
+
+    def __init__(self, *, allow_dash: bool = False) -> None:
+        super().__init__(exists=True, dir_okay=False, allow_dash=allow_dash, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:  # noqa: ANN401
+        path = Path(str(super().convert(value, param, ctx)))
+        is_open = self.allow_dash and str(path).startswith(OPEN_FILES)
+        if not is_open and not path.is_file():
+            self.fail(f"'{path}' is not a regular file", param, ctx)
+        return path
+
+
 FOLDER = click.Path(file_okay=False, path_type=Path)
 MAX_CONCURRENCY = 256
+OPEN_FILES = ("-", "/dev/stdin", "/dev/fd/", "/proc/self/fd/")
 
 
 def default_concurrency(processors: int) -> int:
@@ -35,7 +52,7 @@ GOAL = Setting(["--goal"], metavar="TEXT", callback=not_empty, help="The goal fo
 GOAL_FILE = Setting(
     ["--goal-file"],
     metavar="FILE",
-    type=click.Path(dir_okay=False, exists=True, allow_dash=True, path_type=Path),
+    type=InputFile(allow_dash=True),
     help="Read the goal from FILE; `-` reads standard input.",
 )
 CYCLES = Setting(
@@ -189,7 +206,7 @@ RECORD = Setting(
 REPLAY = Setting(
     ["--replay"],
     metavar="FILE",
-    type=click.Path(dir_okay=False, exists=True, path_type=Path),
+    type=InputFile(),
     help="Take the answers from a recording instead of a model, and also goal, flow, inputs and cycles.",
 )
 REPLAY_MATCH = Setting(
@@ -226,7 +243,7 @@ MAX_COST = Setting(
 PRICES = Setting(
     ["--prices"],
     metavar="FILE",
-    type=click.Path(dir_okay=False, exists=True, path_type=Path),
+    type=InputFile(),
     help="The price list: what models cost per million tokens.",
     show_default="prices.yaml beside the catalog, otherwise the shipped list",
 )

@@ -15,6 +15,7 @@ from codex_multi_role.cli.options import (
     RUNS_DIR,
     SHARED_RUNS,
     TEST_SANDBOX,
+    InputFile,
     command,
     run_argument,
 )
@@ -61,7 +62,7 @@ def bundle(run: str, output: Path, runs_dir: Path, database_url: str | None, jso
 
 
 @command(PYTHON, TEST_SANDBOX, CODEX_BIN, JSON, short_help="Run a bundle again and compare everything it claims.")
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("file", type=InputFile())
 @click.option("--trust-team", is_flag=True, help="Allow a team that can start programs outside the sandbox.")
 def verify(file: Path, trust_team: bool, json: bool, **options: Any) -> None:  # noqa: ANN401 - the settings above
     """Run the bundle FILE again in a temporary folder, without a model, and compare everything that it claims.

@@ -14,6 +14,7 @@ from codex_multi_role.cli.databases import open_shared
 from codex_multi_role.cli.options import JSON, RUNS_DIR, SHARED_RUNS, command, run_argument
 from codex_multi_role.cli.output import put_json, put_line, put_table, put_text, say
 from codex_multi_role.cli.run_reference import all_records, find_run
+from codex_multi_role.cli.settings import report_file
 from codex_multi_role.cli.tables import Column
 from codex_multi_role.errors import RunStatus, StorageError, UsageError
 from codex_multi_role.presentation.outcome import (
@@ -136,6 +137,7 @@ def _started(record: dict[str, Any]) -> str:
     "--svg",
     "picture_path",
     type=click.Path(dir_okay=False, path_type=Path),
+    callback=report_file,
     metavar="FILE",
     help="Write a picture of the final view of the run to FILE instead.",
 )

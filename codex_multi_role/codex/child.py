@@ -174,6 +174,5 @@ def _spawn(launch: Launch) -> subprocess.Popen[bytes]:
             start_new_session=True,
         )
     except OSError as error:
-        raise CodexStartFailed(
-            f"cannot start {launch.argv[0]}: {error}", SYSTEM_HINTS.get(error.errno or 0, "")
-        ) from error
+        hint = SYSTEM_HINTS.get(error.errno or 0, "")
+        raise CodexStartFailed(f"cannot start {launch.argv[0]}: {error}", hint) from error

@@ -67,12 +67,9 @@ def require_user_home(environment: Mapping[str, str]) -> None:
     try:
         _try_to_write(next(folder for folder in (home, *home.parents) if folder.exists()))
     except OSError as error:
-        no_home = Path(os.devnull) in home.parents
         raise CodexUnavailable(
-            "Codex needs a home, and this user has none: HOME is not set to an absolute path"
-            if no_home
-            else f"Codex's home {home} cannot be written: {error.strerror or error}",
-            "Make it writable, free some space, or name another one with CODEX_HOME and log in there "
+            f"Codex's home {home} cannot be written: {error.strerror or error}",
+            "Make it writable, free some space, set HOME, or name another one with CODEX_HOME and log in there "
             "(`codex-multi-role codex login`). Your own provider (-c) or --playbook needs no login.",
         ) from error
 

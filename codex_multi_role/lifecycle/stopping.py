@@ -68,8 +68,7 @@ class Stop:
         """The ending of the run, with the reason if it was stopped because its CPU time was used up."""
         if self._by != signal.SIGXCPU or ending.exit_code != ExitCode.INTERRUPTED:
             return ending
-        hint = "Raise the limit (`ulimit -t`), then resume the run."
-        return replace(ending, reason="the CPU time that this process may use is used up", hint=hint)
+        return replace(ending, reason="its CPU time is used up", hint="Raise the limit (`ulimit -t`), then resume it.")
 
 
 @contextmanager
