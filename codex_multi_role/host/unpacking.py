@@ -193,8 +193,10 @@ def _read_trees(run: RunGit, trees: Collection[str], budget: UnpackBudget) -> di
             content, _ = printed.read(size), printed.read(1)
             if type_ != "tree":
                 raise UnpackingRefused("its states are damaged: what is named as a folder is none")
-            found = re.findall(rb"([0-7]+) [^\0]+\0(.{%d})" % (len(tree) // 2), content, re.DOTALL)
-            inside[tree] = [(stat.S_IFMT(int(mode, 8) & 0xFFFF), oid.hex()) for mode, oid in found]  # as git reads it
+            found = re.findall(rb"([0-7]+) ([^\0]+)\0(.{%d})" % (len(tree) // 2), content, re.DOTALL)
+            if any(len(name) > MAX_NAME_BYTES for _, name, _ in found):
+                raise UnpackingRefused("it has a name that is too long")
+            inside[tree] = [(stat.S_IFMT(int(mode, 8) & 0xFFFF), oid.hex()) for mode, _, oid in found]  # as git does
         below = {oid for tree in level for kind, oid in inside[tree] if kind == stat.S_IFDIR}
         level, depth = sorted(below - inside.keys()), depth + 1
     return inside
@@ -214,7 +216,9 @@ def _checked(name: str) -> PurePosixPath:
     path = PurePosixPath(name)
     is_plain = path.as_posix() == name and bool(path.parts) and not path.is_absolute() and ".." not in path.parts
     is_long = len(os.fsencode(name)) > MAX_PATH_BYTES or any(len(os.fsencode(p)) > MAX_NAME_BYTES for p in path.parts)
-    if not is_plain or is_long or _UNSAFE.search(name):
+    if is_long:
+        raise UnpackingRefused(f"it has a name that is too long: {name[:MAX_NAME_BYTES]!r}")
+    if not is_plain or _UNSAFE.search(name):
         raise UnpackingRefused(f"it has a file that does not belong there: {name[:MAX_NAME_BYTES]!r}")
     return path
 

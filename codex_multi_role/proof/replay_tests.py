@@ -11,7 +11,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ from codex_multi_role.workspace.occupation import occupied
 ENDING = ".ndjson"
 SAME, DIFFERS, ERROR = "as recorded", "differs", "error"
 COMMON_WORKSPACE = "workspace"
+LOCKED_SECONDS = 60.0
 OF_THE_MACHINE = ("storage_failed", "codex_unavailable", "start_failed")
 """The outcomes of runs that this machine cut short."""
 
@@ -129,12 +130,12 @@ def working_folder(name: str, keep: Path | None = None) -> Iterator[Path]:
 def _remove_left_over(place: Path) -> None:
     """Remove the folders of killed commands: nobody has locked them. One that is still empty may not be locked yet."""
     for folder in place.iterdir():
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        with suppress(OSError):  # in use, or on a file system without locks
+        with suppress(OSError), ExitStack() as stack:  # removed meanwhile, in use, or on a file system without locks
+            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+            stack.callback(os.close, descriptor)
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if any(folder.iterdir()):
+            if any(folder.iterdir()) or time.time() - folder.stat().st_mtime > LOCKED_SECONDS:
                 shutil.rmtree(folder)
-        os.close(descriptor)
 
 
 def _copy_of_workspace(recording: Path, target: Path) -> Path:

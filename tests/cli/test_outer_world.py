@@ -13,6 +13,8 @@ from codex_multi_role.cli.boundary import run_guarded
 from codex_multi_role.cli.main import group
 from codex_multi_role.errors import RunNotFound
 from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.workspace.git import Git
+from codex_multi_role.workspace.trees import borrow_objects
 
 LOOKING = (
     ("runs",),
@@ -136,3 +138,15 @@ def test_damaged_record_is_named_with_its_key(project: Path) -> None:
     folder.record_path.write_text(json.dumps({**record, "options": []}))
     with pytest.raises(RunNotFound, match=r'one/run\.json cannot be read: "options" has a value of the wrong type'):
         folder.record()
+
+
+def test_objects_are_borrowed_from_a_folder_with_a_newline(tmp_path: Path) -> None:
+    """Git reads one path per line, unless it is quoted."""
+    (there := tmp_path / 'new\nline "quoted"').mkdir()
+    (here := tmp_path / "here").mkdir()
+    source, target = Git(there / ".git", there), Git(here / ".git", here)
+    for git in (source, target):
+        git.run("init", "--quiet", "--template=")
+    blob = source.run("hash-object", "-w", "--stdin", stdin=b"content").stdout.decode().strip()
+    borrow_objects(target.git_dir, [source.git_dir])
+    assert target.run("cat-file", "blob", blob).stdout == b"content"

@@ -100,3 +100,13 @@ def test_trees_within_the_budget_are_accepted(tmp_path: Path) -> None:
     ):
         with pytest.raises(UnpackingRefused, match="it has more than"):
             measure_trees(git.run, [inner, tree], smaller)
+
+
+def test_tree_with_a_name_that_no_folder_can_have_is_refused(tmp_path: Path) -> None:
+    git = Git(tmp_path, tmp_path)
+    git.run("init", "--quiet", "--template=")
+    blob = make_blob(git, b"")
+    budget = UnpackBudget(100_000, 20, 1, 60.0)
+    measure_trees(git.run, [make_tree(git, f"100644 blob {blob}\t{'n' * 255}")], budget)
+    with pytest.raises(UnpackingRefused, match="a name that is too long"):
+        measure_trees(git.run, [make_tree(git, f"100644 blob {blob}\t{'n' * 256}")], budget)

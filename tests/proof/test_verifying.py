@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from codex_multi_role.api import run
 from codex_multi_role.errors import UsageError
-from codex_multi_role.proof import Verification, verify_bundle
+from codex_multi_role.proof import Verification, replay_tests, verify_bundle
+from codex_multi_role.run_options import RunOptions, RunReport
 from tests.support.bundles import Parts, bundled, shop_team
 from tests.support.teams import WRITER, TeamFolder, fan, say, with_flow
 
@@ -59,6 +62,20 @@ def test_other_programs_are_reported_as_not_checked(shop_bundle: Path, tmp_path:
     assert lines(result, "differs") == []
     assert any(each.startswith("machine Plan9 sparc, because machine is ") for each in lines(result, "not checked"))
     assert any(each.startswith("python 3.99.0, because python is ") for each in lines(result, "not checked"))
+
+
+@pytest.mark.usefixtures("scripted_codex")
+def test_machine_that_cuts_the_replay_short_makes_no_difference(
+    shop_bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It says nothing of the bundle: it cannot be run here."""
+
+    def cut_short(options: RunOptions) -> RunReport:
+        return replace(run(options), outcome="storage_failed", exit_code=3, reason="no space left")
+
+    monkeypatch.setattr(replay_tests, "run", cut_short)
+    with pytest.raises(UsageError, match="cannot be run on this machine: no space left"):
+        verify_bundle(shop_bundle, {})
 
 
 @pytest.mark.usefixtures("scripted_codex")
