@@ -40,10 +40,7 @@ NO_DESCRIPTOR = (errno.EMFILE, errno.ENFILE)
 TOO_MANY_FILES = "too many files are open: raise the limit (`ulimit -n`), or use fewer processes at once"
 STORAGE_HINT = "Free some space or fix the permissions, then try again; `codex-multi-role resume` continues a run."
 NO_MEMORY = "the system gives no more memory or processes: free some memory, or raise the limits (`ulimit -u`, `-v`)"
-RESOURCE_HINTS = dict.fromkeys(NO_DESCRIPTOR, TOO_MANY_FILES) | {
-    errno.EAGAIN: NO_MEMORY,
-    errno.ENOMEM: NO_MEMORY,
-}
+RESOURCE_HINTS = dict.fromkeys(NO_DESCRIPTOR, TOO_MANY_FILES) | dict.fromkeys((errno.EAGAIN, errno.ENOMEM), NO_MEMORY)
 """What to do if the system lacks what any program needs."""
 SYSTEM_HINTS = {
     **RESOURCE_HINTS,
@@ -363,10 +360,9 @@ def system_error(error: BaseException) -> StorageError | None:
     """What an error of the system means: files, memory, processes, space or rights are missing. None for any other."""
     if not isinstance(error, OSError | MemoryError | ImportError | RuntimeError):
         return None
-    file, message = getattr(error, "filename", None), str(error) or "out of memory"
-    number = getattr(error, "errno", None) or next(
-        (_SYSTEM_WORDS[each] for each in _SYSTEM_WORDS if each in message), 0
-    )
+    file, message = getattr(error, "filename", None), "out of memory" if isinstance(error, MemoryError) else str(error)
+    in_words = (number for words, number in _SYSTEM_WORDS.items() if words in message)
+    number = getattr(error, "errno", None) or next(in_words, 0)
     if number not in SYSTEM_HINTS:
         return None
     return StorageError(f"{file}: {os.strerror(number)}" if file else message, SYSTEM_HINTS[number])

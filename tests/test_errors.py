@@ -98,6 +98,11 @@ def test_limit_of_the_system_is_not_an_internal_error(error: Exception, reason: 
     assert hint in ending.hint
 
 
+@pytest.mark.parametrize("error", [RuntimeError(), NotImplementedError(), FileNotFoundError(2, "No such file", "x")])
+def test_bug_without_a_message_is_no_limit_of_the_system(error: Exception) -> None:
+    assert ending_for(error).outcome == "internal_error"
+
+
 def test_program_that_lacks_resources_is_not_wrong_usage() -> None:
     for number, code in ((errno.ENOENT, 2), (errno.EMFILE, 3), (errno.ENOMEM, 3)):
         error = not_started("git cannot be run", OSError(number, "reason"), "install git")
