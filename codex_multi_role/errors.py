@@ -38,14 +38,14 @@ from typing import ClassVar
 NO_DESCRIPTOR = (errno.EMFILE, errno.ENFILE)
 """The error numbers that mean: this process, or the whole system, has too many files open."""
 TOO_MANY_FILES = "too many files are open: raise the limit (`ulimit -n`), or use fewer processes at once"
-STORAGE_HINT = "Free some space or fix the permissions, then try again; `codex-multi-role resume` continues a run."
+STORAGE_HINT = "Free some space or fix the permissions, then try again; a run continues when it is resumed."
 NO_MEMORY = "the system gives no more memory or processes: free some memory, or raise the limits (`ulimit -u`, `-v`)"
 RESOURCE_HINTS = dict.fromkeys(NO_DESCRIPTOR, TOO_MANY_FILES) | dict.fromkeys((errno.EAGAIN, errno.ENOMEM), NO_MEMORY)
 """What to do if the system lacks what any program needs."""
 SYSTEM_HINTS = {
     **RESOURCE_HINTS,
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO), STORAGE_HINT),
-    errno.EFBIG: "Raise the limit (`ulimit -f`), then try again; `codex-multi-role resume` continues a run.",
+    errno.EFBIG: "Raise the limit (`ulimit -f`), then try again; a run continues when it is resumed.",
     errno.ENAMETOOLONG: "Use a shorter name or path.",
 }
 """What to do about an error of the system that is nobody's mistake in this package."""
