@@ -4,9 +4,10 @@ batch.json      what the goals have if their lines do not say otherwise
 results.jsonl   a line per goal (or another file, see ``--output``)
 output/<run>    what a run's process printed for people, as long as it is worth keeping
 repositories/   mirrors of the repositories, one for all goals
-workspaces/     the clones that goals work in
 owner.json      locked by the process that works on the batch
 members.lock    locked by the processes of its runs, all together
+
+The clones that goals work in are outside the project, as copies of a workspace are.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from codex_multi_role.reading.json_files import read_object
 from codex_multi_role.run_folder import Owner
 from codex_multi_role.run_folder.folder import make_runs_folder
 from codex_multi_role.run_options import RunOptions
+from codex_multi_role.workspace.manifest import usual_place
 
 BATCHES = "batches"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
@@ -45,7 +47,7 @@ class BatchFolder:
         self.results_path = self.path / "results.jsonl"
         self.output_path = self.path / "output"
         self.repositories_path = self.path / "repositories"
-        self.workspaces_path = self.path / "workspaces"
+        self.workspaces_path = usual_place(self.path.resolve())
         self.members_path = self.path / "members.lock"
 
     @classmethod

@@ -20,6 +20,7 @@ from codex_multi_role.lifecycle.own_worktree import abandon_worktree
 from codex_multi_role.lifecycle.stopping import stop_at_end_of
 from codex_multi_role.run_folder import Record, RunFolder
 from codex_multi_role.run_options import RunOptions, RunReport
+from codex_multi_role.workspace.manifest import make_place
 
 STANDARD_INPUT = 0
 
@@ -56,6 +57,7 @@ def carry_out(order: Order, on_event: Callable[[Record], None]) -> RunReport:
         return running.resume(options.run_id, runs_dir=options.runs_dir, changes=changes, on_event=on_event)
     _remove_unstarted(RunFolder(options.runs_dir / options.run_id))
     if order.repository:
+        make_place(options.workspace.parent, Path(order.mirrors).parent.resolve())
         clone(order.repository, order.ref, Path(order.mirrors), options.workspace)
     return running.run(options, on_event)
 

@@ -153,15 +153,9 @@ class Manifest:
             self._write({})
 
     def make_place(self) -> None:
-        """Create ``place``, private and marked as this run's; the run's record must exist, or `gc` would remove it."""
+        """Create ``place``, as `make_place` does."""
         if self.place != self.folder:
-            with storage_errors(self.place):
-                make_private(self.place)
-            self._mark(self.place)
-
-    def _mark(self, place: Path) -> None:
-        if owner_of(place) != self.folder:
-            write_file(place / OWNER, os.fsencode(self.folder))
+            make_place(self.place, self.folder)
 
     def _write(self, copies: dict[str, Copy]) -> None:
         listed = [asdict(each) for each in copies.values()]
@@ -189,13 +183,21 @@ class Manifest:
         owner = owner_of(Path(recorded)) if recorded else None
         if owner is None or (owner != self.folder and (owner / MANIFEST).exists()):
             return self.place if recorded else self.folder
-        self._mark(Path(recorded))
+        make_place(Path(recorded), self.folder)
         return Path(recorded)
 
 
 def all_places() -> Path:
-    """The folder with the files of the copies of all runs."""
+    """The folder with the files of the copies of all runs, and with the clones of batches."""
     return user_folder("STATE", "copies", os.environ).resolve()
+
+
+def make_place(place: Path, owner: Path) -> None:
+    """Create ``place`` for the files of ``owner``: private, and removed by `gc` once that folder was deleted."""
+    with storage_errors(place):
+        make_private(place)
+    if owner_of(place) != owner:
+        write_file(place / OWNER, os.fsencode(owner))
 
 
 def owner_of(place: Path) -> Path | None:
@@ -205,7 +207,7 @@ def owner_of(place: Path) -> Path | None:
 
 
 def usual_place(folder: Path) -> Path:
-    """Where the files of copies are whose records are in ``folder``: short, because paths have a maximum length."""
+    """Where files are whose records are in ``folder``: short, because paths have a maximum length."""
     return all_places() / hashlib.sha256(os.fsencode(folder)).hexdigest()[:16]
 
 

@@ -15,7 +15,6 @@ from typing import Literal
 from codex_multi_role.errors import CodexMultiRoleError, StorageError, UsageError
 from codex_multi_role.host.user_cache import make_private
 from codex_multi_role.workspace.manifest import (
-    MANIFEST,
     OF_RUN,
     Copy,
     CopyPaths,
@@ -75,7 +74,7 @@ def collect_abandoned(*, dry_run: bool = False, worktrees: bool = True) -> Itera
     """
     for place in all_places().glob("*"):
         records = owner_of(place)
-        if records and not (records / MANIFEST).exists() and (worktrees or not (place / OF_RUN).exists()):
+        if records and not records.is_dir() and (worktrees or not (place / OF_RUN).exists()):
             if not dry_run:
                 delete_folder(place)
             action: Literal["removed", "would remove"] = "would remove" if dry_run else "removed"

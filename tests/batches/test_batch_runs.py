@@ -208,6 +208,7 @@ def test_repositories_are_cloned_once_and_worked_on_apart(tmp_path: Path) -> Non
     assert found["x.missing"]["reason"].startswith(f"the repository {tmp_path / 'missing'} was not cloned: fatal:")
     for name in ("shop", "cart"):
         clone = Path(found[f"x.{name}"]["workspace"])
+        assert not clone.is_relative_to(tmp_path)  # where the project's own tests would find it
         assert (clone / "made.txt").read_text() == "by a goal"
         assert git(clone, "branch", "--show-current").strip() == "other"
         assert git(clone, "remote", "get-url", "origin").strip() == str(tmp_path / name)

@@ -344,7 +344,7 @@ def test_too_few_file_descriptors_are_not_a_missing_program(tmp_path: Path, prog
     lowest = os.open(os.devnull, os.O_RDONLY)
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (lowest + 1, hard))
-        with pytest.raises(UsageError, match="Too many open files") as caught:
+        with pytest.raises(StorageError, match="Too many open files") as caught:
             _ = git.run("version") if program == "git" else run_command(["true"], tmp_path, os.environ, 5)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
