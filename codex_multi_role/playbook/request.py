@@ -86,7 +86,7 @@ class CompactionRequest(ModelRequest):
         return f"{COMPACTION_SUMMARY}\n{CARRIED_OUTPUTS}{self.turn_id} {json.dumps(self.tool_outputs)}"
 
 
-class _Part(BaseModel):
+class _ContentPart(BaseModel):
     text: str = ""
 
 
@@ -94,8 +94,8 @@ class _Item(BaseModel):
     type: str = "message"
     role: str = ""
     call_id: str = ""
-    content: str | list[_Part] | None = None
-    output: str | list[_Part] = ""
+    content: str | list[_ContentPart] | None = None
+    output: str | list[_ContentPart] = ""
 
 
 class _ClientMetadata(BaseModel):
@@ -196,5 +196,5 @@ def _carried(summary: str, turn_id: str) -> list[str]:
     return carried
 
 
-def _text(content: str | list[_Part] | None) -> str:
+def _text(content: str | list[_ContentPart] | None) -> str:
     return content if isinstance(content, str) else "\n".join(part.text for part in content or ())

@@ -10,6 +10,7 @@ from tests.docs.parts import checks, events, tools
 from tests.docs.python_api import python_api
 from tests.docs.shipped_flows import drawing, exhibits, shipped_flows
 from tests.docs.yaml_keys import flows, goal_file, prices, roles
+from tests.house import with_figures
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES: dict[str, Callable[[], str]] = {
@@ -31,4 +32,5 @@ def generated() -> dict[Path, str]:
     """The content of each generated file."""
     pages = {DOCS / "reference" / f"{name}.md": write() for name, write in PAGES.items()}
     drawings = {DOCS / "reference/flows" / f"{name}.svg": drawing(flow) for name, flow in exhibits().items()}
-    return pages | drawings
+    contributing = DOCS.parent / "CONTRIBUTING.md"
+    return {**pages, **drawings, contributing: with_figures(contributing.read_text(encoding="utf-8"))}

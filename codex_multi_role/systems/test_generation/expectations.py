@@ -33,7 +33,7 @@ Node = TypeVar("Node", bound=ast.AST)
 
 
 @dataclass(frozen=True)
-class Check:
+class Expectation:
     """What is ``stated`` about the ``subject`` by ``operator``, after ``context``: all code that runs before it.
 
     ``guards`` are the parts of the context that can keep the check from failing.
@@ -95,13 +95,15 @@ def _failed_by_itself(message: str, target: str) -> bool:
     return bool(is_known) and places[-1][1] not in ("AssertionError", "Failed")
 
 
-def _is_similar(before: Check, now: Check) -> bool:
+def _is_similar(before: Expectation, now: Expectation) -> bool:
     literals, still = ({_text(each) for each in check.nodes if _values(each)} for check in (before, now))
     is_same = before.operator == now.operator and before.guards == now.guards
     return is_same and (before.stated == now.stated if before.operator == "raises" else literals <= still)
 
 
-def _is_closer(now: Check, before: Check, others: Sequence[Check], item: Json, is_strict: bool) -> bool:
+def _is_closer(
+    now: Expectation, before: Expectation, others: Sequence[Expectation], item: Json, is_strict: bool
+) -> bool:
     """Whether ``now`` states what the plan expects, of the same subject or for the planned input.
 
     It must state it more strictly than ``before``, or as strictly if it is new.
@@ -115,7 +117,7 @@ def _is_closer(now: Check, before: Check, others: Sequence[Check], item: Json, i
 
 
 @lru_cache(maxsize=16)
-def checks_in(source: str) -> Mapping[str, Sequence[Check]]:
+def checks_in(source: str) -> Mapping[str, Sequence[Expectation]]:
     """The checks of each test, by its name as in `functions_in`; none if the source cannot be parsed.
 
     Variables, constants and rows are replaced by their values, so that it does not matter where a value is written.
@@ -128,7 +130,7 @@ def checks_in(source: str) -> Mapping[str, Sequence[Check]]:
 
 def _tests(
     body: Sequence[ast.stmt], prefix: str, values: Values, context: list[str]
-) -> Iterator[tuple[str, list[Check]]]:
+) -> Iterator[tuple[str, list[Expectation]]]:
     """Functions that are no tests are known by what they do, so that their changes are seen."""
     functions = [node for node in body if isinstance(node, Function)]
     helpers = [node for node in functions if not node.name.startswith("test")]
@@ -162,7 +164,7 @@ def _rows(decorator: ast.expr, values: Values) -> list[Values]:
     return [_bound(target, row) for row in rows[:MAX_CALLS] if not DISABLING.search(_text(row))]
 
 
-def _checks(body: Sequence[ast.stmt], values: Values, context: list[str]) -> Iterator[Check]:
+def _checks(body: Sequence[ast.stmt], values: Values, context: list[str]) -> Iterator[Expectation]:
     for node in body:
         text, before = _text(node), {**values}
         for each in [] if isinstance(node, Function) else ast.walk(node):
@@ -189,7 +191,7 @@ def _checks(body: Sequence[ast.stmt], values: Values, context: list[str]) -> Ite
                 context.append(_text(whole))
 
 
-def _block(node: ast.stmt, values: Values, context: list[str]) -> Iterator[Check]:
+def _block(node: ast.stmt, values: Values, context: list[str]) -> Iterator[Expectation]:
     """The checks of a compound statement; its first line is part of their context."""
     header, body = _text(node).partition("\n")[0], getattr(node, "body", [])
     for item in getattr(node, "items", []):
@@ -204,7 +206,7 @@ def _block(node: ast.stmt, values: Values, context: list[str]) -> Iterator[Check
         yield from _checks(branch, values, [*context, f"{number} {header}"])
 
 
-def _asserted(text: str, test: ast.expr, context: list[str]) -> Check:
+def _asserted(text: str, test: ast.expr, context: list[str]) -> Expectation:
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
         operator, sides = type(test.ops[0]).__name__, [test.left, *test.comparators]
         stated = sorted(sides, key=_text) if operator in ("Eq", "NotEq", "Is", "IsNot") else sides
@@ -213,10 +215,12 @@ def _asserted(text: str, test: ast.expr, context: list[str]) -> Check:
     return _check(text, "true", [ast.Constant(subject is test)], [subject], context)
 
 
-def _check(text: str, operator: str, nodes: list[ast.expr], subject: Sequence[ast.AST], context: list[str]) -> Check:
+def _check(
+    text: str, operator: str, nodes: list[ast.expr], subject: Sequence[ast.AST], context: list[str]
+) -> Expectation:
     stated, about = (tuple(map(_text, each)) for each in (nodes, subject))
     guards = tuple(each for each in context if DISABLING.search(each))
-    return Check(text, operator, nodes, stated, about, tuple(context), guards)
+    return Expectation(text, operator, nodes, stated, about, tuple(context), guards)
 
 
 def _is_checking(call: ast.AST) -> bool:
