@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         run,
         runs,
     )
+    from codex_multi_role.api.plan_solver import PlanSolved, PlanSolver, create_plan_solver
     from codex_multi_role.catalog import RoleSpec, RoleSpecCatalog
     from codex_multi_role.errors import (
         CodexMultiRoleError,
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
         UsageError,
     )
     from codex_multi_role.run_folder import RunEvent, events
-    from codex_multi_role.systems.plan_solve.plan_solver import PlanSolved, PlanSolver, create_plan_solver
 
 _MODULES = {
     "api": (
@@ -60,7 +60,7 @@ _MODULES = {
         *("ExitCode", "RunBusy", "RunNotFound", "RunStatus", "StorageError", "UsageError"),
     ),
     "run_folder": ("RunEvent", "events"),
-    "systems.plan_solve.plan_solver": ("PlanSolved", "PlanSolver", "create_plan_solver"),
+    "api.plan_solver": ("PlanSolved", "PlanSolver", "create_plan_solver"),
 }
 _PUBLIC = {name: module for module, names in _MODULES.items() for name in names}
 

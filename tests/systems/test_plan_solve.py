@@ -45,7 +45,7 @@ def calls(folder: Path, turn: str) -> list[tuple[str, bool, str]]:
     return [(each["tool"], each["success"], each["text"]) for each in read_lines(folder / turn / "tool_calls.jsonl")]
 
 
-@pytest.mark.long("systems/plan_solve/test_plan_solver.py::test_shipped_roles_return_context_results_and_statistics")
+@pytest.mark.long("api/test_plan_solver.py::test_shipped_roles_return_context_results_and_statistics")
 def test_worked_example_of_the_circle(tmp_path: Path) -> None:
     (tmp_path / "circle.md").write_text("The area of a circle is pi * r**2, its circumference 2 * pi * r.\n")
     options = RunOptions(

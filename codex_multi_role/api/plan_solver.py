@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import json
-import os
-import tempfile
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from codex_multi_role.api import run
+from codex_multi_role.api.python_team import Flow, Role, Team
+from codex_multi_role.api.recorded_runs import OnTypedEvent, ReportedRun
+from codex_multi_role.api.run_goal import run
 from codex_multi_role.catalog import packaged_roles
-from codex_multi_role.errors import UsageError
-from codex_multi_role.lifecycle.session import OnEvent
+from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.reading.json_types import Json
+from codex_multi_role.reading.yaml_source import load_yaml
 from codex_multi_role.run_folder import AskPerson, RunFolder
 from codex_multi_role.run_folder.items import ItemResults
 from codex_multi_role.run_folder.states import read_states
-from codex_multi_role.run_options import RunOptions, RunReport
 
-Role = str | Path | None
+Part = str | Path | None
 """Who plays a part: None for the shipped role, a `Path` to a role's YAML file, a role's name, or a prompt.
 
 A name is a single word; its file is in the roles folder or shipped. Any other text is a prompt for the shipped role.
@@ -49,31 +46,30 @@ class PlanSolved:
     results: list[Json]
     aggregate: Json | None
     statistics: Mapping[str, float]
-    report: RunReport
+    report: ReportedRun
 
 
 @dataclass(frozen=True)
 class PlanSolver:
     """Created by `create_plan_solver`; each call of `run` starts a new run."""
 
-    roles: Mapping[str, Role]
+    roles: Mapping[str, Part]
     inputs: Mapping[str, Any]
     options: Mapping[str, Any]
 
-    def run(self, goal: str, on_event: OnEvent | None = None, ask_person: AskPerson | None = None) -> PlanSolved:
-        """Plan, solve, aggregate, verify. Raises what `api.run` raises; the report contains failures within the run."""
-        folder = self.options.get("roles")
-        with tempfile.TemporaryDirectory() as name:
-            names = _write_roles(Path(name), self.roles, Path(folder) if folder else None)
-            given = {**self.options, "roles": Path(name), "flow": FLOW, "inputs": self.inputs}
-            report = run(RunOptions(goal=goal, **given), on_event, ask_person)
-        return _solved(goal, names, report)
+    def run(self, goal: str, on_event: OnTypedEvent | None = None, ask_person: AskPerson | None = None) -> PlanSolved:
+        """Plan, solve, aggregate, verify. Raises what `run` raises; the report contains failures within the run."""
+        known = self.options.get("roles")
+        roles = {step: _role(step, part, Path(known) if known else None) for step, part in self.roles.items()}
+        team = Team(roles=list(roles.values()), flow=_flow({step: str(role.name) for step, role in roles.items()}))
+        others = {name: value for name, value in self.options.items() if name != "roles"}
+        return _solved(goal, roles, run(goal, on_event, ask_person, team=team, inputs=self.inputs, **others))
 
 
 def create_plan_solver(
-    planner: Role = None,
-    solver: Role = None,
-    aggregator: Role = None,
+    planner: Part = None,
+    solver: Part = None,
+    aggregator: Part = None,
     concurrency: int = 2,
     *,
     confirm: bool = False,
@@ -94,31 +90,19 @@ def create_plan_solver(
     return PlanSolver(roles, {"concurrency": concurrency, "confirm": confirm}, options)
 
 
-def _write_roles(folder: Path, roles: Mapping[str, Role], known: Path | None) -> dict[str, str]:
-    """Write a catalog of the roles and the flow that asks them; returns the role name of each step."""
-    entries = {step: _entry(step, role, folder, known) for step, role in roles.items()}
-    catalog = {"version": 1, "roles": list(entries.values())}
-    flow = yaml.safe_load((packaged_roles() / "flows" / f"{FLOW}.yaml").read_text(encoding="utf-8"))
-    for step in flow["steps"]:
-        if step["id"] in entries:
-            step["ask"] = entries[step["id"]]["name"]
-    (folder / "flows").mkdir()
-    (folder / "catalog.yaml").write_text(yaml.safe_dump(catalog, allow_unicode=True), encoding="utf-8")
-    (folder / "flows" / f"{FLOW}.yaml").write_text(yaml.safe_dump(flow, allow_unicode=True), encoding="utf-8")
-    return {step: entry["name"] for step, entry in entries.items()}
+def _flow(names: Mapping[str, str]) -> Flow:
+    """The shipped flow with these roles for its steps."""
+    shipped = Flow.model_validate(load_yaml(packaged_roles() / "flows" / f"{FLOW}.yaml"))
+    steps = (step.model_copy(update={"ask": names[step.id]}) if step.id in names else step for step in shipped.steps)
+    return shipped.model_copy(update={"steps": tuple(steps)})
 
 
-def _entry(step: str, role: Role, folder: Path, known: Path | None) -> Json:
-    """The catalog entry of a role. Its file is relative to the catalog, so that the run's copy finds it."""
+def _role(step: str, part: Part, known: Path | None) -> Role:
     shipped = packaged_roles() / f"{PARTS[step]}.yaml"
-    if isinstance(role, str) and len(role.split()) != 1:
-        return {"name": PARTS[step], "role_file": _relative(shipped, folder), "prompt_text": role}
-    file = shipped if role is None else role if isinstance(role, Path) else _file_of(role, known)
-    return {"name": _name_in(file), "role_file": _relative(file, folder)}
-
-
-def _relative(file: Path, folder: Path) -> str:
-    return os.path.relpath(file.resolve(), folder.resolve())
+    if isinstance(part, str) and len(part.split()) != 1:
+        return Role(name=PARTS[step], role_file=str(shipped), prompt_text=part)
+    file = shipped if part is None else part if isinstance(part, Path) else _file_of(part, known)
+    return Role(name=_name_in(file), role_file=str(file))
 
 
 def _file_of(name: str, known: Path | None) -> Path:
@@ -133,16 +117,14 @@ def _file_of(name: str, known: Path | None) -> Path:
 
 def _name_in(file: Path) -> str:
     """The role's name. Errors in the file are reported when the catalog is loaded."""
-    try:
-        written = yaml.safe_load(file.read_text(encoding="utf-8"))
-        return str(written.get("name") or file.stem)
-    except (OSError, ValueError, AttributeError, yaml.YAMLError):
-        return file.stem
+    with suppress(DefinitionError):
+        written = load_yaml(file)
+        return str(written.get("name") or file.stem) if isinstance(written, dict) else file.stem
+    return file.stem
 
 
-def _solved(goal: str, names: Mapping[str, str], report: RunReport) -> PlanSolved:
-    folder = RunFolder(report.folder)
-    latest = json.loads(folder.state_path.read_text(encoding="utf-8"))["latest_json_by_role"]
+def _solved(goal: str, roles: Mapping[str, Role], report: ReportedRun) -> PlanSolved:
+    folder, latest = RunFolder(report.folder), report.handoffs
     verification = latest.get("verifier", {})
     items = ItemResults(folder.path)
     results = [
@@ -151,11 +133,11 @@ def _solved(goal: str, names: Mapping[str, str], report: RunReport) -> PlanSolve
         if each["unit"].rpartition(".")[0] == "solve.1" and (found := _result(items.read(each["unit"])))
     ]
     counts = Counter(each["status"] for each in results)
-    tasks = latest.get(names["plan"], {}).get("todos", [])
+    tasks = latest.get(str(roles["plan"].name), {}).get("todos", [])
     return PlanSolved(
         context={"goal": goal, "tasks": tasks, "verification": verification},
         results=results,
-        aggregate=latest.get(names["aggregate"]),
+        aggregate=latest.get(str(roles["aggregate"].name)),
         statistics={
             "tasks": len(tasks),
             **{name: counts[name] for name in ("done", "failed", "skipped")},
