@@ -110,3 +110,7 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401 - PEP 562: the type depends o
     if name not in _PUBLIC:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_PUBLIC[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -52,3 +52,7 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever the name refers to
     if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_MODULE_OF[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

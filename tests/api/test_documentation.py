@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from types import ModuleType
 
 import pytest
+
+import codex_multi_role
+from codex_multi_role import api
 
 PAGE = Path(__file__).parents[2] / "docs/how-to/python-api.md"
 EXAMPLES = dict(re.findall(r"^## (.+)\n(?:(?!## ).*\n)*?```python\n((?:.*\n)*?)```", PAGE.read_text(), re.MULTILINE))
@@ -24,6 +28,12 @@ PRINTED = {
 def test_every_section_has_a_short_example() -> None:
     assert EXAMPLES.keys() == PRINTED.keys()
     assert all(len(code.strip().splitlines()) <= MAX_LINES for code in EXAMPLES.values())
+
+
+@pytest.mark.parametrize("module", [codex_multi_role, api])
+def test_public_names_are_listed(module: ModuleType) -> None:
+    """They are loaded on first use, but completion in a shell finds them before."""
+    assert set(module.__all__) <= set(dir(module))
 
 
 @pytest.mark.long
