@@ -160,7 +160,7 @@ class _BranchCommits:
 
         How they are converted is in the attribute files of the commit, or in ``attributes``.
         """
-        root = self._files / self._below
+        root, files = self._files / self._below, self._outside_submodules(files)
         delete_folder(self._files)
         root.mkdir(parents=True)
         self._run("read-tree", commit or "--empty")
@@ -180,6 +180,11 @@ class _BranchCommits:
         unseen = self._unseen(path for path, entry in files.items() if entry is None)
         put_into(self._git, self._place / "index", {**converted, **unseen})
         return self._run("write-tree").decode().strip()
+
+    def _outside_submodules(self, files: Files) -> Files:
+        """What a copy of the workspace has in the empty folder of a submodule is no file of this repository."""
+        submodules = tuple(f"{path}/" for path, entry in self._tracked.items() if _is_nested(entry))
+        return {path: entry for path, entry in files.items() if not f"{self._below}{path}".startswith(submodules)}
 
     def _gone_since(self, files: Files) -> dict[str, TreeEntry]:
         """What the base has for ``files`` that were deleted since: git takes modes and line ends from the index."""
