@@ -129,6 +129,7 @@ class Trials:
             "queue": "goals",
             "worker": f"worker-{attempt}",
             "identity": f"identity-{attempt}",
+            "max_crashes": 20,
             "folder": str(shared.folder / f"machine-{attempt}"),
         }
         (shared.folder / f"machine-{attempt}").mkdir()

@@ -6,10 +6,10 @@ from tests.faults.row import CLIENT, DISTURBED, FAULTS, RESUME, Row, on_the_wire
 
 PROCESS_ROWS = (
     Row(
-        "bad -c, unknown provider, CODEX_HOME missing or a file",
+        "bad -c, unknown provider, CODEX_HOME missing",
         "the first Error line is shown",
         "start_failed",
-        started("bad -c", "unknown provider", "CODEX_HOME missing", "CODEX_HOME a file"),
+        started("bad -c", "unknown provider", "CODEX_HOME missing"),
     ),
     Row("broken config.toml", "both answers are looked at", "start_failed", started("broken config.toml")),
     Row(

@@ -38,7 +38,6 @@ STARTS: Mapping[str, Start] = {
     ),
     "unknown provider": Start(("-c", "model_provider=nowhere"), "Error: Model provider `nowhere` not found"),
     "CODEX_HOME missing": Start(OPENAI, "that path does not exist", home=Path.exists),
-    "CODEX_HOME a file": Start(OPENAI, "that path is not a directory", home=Path.touch),
     "broken config.toml": Start(OPENAI, "config.toml:1:3", home=broken_config),
     "no app-server": Start(
         ("--codex-bin", "/bin/false", "--playbook", "playbook.yaml"),
