@@ -148,7 +148,7 @@ RAISED = ("cycles", "max-turns", "max-tokens", "max-seconds", "max-cost")  # wit
 
 
 def raised_limits(record: Mapping[str, Any]) -> dict[str, str]:
-    """Return the `RAISED` options with which the run continues; empty if it needs none or ended for good."""
+    """Return the `RAISED` options with which the run continues; empty if it needs none or cannot continue."""
     which, _, options = _suggestion(record).partition(" RUN")
     return dict(re.findall(rf"--({'|'.join(RAISED)}) (\S+)", options)) if which == "resume" else {}
 

@@ -1,8 +1,8 @@
 """Which files a state of the workspace has: what the user's git tracks, and untracked files that it does not ignore.
 
-An entry with skip-worktree keeps the content that git has for it, so that its file is in no state. Snapshots are taken
-with another index and without the user's settings, so they are told what that git knows. A folder that is in no
-repository, or is ignored by the one around it, has its own ``.gitignore`` files only.
+An entry with skip-worktree keeps the content that git has for it, so that its file is in no state. Snapshots use
+another index and not the user's settings, so this module reads both from the user's repository. A folder outside any
+repository, or ignored by the one around it, has only its own ``.gitignore`` files.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from codex_multi_role.workers.worker import Worker, WorkerFolders
 def test_drain_without_the_database_interrupts_nothing(
     tmp_path: Path, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whether the database can be asked or not, a run process is told to drain, and waited for."""
+    """With or without the database, the worker signals its run process to drain, and waits for it."""
     monkeypatch.setattr(module, "LOOK_SECONDS", 0)
     child, told = Mock(spec=RunChild, queue="goals", problem="", run_id="first", result="given back"), list[str]()
     child.lines.return_value = child.close.return_value = []

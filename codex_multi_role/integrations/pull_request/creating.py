@@ -40,7 +40,7 @@ def create_pull_request(
 ) -> str:
     """Create it; returns its address, or that of the open one. ``say`` gets each thing that was done.
 
-    Raises `UsageError`, `StorageError`; `PublishingFailed` if there is none, for whatever reason.
+    Raises `UsageError`, `StorageError`; `PublishingFailed` if it could not be created.
     """
     return _Creation(history, description, request, say).run()
 
