@@ -69,7 +69,7 @@ def measure_run(place: Path) -> None:
     place.mkdir()
     options = write_team(place)
     store = Store.open(str(place / "store"))
-    saver = RunSaver(store, RunFolder(options.runs_dir / "measured"), 1)
+    saver = RunSaver(store, RunFolder(options.place.runs_dir / "measured"), 1)
     spent: list[float] = []
     snapshots: list[float] = []
 

@@ -11,28 +11,11 @@ from typing import TYPE_CHECKING, Any
 from codex_multi_role.version import __version__
 
 if TYPE_CHECKING:
-    from codex_multi_role.api import (
-        Flow,
-        ReportedRun,
-        Role,
-        Route,
-        Run,
-        RunOptions,
-        RunReport,
-        Step,
-        Team,
-        Turn,
-        answer,
-        cancel_task,
-        fork,
-        load_run,
-        rerun,
-        restart,
-        resume,
-        run,
-        runs,
-    )
     from codex_multi_role.api.plan_solver import PlanSolved, PlanSolver, create_plan_solver
+    from codex_multi_role.api.python_team import Flow, Role, Route, Step, Team
+    from codex_multi_role.api.recorded_runs import ReportedRun, Run, Turn, load_run, runs
+    from codex_multi_role.api.run_goal import fork, rerun, restart, resume, run
+    from codex_multi_role.api.running import answer, cancel_task
     from codex_multi_role.catalog import RoleSpec, RoleSpecCatalog
     from codex_multi_role.errors import (
         CodexMultiRoleError,
@@ -48,18 +31,20 @@ if TYPE_CHECKING:
         UsageError,
     )
     from codex_multi_role.run_folder import RunEvent, events
+    from codex_multi_role.run_options import RunOptions, RunReport
 
 _MODULES = {
-    "api": (
-        *("ReportedRun", "Flow", "Role", "Route", "Run", "RunOptions", "RunReport", "Step", "Team", "Turn"),
-        *("answer", "cancel_task", "fork", "load_run", "rerun", "restart", "resume", "run", "runs"),
-    ),
+    "api.python_team": ("Flow", "Role", "Route", "Step", "Team"),
+    "api.recorded_runs": ("ReportedRun", "Run", "Turn", "load_run", "runs"),
+    "api.run_goal": ("fork", "rerun", "restart", "resume", "run"),
+    "api.running": ("answer", "cancel_task"),
     "catalog": ("RoleSpec", "RoleSpecCatalog"),
     "errors": (
         *("CodexMultiRoleError", "CodexNotFound", "CodexNotLoggedIn", "CodexUnavailable", "DefinitionError"),
         *("ExitCode", "RunBusy", "RunNotFound", "RunStatus", "StorageError", "UsageError"),
     ),
     "run_folder": ("RunEvent", "events"),
+    "run_options": ("RunOptions", "RunReport"),
     "api.plan_solver": ("PlanSolved", "PlanSolver", "create_plan_solver"),
 }
 _PUBLIC = {name: module for module, names in _MODULES.items() for name in names}

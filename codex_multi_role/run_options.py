@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Unpack
 
 from codex_multi_role.errors import UsageError
 from codex_multi_role.host.database_url import check_database_url
+from codex_multi_role.option import Option, Range, Section, Use, option, options_in
 
+if TYPE_CHECKING:
+    from codex_multi_role.option_keywords import OptionKeywords
+
+IN_GOALS = Use.ANYWHERE | Use.GOAL
+BOUNDING = IN_GOALS | Use.BOUND
 LOCAL_ROLES = Path("roles")
 """The folder of a project's own roles, below the current folder."""
 EVERY_RUN = "*"
 """In place of a run's id: every run. No id is like it."""
 MOST_REPAIRS = 10
 """The maximum of ``repair_attempts``, because they bound the steps that an ask can record."""
-REPLAY_MATCHES = ("strict", "nearest")
-"""What a replay does with a prompt that differs: fail, or play the most similar recorded turn of the role."""
 REPLAY_DIFFERS = "not as recorded: "
 """Prefix of every message about a difference in a replay, including refusals that Codex passes on."""
-MAX_TEST_SECONDS = 86_400.0
-"""The maximum of ``test_seconds``: a day."""
+A_DAY = 86_400
 PROVIDER_ATTEMPTS = 3
 """How often one prompt is sent at most if the model provider or the Codex process fails."""
 LIMITS = {"turns": "max_turns", "tokens": "max_tokens", "seconds": "max_seconds", "cost": "max_cost"}
@@ -39,98 +41,285 @@ def limits_in(options: Mapping[str, Any]) -> dict[str, float]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunOptions:
-    """The options of ``run``. Paths may be relative to the current folder; times are in seconds, costs in US dollars.
+class RunPlace:
+    """Where a run works and is recorded, and whose roles it has."""
 
-    An empty ``goal`` means the flow's own. ``reuse``: the ID of a run, or `EVERY_RUN` for all in ``runs_dir``: equal
-    turns are taken over from there.
+    section: ClassVar = Section.TEAM
+
+    roles: Path | None = option(
+        None,
+        "The catalog file, or a folder with catalog.yaml.",
+        "PATH",
+        shown_default="./roles if it has a catalog.yaml, otherwise the shipped roles",
+        use=IN_GOALS | Use.LOCAL,
+    )
+    workspace: Path = option(
+        Path(),
+        "The folder that the roles work on.",
+        "DIR",
+        shown_default="the current folder",
+        path="folder",
+        use=IN_GOALS | Use.LOCAL,
+    )
+    worktree: bool = option(
+        False,
+        "Work in a new git worktree at the checked-out commit, and leave --workspace as it is.",
+        use=Use.BATCH | Use.GOAL | Use.LOCAL,
+    )
+    branch: str | None = option(
+        None,
+        "With --worktree: create this branch there.",
+        "NAME",
+        shown_default="no branch, detached",
+        use=Use.GOAL | Use.LOCAL,
+    )
+    workspace_copy: tuple[str, ...] = option(
+        (), "Copy these files or folders of --workspace, such as .env, into every new worktree or copy of it.", "GLOB"
+    )
+    workspace_setup: str | None = option(
+        None,
+        "Run this shell command in every new worktree or copy of the workspace, in the sandbox of the tests.",
+        "COMMAND",
+        shown_default="none",
+    )
+    runs_dir: Path = option(
+        Path("runs"), "The folder in which runs are recorded.", "DIR", path="folder", use=Use.BATCH | Use.LOCAL
+    )
+    run_id: str | None = option(
+        None, "The id of the run.", "ID", shown_default="date, time and a random part", use=Use.FORK | Use.LOCAL
+    )
+    database_url: str | None = option(
+        None,
+        "Store the journal in this Postgres database.",
+        "URL",
+        shown_default="a file in the run folder",
+        use=Use.BATCH | Use.LOCAL,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunAnswers:
+    """Where the answers of the roles come from, and who answers the questions of the run."""
+
+    section: ClassVar = Section.MODELS
+
+    model: str | None = option(
+        None, "The model for roles that do not name one.", "NAME", shown_default="chosen by Codex", use=BOUNDING
+    )
+    config: tuple[str, ...] = option(
+        (), "A setting to pass to Codex.", "KEY=VALUE", flags=("-c", "--config"), use=BOUNDING
+    )
+    codex_bin: Path | None = option(
+        None, "The Codex binary.", "PATH", shown_default="the bundled binary", use=Use.ANYWHERE | Use.LOCAL
+    )
+    repair_attempts: int = option(
+        2, "Maximum number of extra turns to repair an invalid answer.", "N", range=Range(0, MOST_REPAIRS), use=BOUNDING
+    )
+    playbook: str | None = option(
+        None,
+        "Take the answers from this playbook instead of a model. A playbook may also set goal and cycles. "
+        "auto: small valid answers made from the roles' JSON Schemas, to try a team of your own.",
+        "NAME|FILE",
+        section=Section.WITHOUT_A_MODEL,
+        use=IN_GOALS,
+    )
+    record: Path | None = option(
+        None,
+        "Record every exchange with the model in FILE, without secrets, for --replay.",
+        "FILE",
+        section=Section.WITHOUT_A_MODEL,
+        path="new file",
+        use=Use.LOCAL,
+    )
+    replay: Path | None = option(
+        None,
+        "Take the answers from a recording instead of a model, and also goal, flow, inputs and cycles.",
+        "FILE",
+        section=Section.WITHOUT_A_MODEL,
+        path="file",
+        use=Use.LOCAL,
+    )
+    replay_match: Literal["strict", "nearest"] = option(
+        "strict",
+        "If a prompt differs from the recorded one: fail, or replay the most similar turn of the role.",
+        section=Section.WITHOUT_A_MODEL,
+        use=Use.RESUME | Use.FORK | Use.LOCAL,
+    )
+    yes: bool = option(False, "Approve every review without asking.", section=Section.QUESTIONS, use=IN_GOALS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunLimits:
+    """What a run may use; None means unlimited. The total of a batch can limit the same amounts."""
+
+    section: ClassVar = Section.LIMITS
+
+    max_turns: int | None = option(None, "Park the run (exit code 5) after N turns.", "N", range=Range(1), use=BOUNDING)
+    max_tokens: int | None = option(
+        None,
+        "Park the run once N tokens, input and output, are exceeded, also within a turn.",
+        "N",
+        range=Range(1),
+        use=BOUNDING,
+    )
+    max_cost: float | None = option(
+        None,
+        "Park the run once X US dollars are exceeded, also within a turn. Every model needs a price (--prices).",
+        "X",
+        range=Range(0, above=True),
+        use=BOUNDING,
+    )
+    prices: Path | None = option(
+        None,
+        "The price list: what models cost per million tokens.",
+        "FILE",
+        shown_default="prices.yaml beside the catalog, otherwise the shipped list",
+        path="file",
+        use=Use.ANYWHERE | Use.BOUND,
+    )
+    max_seconds: float | None = option(
+        None, "Park the run after S seconds of work, also within a turn.", "S", range=Range(0, above=True), use=BOUNDING
+    )
+    max_processes: int | None = option(
+        None, "Maximum number of Codex processes; further turns wait for a free one.", "N", range=Range(1), use=BOUNDING
+    )
+    reuse: str = option(
+        "",
+        "Take over turns of earlier runs in --runs-dir if everything that they depend on is equal.",
+        flag_value=EVERY_RUN,
+        use=Use.BATCH | Use.LOCAL,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunTests:
+    """How the tests of the workspace run, and the other checks."""
+
+    section: ClassVar = Section.TESTS
+
+    run_tests: bool = option(True, "Run pytest after each turn that changed files.", use=BOUNDING)
+    pytest_cmd: str | None = option(
+        None,
+        "The command that starts pytest.",
+        "COMMAND",
+        shown_default="`python -m pytest` in the project's environment",
+        use=IN_GOALS,
+    )
+    python: Path | None = option(
+        None,
+        "The Python that runs the tests, or its virtual environment.",
+        "PATH",
+        shown_default="the project's virtual environment",
+        use=Use.ANYWHERE | Use.LOCAL,
+    )
+    test_sandbox: bool = option(True, "Run the tests in Codex's sandbox, without network.")
+    test_seconds: float = option(
+        300.0,
+        "Time limit for each test run and each other check.",
+        "SECONDS",
+        range=Range(0, A_DAY, above=True),
+        use=BOUNDING,
+    )
+
+
+@dataclass(frozen=True, init=False)
+class RunOptions:
+    """The options of ``run``, all of them keywords. Paths may be relative to the current folder, and may be texts.
+
+    Times are in seconds, costs in US dollars. An empty ``goal`` means the flow's own. ``reuse``: the ID of a run, or
+    `EVERY_RUN` for all in ``runs_dir``: equal turns are taken over from there.
     """
 
-    goal: str = ""
-    cycles: int = 3
-    flow: str = "cycles"
-    inputs: Mapping[str, str] = field(default_factory=dict)
-    workspace: Path = Path()
-    worktree: bool = False
-    branch: str | None = None
-    workspace_copy: tuple[str, ...] = ()
-    workspace_setup: str | None = None
-    roles: Path | None = None
-    runs_dir: Path = Path("runs")
-    run_id: str | None = None
-    model: str | None = None
-    repair_attempts: int = 2
-    run_tests: bool = True
-    pytest_cmd: str | None = None
-    python: Path | None = None
-    test_sandbox: bool = True
-    test_seconds: float = 300.0
-    config: tuple[str, ...] = ()
-    codex_bin: Path | None = None
-    playbook: str | None = None
-    record: Path | None = None
-    replay: Path | None = None
-    replay_match: str = "strict"
-    max_turns: int | None = None
-    max_tokens: int | None = None
-    max_seconds: float | None = None
-    max_cost: float | None = None
-    prices: Path | None = None
-    max_processes: int | None = None
-    yes: bool = False
-    database_url: str | None = None
-    reuse: str = ""
+    section: ClassVar = Section.GOAL
 
-    def __post_init__(self) -> None:
-        if self.cycles < 1:
-            raise UsageError(f"cycles must be at least 1, not {self.cycles}")
-        if self.branch and not self.worktree:
+    goal: str = option("", "The goal for the team.", "TEXT", use=Use.FORK | Use.GOAL)
+    flow: str = option("cycles", "The flow to run.", "NAME", use=Use.FORK | Use.BATCH | Use.GOAL)
+    inputs: Mapping[str, Any] = option(
+        {}, "Set an input of the flow.", "KEY=VALUE", flags=("-i", "--input"), use=IN_GOALS
+    )
+    cycles: int = option(3, "Maximum number of cycles (rounds of all roles).", "N", range=Range(1), use=BOUNDING)
+    place: RunPlace = RunPlace()
+    answers: RunAnswers = RunAnswers()
+    limits: RunLimits = RunLimits()
+    tests: RunTests = RunTests()
+
+    def __init__(self, **options: Unpack[OptionKeywords]) -> None:
+        """Raise `UsageError` for an unknown name, a wrong type, a value out of bounds, and what excludes each other."""
+        given = _checked(options)
+        for each in fields(self):
+            group = GROUPS.get(each.name)
+            value = given[each.name] if group is None else group(**{one.name: given[one.name] for one in fields(group)})
+            object.__setattr__(self, each.name, value)
+        self._check_together()
+
+    def _check_together(self) -> None:
+        place, answers = self.place, self.answers
+        if place.branch and not place.worktree:
             raise UsageError("branch needs worktree", "The branch is created for the run's own worktree.")
-        if not 0 <= self.repair_attempts <= MOST_REPAIRS:
-            raise UsageError(f"repair attempts must be from 0 to {MOST_REPAIRS}, not {self.repair_attempts}")
-        if self.replay and (self.record or self.playbook):
-            other = "record" if self.record else "playbook"
+        if answers.replay and (answers.record or answers.playbook):
+            other = "record" if answers.record else "playbook"
             raise UsageError(f"replay and {other} exclude each other", "A replay takes its answers from the recording.")
-        if self.replay_match not in REPLAY_MATCHES:
-            raise UsageError(f"the match of a replay must be {' or '.join(REPLAY_MATCHES)}, not {self.replay_match}")
-        if self.max_cost is not None and not 0 < self.max_cost < math.inf:
-            raise UsageError(f"the maximum cost must be more than 0, not {self.max_cost:g}")
-        if self.max_processes is not None and self.max_processes < 1:
-            raise UsageError(f"processes at once must be at least 1, not {self.max_processes}")
-        if self.database_url is not None:
-            check_database_url(self.database_url)
-        if not 0 < self.test_seconds <= MAX_TEST_SECONDS:
-            limits = f"more than 0 and at most {MAX_TEST_SECONDS:.0f}"
-            raise UsageError(f"the seconds for tests must be {limits}, not {self.test_seconds:g}")
+        if place.database_url is not None:
+            check_database_url(place.database_url)
+
+    def as_keywords(self) -> dict[str, Any]:
+        """Every option by its name, as `RunOptions` takes them."""
+        groups = (self, *(getattr(self, name) for name in GROUPS))
+        values = {name: value for group in groups for name, value in vars(group).items()}
+        return {name: values[name] for name in OPTIONS}
 
     def as_record(self) -> dict[str, Any]:
         """JSON for ``run.json``, with absolute paths, so that the run can be resumed from any folder."""
-        record = {each.name: _plain(getattr(self, each.name)) for each in fields(self)}
+        record = {name: _plain(value) for name, value in self.as_keywords().items()}
         # Not resolved: the Python of a virtual environment is a symlink.
-        return {**record, "python": str(self.python.absolute()) if self.python else None}
+        return {**record, "python": str(self.tests.python.absolute()) if self.tests.python else None}
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> RunOptions:
-        """The inverse of `as_record`."""
-        known = {each.name: record[each.name] for each in fields(cls) if each.name in record}
-        for name in ("workspace", "roles", "runs_dir", "python", "codex_bin", "record", "replay", "prices"):
-            known[name] = Path(known[name]) if known.get(name) else None
-        lists = {name: tuple(known.get(name, ())) for name in ("config", "workspace_copy")}
-        return cls(**{**known, **lists})
+        """The inverse of `as_record`; what an older version did not record has its default."""
+        known = {name: record[name] for name in OPTIONS if record.get(name) is not None}
+        return cls(**{name: value for name, value in known.items() if value or OPTIONS[name].kind is not Path})
 
-    def changed(self, changes: Mapping[str, object]) -> RunOptions:
-        """These options with some changed, by name. Raises `UsageError` for an unknown name."""
-        unknown = set(changes) - {each.name for each in fields(self)}
-        if unknown:
-            raise UsageError(f"unknown option of a run: {', '.join(sorted(unknown))}")
-        return replace(self, **changes)  # type: ignore[arg-type]  # checked by name
+    def changed(self, **changes: Unpack[OptionKeywords]) -> RunOptions:
+        """These options with some changed. Raises what `RunOptions` raises."""
+        return RunOptions(**{**self.as_keywords(), **changes})
+
+
+GROUPS: Mapping[str, type] = {"place": RunPlace, "answers": RunAnswers, "limits": RunLimits, "tests": RunTests}
+OPTIONS: Mapping[str, Option] = {
+    name: each for group in (RunOptions, *GROUPS.values()) for name, each in options_in(group).items()
+}
+"""Every option of a run by its name: the one table that all others are made from."""
+
+
+def options_with(use: Use) -> dict[str, Option]:
+    """The options that count there, by name."""
+    return {name: each for name, each in OPTIONS.items() if use in each.use}
+
+
+def require_changeable(changes: Mapping[str, Any], use: Use, whose: str) -> None:
+    """Raise `UsageError` if one of the ``changes`` is to an option that ``whose`` run keeps."""
+    kept = sorted(name for name in changes if name in OPTIONS and use not in OPTIONS[name].use)
+    if kept:
+        raise UsageError(f"{whose} {', '.join(kept)}", "Start another run for that.")
+
+
+def _checked(given: Mapping[str, object]) -> dict[str, Any]:
+    """The value of every option; `dataclasses.replace` gives whole groups. Raises `UsageError`."""
+    groups = [each for name, each in given.items() if name in GROUPS]
+    given = {name: each for name, each in given.items() if name not in GROUPS}
+    given = {name: value for group in groups for name, value in vars(group).items()} | given
+    unknown = [name for name in given if name not in OPTIONS]
+    if unknown:
+        from codex_multi_role.reading.nearest import no_such  # here: only a mistake needs it
+
+        raise UsageError(*no_such("option of a run", unknown[0], OPTIONS))
+    return {name: each.checked(given[name]) if name in given else each.default for name, each in OPTIONS.items()}
 
 
 def _plain(value: object) -> object:
     if isinstance(value, Path):
         return str(value.resolve())
-    if isinstance(value, Mapping):
-        return dict(value)
     return list(value) if isinstance(value, tuple) else value
 
 

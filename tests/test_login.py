@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role import RunOptions, run
+from codex_multi_role import run
 from codex_multi_role.codex.warm_home import user_store
 from codex_multi_role.errors import CodexNotLoggedIn
 from codex_multi_role.playbook import Playbook, PlaybookServer
@@ -56,7 +56,7 @@ def test_missing_login_spends_nothing_and_lists_solutions(tmp_path: Path, monkey
     (tmp_path / "empty").mkdir()
     team = TeamFolder(tmp_path, {"one": {}}, {})
     with pytest.raises(CodexNotLoggedIn) as caught:
-        run(RunOptions(**{**vars(team.options()), "playbook": None}))
+        run(team.options().changed(playbook=None))
     assert all(way in caught.value.hint for way in ("codex login", "API key", "model_provider", "--playbook"))
     assert caught.value.exit_code == 2
     assert not team.runs.exists()

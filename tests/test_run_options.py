@@ -60,10 +60,10 @@ def remembered(options: RunOptions) -> RunOptions:
     ("changes", "words"),
     [
         ({"cycles": 0}, "cycles must be at least 1, not 0"),
-        ({"repair_attempts": -1}, "repair attempts must be from 0 to 10, not -1"),
-        ({"repair_attempts": MOST_REPAIRS + 1}, "repair attempts must be from 0 to 10, not 11"),
-        ({"max_processes": 0}, "processes at once must be at least 1, not 0"),
-        ({"test_seconds": 0}, "the seconds for tests must be more than 0 and at most 86400, not 0"),
+        ({"repair_attempts": -1}, "repair_attempts must be at least 0 and at most 10, not -1"),
+        ({"repair_attempts": MOST_REPAIRS + 1}, "repair_attempts must be at least 0 and at most 10, not 11"),
+        ({"max_processes": 0}, "max_processes must be at least 1, not 0"),
+        ({"test_seconds": 0}, "test_seconds must be more than 0 and at most 86400, not 0"),
         ({"test_seconds": -1.5}, "not -1.5"),
         ({"test_seconds": float("nan")}, "not nan"),
         ({"test_seconds": float("inf")}, "not inf"),
@@ -88,18 +88,18 @@ def test_paths_are_remembered_in_full(tmp_path: Path, monkeypatch: pytest.Monkey
     record = options.as_record()
     monkeypatch.chdir("/")
     found = RunOptions.from_record(record)
-    assert (found.workspace, found.runs_dir, found.codex_bin) == (
+    assert (found.place.workspace, found.place.runs_dir, found.answers.codex_bin) == (
         tmp_path / "shop",
         tmp_path / "runs",
         tmp_path / "bin/codex",
     )
-    assert found.roles == tmp_path.parent / "roles"
+    assert found.place.roles == tmp_path.parent / "roles"
 
 
 def test_options_of_a_run_older_than_an_option_get_its_default() -> None:
     record = RunOptions(goal="g", cycles=7).as_record()
     del record["test_seconds"], record["model"]
-    assert (RunOptions.from_record(record).cycles, RunOptions.from_record(record).test_seconds) == (7, 300.0)
+    assert (RunOptions.from_record(record).cycles, RunOptions.from_record(record).tests.test_seconds) == (7, 300.0)
 
 
 def test_unknown_options_of_newer_run_are_ignored() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import codex_multi_role.api.running as running
 from codex_multi_role.lifecycle.stopping import stop_run
@@ -14,10 +14,13 @@ from codex_multi_role.reading.json_files import read_object
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import AskPerson, Question, RunEvent, RunFolder, event_of, list_runs, read_events
 from codex_multi_role.run_folder.folder import LATEST
-from codex_multi_role.run_options import RunOptions, RunReport
+from codex_multi_role.run_options import RunPlace, RunReport
+
+if TYPE_CHECKING:
+    from codex_multi_role.option_keywords import ForkKeywords, ResumeKeywords
 
 OnTypedEvent = Callable[[RunEvent], None]
-RUNS_DIR = RunOptions.runs_dir
+RUNS_DIR = RunPlace.runs_dir
 
 
 @dataclass(frozen=True)
@@ -113,14 +116,18 @@ class RunContents:
         )
 
     def resume(
-        self, *, on_event: OnTypedEvent | None = None, ask_person: AskPerson | None = None, **changes: object
+        self,
+        *,
+        on_event: OnTypedEvent | None = None,
+        ask_person: AskPerson | None = None,
+        **changes: Unpack[ResumeKeywords],
     ) -> ReportedRun:
         """Resume the run and wait until it ends. ``changes``: `RunOptions` fields. Raises what `resume` raises."""
         return ReportedRun.of(
             running.resume(
                 self.folder.name,
                 runs_dir=self.folder.parent,
-                changes=with_paths(changes),
+                changes=changes,
                 on_event=untyped(on_event),
                 ask_person=ask_person,
             )
@@ -132,7 +139,7 @@ class RunContents:
         *,
         on_event: OnTypedEvent | None = None,
         ask_person: AskPerson | None = None,
-        **changes: object,
+        **changes: Unpack[ForkKeywords],
     ) -> ReportedRun:
         """Start another run from ``start`` (``STEP[:VISIT]``) of this one. Raises what `fork` raises."""
         return ReportedRun.of(
@@ -140,7 +147,7 @@ class RunContents:
                 self.folder.name,
                 runs_dir=self.folder.parent,
                 start=start,
-                changes=with_paths(changes),
+                changes=changes,
                 on_event=untyped(on_event),
                 ask_person=ask_person,
             )
@@ -206,11 +213,3 @@ def runs(runs_dir: Path | str = RUNS_DIR) -> list[Run]:
 def untyped(on_event: OnTypedEvent | None) -> running.OnEvent | None:
     """A callback for event records that gives ``on_event`` the typed events."""
     return None if on_event is None else lambda record: on_event(event_of(record))
-
-
-PATHS = ("workspace", "roles", "runs_dir", "python", "codex_bin", "record", "replay")
-
-
-def with_paths(options: Mapping[str, object]) -> dict[str, object]:
-    """``options`` with a `Path` for every text that stands for one."""
-    return {name: Path(value) if name in PATHS and isinstance(value, str) else value for name, value in options.items()}

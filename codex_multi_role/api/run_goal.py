@@ -6,14 +6,17 @@ import tempfile
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import Any, ParamSpec, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, Unpack, overload
 
 import codex_multi_role.api.running as running
 from codex_multi_role.api.python_team import Team
-from codex_multi_role.api.recorded_runs import OnTypedEvent, ReportedRun, untyped, with_paths
+from codex_multi_role.api.recorded_runs import OnTypedEvent, ReportedRun, untyped
 from codex_multi_role.errors import UsageError
 from codex_multi_role.run_folder import AskPerson
 from codex_multi_role.run_options import RunOptions, RunReport
+
+if TYPE_CHECKING:
+    from codex_multi_role.option_keywords import RunKeywords
 
 Given = ParamSpec("Given")
 
@@ -31,7 +34,7 @@ def run(
     ask_person: AskPerson | None = None,
     *,
     team: Team | None = None,
-    **options: object,
+    **options: Unpack[RunKeywords],
 ) -> ReportedRun: ...
 
 
@@ -41,7 +44,7 @@ def run(
     ask_person: AskPerson | None = None,
     *,
     team: Team | None = None,
-    **options: object,
+    **options: Unpack[RunKeywords],
 ) -> ReportedRun:
     """Run a flow for a goal and wait until it ends. ``options``: fields of `RunOptions`, with texts for paths as well.
 
@@ -56,14 +59,14 @@ def run(
         if team is not None or options:
             raise UsageError("run takes either RunOptions or options as keywords, not both")
         return ReportedRun.of(running.run(goal, on_event, ask_person))
-    given = RunOptions(goal=goal).changed(with_paths(options))
+    given = RunOptions(goal=goal, **options)
     if team is None:
         return ReportedRun.of(running.run(given, untyped(on_event), ask_person))
-    if given.roles is not None:
+    if given.place.roles is not None:
         raise UsageError("run takes either team or roles, not both")
     with tempfile.TemporaryDirectory(prefix="codex-multi-role-team-") as name:
         team.write(Path(name))
-        own = given.changed({"roles": Path(name), "flow": options.get("flow") or team.flow_name})
+        own = given.changed(roles=name, flow=options.get("flow") or team.flow_name)
         return ReportedRun.of(running.run(own, untyped(on_event), ask_person))
 
 

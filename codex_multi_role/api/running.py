@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -18,16 +18,16 @@ from codex_multi_role.lifecycle.placement import Placement
 from codex_multi_role.lifecycle.readiness import require_ready
 from codex_multi_role.lifecycle.resuming import finished_report, require_same_workspace
 from codex_multi_role.lifecycle.session import OnEvent, Session
+from codex_multi_role.option import Use
 from codex_multi_role.run_folder import AskPerson, Cancellations, Question, Questions, RunFolder, answer_of_person
 from codex_multi_role.run_folder.items import find_open_task
-from codex_multi_role.run_options import RunOptions, RunReport
+from codex_multi_role.run_options import RunOptions, RunPlace, RunReport, require_changeable
 
 if TYPE_CHECKING:
     from codex_multi_role.lifecycle.forking import Fork
+    from codex_multi_role.option_keywords import ForkKeywords, ResumeKeywords
 
 __all__ = ["OnEvent", "answer", "cancel_task", "fork", "rerun", "restart", "resume", "run"]
-
-KEPT_BY_A_RUN = frozenset({"goal", "run_id", "runs_dir", "flow", "database_url", "record"})
 
 
 def run(
@@ -39,15 +39,16 @@ def run(
     """Run a flow for a goal and wait until it ends; see `run_goal.run`. ``on_event`` gets every event record."""
     definitions = load_definitions(options)
     require_ready(definitions)
-    if options.record is not None:
-        if options.record.exists():
-            raise UsageError(f"the recording {options.record} already exists", "Name another file, or delete it first.")
-        if not options.record.parent.is_dir():
+    recording = options.answers.record
+    if recording is not None:
+        if recording.exists():
+            raise UsageError(f"the recording {recording} already exists", "Name another file, or delete it first.")
+        if not recording.parent.is_dir():
             raise UsageError(
-                f"the folder of the recording was not found: {options.record.parent.absolute()}",
+                f"the folder of the recording was not found: {recording.parent.absolute()}",
                 "Create it first, or name a file in another folder.",
             )
-    folder = RunFolder.create(options.runs_dir, options.run_id)
+    folder = RunFolder.create(options.place.runs_dir, options.place.run_id)
     try:
         definitions = in_new_worktree(definitions, folder)
         catalog_file = keep_definitions(definitions, folder)
@@ -65,8 +66,8 @@ def run(
 def resume(
     reference: str,
     *,
-    runs_dir: Path = RunOptions.runs_dir,
-    changes: Mapping[str, object] | None = None,
+    runs_dir: Path = RunPlace.runs_dir,
+    changes: ResumeKeywords | None = None,
     on_event: OnEvent | None = None,
     ask_person: AskPerson | None = None,
     placement: Placement | None = None,
@@ -80,16 +81,14 @@ def resume(
     """
     folder = RunFolder.find(runs_dir, reference)
     record = folder.record()
-    fixed = KEPT_BY_A_RUN & set(changes or {})
-    if fixed:
-        raise UsageError(f"a resumed run keeps its {', '.join(sorted(fixed))}", "Start another run for that.")
-    remembered = replace(remembered_options(folder, record), runs_dir=folder.path.parent)  # it may have been moved
-    options = remembered.changed(changes or {})
+    require_changeable(changes or {}, Use.RESUME, "a resumed run keeps its")
+    remembered = remembered_options(folder, record).changed(runs_dir=folder.path.parent)  # it may have been moved
+    options = remembered.changed(**changes or {})
     if options == remembered and (finished := finished_report(folder, record)):
         return finished if finished.page else _with_page(finished)
     if "workspace" in (changes or {}):
-        options = replace(options, worktree=False, branch=None)
-    elif not options.worktree:
+        options = options.changed(worktree=False, branch=None)
+    elif not options.place.worktree:
         require_same_workspace(folder, record)
     definitions = in_same_worktree(load_definitions(options), folder, record)
     return _work(
@@ -103,9 +102,9 @@ def resume(
 def fork(
     reference: str,
     *,
-    runs_dir: Path = RunOptions.runs_dir,
+    runs_dir: Path = RunPlace.runs_dir,
     start: str | None,
-    changes: Mapping[str, object] | None = None,
+    changes: ForkKeywords | None = None,
     on_event: OnEvent | None = None,
     ask_person: AskPerson | None = None,
 ) -> RunReport:
@@ -125,8 +124,8 @@ def restart(
     reference: str,
     task: str,
     *,
-    runs_dir: Path = RunOptions.runs_dir,
-    changes: Mapping[str, object] | None = None,
+    runs_dir: Path = RunPlace.runs_dir,
+    changes: ForkKeywords | None = None,
     on_event: OnEvent | None = None,
     ask_person: AskPerson | None = None,
 ) -> RunReport:
@@ -144,8 +143,8 @@ def restart(
 def rerun(
     reference: str,
     *,
-    runs_dir: Path = RunOptions.runs_dir,
-    changes: Mapping[str, object] | None = None,
+    runs_dir: Path = RunPlace.runs_dir,
+    changes: ForkKeywords | None = None,
     on_event: OnEvent | None = None,
     ask_person: AskPerson | None = None,
 ) -> RunReport:
@@ -199,7 +198,7 @@ def _with_page(report: RunReport) -> RunReport:
 def answer(
     reference: str,
     *,
-    runs_dir: Path = RunOptions.runs_dir,
+    runs_dir: Path = RunPlace.runs_dir,
     approved: bool,
     comment: str = "",
     question: str | None = None,
@@ -212,7 +211,7 @@ def answer(
     return Questions(folder.path).answer(question, answer_of_person(approved, comment))
 
 
-def cancel_task(reference: str, task: str, *, runs_dir: Path = RunOptions.runs_dir, comment: str = "") -> str:
+def cancel_task(reference: str, task: str, *, runs_dir: Path = RunPlace.runs_dir, comment: str = "") -> str:
     """Cancel one task of a run, whether or not its process is alive: an item of a fan-out that has not ended.
 
     ``task`` is the item's id, its number in the list if it has no id, or its unit key (``solve.1.0``). Its turn is

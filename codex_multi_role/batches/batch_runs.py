@@ -98,7 +98,7 @@ class BatchRuns:
 
 
 def _unknown(run: PlannedRun) -> GoalResult:
-    place, workspace = str(run.options.runs_dir / run.run_id), str(run.options.workspace)
+    place, workspace = str(run.options.place.runs_dir / run.run_id), str(run.options.place.workspace)
     return GoalResult(run.id, run.goal.number, run.run_id, place, WAITING, workspace=workspace)
 
 

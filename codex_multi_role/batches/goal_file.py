@@ -11,7 +11,7 @@ from typing import IO, Any
 
 from pydantic import ValidationError
 
-from codex_multi_role.batches.goal_line import GoalLine
+from codex_multi_role.batches.goal_line import GoalKeys, GoalLine
 from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.reading.json_files import refuse_constant
 from codex_multi_role.reading.places import Place
@@ -32,7 +32,7 @@ class Goal:
 
     file: str
     number: int
-    line: GoalLine
+    line: GoalKeys
 
     @property
     def id(self) -> str:
@@ -101,7 +101,7 @@ def _lines(stream: IO[bytes], file: str) -> Iterator[tuple[int, bytes]]:
             yield number, text
 
 
-def _parsed(text: bytes, file: str, number: int) -> GoalLine:
+def _parsed(text: bytes, file: str, number: int) -> GoalKeys:
     try:
         data = json.loads(text.decode(), parse_constant=refuse_constant, object_pairs_hook=_without_repeated_keys)
     except json.JSONDecodeError as error:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
+import math
 import re
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Self, cast
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field, JsonValue, StrictBool, StrictStr, model_validator
+from pydantic import AfterValidator, Field, JsonValue, StrictBool, StrictStr, create_model, model_validator
 
 from codex_multi_role.catalog.definition import NUMBER, WHOLE_NUMBER, Definition, pattern_in_schema
 from codex_multi_role.host.user_cache import expanded
-from codex_multi_role.run_options import MOST_REPAIRS
+from codex_multi_role.option import Option, Use, as_typed
+from codex_multi_role.run_options import options_with
 
 
 def _check_id(text: str) -> str:
@@ -44,42 +45,27 @@ Ref = Annotated[str, Field(strict=True), AfterValidator(_check_ref), pattern_in_
 Assignment = Annotated[
     str, Field(strict=True), AfterValidator(_check_assignment), pattern_in_schema(ASSIGNMENT[1:] + "[^\\x00]*")
 ]
-Count = Annotated[int, Field(strict=True, ge=1), WHOLE_NUMBER]
-Positive = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False), NUMBER]
 MAX_REPOSITORIES = 1000
-NOT_OPTIONS = frozenset({"id", "priority", "labels", "repository", "repositories", "ref"})
-"""The keys that are not options of a run."""
+NOTES = {
+    "goal": " A flow or a playbook may have its own.",
+    "worktree": " Default: yes, if several goals have this workspace and it is in a git repository.",
+}
+"""What is said of an option in a goal line beside its help."""
 
 
-class GoalLine(Definition):
-    """A goal of a batch. What a line leaves out comes from the options of `batch`.
-
-    Paths are relative to the folder of the goal file. At most one of ``workspace``, ``repository`` and
-    ``repositories`` is given.
-    """
+class GoalKeys(Definition):
+    """The keys of a goal line that are not options of a run; `GoalLine` has both."""
 
     id: GoalId | None = Field(
         default=None,
         description="A name that no other line has. The run is called `<batch>-<id>`. Default: the number of the line.",
     )
-    goal: StrictStr = Field(default="", description="The goal for the team. A flow or a playbook may have its own.")
     priority: Annotated[int, Field(strict=True, ge=-(2**31), le=2**31 - 1), WHOLE_NUMBER] = Field(
         default=0, description="Goals with a higher number start first."
     )
     labels: tuple[Text, ...] = Field(
         default=(), description="What a machine needs to run the goal. Ignored if the goals run on this machine."
     )
-    flow: Text | None = Field(default=None, description="The flow to run.")
-    inputs: dict[str, JsonValue] = Field(default_factory=dict, description="The inputs of the flow.")
-    cycles: Count | None = Field(default=None, description="Maximum number of cycles (rounds of all roles).")
-    roles: Text | None = Field(default=None, description="The catalog file, or a folder with `catalog.yaml`.")
-    workspace: Text | None = Field(default=None, description="The folder that the roles work on.")
-    worktree: StrictBool | None = Field(
-        default=None,
-        description="Whether to work in a new git worktree. Default: yes, if several goals have this workspace and it "
-        "is in a git repository.",
-    )
-    branch: Text | None = Field(default=None, description="Create this branch in the goal's worktree.")
     repository: Text | None = Field(
         default=None, description="The address or path of a git repository. The goal works in a clone of its own."
     )
@@ -92,38 +78,18 @@ class GoalLine(Definition):
     ref: Ref | None = Field(
         default=None, description="The branch, tag or commit of the repository. Default: its default branch."
     )
-    model: Text | None = Field(default=None, description="The model for roles that do not name one.")
-    config: tuple[Assignment, ...] | None = Field(default=None, description="Settings to pass to Codex, `key=value`.")
-    playbook: Text | None = Field(default=None, description="Take the answers from this playbook instead of a model.")
-    repair_attempts: Annotated[int, Field(strict=True, ge=0, le=MOST_REPAIRS), WHOLE_NUMBER] | None = Field(
-        default=None, description="Extra turns to repair an invalid answer."
-    )
-    run_tests: StrictBool | None = Field(
-        default=None, description="Whether to run pytest after each turn that changed files."
-    )
-    pytest_cmd: Text | None = Field(default=None, description="The command that starts pytest.")
-    test_seconds: Positive | None = Field(
-        default=None, description="Time limit for each test run and each other check."
-    )
-    max_turns: Count | None = Field(default=None, description="Park the run after this many turns.")
-    max_tokens: Count | None = Field(default=None, description="Park the run once this many tokens are used.")
-    max_cost: Positive | None = Field(
-        default=None, description="Park the run once its turns have cost this many US dollars, by the price list."
-    )
-    max_seconds: Positive | None = Field(default=None, description="Park the run after this many seconds of work.")
-    max_processes: Count | None = Field(default=None, description="Maximum number of Codex processes of the run.")
-    yes: StrictBool | None = Field(default=None, description="Whether to approve every review without asking.")
 
     @model_validator(mode="after")
     def _check_places(self) -> Self:
         given = [name for name in ("workspace", "repository", "repositories") if getattr(self, name)]
+        worktree, branch = self.given("worktree"), self.given("branch")
         if len(given) > 1:
             raise ValueError(f"{' and '.join(given)} exclude each other")
         if self.ref and not self.clones:
             raise ValueError("ref needs repository or repositories")
-        if self.clones and (self.worktree or self.branch):
+        if self.clones and (worktree or branch):
             raise ValueError("worktree and branch belong to a workspace; a repository is cloned for each goal")
-        if self.branch and self.worktree is False:
+        if branch and worktree is False:
             raise ValueError("branch needs worktree")
         if any(urlsplit(address).password for address in self.clones):
             raise ValueError("the address contains a password, which others could see; use a credential helper of git")
@@ -136,20 +102,48 @@ class GoalLine(Definition):
         """The repositories to clone, one for each run of this goal; empty if it has a workspace."""
         return (self.repository,) if self.repository else self.repositories
 
+    def given(self, option: str) -> Any:  # noqa: ANN401 - of the type of that option
+        """The value of an option of the run; None if the line does not give it."""
+        return getattr(self, option)
+
     def options(self, folder: Path) -> dict[str, Any]:
         """The `RunOptions` fields that the line gives; its paths are relative to ``folder``."""
-        given = {name: getattr(self, name) for name in self.model_fields_set - NOT_OPTIONS}
+        given = {name: self.given(name) for name in self.model_fields_set - GoalKeys.model_fields.keys()}
         given |= {name: folder / expanded(given[name]) for name in ("roles", "workspace") if name in given}
         if "playbook" in given:
             given["playbook"] = playbook_at(folder, given["playbook"])
         if "inputs" in given:
-            given["inputs"] = {name: as_input(value) for name, value in given["inputs"].items()}
-        return {**given, "worktree": True} if self.branch else given
+            given["inputs"] = {name: as_typed(value) for name, value in given["inputs"].items()}
+        return {**given, "worktree": True} if given.get("branch") else given
 
 
-def as_input(value: JsonValue) -> str:
-    """An input as it would be typed: JSON is YAML as well."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+def _key(option: Option) -> tuple[Any, Any]:
+    """Type and field of the key for an option: strict, because JSON has types of its own."""
+    return _type(option) | None, Field(default=None, description=option.help + NOTES.get(option.name, ""))
+
+
+def _type(option: Option) -> Any:  # noqa: ANN401 - a type, or a form of one
+    if option.range is not None:
+        least, most = option.range.minimum, option.range.maximum
+        bounds: Any = {"gt" if option.range.above else "ge": least, **({} if most == math.inf else {"le": most})}
+        marks = (Field(strict=True, allow_inf_nan=False, **bounds), WHOLE_NUMBER if option.kind is int else NUMBER)
+        return Annotated[option.kind, *marks]
+    if option.kind is tuple:
+        return tuple[Assignment, ...] if option.metavar == "KEY=VALUE" else tuple[Text, ...]
+    text = StrictStr if option.default == "" else Text
+    return {bool: StrictBool, dict: dict[str, JsonValue]}.get(option.kind, text)
+
+
+GoalLine = create_model(
+    "GoalLine",
+    __base__=GoalKeys,
+    __doc__="""A goal of a batch. What a line leaves out comes from the options of `batch`.
+
+    Paths are relative to the folder of the goal file. At most one of ``workspace``, ``repository`` and
+    ``repositories`` is given.
+    """,
+    **cast("Any", {name: _key(each) for name, each in options_with(Use.GOAL).items()}),
+)
 
 
 def playbook_at(folder: Path, playbook: str) -> str:

@@ -68,7 +68,7 @@ class LocalRuns:
 
     def start(self, run: PlannedRun) -> bool:
         """Start the run, or resume it if it has a ``run.json``; True. Raises `StorageError`."""
-        exclude_from_path(run.options.workspace)
+        exclude_from_path(run.options.place.workspace)
         log = self._folder.output_path / f"{run.run_id}.log"
         self._children[run.id] = GoalProcess(run, self._order(run), log)
         return True
@@ -144,7 +144,7 @@ class LocalRuns:
             status=status,
             exit_code=code,
             reason=reason,
-            workspace=str(run.options.workspace),
+            workspace=str(run.options.place.workspace),
         )
 
 

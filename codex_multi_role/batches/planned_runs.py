@@ -52,12 +52,12 @@ class PlannedRun:
 
     @property
     def run_id(self) -> str:
-        assert self.options.run_id is not None
-        return self.options.run_id
+        assert self.options.place.run_id is not None
+        return self.options.place.run_id
 
     @property
     def entry(self) -> Entry:
-        return Entry(self.id, self.goal.line.priority, self.share, limits_in(vars(self.options)))
+        return Entry(self.id, self.goal.line.priority, self.share, limits_in(vars(self.options.limits)))
 
 
 def plan_runs(goals: Sequence[Goal], defaults: Defaults, batch: str, workspaces: Path) -> list[PlannedRun]:
@@ -118,7 +118,7 @@ def _located(address: str, folder: Path) -> str:
 
 def _with_own_folders(planned: Sequence[PlannedRun]) -> list[PlannedRun]:
     """Give runs in the same or overlapping folders a git worktree each, or let them run one after another."""
-    places = {run.id: run.options.workspace.resolve() for run in planned if not run.repository}
+    places = {run.id: run.options.place.workspace.resolve() for run in planned if not run.repository}
     tops = _outermost(set(places.values()))
     crowd = Counter(tops[place] for place in places.values())
     can_have_worktrees = {top: has_commit(top) for top, number in crowd.items() if number > 1}
@@ -128,10 +128,10 @@ def _with_own_folders(planned: Sequence[PlannedRun]) -> list[PlannedRun]:
 
 
 def _with_own_folder(run: PlannedRun, top: Path, can_have_worktrees: Mapping[Path, bool]) -> PlannedRun:
-    if run.options.worktree or top not in can_have_worktrees:
+    if run.options.place.worktree or top not in can_have_worktrees:
         return run
-    if run.goal.line.worktree is None and can_have_worktrees[top]:
-        return replace(run, options=replace(run.options, worktree=True))
+    if run.goal.line.given("worktree") is None and can_have_worktrees[top]:
+        return replace(run, options=run.options.changed(worktree=True))
     return replace(run, share=str(top))
 
 
@@ -157,7 +157,7 @@ def has_commit(folder: Path) -> bool:
 def uncommitted_changes(runs: Iterable[PlannedRun], runs_dir: Path) -> dict[Path, int]:
     """The repositories with files that differ from the commit at which worktrees start, and how many; some of them."""
     found: dict[Path, int] = {}
-    for workspace in list(dict.fromkeys(run.options.workspace.resolve() for run in runs))[:MAX_WORKSPACES]:
+    for workspace in list(dict.fromkeys(run.options.place.workspace.resolve() for run in runs))[:MAX_WORKSPACES]:
         repository = Repository.around(workspace)
         if repository is not None and repository.top not in found:
             found[repository.top] = len(repository.uncommitted(runs_dir))

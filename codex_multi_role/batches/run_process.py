@@ -11,6 +11,7 @@ import signal
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 import codex_multi_role.api.running as running
 from codex_multi_role.batches.batch_folder import join_members
@@ -21,6 +22,9 @@ from codex_multi_role.lifecycle.stopping import stop_at_end_of
 from codex_multi_role.run_folder import Record, RunFolder
 from codex_multi_role.run_options import RunOptions, RunReport
 from codex_multi_role.workspace.manifest import make_place
+
+if TYPE_CHECKING:
+    from codex_multi_role.option_keywords import ResumeKeywords
 
 STANDARD_INPUT = 0
 
@@ -51,14 +55,15 @@ def carry_out(order: Order, on_event: Callable[[Record], None]) -> RunReport:
         raise RunInterrupted
     stop_at_end_of(STANDARD_INPUT)  # at once if it has ended already
     options = RunOptions.from_record(order.options)
-    assert options.run_id is not None
+    assert options.place.run_id is not None
     if order.resumes:
-        changes = {name: getattr(options, name) for name in order.changes}
-        return running.resume(options.run_id, runs_dir=options.runs_dir, changes=changes, on_event=on_event)
-    _remove_unstarted(RunFolder(options.runs_dir / options.run_id))
+        given = options.as_keywords()
+        changes = cast("ResumeKeywords", {name: given[name] for name in order.changes})
+        return running.resume(options.place.run_id, runs_dir=options.place.runs_dir, changes=changes, on_event=on_event)
+    _remove_unstarted(RunFolder(options.place.runs_dir / options.place.run_id))
     if order.repository:
-        make_place(options.workspace.parent, Path(order.mirrors).parent.resolve())
-        clone(order.repository, order.ref, Path(order.mirrors), options.workspace)
+        make_place(options.place.workspace.parent, Path(order.mirrors).parent.resolve())
+        clone(order.repository, order.ref, Path(order.mirrors), options.place.workspace)
     return running.run(options, on_event)
 
 

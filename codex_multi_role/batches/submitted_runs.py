@@ -168,12 +168,12 @@ class SubmittedRuns:
             "labels": tuple(run.goal.line.labels),
             "priority": run.goal.line.priority,
         }
-        options = replace(run.options, worktree=False, branch=None)
+        options = run.options.changed(worktree=False, branch=None)
         if not run.repository:
             return self._submitter.request(options, **place)
         source = WorkspaceSource(repository=run.repository, ref=run.goal.line.ref or "")
         with tempfile.TemporaryDirectory(prefix="codex-multi-role-") as empty:
-            return self._submitter.request(replace(options, workspace=Path(empty)), repository=source, **place)
+            return self._submitter.request(options.changed(workspace=Path(empty)), repository=source, **place)
 
 
 def _is_resumable(row: QueuedRun) -> bool:
@@ -205,5 +205,5 @@ def _result(run: PlannedRun, row: QueuedRun) -> GoalResult:
         reason=row.why,
         totals=record.get("totals") or {},
         files_changed=len(files) if isinstance(files, list) else None,
-        workspace=run.repository or str(run.options.workspace),
+        workspace=run.repository or str(run.options.place.workspace),
     )

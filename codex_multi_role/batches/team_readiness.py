@@ -57,7 +57,7 @@ def completed(planned: Iterable[PlannedRun]) -> list[PlannedRun]:
 def _by_team(runs: Iterable[PlannedRun]) -> dict[Team, list[PlannedRun]]:
     teams: dict[Team, list[PlannedRun]] = {}
     for run in runs:
-        teams.setdefault((run.options.roles, run.options.flow, run.options.playbook), []).append(run)
+        teams.setdefault((run.options.place.roles, run.options.flow, run.options.answers.playbook), []).append(run)
     return teams
 
 
@@ -86,7 +86,7 @@ def _complete(run: PlannedRun, suggested: Mapping[str, Any]) -> PlannedRun:
 
 
 def _problems(run: PlannedRun, flow: FlowSpec) -> Iterator[DefinitionError]:
-    workspace = run.options.workspace
+    workspace = run.options.place.workspace
     try:
         flow.goal.resolve(flow.name, run.options.goal)
     except UsageError as error:
@@ -135,8 +135,15 @@ def require_ready_teams(runs: Iterable[PlannedRun]) -> None:
     samples: dict[tuple[object, ...], PlannedRun] = {}
     for run in runs:
         options = run.options
-        key = (options.roles, options.flow, options.playbook, options.model, options.config, options.codex_bin)
-        samples.setdefault((*key, options.max_cost is None, bool(run.repository)), run)
+        key = (
+            options.place.roles,
+            options.flow,
+            options.answers.playbook,
+            options.answers.model,
+            options.answers.config,
+            options.answers.codex_bin,
+        )
+        samples.setdefault((*key, options.limits.max_cost is None, bool(run.repository)), run)
     for run in list(samples.values())[:MAX_TEAMS]:
         if run.repository:
             _require_codex(run.options)
@@ -147,7 +154,7 @@ def require_ready_teams(runs: Iterable[PlannedRun]) -> None:
 def _require_codex(options: RunOptions) -> None:
     """Check what does not depend on the content of a repository. Raises `CodexUnavailable`."""
     with TemporaryDirectory(prefix="codex-multi-role-") as folder, suppress(UsageError):
-        _require_all(replace(options, workspace=Path(folder)))
+        _require_all(options.changed(workspace=Path(folder)))
 
 
 def _require_all(options: RunOptions) -> None:

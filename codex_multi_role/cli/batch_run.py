@@ -8,7 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +33,7 @@ from codex_multi_role.batches.team_readiness import (
 from codex_multi_role.cli.batch_summary import higher_limits, resume_batch_command, summary_lines
 from codex_multi_role.cli.batch_views import batch_view
 from codex_multi_role.cli.databases import open_database
+from codex_multi_role.cli.options import TOTALS
 from codex_multi_role.cli.output import put_json_line, say
 from codex_multi_role.cli.run import parse_inputs
 from codex_multi_role.codex.locator import find_codex
@@ -41,7 +42,7 @@ from codex_multi_role.lifecycle.stopping import stop_signals
 from codex_multi_role.lifecycle.team_loading import roles_folder
 from codex_multi_role.presentation.wording import plural
 from codex_multi_role.run_folder.events import now
-from codex_multi_role.run_options import LOCAL_ROLES, RunOptions
+from codex_multi_role.run_options import LOCAL_ROLES, OPTIONS, RunOptions
 
 if TYPE_CHECKING:
     from codex_multi_role.batches.submitted_runs import SubmittedRuns
@@ -49,12 +50,6 @@ if TYPE_CHECKING:
 STANDARD_INPUT = Path("-")
 MAX_NAME = 40
 GIVEN_NOW = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
-TOTALS = {
-    "turns": "total_max_turns",
-    "tokens": "total_max_tokens",
-    "seconds": "total_max_seconds",
-    "cost": "total_max_cost",
-}
 
 
 def run_batch(ctx: click.Context, file: Path, given_name: str | None) -> ExitCode:
@@ -123,14 +118,14 @@ def _require_right_start(folder: BatchFolder, *, resumes: bool) -> None:
 
 def _defaults(ctx: click.Context, file: Path, remembered: Mapping[str, Any]) -> Defaults:
     """What goals have if their lines do not say otherwise: as given now, otherwise as ``remembered``."""
-    names = {each.name for each in fields(RunOptions)} & ctx.params.keys()
+    names = OPTIONS.keys() & ctx.params.keys()
     values = {name: ctx.params[name] for name in names}
     values |= {"runs_dir": ctx.params["runs_dir"].absolute(), "inputs": parse_inputs(ctx.params["input"])}
     values |= _located(values)
     if remembered:
         given = _given(ctx, names, GIVEN_NOW)
-        before = RunOptions.from_record(remembered["options"])
-        kept = {name: getattr(before, name) for name in values.keys() - given - {"runs_dir"}}
+        before = RunOptions.from_record(remembered["options"]).as_keywords()
+        kept = {name: before[name] for name in values.keys() - given - {"runs_dir"}}
         return Defaults({**values, **kept}, frozenset({*remembered["given"], *given}), file.absolute().parent)
     given = _given(ctx, names, (*GIVEN_NOW, ParameterSource.DEFAULT_MAP))
     return Defaults(values, given, file.absolute().parent)
@@ -155,7 +150,7 @@ def _given(ctx: click.Context, names: set[str], sources: Sequence[ParameterSourc
 
 
 def _totals(ctx: click.Context, remembered: Mapping[str, Any]) -> dict[str, float]:
-    given = {name: ctx.params[option] for name, option in TOTALS.items() if ctx.params[option] is not None}
+    given = {what: ctx.params[each.key] for what, each in TOTALS.items() if ctx.params[each.key] is not None}
     return {**remembered.get("totals", {}), **given}
 
 
@@ -241,7 +236,7 @@ def _work(
 
 def _say_start(planned: Sequence[PlannedRun], todo: Sequence[PlannedRun], concurrency: int, runs_dir: Path) -> None:
     say(f"{_goals_in_words(planned, todo)}; up to {concurrency} at once")
-    in_worktrees = [run for run in todo if run.options.worktree]
+    in_worktrees = [run for run in todo if run.options.place.worktree]
     if in_worktrees:
         say(f"{plural(len(in_worktrees), 'goal')} in git worktrees: the files of your workspaces stay as they are")
     for top, changes in uncommitted_changes(in_worktrees, runs_dir).items():

@@ -97,7 +97,7 @@ def higher_limits(
         for what, value in raised_limits(read_object(Path(results[run.id].folder, "run.json"))).items():
             limits[what] = max(limits[what], float(value))
     for what, total in totals.items():
-        more = (max(getattr(run.options, LIMITS[what]), limits[f"max-{what}"]) for run in parked)
+        more = (max(getattr(run.options.limits, LIMITS[what]), limits[f"max-{what}"]) for run in parked)
         wanted = sum(more) + sum(each.used[what] for each in results.values() if each.code != ExitCode.BUDGET_USED_UP)
         limits[f"total-max-{what}"] = wanted if wanted > total else 0
     for what, limit in filter(itemgetter(1), limits.items()):

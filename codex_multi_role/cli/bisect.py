@@ -14,7 +14,7 @@ from codex_multi_role.cli.settings import SettingsCommand, finite
 from codex_multi_role.errors import ExitCode, UsageError
 from codex_multi_role.presentation.wording import duration, one_line, plural
 from codex_multi_role.run_folder import RunFolder
-from codex_multi_role.run_options import RunOptions
+from codex_multi_role.run_options import RunOptions, RunTests
 
 if TYPE_CHECKING:
     from codex_multi_role.history.bisecting import Bisection, Outcome
@@ -60,7 +60,7 @@ class CommandAtTheEnd(SettingsCommand):
 @click.option(
     "--seconds",
     type=click.FloatRange(min=0, min_open=True),
-    default=RunOptions.test_seconds,
+    default=RunTests.test_seconds,
     callback=finite,
     metavar="SECONDS",
     show_default=True,

@@ -135,9 +135,9 @@ def _decide(
     if not isinstance(folder, RunFolder):
         _answer_on_workers(ctx, folder, approved=approved, comment=comment, question=question)
         return
-    import codex_multi_role.api as api
+    import codex_multi_role.api.running as running
 
-    answered = api.answer(
+    answered = running.answer(
         folder.run_id, runs_dir=folder.path.parent, approved=approved, comment=comment, question=question
     )
     quiet = ctx.params["json"] or ctx.params["quiet"]
@@ -180,9 +180,9 @@ def _cancel_task(folder: RunFolder, task: str, comment: str) -> dict[str, Any]:
 
     Or after `TASK_SECONDS`, or when nobody works on the run any more.
     """
-    import codex_multi_role.api as api
+    import codex_multi_role.api.running as running
 
-    unit = api.cancel_task(folder.run_id, task, runs_dir=folder.path.parent, comment=comment)
+    unit = running.cancel_task(folder.run_id, task, runs_dir=folder.path.parent, comment=comment)
     end = time.monotonic() + TASK_SECONDS
     while is_alive(folder) and _in_progress(folder, unit) and time.monotonic() < end:
         time.sleep(LOOK_SECONDS)

@@ -40,25 +40,26 @@ def demo(ctx: click.Context, /, no_open: bool, plain: bool) -> None:
 
 def _play(workspace: Path, runs_dir: Path, *, plain: bool) -> RunReport:
     """Run the shipped team on a new workspace, with its view and its closing summary."""
-    import codex_multi_role.api as api  # here: `--help` should not load it all
+    import codex_multi_role.api.running as running  # here: `--help` should not load it all
     from codex_multi_role.catalog import packaged_roles
     from codex_multi_role.cli.foreground import summary
     from codex_multi_role.cli.views import open_view
     from codex_multi_role.playbook import load_playbook
     from codex_multi_role.presentation.progress import Progress
+    from codex_multi_role.run_options import RunOptions
 
     workspace.mkdir()
     playbook, progress = load_playbook(PLAYBOOK), Progress()
-    options = api.RunOptions(
+    options = RunOptions(
         goal=playbook.goal or "",
-        cycles=playbook.cycles or api.RunOptions.cycles,
+        cycles=playbook.cycles or RunOptions.cycles,
         workspace=workspace,
         roles=packaged_roles(),
         runs_dir=runs_dir,
         playbook=str(playbook.source),
     )
     with open_view(progress, as_json=False, quiet=False, plain=plain) as view:
-        report = api.run(options, view)
+        report = running.run(options, view)
     for line in ["", *summary(report, progress)]:
         say(line)
     return report

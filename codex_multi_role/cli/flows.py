@@ -12,12 +12,13 @@ import click
 from codex_multi_role.cli.boundary import complain_about
 from codex_multi_role.cli.completion import flow_names
 from codex_multi_role.cli.lazy_group import LazyGroup
-from codex_multi_role.cli.options import BOUNDING, DEFAULTS, JSON, ROLES, RUNS_DIR, command
+from codex_multi_role.cli.options import BOUNDING, JSON, ROLES, RUNS_DIR, command
 from codex_multi_role.cli.output import put_json, put_line, put_table, put_text, say
 from codex_multi_role.cli.settings import Setting
 from codex_multi_role.cli.tables import Column
 from codex_multi_role.cli.team import WATCH, open_catalog, option_for, repeatedly
 from codex_multi_role.errors import DefinitionError, UsageError
+from codex_multi_role.run_options import RunOptions
 
 if TYPE_CHECKING:
     from codex_multi_role.catalog import FlowEntry, RoleSpecCatalog
@@ -124,7 +125,7 @@ def show_flows(
 
 
 @command(ROLES, ASCII, OUTLINE, name="graph", short_help="Draw a flow.")
-@click.argument("name", metavar="[FLOW]", default=DEFAULTS["flow"], shell_complete=flow_names)
+@click.argument("name", metavar="[FLOW]", default=RunOptions.flow, shell_complete=flow_names)
 @WATCH
 def graph_flows(name: str, roles: Path | None, ascii: bool, outline: bool, watch: bool) -> None:
     """Draw FLOW (default: cycles) and the flows it calls as a Mermaid flowchart, or as plain text.

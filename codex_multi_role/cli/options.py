@@ -1,11 +1,11 @@
-"""Every option, declared once; commands pick theirs."""
+"""Every option of the command line: those of a run from its table, the others here; commands pick theirs."""
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +13,9 @@ import click
 
 from codex_multi_role.cli.completion import flow_names, playbook_names, run_ids
 from codex_multi_role.cli.settings import Setting, SettingsCommand, assignments, finite, not_empty, report_file
+from codex_multi_role.option import Option, Section, Use
 from codex_multi_role.run_folder.folder import LATEST
-from codex_multi_role.run_options import EVERY_RUN, MOST_REPAIRS, REPLAY_MATCHES, RunOptions
-
-DEFAULTS = {field.name: field.default for field in fields(RunOptions)}
+from codex_multi_role.run_options import LIMITS, OPTIONS
 
 
 class InputFile(click.Path):
@@ -34,6 +33,12 @@ class InputFile(click.Path):
 
 
 FOLDER = click.Path(file_okay=False, path_type=Path)
+PATHS: dict[str, click.Path] = {
+    "any": click.Path(path_type=Path),
+    "folder": FOLDER,
+    "file": InputFile(),
+    "new file": click.Path(dir_okay=False, path_type=Path),
+}
 MAX_CONCURRENCY = 256
 OPEN_FILES = ("-", "/dev/stdin", "/dev/fd/", "/proc/self/fd/")
 
@@ -44,225 +49,73 @@ def default_concurrency(processors: int) -> int:
 
 
 def _report(flag: str, told: str) -> Setting:
-    path = click.Path(path_type=Path)
-    return Setting([flag], metavar="FILE", type=path, callback=report_file, help=f"When the run ends, write {told}.")
+    about: dict[str, Any] = {"type": click.Path(path_type=Path), "callback": report_file, "section": Section.OUTPUT}
+    return Setting([flag], metavar="FILE", help=f"When the run ends, write {told}.", **about)
 
 
-GOAL = Setting(["--goal"], metavar="TEXT", callback=not_empty, help="The goal for the team.")
+COMPLETIONS = {"flow": flow_names, "playbook": playbook_names}
+
+
+def setting_of(option: Option) -> Setting:
+    """The option of the command line, the environment and settings files."""
+    repeatable = "; repeatable." if option.kind in (tuple, dict) else "."
+    told = option.help.removesuffix(".") + repeatable
+    keywords: dict[str, Any] = {"help": told, "metavar": option.metavar or None, "section": option.section}
+    keywords |= {"shell_complete": COMPLETIONS.get(option.name), "show_default": option.shown_default or None}
+    return Setting(_flags(option), **{name: each for name, each in keywords.items() if each}, **_values(option))
+
+
+def _flags(option: Option) -> Sequence[str]:
+    flag = f"--{option.name.replace('_', '-')}"
+    if option.kind is bool and Use.RESUME in option.use:  # what can be changed later can also be taken back
+        return [f"{flag}/--no-{flag.removeprefix('--')}"]
+    return option.flags or [flag]
+
+
+def _values(option: Option) -> dict[str, Any]:
+    """What click is told about the values."""
+    default = {} if option.default in (None, "") else {"default": option.default}
+    if option.flag_value:
+        return {"is_flag": True, "callback": lambda _ctx, _option, given: option.flag_value if given else ""}
+    if option.kind in (tuple, dict):
+        return {"multiple": True, **({"callback": assignments} if option.metavar == "KEY=VALUE" else {})}
+    if option.kind is bool:
+        return {"is_flag": True, **default}
+    if option.kind is Path:
+        return {"type": PATHS[option.path], **default}
+    if option.choices:
+        return {"type": click.Choice(option.choices), **default}
+    if option.range is not None:
+        return {"type": _range(option), "callback": finite, **default}
+    return {"callback": not_empty, **default}
+
+
+def _range(option: Option) -> click.IntRange | click.FloatRange:
+    assert option.range is not None
+    most: Any = None if option.range.maximum == math.inf else option.range.maximum
+    kind = click.IntRange if option.kind is int else click.FloatRange
+    return kind(option.range.minimum, most, min_open=option.range.above)  # type: ignore[arg-type]  # whole for whole ones
+
+
+def _with(use: Use) -> list[Setting]:
+    return [SETTINGS[name] for name, each in OPTIONS.items() if use in each.use]
+
+
+SETTINGS = {name: setting_of(each) for name, each in OPTIONS.items()}
+"""The options of a run by their name."""
+CODEX_BIN, CONFIG, PYTHON = SETTINGS["codex_bin"], SETTINGS["config"], SETTINGS["python"]
+DATABASE_URL, ROLES, RUNS_DIR = SETTINGS["database_url"], SETTINGS["roles"], SETTINGS["runs_dir"]
+TEST_SANDBOX, WORKSPACE = SETTINGS["test_sandbox"], SETTINGS["workspace"]
 GOAL_FILE = Setting(
     ["--goal-file"],
     metavar="FILE",
     type=InputFile(allow_dash=True),
+    section=Section.GOAL,
     help="Read the goal from FILE; `-` reads standard input.",
-)
-CYCLES = Setting(
-    ["--cycles"],
-    metavar="N",
-    type=click.IntRange(min=1),
-    default=DEFAULTS["cycles"],
-    help="Maximum number of cycles (rounds of all roles).",
-)
-FLOW = Setting(
-    ["--flow"],
-    metavar="NAME",
-    default=DEFAULTS["flow"],
-    callback=not_empty,
-    shell_complete=flow_names,
-    help="The flow to run.",
-)
-INPUT = Setting(
-    ["-i", "--input"],
-    metavar="KEY=VALUE",
-    multiple=True,
-    callback=assignments,
-    help="Set an input of the flow; repeatable.",
-)
-WORKSPACE = Setting(
-    ["--workspace"],
-    metavar="DIR",
-    type=FOLDER,
-    default=DEFAULTS["workspace"],
-    help="The folder that the roles work on.",
-    show_default="the current folder",
-)
-WORKTREE = Setting(
-    ["--worktree"],
-    is_flag=True,
-    help="Work in a new git worktree at the checked-out commit, and leave --workspace as it is.",
-)
-BRANCH = Setting(
-    ["--branch"],
-    metavar="NAME",
-    callback=not_empty,
-    help="With --worktree: create this branch there.",
-    show_default="no branch, detached",
-)
-WORKSPACE_COPY = Setting(
-    ["--workspace-copy"],
-    metavar="GLOB",
-    multiple=True,
-    help="Copy these files or folders of --workspace, such as .env, into every new worktree or copy of it; repeatable.",
-)
-WORKSPACE_SETUP = Setting(
-    ["--workspace-setup"],
-    metavar="COMMAND",
-    callback=not_empty,
-    help="Run this shell command in every new worktree or copy of the workspace, in the sandbox of the tests.",
-    show_default="none",
-)
-ROLES = Setting(
-    ["--roles"],
-    metavar="PATH",
-    type=click.Path(path_type=Path),
-    help="The catalog file, or a folder with catalog.yaml.",
-    show_default="./roles if it has a catalog.yaml, otherwise the shipped roles",
-)
-RUNS_DIR = Setting(
-    ["--runs-dir"],
-    metavar="DIR",
-    type=FOLDER,
-    default=DEFAULTS["runs_dir"],
-    help="The folder in which runs are recorded.",
-)
-RUN_ID = Setting(
-    ["--run-id"],
-    metavar="ID",
-    callback=not_empty,
-    help="The id of the run.",
-    show_default="date, time and a random part",
-)
-MODEL = Setting(
-    ["--model"],
-    metavar="NAME",
-    callback=not_empty,
-    help="The model for roles that do not name one.",
-    show_default="chosen by Codex",
-)
-REPAIR_ATTEMPTS = Setting(
-    ["--repair-attempts"],
-    metavar="N",
-    type=click.IntRange(min=0, max=MOST_REPAIRS),
-    default=DEFAULTS["repair_attempts"],
-    help="Maximum number of extra turns to repair an invalid answer.",
-)
-RUN_TESTS = Setting(
-    ["--run-tests/--no-run-tests"], default=DEFAULTS["run_tests"], help="Run pytest after each turn that changed files."
-)
-PYTEST_CMD = Setting(
-    ["--pytest-cmd"],
-    metavar="COMMAND",
-    callback=not_empty,
-    help="The command that starts pytest.",
-    show_default="`python -m pytest` in the project's environment",
-)
-PYTHON = Setting(
-    ["--python"],
-    metavar="PATH",
-    type=click.Path(path_type=Path),
-    help="The Python that runs the tests, or its virtual environment.",
-    show_default="the project's virtual environment",
-)
-TEST_SANDBOX = Setting(
-    ["--test-sandbox/--no-test-sandbox"],
-    default=DEFAULTS["test_sandbox"],
-    help="Run the tests in Codex's sandbox, without network.",
-)
-TEST_SECONDS = Setting(
-    ["--test-seconds"],
-    metavar="SECONDS",
-    type=click.FloatRange(min=0, min_open=True),
-    default=DEFAULTS["test_seconds"],
-    callback=finite,
-    help="Time limit for each test run and each other check.",
-)
-CONFIG = Setting(
-    ["-c", "--config"],
-    metavar="KEY=VALUE",
-    multiple=True,
-    callback=assignments,
-    help="A setting to pass to Codex; repeatable.",
-)
-CODEX_BIN = Setting(
-    ["--codex-bin"],
-    metavar="PATH",
-    type=click.Path(path_type=Path),
-    help="The Codex binary.",
-    show_default="the bundled binary",
-)
-PLAYBOOK = Setting(
-    ["--playbook"],
-    metavar="NAME|FILE",
-    callback=not_empty,
-    shell_complete=playbook_names,
-    help="Take the answers from this playbook instead of a model. A playbook may also set goal and cycles. "
-    "auto: small valid answers made from the roles' JSON Schemas, to try a team of your own.",
-)
-RECORD = Setting(
-    ["--record"],
-    metavar="FILE",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Record every exchange with the model in FILE, without secrets, for --replay.",
-)
-REPLAY = Setting(
-    ["--replay"],
-    metavar="FILE",
-    type=InputFile(),
-    help="Take the answers from a recording instead of a model, and also goal, flow, inputs and cycles.",
-)
-REPLAY_MATCH = Setting(
-    ["--replay-match"],
-    type=click.Choice(REPLAY_MATCHES),
-    default=DEFAULTS["replay_match"],
-    help="If a prompt differs from the recorded one: fail, or replay the most similar turn of the role.",
-)
-MAX_TURNS = Setting(
-    ["--max-turns"],
-    metavar="N",
-    type=click.IntRange(min=1),
-    help="Park the run (exit code 5) after N turns.",
-)
-MAX_TOKENS = Setting(
-    ["--max-tokens"],
-    metavar="N",
-    type=click.IntRange(min=1),
-    help="Park the run once N tokens, input and output, are exceeded, also within a turn.",
-)
-MAX_SECONDS = Setting(
-    ["--max-seconds"],
-    metavar="S",
-    type=click.FloatRange(min=0, min_open=True),
-    help="Park the run after S seconds of work, also within a turn.",
-)
-MAX_COST = Setting(
-    ["--max-cost"],
-    metavar="X",
-    type=click.FloatRange(min=0, min_open=True),
-    callback=finite,
-    help="Park the run once X US dollars are exceeded, also within a turn. Every model needs a price (--prices).",
-)
-PRICES = Setting(
-    ["--prices"],
-    metavar="FILE",
-    type=InputFile(),
-    help="The price list: what models cost per million tokens.",
-    show_default="prices.yaml beside the catalog, otherwise the shipped list",
-)
-MAX_PROCESSES = Setting(
-    ["--max-processes"],
-    metavar="N",
-    type=click.IntRange(min=1),
-    help="Maximum number of Codex processes; further turns wait for a free one.",
-)
-YES = Setting(["--yes/--no-yes"], default=DEFAULTS["yes"], help="Approve every review without asking.")
-DATABASE_URL = Setting(
-    ["--database-url"],
-    metavar="URL",
-    callback=not_empty,
-    help="Store the journal in this Postgres database.",
-    show_default="a file in the run folder",
 )
 SHARED_RUNS = Setting(
     ["--database-url"],
+    section=Section.TEAM,
     metavar="URL",
     callback=not_empty,
     help="Also the runs that the workers of this database execute.",
@@ -271,6 +124,7 @@ SHARED_RUNS = Setting(
 DRY_RUN = Setting(
     ["--dry-run"],
     is_flag=True,
+    section=Section.WITHOUT_A_MODEL,
     help="Show every prompt of the first pass without starting anything; <role.field> marks unknown values.",
 )
 RERUN_DRY_RUN = Setting(
@@ -278,14 +132,9 @@ RERUN_DRY_RUN = Setting(
     is_flag=True,
     help="List the turns that would be asked, why, and what they used before; nothing is started or changed.",
 )
-REUSE = Setting(
-    ["--reuse"],
-    is_flag=True,
-    callback=lambda _ctx, _option, given: EVERY_RUN if given else "",
-    help="Take over turns of earlier runs in --runs-dir if everything that they depend on is equal.",
-)
 NEW_WORKSPACE = Setting(
     ["--workspace"],
+    section=Section.TEAM,
     metavar="DIR",
     type=FOLDER,
     help="The folder to restore the workspace in; must be empty or not exist.",
@@ -298,19 +147,22 @@ START = Setting(
     help="Fork before this visit of the step.",
     show_default="the last visit",
 )
-JSON = Setting(["--json"], is_flag=True, help="Print JSON on standard output.")
+JSON = Setting(["--json"], is_flag=True, section=Section.OUTPUT, help="Print JSON on standard output.")
 WAIT = Setting(
     ["--wait"],
     is_flag=True,
     help="If a usage limit parked the run, wait until the limit resets, then resume.",
 )
-PLAIN = Setting(["--plain"], is_flag=True, help="Print one line per event instead of the live view.")
+PLAIN = Setting(
+    ["--plain"], is_flag=True, section=Section.OUTPUT, help="Print one line per event instead of the live view."
+)
 AWAIT_ANSWERS = Setting(
     ["--await-answers"],
     is_flag=True,
+    section=Section.QUESTIONS,
     help="Without a terminal, wait for answers from `approve` or `serve` instead of parking.",
 )
-QUIET = Setting(["--quiet"], is_flag=True, help="Print errors only.")
+QUIET = Setting(["--quiet"], is_flag=True, section=Section.OUTPUT, help="Print errors only.")
 
 HOST = Setting(["--host"], metavar="NAME", default="127.0.0.1", callback=not_empty, help="The address to listen on.")
 PORT = Setting(
@@ -342,25 +194,17 @@ REPORTS = [JUNIT, SUMMARY, ANNOTATIONS]
 OF_THIS_PROCESS = [AWAIT_ANSWERS, JSON, PLAIN, QUIET, *REPORTS]
 """How this process shows and reports the run, and who answers its questions; the run does not remember these."""
 
-RUN_SECTIONS = {
-    "Goal and flow": [GOAL, GOAL_FILE, FLOW, INPUT, CYCLES],
-    "Team and workspace": [
-        *(ROLES, WORKSPACE, WORKTREE, BRANCH, WORKSPACE_COPY, WORKSPACE_SETUP),
-        *(RUNS_DIR, RUN_ID, DATABASE_URL),
-    ],
-    "Models and Codex": [MODEL, CONFIG, CODEX_BIN, REPAIR_ATTEMPTS],
-    "Without a model": [PLAYBOOK, RECORD, REPLAY, REPLAY_MATCH, DRY_RUN],
-    "Limits": [MAX_TURNS, MAX_TOKENS, MAX_COST, PRICES, MAX_SECONDS, MAX_PROCESSES, REUSE],
-    "Tests": [RUN_TESTS, PYTEST_CMD, PYTHON, TEST_SANDBOX, TEST_SECONDS],
-    "Questions": [YES, AWAIT_ANSWERS],
-    "Output": [JSON, PLAIN, QUIET, *REPORTS],
-}
-"""The settings of a run, by their heading in ``--help``."""
+RUN = sorted(
+    [SETTINGS["goal"], GOAL_FILE, *[*SETTINGS.values()][1:], DRY_RUN, *OF_THIS_PROCESS],
+    key=lambda each: [*Section].index(each.section or Section.OUTPUT),
+)
+"""The settings of a run, by their section."""
 CONCURRENCY = Setting(
     ["--concurrency"],
     metavar="N",
     type=click.IntRange(min=1, max=MAX_CONCURRENCY),
     default=lambda: default_concurrency(os.cpu_count() or 1),
+    section=Section.BATCH,
     help="Maximum number of goals at once.",
     show_default="half the number of CPUs",
 )
@@ -368,86 +212,58 @@ SHARD = Setting(
     ["--shard"],
     metavar="I/N",
     callback=not_empty,
+    section=Section.BATCH,
     help="Run only part I of N of the goals: each goal is in exactly one part, decided by its id.",
     show_default="all goals",
 )
-TOTAL_MAX_TURNS = Setting(
-    ["--total-max-turns"],
-    metavar="N",
-    type=click.IntRange(min=1),
-    help="Start a goal only if its --max-turns is left of N turns for all goals.",
-)
-TOTAL_MAX_TOKENS = Setting(
-    ["--total-max-tokens"],
-    metavar="N",
-    type=click.IntRange(min=1),
-    help="Start a goal only if its --max-tokens is left of N tokens for all goals.",
-)
-TOTAL_MAX_COST = Setting(
-    ["--total-max-cost"],
-    metavar="X",
-    type=click.FloatRange(min=0, min_open=True),
-    callback=finite,
-    help="Start a goal only if its --max-cost is left of X US dollars for all goals.",
-)
-TOTAL_MAX_SECONDS = Setting(
-    ["--total-max-seconds"],
-    metavar="S",
-    type=click.FloatRange(min=0, min_open=True),
-    help="Start a goal only if its --max-seconds is left of S seconds of work for all goals.",
-)
+AMOUNTS = ("turns", "tokens", "seconds of work", "US dollars")
+
+
+def _total(limit: Setting, amount: str) -> Setting:
+    return Setting(
+        [f"--total-{limit.opts[0].removeprefix('--')}"],
+        metavar=limit.metavar,
+        type=limit.type,
+        callback=limit.callback,
+        section=Section.BATCH,
+        help=f"Start a goal only if its {limit.opts[0]} is left of {limit.metavar} {amount} for all goals.",
+    )
+
+
 MAX_FAILURES = Setting(
     ["--max-failures"],
     metavar="N",
     type=click.IntRange(min=1),
+    section=Section.BATCH,
     help="Start no more goals once N have failed (exit code 2 or 3). Not with --database-url.",
     show_default="unlimited",
 )
 QUEUE = Setting(
-    ["--queue"], metavar="NAME", default="goals", callback=not_empty, help="With --database-url: the queue of the runs."
+    ["--queue"],
+    metavar="NAME",
+    default="goals",
+    callback=not_empty,
+    section=Section.BATCH,
+    help="With --database-url: the queue of the runs.",
 )
 STORE = Setting(
     ["--store"],
     metavar="ADDRESS",
     callback=not_empty,
+    section=Section.BATCH,
     help="Where run folders are saved for all machines: a shared folder, or an address such as s3://bucket/runs.",
     show_default="the one the database knows; at first, store/ in --runs-dir",
 )
-BATCH = [
-    *(CONCURRENCY, SHARD, TOTAL_MAX_TURNS, TOTAL_MAX_TOKENS, TOTAL_MAX_COST, TOTAL_MAX_SECONDS),
-    *(MAX_FAILURES, QUEUE, STORE),
-]
+TOTALS = {what: _total(SETTINGS[name], words) for (what, name), words in zip(LIMITS.items(), AMOUNTS, strict=True)}
+"""The limits of all goals together, by what they limit."""
+BATCH = [CONCURRENCY, SHARD, *TOTALS.values(), MAX_FAILURES, QUEUE, STORE]
 """The settings of a whole batch."""
-RUN = [setting for settings in RUN_SECTIONS.values() for setting in settings]
-RUN_OF_BATCH = [
-    *(FLOW, INPUT, CYCLES, ROLES, WORKSPACE, WORKTREE, WORKSPACE_COPY, WORKSPACE_SETUP, RUNS_DIR),
-    *(
-        MODEL,
-        CONFIG,
-        CODEX_BIN,
-        DATABASE_URL,
-        REPAIR_ATTEMPTS,
-        PLAYBOOK,
-        MAX_TURNS,
-        MAX_TOKENS,
-        MAX_COST,
-        PRICES,
-        MAX_SECONDS,
-        MAX_PROCESSES,
-        REUSE,
-    ),
-    *(RUN_TESTS, PYTEST_CMD, PYTHON, TEST_SANDBOX, TEST_SECONDS, YES, JSON, PLAIN, QUIET),
-]
+RUN_OF_BATCH = [*_with(Use.BATCH), JSON, PLAIN, QUIET]
 """The settings of a run that a batch takes for its goals."""
 SERVE = [HOST, PORT, PUBLIC_URL, RUNS_DIR, ROLES, TOKEN]
 KNOWN = [*RUN, *SERVE, *BATCH]
 """The settings that a settings file may have."""
-SECTIONS = {"All goals together": BATCH, **RUN_SECTIONS}
-
-BOUNDING = [
-    *(CYCLES, REPAIR_ATTEMPTS, RUN_TESTS, TEST_SECONDS, MAX_TURNS, MAX_TOKENS, MAX_COST, MAX_SECONDS, MAX_PROCESSES),
-    *(MODEL, PRICES, CONFIG),
-]
+BOUNDING = _with(Use.BOUND)
 """The settings that determine the worst case of a run."""
 
 
@@ -458,19 +274,10 @@ def _remembered(setting: Setting) -> Setting:
     return remembered
 
 
-CHANGEABLE = [
-    *map(
-        _remembered,
-        (CYCLES, INPUT, WORKSPACE, ROLES, MODEL, REPAIR_ATTEMPTS, RUN_TESTS, PYTEST_CMD, PYTHON, TEST_SANDBOX),
-    ),
-    *map(_remembered, (TEST_SECONDS, CONFIG, CODEX_BIN, PLAYBOOK, MAX_TURNS, MAX_TOKENS)),
-    *map(_remembered, (MAX_COST, PRICES, MAX_SECONDS)),
-    *map(_remembered, (MAX_PROCESSES, YES, REPLAY_MATCH, WORKSPACE_COPY, WORKSPACE_SETUP)),
-]
+CHANGEABLE = [*map(_remembered, _with(Use.RESUME))]
 FORKABLE = [
-    *map(_remembered, (GOAL, GOAL_FILE, FLOW)),
-    *(NEW_WORKSPACE if each.key == "workspace" else each for each in CHANGEABLE),
-    RUN_ID,
+    *map(_remembered, (SETTINGS["goal"], GOAL_FILE)),
+    *(NEW_WORKSPACE if each is WORKSPACE else _remembered(each) for each in _with(Use.FORK)[1:]),
 ]
 
 
@@ -484,5 +291,4 @@ def command(
     **keywords: Any,  # noqa: ANN401 - click's own
 ) -> Callable[[Callable[..., Any]], SettingsCommand]:
     """Declare a `click.command` with these settings; each is also an environment variable and a key of the file."""
-    sections = {setting.key: heading for heading, listed in SECTIONS.items() for setting in listed}
-    return click.command(cls=cls, known=KNOWN, sections=sections, params=list(settings), **keywords)
+    return click.command(cls=cls, known=KNOWN, params=list(settings), **keywords)

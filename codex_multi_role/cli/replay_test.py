@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,26 +14,23 @@ from codex_multi_role.cli.options import (
     CODEX_BIN,
     CONFIG,
     JSON,
-    PYTEST_CMD,
-    PYTHON,
     QUIET,
-    REPLAY_MATCH,
     ROLES,
-    RUN_TESTS,
-    TEST_SANDBOX,
-    TEST_SECONDS,
+    SETTINGS,
     command,
 )
 from codex_multi_role.cli.output import put_json, put_line
 from codex_multi_role.cli.settings import report_file
 from codex_multi_role.presentation.wording import duration, one_line, plural
+from codex_multi_role.run_options import RunTests
 
 if TYPE_CHECKING:
     from codex_multi_role.integrations.ci.ended_run import Case
     from codex_multi_role.proof.replay_tests import Replayed
 
 SHOWN_DIFFERENCES, SHOWN_LINES = 20, 40
-OF_THE_RUN = [ROLES, REPLAY_MATCH, RUN_TESTS, PYTEST_CMD, PYTHON, TEST_SANDBOX, TEST_SECONDS, CONFIG, CODEX_BIN]
+TESTS_OF_THE_RUN = [SETTINGS[field.name] for field in fields(RunTests)]
+OF_THE_RUN = [ROLES, SETTINGS["replay_match"], *TESTS_OF_THE_RUN, CONFIG, CODEX_BIN]
 
 
 @command(*OF_THE_RUN, JSON, QUIET, short_help="Replay recordings and compare the results.")

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from codex_multi_role.cli.ci_reports import reported
-from codex_multi_role.cli.foreground import in_foreground, report_and_exit
 from codex_multi_role.cli.options import (
     FORKABLE,
     OF_THIS_PROCESS,
@@ -18,10 +17,8 @@ from codex_multi_role.cli.options import (
     run_argument,
 )
 from codex_multi_role.cli.output import put_json_line, put_line, say
-from codex_multi_role.cli.resume import changes_for, say_changes
-from codex_multi_role.presentation.progress import Progress
+from codex_multi_role.cli.resume import parent_and_changes, start_from
 from codex_multi_role.presentation.wording import cost_in_words, plural
-from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.cost import Cost
 
 if TYPE_CHECKING:
@@ -50,20 +47,13 @@ def rerun(ctx: click.Context, /, run: str, **values: Any) -> None:  # noqa: ANN4
       codex-multi-role rerun --dry-run
       codex-multi-role rerun 20260131_101500 --goal "The same in Rust"
     """
-    folder = RunFolder.find(values["runs_dir"], run)
-    changes = changes_for(ctx, folder.record()["options"])
-    say_changes(ctx, changes)
-    if values["dry_run"]:
-        from codex_multi_role.lifecycle.forking.rerun_forecast import forecast_rerun  # here: slow to import
-
-        _put_forecast(forecast_rerun(folder, changes), as_json=values["json"], quiet=values["quiet"])
+    folder, changes = parent_and_changes(ctx, run)
+    if not values["dry_run"]:
+        start_from(ctx, folder, changes, "rerun")
         return
-    import codex_multi_role.api as api
+    from codex_multi_role.lifecycle.forking.rerun_forecast import forecast_rerun  # here: slow to import
 
-    progress = Progress()
-    with in_foreground(ctx, progress) as callbacks:
-        report = api.rerun(folder.run_id, runs_dir=folder.path.parent, changes=changes, **callbacks)
-    report_and_exit(ctx, report, progress)
+    _put_forecast(forecast_rerun(folder, changes), as_json=values["json"], quiet=values["quiet"])
 
 
 def _put_forecast(forecast: Forecast, *, as_json: bool, quiet: bool) -> None:
@@ -105,7 +95,7 @@ def _at_most(forecast: Forecast) -> str:
         return "no model is asked"
     new, options = forecast.definitions, forecast.definitions.options
     asked = [(role, new.model_of(role)) for role in new.roles]
-    return worst_cost_words(asked, new.prices, options.max_tokens, options.max_cost)
+    return worst_cost_words(asked, new.prices, options.limits.max_tokens, options.limits.max_cost)
 
 
 def _used(tokens: Mapping[str, int], cost: Cost) -> str:

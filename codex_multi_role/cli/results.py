@@ -16,9 +16,9 @@ from codex_multi_role.cli.options import (
     JSON,
     PYTHON,
     RUNS_DIR,
+    SETTINGS,
     SHARED_RUNS,
     TEST_SANDBOX,
-    TEST_SECONDS,
     command,
     run_argument,
 )
@@ -95,7 +95,7 @@ def _style(line: str) -> dict[str, Any]:
 
 
 @command(
-    *(RUNS_DIR, SHARED_RUNS, TEST_SECONDS, TEST_SANDBOX, PYTHON, CODEX_BIN, JSON),
+    *(RUNS_DIR, SHARED_RUNS, SETTINGS["test_seconds"], TEST_SANDBOX, PYTHON, CODEX_BIN, JSON),
     short_help="Show which turn wrote each line of a file.",
 )
 @click.argument("path", type=click.Path(path_type=Path))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 from click.core import ParameterSource
@@ -32,6 +32,9 @@ from codex_multi_role.errors import QuotaUsedUp, UsageError
 from codex_multi_role.presentation.progress import LASTING_EVENTS, Progress
 from codex_multi_role.presentation.wording import duration
 from codex_multi_role.run_folder import RunFolder, skim_events
+
+if TYPE_CHECKING:
+    from codex_multi_role.option_keywords import ForkKeywords, ResumeKeywords
 
 GIVEN_NOW = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
 LONGEST_NAP_SECONDS = 30.0
@@ -95,17 +98,7 @@ def fork(ctx: click.Context, /, run: str, **values: Any) -> None:  # noqa: ANN40
       codex-multi-role fork --from develop:2 --goal "The same in Rust"
       codex-multi-role fork 20260131_101500 --from plan --roles ../other/roles --workspace ../attempt
     """
-    folder = RunFolder.find(values["runs_dir"], run)
-    changes = changes_for(ctx, folder.record()["options"])
-    say_changes(ctx, changes)
-    import codex_multi_role.api as api
-
-    progress = Progress()
-    with in_foreground(ctx, progress) as callbacks:
-        report = api.fork(
-            folder.run_id, runs_dir=folder.path.parent, start=values["from"], changes=changes, **callbacks
-        )
-    report_and_exit(ctx, report, progress)
+    start_from(ctx, *parent_and_changes(ctx, run), "fork", start=values["from"])
 
 
 @command(RUNS_DIR, *FORKABLE, *OF_THIS_PROCESS, short_help="Redo one task of a run in a new run.")
@@ -125,24 +118,35 @@ def restart(ctx: click.Context, /, run: str, task: str, **values: Any) -> None: 
       codex-multi-role restart --task T3
       codex-multi-role restart 20260131_101500 --task T3 --model gpt-5-codex
     """
-    folder = RunFolder.find(values["runs_dir"], run)
+    start_from(ctx, *parent_and_changes(ctx, run), "restart", task=task)
+
+
+def parent_and_changes(ctx: click.Context, run: str) -> tuple[RunFolder, ForkKeywords]:
+    """The run that a new one starts from, and the options that differ. Raises `RunNotFound`, `UsageError`."""
+    folder = RunFolder.find(ctx.params["runs_dir"], run)
     changes = changes_for(ctx, folder.record()["options"])
     say_changes(ctx, changes)
-    import codex_multi_role.api as api
+    return folder, changes
+
+
+def start_from(ctx: click.Context, parent: RunFolder, changes: ForkKeywords, how: str, **point: Any) -> None:  # noqa: ANN401
+    """Start a run from another with the function ``how`` of `running`, and exit with its code."""
+    import codex_multi_role.api.running as running
 
     progress = Progress()
     with in_foreground(ctx, progress) as callbacks:
-        report = api.restart(folder.run_id, task, runs_dir=folder.path.parent, changes=changes, **callbacks)
+        start = getattr(running, how)
+        report = start(parent.run_id, runs_dir=parent.path.parent, changes=changes, **point, **callbacks)
     report_and_exit(ctx, report, progress)
 
 
-def resume_run(ctx: click.Context, folder: RunFolder, changes: Mapping[str, Any]) -> None:
+def resume_run(ctx: click.Context, folder: RunFolder, changes: ResumeKeywords) -> None:
     """Resume the run and exit with its code; ``ctx`` has the settings ``runs_dir`` and `OF_THIS_PROCESS`."""
-    import codex_multi_role.api as api
+    import codex_multi_role.api.running as running
 
     progress = Progress.of(skim_events(folder.events_path, LASTING_EVENTS))
     with in_foreground(ctx, progress) as callbacks:
-        report = api.resume(folder.run_id, runs_dir=folder.path.parent, changes=changes, **callbacks)
+        report = running.resume(folder.run_id, runs_dir=folder.path.parent, changes=changes, **callbacks)
     report_and_exit(ctx, report, progress)
 
 
@@ -189,23 +193,23 @@ def say_changes(ctx: click.Context, changes: Mapping[str, Any]) -> None:
 
 def changes_of(
     ctx: click.Context, remembered: Mapping[str, Any], settings: Sequence[Setting] = CHANGEABLE
-) -> dict[str, Any]:
-    """Return the `RunOptions` fields given now; repeatable ones are added to ``remembered``, the run's."""
-    keys = [setting.key for setting in settings]
+) -> ForkKeywords:
+    """Return the options given now; repeatable ones are added to ``remembered``, the run's."""
+    keys = [setting.key for setting in settings if setting.key != "goal_file"]
     changes = {key: ctx.params[key] for key in keys if ctx.get_parameter_source(key) in GIVEN_NOW}
     if "input" in changes:
         changes["inputs"] = {**remembered["inputs"], **parse_inputs(changes.pop("input"))}
     if "config" in changes:
         given = changes["config"]
         changes["config"] = (*(each for each in remembered["config"] if each not in given), *given)
-    return changes
+    return cast("ForkKeywords", changes)  # because settings are made from the same table
 
 
-def changes_for(ctx: click.Context, remembered: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the `RunOptions` fields given now; ``remembered`` are the run's. Raises `UsageError`."""
+def changes_for(ctx: click.Context, remembered: Mapping[str, Any]) -> ForkKeywords:
+    """Return the options given now; ``remembered`` are the run's. Raises `UsageError`."""
     changes = changes_of(ctx, {**remembered, "inputs": {}}, FORKABLE)
     if "inputs" in changes and changes.get("flow", remembered["flow"]) == remembered["flow"]:
         changes["inputs"] = {**remembered["inputs"], **changes["inputs"]}
-    if "goal" in changes or changes.pop("goal_file", None):
+    if any(ctx.get_parameter_source(name) in GIVEN_NOW for name in ("goal", "goal_file")):
         changes["goal"] = choose_goal(ctx)
     return changes

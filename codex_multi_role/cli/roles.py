@@ -9,11 +9,12 @@ import click
 
 from codex_multi_role.cli.completion import role_names
 from codex_multi_role.cli.lazy_group import LazyGroup
-from codex_multi_role.cli.options import DEFAULTS, JSON, ROLES, command
+from codex_multi_role.cli.options import JSON, ROLES, command
 from codex_multi_role.cli.output import put_json, put_line, put_table, put_yaml, say
 from codex_multi_role.cli.tables import Column
 from codex_multi_role.cli.team import WATCH, open_catalog, option_for, repeatedly
 from codex_multi_role.errors import UsageError
+from codex_multi_role.run_options import RunOptions
 
 if TYPE_CHECKING:
     from codex_multi_role.catalog import RoleSpec, RoleSpecCatalog
@@ -108,7 +109,7 @@ def _warn_if_none_can_finish(catalog: RoleSpecCatalog, flow: str) -> None:
     from codex_multi_role.lifecycle.team_check import own_flows, require_finish
 
     folder = catalog.source.parent
-    name = flow or ("" if own_flows(folder) else str(DEFAULTS["flow"]))
+    name = flow or ("" if own_flows(folder) else str(RunOptions.flow))
     try:
         if name:
             require_finish(read_flows(name, folder)[name], catalog)

@@ -29,6 +29,7 @@ from codex_multi_role.host.settings_files import (
     settings_table,
     user_file,
 )
+from codex_multi_role.option import Section
 
 FILE = SETTINGS_FILE
 FOUND = "codex_multi_role.settings"
@@ -47,10 +48,20 @@ ASSIGNMENT = re.compile(r"[^=\s][^=]*=")
 
 
 class Setting(click.Option):
-    """An option whose errors name the source of a wrong value; if repeatable, its variable is split as in a shell."""
+    """An option whose errors name the source of a wrong value; if repeatable, its variable is split as in a shell.
 
-    def __init__(self, declarations: Sequence[str], **keywords: Any) -> None:  # noqa: ANN401 - click's own
-        super().__init__(declarations, **{"show_default": not keywords.get("is_flag"), **keywords})
+    ``section``: its heading in the ``--help`` of commands with many options.
+    """
+
+    def __init__(
+        self,
+        declarations: Sequence[str],
+        section: Section | None = None,
+        **keywords: Any,  # noqa: ANN401 - click's own
+    ) -> None:
+        is_plain_flag = keywords.get("is_flag") and "/" not in declarations[0]
+        super().__init__(declarations, **{"show_default": not is_plain_flag, **keywords})
+        self.section = section
         self.key = str(self.name)
         self.envvar = PREFIX + self.key.upper()
 
@@ -87,30 +98,22 @@ class Found:
 class SettingsCommand(click.Command):
     """A command whose settings may come from files.
 
-    ``known``: the settings of all commands, which are the keys of the file. ``sections``: the heading of a setting in
-    ``--help``, by its key.
+    ``known``: the settings of all commands, which are the keys of the file.
     """
 
-    def __init__(
-        self,
-        *args: Any,  # noqa: ANN401 - click's own
-        known: Sequence[Setting],
-        sections: Mapping[str, str],
-        **keywords: Any,  # noqa: ANN401 - click's own
-    ) -> None:
+    def __init__(self, *args: Any, known: Sequence[Setting], **keywords: Any) -> None:  # noqa: ANN401 - click's own
         super().__init__(*args, **keywords)
         self.known = {setting.key: setting for setting in known}
-        self.sections = sections
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options below their headings, those without one first; a short list has no headings."""
         options = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
-        sections = self.sections if len(options) > LONG_LIST else {}
-        rows: dict[str, list[tuple[str, str]]] = {heading: [] for heading in (OTHER_OPTIONS, *sections.values())}
+        rows: dict[str, list[tuple[str, str]]] = {heading: [] for heading in (OTHER_OPTIONS, *Section)}
         for option in options:
-            heading = list(rows)[-1] if option is self.get_help_option(ctx) else OTHER_OPTIONS
+            own = option.section if isinstance(option, Setting) and len(options) > LONG_LIST else None
+            is_help = option is self.get_help_option(ctx) and len(options) > LONG_LIST
             if record := option.get_help_record(ctx):
-                rows[sections.get(str(option.name), heading)].append(record)
+                rows[own or (Section.OUTPUT if is_help else OTHER_OPTIONS)].append(record)
         for heading, records in rows.items():
             if records:
                 with formatter.section(heading):

@@ -79,7 +79,7 @@ def live_parts(
         fleet = members.fleet(events)
         stack.callback(fleet.stop)
         # Turns of earlier runs need no process, so that only those start which a turn asks for.
-        if not definitions.options.reuse and (starting := fleet.start(*_needed_first(definitions, folder))):
+        if not definitions.options.limits.reuse and (starting := fleet.start(*_needed_first(definitions, folder))):
             events.publish(ProcessesStarting(starting))
         if members.have_own_homes:
             stack.enter_context(homes.made_meanwhile())
@@ -131,7 +131,7 @@ def _resources(
             folder,
             definitions.workspace,
             RoleReader(definitions, catalog, protect).read,
-            earlier_turns(partial(named_runs, options.reuse, folder)) if options.reuse else None,
+            earlier_turns(partial(named_runs, options.limits.reuse, folder)) if options.limits.reuse else None,
         ),
     )
     return RunResources(_settings(definitions, catalog, steering, protect), services, progress, workspace, snapshots)
@@ -151,16 +151,18 @@ def _settings(
     options = definitions.options
     return RunSettings(
         goal=options.goal,
-        tests=TestSettings(options.run_tests, options.pytest_cmd, options.test_seconds, definitions.python),
-        repair_attempts=options.repair_attempts,
-        run_model=options.model,
+        tests=TestSettings(
+            options.tests.run_tests, options.tests.pytest_cmd, options.tests.test_seconds, definitions.python
+        ),
+        repair_attempts=options.answers.repair_attempts,
+        run_model=options.answers.model,
         prices=definitions.prices,
         changes_workspace=definitions.changes_workspace,
         protect=protect,
         steering_absent=steering.absent,
         steering_present=steering.present,
         searches_web=partial(_searches_web, definitions, catalog),
-        yes=options.yes,
+        yes=options.answers.yes,
     )
 
 
@@ -168,11 +170,11 @@ def _budget(definitions: Definitions, folder: RunFolder, clock: WorkClock) -> Bu
     options = definitions.options
     own = ((definitions.catalog.role_of(instance), turn) for instance, turn in own_turns(folder))
     elsewhere = ((run_id, as_turn(spent)) for run_id, spent in spent_elsewhere(folder.path).items())
-    cost = None if options.max_cost is None else Decimal(str(options.max_cost))
-    limits = Limits(options.max_turns, options.max_tokens, options.max_seconds, cost)
+    cost = None if options.limits.max_cost is None else Decimal(str(options.limits.max_cost))
+    limits = Limits(options.limits.max_turns, options.limits.max_tokens, options.limits.max_seconds, cost)
     return Budget(limits, chain(own, elsewhere), clock, definitions.prices.cost)
 
 
 def _searches_web(definitions: Definitions, catalog: Callable[[], RoleSpecCatalog], name: str) -> bool:
     role = next((each for each in catalog().roles if each.name == name), None)
-    return role is not None and searches_web((*role_settings(role), *definitions.options.config))
+    return role is not None and searches_web((*role_settings(role), *definitions.options.answers.config))

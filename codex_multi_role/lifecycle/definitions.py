@@ -60,7 +60,7 @@ class Definitions:
     @property
     def source_workspace(self) -> Path:
         """The user's own folder; the same as ``workspace``, unless the run works in its own worktree."""
-        return as_on_disk(self.options.workspace) if self.options.worktree else self.workspace
+        return as_on_disk(self.options.place.workspace) if self.options.place.worktree else self.workspace
 
     @property
     def needs(self) -> Needs:
@@ -84,9 +84,9 @@ class Definitions:
         options = self.options
         given = terms(
             cycles=cycles or options.cycles,
-            repair_attempts=options.repair_attempts,
-            run_tests=options.run_tests,
-            test_seconds=options.test_seconds,
+            repair_attempts=options.answers.repair_attempts,
+            run_tests=options.tests.run_tests,
+            test_seconds=options.tests.test_seconds,
         )
         return walk_bound(self.flows, options.flow, self.catalog, given, self.inputs)
 
@@ -94,12 +94,12 @@ class Definitions:
         """Return these definitions after checking them as a whole. Raises `UsageError` and `CodexUnavailable`."""
         _refuse_secrets(self.options, self.catalog)
         if self.needs_sandbox:
-            require_exact((self.workspace, self.options.runs_dir.resolve()))
+            require_exact((self.workspace, self.options.place.runs_dir.resolve()))
         self.bound()  # raises for an unbounded flow before anything starts
         self.require_prices()
         if self.isolates:
             require_merging(self.workspace)
-        settings = [(*role_settings(role), *self.options.config) for role in self.roles]
+        settings = [(*role_settings(role), *self.options.answers.config) for role in self.roles]
         if self.playbook is None and self.recording is None and any(map(needs_user_home, settings)):
             require_user_home(os.environ)
         access = [WriteAccess.of(given, needed_user_home(given, os.environ)) for given in settings]
@@ -108,7 +108,9 @@ class Definitions:
 
     def require_prices(self) -> None:
         """Raise `DefinitionError` if a maximum cost applies to a model that has no price."""
-        limited = (role for role in self.roles if self.options.max_cost is not None or role.limits.max_cost is not None)
+        limited = (
+            role for role in self.roles if self.options.limits.max_cost is not None or role.limits.max_cost is not None
+        )
         require_prices(self.prices, {role.name: self.model_of(role) for role in limited})
 
     def with_python(self, inspected: Callable[[], Interpreter]) -> Definitions:
@@ -117,9 +119,9 @@ class Definitions:
             return self
         python = inspected()
         needed = self._measures or any(map(starts_own_pytest, self._test_commands))
-        is_set_up = self.options.worktree and self.needs.setup  # which may create the project's environment
+        is_set_up = self.options.place.worktree and self.needs.setup  # which may create the project's environment
         if python.problem and needed and not is_set_up and (self._measures or not python.only_unmeasured):
-            if self.options.test_sandbox:
+            if self.options.tests.test_sandbox:
                 require_sandbox(self.codex)  # without it, no Python starts
             raise UsageError(python.problem, python.hint)
         return replace(self, python=python)
@@ -127,8 +129,8 @@ class Definitions:
     @property
     def _test_commands(self) -> list[str]:
         """The command lines that may run the tests; empty for the default."""
-        usual = self.options.pytest_cmd or ""
-        after_turns = self.options.run_tests and any(role.may_change_workspace for role in self.roles)
+        usual = self.options.tests.pytest_cmd or ""
+        after_turns = self.options.tests.run_tests and any(role.may_change_workspace for role in self.roles)
         steps = [step for flow in self.flows.values() for step in flow.steps if step.check == "tests"]
         return [*([usual] if after_turns else []), *(str(step.with_.get("pytest_cmd", usual)) for step in steps)]
 
@@ -148,7 +150,7 @@ class Definitions:
             return PLAYBOOK_MODEL
         if self.recording is not None:
             return recorded_model(self.recording, role.name)
-        return model_of(role, self.options.model, (*role_settings(role), *self.options.config))
+        return model_of(role, self.options.answers.model, (*role_settings(role), *self.options.answers.config))
 
     @property
     def settings(self) -> list[Path]:
@@ -173,9 +175,9 @@ class Definitions:
     def sandboxes_commands(self) -> bool:
         """Whether tests, checks or a setup will run in Codex's sandbox."""
         steps = [step for flow in self.flows.values() for step in flow.steps if step.check == "command"]
-        setup = self.needs.setup and (self.options.worktree or self.isolates)
+        setup = self.needs.setup and (self.options.place.worktree or self.isolates)
         commands = setup or any(step.with_.get("sandbox", True) for step in steps)
-        return self.options.test_sandbox and bool(self._test_commands or self._measures or commands)
+        return self.options.tests.test_sandbox and bool(self._test_commands or self._measures or commands)
 
     @property
     def _checks(self) -> set[Check]:
@@ -185,8 +187,8 @@ class Definitions:
 def needs_of(flow: FlowSpec, options: RunOptions) -> Needs:
     """What new worktrees and copies of a run need: as its ``flow`` says, otherwise as its ``options`` do."""
     own = flow.workspace
-    copy = options.workspace_copy if own.copy_ is None else own.copy_
-    return Needs(copy, own.setup or options.workspace_setup or "")
+    copy = options.place.workspace_copy if own.copy_ is None else own.copy_
+    return Needs(copy, own.setup or options.place.workspace_setup or "")
 
 
 def sandbox_of_tests(options: RunOptions, codex: Path, workspace: Path, read_only: Sequence[Path] = ()) -> Sandbox:
@@ -195,42 +197,42 @@ def sandbox_of_tests(options: RunOptions, codex: Path, workspace: Path, read_onl
     def wrap(argv: Sequence[str], writable: Path) -> list[str]:
         return sandboxed(codex, argv, writable, read_only, workspace)
 
-    return wrap if options.test_sandbox else no_sandbox
+    return wrap if options.tests.test_sandbox else no_sandbox
 
 
 def load_definitions(options: RunOptions) -> Definitions:
     """Read and check everything that ``options`` names. Raises `UsageError` and `CodexUnavailable`."""
-    workspace = _checked_workspace(options.workspace)
+    workspace = _checked_workspace(options.place.workspace)
     exclude_from_path(workspace)
-    codex = find_codex(options.codex_bin, os.environ)
-    python = find_interpreter(workspace, os.environ, options.python)
+    codex = find_codex(options.answers.codex_bin, os.environ)
+    python = find_interpreter(workspace, os.environ, options.tests.python)
     with _inspecting(python, options, codex, workspace) as inspected:
         return _load(options, codex, workspace, python).checked().with_python(inspected)
 
 
 def load_for_another_machine(options: RunOptions) -> Definitions:
     """As `load_definitions`, without what depends on this machine: its Codex, Python and login. Raises `UsageError`."""
-    return _load(options, Path(), options.workspace, find_interpreter(options.workspace, {}))
+    return _load(options, Path(), options.place.workspace, find_interpreter(options.place.workspace, {}))
 
 
 def _load(options: RunOptions, codex: Path, workspace: Path, python: Interpreter) -> Definitions:
-    flows, catalog = load_team(options.flow, options.roles)
+    flows, catalog = load_team(options.flow, options.place.roles)
     playbook, suggested = _playbook(options, flows, catalog)
     goal = flows[options.flow].goal
     options = replace(options, goal=goal.resolve(options.flow, options.goal or goal.default or suggested))
     recording = None
-    if options.replay is not None:
+    if options.answers.replay is not None:
         from codex_multi_role.playbook.recording import Recording
 
-        recording = Recording.load(options.replay)
+        recording = Recording.load(options.answers.replay)
     return Definitions(
-        options=replace(options, codex_bin=codex) if options.codex_bin else options,  # PATH may differ on resume
+        options=options.changed(codex_bin=codex) if options.answers.codex_bin else options,  # PATH may differ on resume
         catalog=catalog,
         flows=flows,
         inputs=flows[options.flow].resolve_inputs(options.inputs),
         playbook=playbook,
         recording=recording,
-        prices=PriceList.load(options.prices, catalog.source.parent),
+        prices=PriceList.load(options.limits.prices, catalog.source.parent),
         codex=codex,
         workspace=workspace,
         python=python,
@@ -239,13 +241,13 @@ def _load(options: RunOptions, codex: Path, workspace: Path, python: Interpreter
 
 def _playbook(options: RunOptions, flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog) -> tuple[Any, str]:
     """The run's playbook, or None; and the goal of an automatic run that is given none."""
-    if options.playbook is None:
+    if options.answers.playbook is None:
         return None, ""
     from codex_multi_role.playbook import is_automatic, load_playbook  # here: most runs have none
 
     folder = catalog.source.parent
-    if not is_automatic(options.playbook, folder):
-        return load_playbook(options.playbook, folder), ""
+    if not is_automatic(options.answers.playbook, folder):
+        return load_playbook(options.answers.playbook, folder), ""
     from codex_multi_role.playbook.automatic import GOAL, automatic_playbook
 
     return automatic_playbook(flows, catalog), GOAL
@@ -256,7 +258,7 @@ def _inspecting(
     python: Interpreter, options: RunOptions, codex: Path, workspace: Path
 ) -> Iterator[Callable[[], Interpreter]]:
     """Yield a function that waits for `inspect`, which starts at once if tests are likely and stops if nobody waits."""
-    likely, stopping = options.run_tests, Event()
+    likely, stopping = options.tests.run_tests, Event()
     with (
         tempfile.TemporaryDirectory(prefix="codex-home-") as home,
         ThreadPoolExecutor(1, thread_name_prefix="python") as pool,
@@ -285,7 +287,7 @@ def _server_settings(role: RoleSpec) -> tuple[str, ...]:
 
 
 def _refuse_secrets(options: RunOptions, catalog: RoleSpecCatalog) -> None:
-    places = [(setting, "-c ", UsageError) for setting in options.config]
+    places = [(setting, "-c ", UsageError) for setting in options.answers.config]
     for role in catalog.roles:
         where = f"{role.source}: role {role.name}: "
         places += [(setting, f"{where}codex_config.", DefinitionError) for setting in as_settings(role.codex_config)]

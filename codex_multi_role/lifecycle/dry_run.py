@@ -114,7 +114,7 @@ class _FirstPass:
         prompt = build_prompt(self._catalog.general_prompts, role, self.state.goal, payload, self.state.latest_tests)
         self._add("ask", step, which, {"role": role.name, "prompt": prompt})
         self.state.absorb_handoff(role.name, role.name, 0, _example_handoff(role), shown=self._flow.shows(step.id))
-        if self._definitions.options.run_tests and role.may_change_workspace:
+        if self._definitions.options.tests.run_tests and role.may_change_workspace:
             self.state.latest_tests = TEST_RESULT
 
     def _add_call(self, step: StepSpec, name: str, given: Json, item: Json | None, which: str | None) -> None:

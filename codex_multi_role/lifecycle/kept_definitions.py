@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -84,12 +83,12 @@ def _copy(source: Path, target: Path) -> None:
 def remembered_options(folder: RunFolder, record: Mapping[str, Any]) -> RunOptions:
     """The options of a recorded run, with the paths of its own YAML copies; ``record`` is its ``run.json``."""
     catalog, given = folder.catalog_path / record["catalog_file"], RunOptions.from_record(record["options"])
-    remembered = replace(given, roles=catalog, prices=given.prices and catalog.with_name(PRICES_FILE))
-    if remembered.replay is not None:
-        return replace(remembered, replay=folder.catalog_path / RECORDING)
-    if remembered.playbook is None:
+    remembered = given.changed(roles=catalog, prices=given.limits.prices and catalog.with_name(PRICES_FILE))
+    if remembered.answers.replay is not None:
+        return remembered.changed(replay=folder.catalog_path / RECORDING)
+    if remembered.answers.playbook is None:
         return remembered
-    return replace(remembered, playbook=str(catalog.parent / "playbooks" / record["playbook_file"]))
+    return remembered.changed(playbook=str(catalog.parent / "playbooks" / record["playbook_file"]))
 
 
 def remembered_needs(folder: RunFolder) -> Needs:

@@ -84,7 +84,7 @@ class Members:
             on_started=partial(self._publish_start, events),
             on_restart=lambda role, reason: events.publish(RoleRestarted(role, reason)),
             first_alone=any(self._in_user_home),
-            most=self.definitions.options.max_processes,
+            most=self.definitions.options.limits.max_processes,
             inherited=inherited,
         )
 
@@ -128,7 +128,7 @@ class Members:
                 str(definitions.workspace),
                 role.sandbox,
                 role.approval_policy,
-                self.models.model(role.name) or role.resolved_model(os.environ, definitions.options.model),
+                self.models.model(role.name) or role.resolved_model(os.environ, definitions.options.answers.model),
                 permissions,
                 _tools(role),
                 instructions,
@@ -144,7 +144,7 @@ class Members:
 
         The playbook's provider comes last: with --playbook no other setting can reach a model.
         """
-        return (*role_settings(role), *self.definitions.options.config, *self.models.provider(role.name))
+        return (*role_settings(role), *self.definitions.options.answers.config, *self.models.provider(role.name))
 
     def _settings(
         self, role: RoleSpec, given: tuple[str, ...], skills: Mapping[str, Path], home: Path | None
@@ -222,7 +222,7 @@ def unwritable_paths(definitions: Definitions, folder: RunFolder, steering: Stee
     """
     runs_dir = folder.path.parent
     ours = [place for place in (user_store(os.environ), all_places()) if place.is_dir()]
-    recording = definitions.options.record
+    recording = definitions.options.answers.record
     written = [recording.resolve()] if recording is not None and recording.is_file() else []
     below = repositories_below(definitions.workspace, runs_dir)
     users = users_tree(definitions)

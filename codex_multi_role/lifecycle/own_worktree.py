@@ -24,9 +24,9 @@ from codex_multi_role.workspace.run_worktree import (
 
 def in_new_worktree(definitions: Definitions, folder: RunFolder) -> Definitions:
     """The definitions of a new run, in a new worktree if it has one. Raises `UsageError`, `StorageError`."""
-    if not definitions.options.worktree:
+    if not definitions.options.place.worktree:
         return definitions
-    branch = definitions.options.branch or ""
+    branch = definitions.options.place.branch or ""
     return _in(add_run_worktree(folder.worktrees_path, definitions.workspace, branch, folder.run_id), definitions)
 
 
@@ -35,7 +35,7 @@ def in_same_worktree(definitions: Definitions, folder: RunFolder, record: Mappin
 
     Raises `UsageError` if the worktree was moved, or deleted and cannot be created again; `StorageError`.
     """
-    if not definitions.options.worktree:
+    if not definitions.options.place.worktree:
         return definitions
     root = open_run_worktree(folder.worktrees_path)
     if str(root) != record["workspace"]:
@@ -53,7 +53,7 @@ def _in(root: Path, definitions: Definitions) -> Definitions:
 
 def users_tree(definitions: Definitions) -> tuple[Path, ...]:
     """The user's tree and repository, if the run leaves them as they are: they may be in a temporary folder."""
-    repository = Repository.around(definitions.source_workspace) if definitions.options.worktree else None
+    repository = Repository.around(definitions.source_workspace) if definitions.options.place.worktree else None
     return (repository.top, repository.git_dir) if repository else ()
 
 

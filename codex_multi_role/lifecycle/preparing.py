@@ -33,7 +33,7 @@ def preparation_of(
         Manifest(folder.worktrees_path).place,
         sandbox_variables(folder),
         sandbox_of_tests(options, definitions.codex, definitions.workspace, read_only),
-        options.test_seconds,
+        options.tests.test_seconds,
         folder.redact,
         definitions.isolates,
         stopping,
@@ -58,7 +58,7 @@ def prepare_first(definitions: Definitions, folder: RunFolder, steering: Steerin
     workspace = Workspace.of_run(definitions.workspace, folder.path, steering.globs)
     snapshots = Snapshots(folder.snapshots_path, workspace)
     copies = folder.worktrees_path
-    if definitions.options.worktree:
+    if definitions.options.place.worktree:
         yield from preparation.prepare(workspace, snapshots, copies / OF_RUN)
     elif definitions.isolates and definitions.needs.setup and not any(list_turns(folder)):
         number = sum(copy.key.startswith(TRIAL) for copy in Manifest(copies, folder.run_id)) + 1

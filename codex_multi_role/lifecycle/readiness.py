@@ -30,10 +30,10 @@ def require_ready(definitions: Definitions) -> None:
     """Raise `UsageError` or `CodexNotLoggedIn` if a run of these definitions cannot succeed."""
     require_paths(definitions)
     copied_paths(Workspace(definitions.workspace), definitions.needs.copy)  # raises for one that leads outside
-    if (definitions.options.worktree or definitions.isolates) and not definitions.options.database_url:
+    if (definitions.options.place.worktree or definitions.isolates) and not definitions.options.place.database_url:
         make_room(definitions.workspace)
-    if definitions.options.worktree:
-        require_repository(definitions.workspace, definitions.options.branch or "")
+    if definitions.options.place.worktree:
+        require_repository(definitions.workspace, definitions.options.place.branch or "")
     if definitions.playbook is not None:
         require_fitting_playbook(definitions)
     elif definitions.recording is None:
@@ -68,7 +68,7 @@ def _names_beside(path: Path) -> list[str]:
 
 def _require_login(definitions: Definitions) -> None:
     """Ask Codex who is logged in, unless the user's home has a login. Raises `CodexNotLoggedIn`."""
-    settings = ((*role_settings(role), *definitions.options.config) for role in definitions.roles)
+    settings = ((*role_settings(role), *definitions.options.answers.config) for role in definitions.roles)
     needy = next(filter(needs_user_home, settings), None)
     if needy is None or (user_home(os.environ) / LOGIN_FILE).exists():
         return

@@ -94,7 +94,7 @@ def require_same_past(definitions: Definitions, folder: RunFolder, earlier: Mapp
     from codex_multi_role.engine.rehearsal import first_difference
 
     try:
-        past = recorded_steps(definitions.options.database_url or folder.journal_path, folder.run_id)
+        past = recorded_steps(definitions.options.place.database_url or folder.journal_path, folder.run_id)
     except StorageError:  # the session will fail on the journal as well, and record that
         return
     with tempfile.TemporaryDirectory(prefix="codex-multi-role-") as scratch:
@@ -111,7 +111,7 @@ def require_same_past(definitions: Definitions, folder: RunFolder, earlier: Mapp
 def uses_other_files(definitions: Definitions, folder: RunFolder) -> bool:
     """Whether ``definitions`` of a resumed run come from elsewhere than its own copies, or are not files yet."""
     sources = [definitions.catalog.source, *([definitions.playbook.source] if definitions.playbook else [])]
-    sources += [definitions.options.prices] if definitions.options.prices else []
+    sources += [definitions.options.limits.prices] if definitions.options.limits.prices else []
     own = folder.catalog_path.resolve()
     return not all(source.resolve().is_relative_to(own) and source.is_file() for source in sources)
 
@@ -152,7 +152,7 @@ def _as_typed(definitions: Definitions, changed: Sequence[str]) -> list[str]:
     if "cycles" in changed:
         arguments += ["--cycles", str(definitions.options.cycles)]
     if any(each.startswith(FLOW) for each in changed):
-        arguments += ["--roles", str(definitions.options.roles)]
+        arguments += ["--roles", str(definitions.options.place.roles)]
     return arguments
 
 

@@ -49,12 +49,14 @@ class RoleReader:
 
     def read(self, role: RoleSpec, folder: Path) -> RoleInputs:
         """The inputs of ``role``, which works in ``folder``: the workspace or a copy of it."""
-        given = (*role_settings(role), *self.definitions.options.config)
+        given = (*role_settings(role), *self.definitions.options.answers.config)
         home = needed_user_home(given, os.environ) if self._model_digest is None else None
         settings = known_settings(given, home)
         parts = {
             "role": role.name,
-            "model": self._model_digest or role.resolved_model(os.environ, self.definitions.options.model) or "",
+            "model": self._model_digest
+            or role.resolved_model(os.environ, self.definitions.options.answers.model)
+            or "",
             "reasoning effort": role.reasoning_effort or "",
             "Codex settings": self._settings(settings, folder, home),
             "rights": digest(

@@ -22,7 +22,7 @@ from codex_multi_role.lifecycle.steering import Steering
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import RunFolder, TurnFolder, totals_of
 from codex_multi_role.run_folder.events import RunEnded, RunStarted, now
-from codex_multi_role.run_options import RunReport
+from codex_multi_role.run_options import LIMITS, RunReport
 from codex_multi_role.version import __version__
 from codex_multi_role.workspace import Snapshots, Workspace
 from codex_multi_role.workspace.repository import Repository
@@ -168,7 +168,7 @@ class RunRecord:
             "files": None,
             "versions": {"codex_multi_role": __version__, "python": platform.python_version()},
             "workspace": str(definitions.workspace),
-            **({"source_workspace": str(definitions.source_workspace)} if options.worktree else {}),
+            **({"source_workspace": str(definitions.source_workspace)} if options.place.worktree else {}),
             "workspace_inode": definitions.workspace.stat().st_ino,
             "repository": self._repository(),
             "absent_at_start": earlier.get("absent_at_start", absent),
@@ -204,7 +204,7 @@ class RunRecord:
         """``recorded`` at its new place, if the run now works in another clone that has the commit it started from."""
         root = self._definitions.workspace
         if (
-            self._definitions.options.worktree
+            self._definitions.options.place.worktree
             or not recorded
             or not recorded["commit"]
             or root.is_relative_to(recorded["top"])
@@ -232,8 +232,7 @@ class RunRecord:
 
     def started(self) -> RunStarted:
         definitions, options = self._definitions, self._definitions.options
-        limits = {"turns": options.max_turns, "tokens": options.max_tokens, "seconds": options.max_seconds}
-        limits |= {"cost": options.max_cost}
+        limits = {amount: getattr(options.limits, name) for amount, name in LIMITS.items()}
         return RunStarted(
             run_id=self._folder.run_id,
             goal=options.goal,
@@ -248,7 +247,7 @@ class RunRecord:
             limits={name: limit for name, limit in limits.items() if limit is not None},
             worked_seconds=self.worked_before,
             earlier_cost=self._earlier_totals["cost"],
-            python={} if options.worktree and definitions.needs.setup else definitions.python.as_json(),
+            python={} if options.place.worktree and definitions.needs.setup else definitions.python.as_json(),
         )
 
 

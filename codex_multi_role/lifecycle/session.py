@@ -144,7 +144,7 @@ class Session:
                     f"another run is working in {self._definitions.workspace}: they may overwrite each other's files "
                     "and mix up changes and tests; give each run its own workspace (--workspace)"
                 )
-            if self._definitions.options.worktree and self._earlier is None:
+            if self._definitions.options.place.worktree and self._earlier is None:
                 self._notes += differences(self._definitions, self._folder)
             self._require_journal()
             if self._earlier is not None:
@@ -198,7 +198,7 @@ class Session:
     def _require_journal(self) -> None:
         """Raise `StorageError` if a run with turns has no journal, because all turns would be paid for again."""
         path = self._folder.journal_path
-        if self._definitions.options.database_url or (path.exists() and path.stat().st_size):
+        if self._definitions.options.place.database_url or (path.exists() and path.stat().st_size):
             return
         if any(list_turns(self._folder)):
             raise StorageError(
@@ -218,7 +218,7 @@ class Session:
             report = self._record.close(ending, self._clock.seconds, self._result, self._files)
             self._publish_last_state(states, report)
             self._close_recording(events, report)
-            if self._definitions.options.worktree:
+            if self._definitions.options.place.worktree:
                 keep_worktree(self._folder, report, self._last_snapshot)
             events.publish(ended(report, self._last_snapshot))
         finally:
@@ -226,7 +226,7 @@ class Session:
         return report
 
     def _close_recording(self, events: EventLog, report: RunReport) -> None:
-        if self._definitions.options.record is None and self._definitions.recording is None:
+        if self._definitions.options.answers.record is None and self._definitions.recording is None:
             return
         from codex_multi_role.lifecycle.recordings.closing import close_recording  # lazy: most runs record nothing
 
@@ -298,8 +298,8 @@ class Session:
     def _limited(self, role: RoleSpec) -> list[str]:
         """What limits over all workers may apply to a turn of the role."""
         options = self._definitions.options
-        provider = provider_in((*role_settings(role), *options.config))
-        model = role.resolved_model(os.environ, options.model)
+        provider = provider_in((*role_settings(role), *options.answers.config))
+        model = role.resolved_model(os.environ, options.answers.model)
         return [f"provider:{provider}", *([f"model:{model}"] if model else [])]
 
     def _prepare(self, events: EventLog) -> None:
@@ -351,7 +351,7 @@ class Session:
         if self._placement is not None and self._placement.journal is not None:
             return self._placement.journal()
         return open_journal(
-            self._definitions.options.database_url or self._folder.journal_path,
+            self._definitions.options.place.database_url or self._folder.journal_path,
             self._folder.run_id,
             warn=lambda message: parts.services.events.publish(Warning(message)),
             is_stopping=parts.progress.stopping.is_set,

@@ -121,14 +121,14 @@ def context_of_tests(project: Path, workspace: Workspace, folder: Path, options:
     ``folder``: receives what they leave. Raises `CodexUnavailable`, `StorageError`.
     """
     environment = {**os.environ, "CODEX_HOME": str(make_folder(folder / "codex"))}
-    sandbox = sandbox_of_tests(options, find_codex(options.codex_bin, os.environ), workspace.root)
-    python = inspect(find_interpreter(project, os.environ, options.python), project, environment, sandbox)
-    return CheckContext(workspace, folder, environment, options.test_seconds, sandbox, python=python)
+    sandbox = sandbox_of_tests(options, find_codex(options.answers.codex_bin, os.environ), workspace.root)
+    python = inspect(find_interpreter(project, os.environ, options.tests.python), project, environment, sandbox)
+    return CheckContext(workspace, folder, environment, options.tests.test_seconds, sandbox, python=python)
 
 
 def with_python(options: RunOptions, history: RunHistory) -> RunOptions:
     """``options`` with the Python that the run was given, unless they name one."""
-    return options if options.python else replace(options, python=_remembered_python(history))
+    return options if options.tests.python else options.changed(python=_remembered_python(history))
 
 
 def _remembered_python(history: RunHistory) -> Path | None:

@@ -78,9 +78,9 @@ def make_verified_bundle(folder: RunFolder, path: Path) -> Bundled:
 def _options_of_tests(folder: RunFolder) -> dict[str, Any]:
     """The Python of the run's workspace, which no bundle has, unless it is this one; the run's Codex and sandbox."""
     options = remembered_options(folder, record := folder.record())
-    found = find_interpreter(Path(record["workspace"]), os.environ, options.python)
+    found = find_interpreter(Path(record["workspace"]), os.environ, options.tests.python)
     python = None if found.source == OWN else found.path
-    return {"python": python, "codex_bin": options.codex_bin, "test_sandbox": options.test_sandbox}
+    return {"python": python, "codex_bin": options.answers.codex_bin, "test_sandbox": options.tests.test_sandbox}
 
 
 def _recording_of(folder: RunFolder, record: Mapping[str, Any]) -> Recording:
@@ -116,16 +116,16 @@ def _claims(history: RunHistory, record: Mapping[str, Any], recording: Recording
         )
     before = None
     if observed.tests:
-        options = replace(options, workspace=Path(record["workspace"]), worktree=False, branch=None)
+        options = options.changed(workspace=Path(record["workspace"]), worktree=False, branch=None)
         with working_folder("bundle") as place:
             before = tests_before(history.git(), observed.first, observed.last, place, options)
     return Claims(
         version=1,
         run=folder.run_id,
         catalog_file=record["catalog_file"],
-        pytest_cmd=options.pytest_cmd,
-        test_seconds=options.test_seconds,
-        made_with=environment_of(folder, history.git(), options.codex_bin),
+        pytest_cmd=options.tests.pytest_cmd,
+        test_seconds=options.tests.test_seconds,
+        made_with=environment_of(folder, history.git(), options.answers.codex_bin),
         observed=observed,
         tests_before=before,
     )

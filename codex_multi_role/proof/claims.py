@@ -18,7 +18,7 @@ from codex_multi_role.history.workspace_states import Change
 from codex_multi_role.lifecycle.recordings.run_outcome import places_around
 from codex_multi_role.run_folder import skim_with_inherited
 from codex_multi_role.run_folder.events import RunEvent, TestsEnded, TestsStarted, TurnEnded, TurnStarted
-from codex_multi_role.run_options import MAX_TEST_SECONDS
+from codex_multi_role.run_options import A_DAY
 from codex_multi_role.workspace.trees import without
 
 Who = tuple[str, int]
@@ -140,7 +140,7 @@ class Claims(_ClaimPart):
     run: str
     catalog_file: str
     pytest_cmd: str | None
-    test_seconds: Annotated[float, Field(gt=0, le=MAX_TEST_SECONDS)]
+    test_seconds: Annotated[float, Field(gt=0, le=A_DAY)]
     made_with: Environment
     observed: ObservedRun
     tests_before: ClaimedTests | None

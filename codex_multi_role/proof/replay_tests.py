@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from codex_multi_role.api import run
+from codex_multi_role.api.run_goal import run
 from codex_multi_role.codex.warm_home import user_store
 from codex_multi_role.errors import CodexMultiRoleError, ExitCode, RunInterrupted, UsageError
 from codex_multi_role.host.atomic import make_folder, storage_errors

@@ -49,11 +49,11 @@ def tests_before(git: Git, first: str, last: str, place: Path, options: RunOptio
     tests = {path: entry for path, entry in entries_of(git, last).items() if is_test(path)}
     if not tests:
         return None
-    workspace = place / options.workspace.name
+    workspace = place / options.place.workspace.name
     check_out(git, {**entries_of(git, first), **tests}, workspace)
-    context = context_of_tests(options.workspace, Workspace(workspace), make_folder(place / "results"), options)
-    if options.pytest_cmd:
-        context = replace(context, options={"pytest_cmd": options.pytest_cmd})
+    context = context_of_tests(options.place.workspace, Workspace(workspace), make_folder(place / "results"), options)
+    if options.tests.pytest_cmd:
+        context = replace(context, options={"pytest_cmd": options.tests.pytest_cmd})
     result = PytestResult.model_validate(find_check("tests")(context))
     return ClaimedTests.of(result, (failure.test for failure in result.failures))
 

@@ -33,7 +33,7 @@ from codex_multi_role.host.redaction import Redactor
 from codex_multi_role.host.spelling import as_on_disk, require_utf8
 from codex_multi_role.reading.json_files import read_object
 from codex_multi_role.reading.nearest import did_you_mean
-from codex_multi_role.run_options import RunOptions
+from codex_multi_role.run_options import RunPlace
 
 PROGRAM = "codex-multi-role"
 RUN_ID = re.compile(r"(?!latest$)[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
@@ -163,7 +163,7 @@ class RunFolder:
 
 def command_line(*words: str, runs_dir: Path | None = None, database_url: str = "") -> str:
     """One command to paste into a shell. Its runs are those of the database, otherwise those below ``runs_dir``."""
-    is_elsewhere = runs_dir is not None and runs_dir.resolve() != RunOptions.runs_dir.resolve()
+    is_elsewhere = runs_dir is not None and runs_dir.resolve() != RunPlace.runs_dir.resolve()
     where = ["--runs-dir", str(runs_dir)] if is_elsewhere else []
     where = ["--database-url", database_url] if database_url else where
     return shlex.join([PROGRAM, *words, *where])

@@ -48,9 +48,9 @@ class ServedRuns:
 
     def answer(self, folder: RunFolder, *, approved: bool, comment: str, question: str) -> Question:
         """Answer a question of the run. Raises `UsageError`, `StorageError`."""
-        import codex_multi_role.api as api  # here: it loads everything that runs need
+        import codex_multi_role.api.running as running  # here: it loads everything that runs need
 
-        return api.answer(
+        return running.answer(
             folder.run_id, runs_dir=folder.path.parent, approved=approved, comment=comment, question=question
         )
 
@@ -61,9 +61,9 @@ class ServedRuns:
 
     def cancel_task(self, folder: RunFolder, task: str, comment: str) -> None:
         """Cancel a task of the run. Raises `UsageError`, `StorageError`."""
-        import codex_multi_role.api as api  # as above
+        import codex_multi_role.api.running as running  # as above
 
-        api.cancel_task(folder.run_id, task, runs_dir=folder.path.parent, comment=comment)
+        running.cancel_task(folder.run_id, task, runs_dir=folder.path.parent, comment=comment)
 
     def stop(self, folder: RunFolder) -> None:
         """Stop the run, and wait until it has stopped. Raises `UsageError`, `StorageError`."""

@@ -21,6 +21,7 @@ from codex_multi_role.presentation.outcome import exit_in_words
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.folder import make_runs_folder, new_run_id
 from codex_multi_role.run_folder.owner import read_owner
+from codex_multi_role.run_options import OPTIONS
 
 TOKEN_VARIABLE = "CODEX_MULTI_ROLE_TOKEN"
 BEGIN_SECONDS = 60.0
@@ -53,10 +54,10 @@ class NewRun:
 
         An option and its value are one argument, so that a value may begin with a dash.
         """
-        named = {"flow": self.flow, "goal-file": "-" if self.goal else "", "cycles": self.cycles}
-        named |= {"workspace": self.workspace, "playbook": self.playbook}
-        options = [f"--{name}={value}" for name, value in named.items() if value]
-        return [*options, *(f"--input={name}={value}" for name, value in self.inputs.items())]
+        options = {"flow": self.flow, "cycles": self.cycles, "workspace": self.workspace, "playbook": self.playbook}
+        given = (OPTIONS[name].arguments(value) for name, value in {**options, "inputs": self.inputs}.items() if value)
+        goal = ["--goal-file=-"] if self.goal else []
+        return [*goal, *("=".join(each) for arguments in given for each in arguments)]
 
 
 class RunStarter:

@@ -235,7 +235,7 @@ class QueuedRuns:
             self._queues.cancel(run.run_id)
         return changed
 
-    def change(self, run: QueuedRun, changes: Mapping[str, object]) -> None:
+    def change(self, run: QueuedRun, changes: Mapping[str, Any]) -> None:
         """Change options of a run on which no process works.
 
         One that was never saved is started again with them; any other is resumed with them.

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import codex_multi_role.api.running as running
 from codex_multi_role.engine.run_queue import QueuedJournal
@@ -40,6 +40,9 @@ from codex_multi_role.workers.turn_limits import TurnLimits
 from codex_multi_role.workspace import Snapshots, Workspace
 from codex_multi_role.workspace.manifest import Manifest
 from codex_multi_role.workspace.worktrees import Trees
+
+if TYPE_CHECKING:
+    from codex_multi_role.option_keywords import ResumeKeywords
 
 JOIN_SECONDS = 120.0
 """How long the last look may take; the store and the database have deadlines of their own."""
@@ -155,7 +158,7 @@ class RunAttempt:
         fill_workspace(saved, self._folder, workspace)
         if receive(self._database, self._folder):  # it was told to stop while its previous worker was dead
             raise RunInterrupted
-        changes = {**self._run.request.changed_options, "workspace": workspace}
+        changes = cast("ResumeKeywords", {**self._run.request.changes, "workspace": workspace})
         return running.resume(self._run.run_id, runs_dir=self._runs_dir, changes=changes, placement=placement)
 
     def _make_workspace(self) -> Path:

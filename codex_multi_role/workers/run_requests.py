@@ -61,11 +61,6 @@ class RunRequest:
     def full_queue(self) -> str:
         return queue_with_labels(self.queue, self.labels)
 
-    @property
-    def changed_options(self) -> dict[str, object]:
-        """``changes`` as `RunOptions` has them."""
-        return {name: tuple(value) if isinstance(value, list) else value for name, value in self.changes.items()}
-
     def as_json(self) -> Json:
         """Its fields, and its ``limits`` for the database to add up."""
         return {**asdict(self), "limits": dict(self.limits)}

@@ -12,8 +12,9 @@ from typing import Any
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.host.redaction import Redactor
 from codex_multi_role.lifecycle.definitions import load_definitions
+from codex_multi_role.option import Use
 from codex_multi_role.reading.json_types import Json
-from codex_multi_role.run_options import RunOptions
+from codex_multi_role.run_options import RunOptions, options_with
 from codex_multi_role.store import Store, WorkspaceSource, bundle_workspace
 from codex_multi_role.workers.database import Database
 from codex_multi_role.workers.definition_archives import archive_definitions
@@ -21,7 +22,7 @@ from codex_multi_role.workers.run_requests import DEFAULT_QUEUE, RunRequest
 
 OF_THIS_MACHINE = ("workspace", "roles", "runs_dir", "run_id", "playbook", "prices", "database_url")
 """Options that the worker sets by itself."""
-NOT_ON_WORKERS = ("python", "codex_bin", "record", "replay", "reuse", "worktree", "branch")
+NOT_ON_WORKERS = frozenset(options_with(Use.LOCAL)).difference(OF_THIS_MACHINE)
 
 
 def open_store(database: Database, address: str | None, default: str) -> Store:
@@ -101,17 +102,17 @@ class Submitter:
         usual, given = RunOptions().as_record(), options.as_record()
         require_portable({name: given[name] for name in given if given[name] != usual[name]}, OF_THIS_MACHINE)
         return RunRequest(
-            run_id=options.run_id or "",
+            run_id=options.place.run_id or "",
             options={name: value for name, value in options.as_record().items() if name not in OF_THIS_MACHINE},
             definitions=self._archived(options),
-            workspace=(repository or self._bundled(options.workspace)).model_dump(mode="json"),
+            workspace=(repository or self._bundled(options.place.workspace)).model_dump(mode="json"),
             queue=queue,
             **place,
         )
 
     def _archived(self, options: RunOptions) -> Json:
-        places = map(str, (options.roles, options.prices, options.workspace))
-        key = json.dumps([options.flow, options.playbook, *places])
+        places = map(str, (options.place.roles, options.limits.prices, options.place.workspace))
+        key = json.dumps([options.flow, options.answers.playbook, *places])
         if key not in self._definitions:
             self._definitions[key] = archive_definitions(load_definitions(options), self.store)
         return self._definitions[key]

@@ -21,7 +21,9 @@ def folder_of_two(folder: Path) -> TeamFolder:
 
 def keywords(team: TeamFolder, **more: Any) -> dict[str, Any]:
     paths = {
-        name: str(path) for name, path in vars(team.options()).items() if name in ("roles", "runs_dir", "workspace")
+        name: str(path)
+        for name, path in vars(team.options().place).items()
+        if name in ("roles", "runs_dir", "workspace")
     }
     return {"playbook": str(team.playbook), "run_tests": False, "cycles": 1, **paths, **more}
 
@@ -45,7 +47,7 @@ def test_run_options_give_event_records(tmp_path: Path) -> None:
 
 
 def test_unknown_option_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="unknown option of a run: cycels"):
+    with pytest.raises(UsageError, match='unknown option of a run "cycels"; did you mean "cycles"'):
         run("reach it", **keywords(folder_of_two(tmp_path), cycels=2))
     assert not (tmp_path / "runs").exists()
 

@@ -96,8 +96,9 @@ def test_run_keeps_what_it_is(tmp_path: Path) -> None:
     team = team_of_two(tmp_path)
     before = read(team.run().folder / "run.json")
     for name in ("goal", "flow", "run_id", "runs_dir", "database_url"):
+        changes: Any = {name: "another"}
         with pytest.raises(UsageError, match=f"a resumed run keeps its {name}"):
-            team.resume(**{name: "another"})
+            team.resume(**changes)
     assert read(team.runs / "latest/run.json") == before
 
 

@@ -31,9 +31,9 @@ def test_line_overrides_options_and_adds_to_inputs_and_config(tmp_path: Path) ->
     common = defaults(tmp_path, model="m", cycles=2, inputs={"a": "1"}, config=("x=1",))
     line = {"goal": "g", "cycles": 5, "inputs": {"b": [1]}, "config": ["y=2"], "roles": "team", "playbook": "p.yaml"}
     run = planned(common, line)["1"]
-    assert (run.run_id, run.options.model, run.options.cycles) == ("night-1", "m", 5)
-    assert (run.options.inputs, run.options.config) == ({"a": "1", "b": "[1]"}, ("x=1", "y=2"))
-    assert (run.options.roles, run.options.playbook) == (tmp_path / "team", str(tmp_path / "p.yaml"))
+    assert (run.run_id, run.options.answers.model, run.options.cycles) == ("night-1", "m", 5)
+    assert (run.options.inputs, run.options.answers.config) == ({"a": "1", "b": "[1]"}, ("x=1", "y=2"))
+    assert (run.options.place.roles, run.options.answers.playbook) == (tmp_path / "team", str(tmp_path / "p.yaml"))
     assert {"model", "cycles", "roles"} <= run.given
 
 
@@ -43,7 +43,7 @@ def test_repositories_expand_to_a_run_each(tmp_path: Path) -> None:
     assert [*runs] == ["docs.shop", "docs.shop-2", "docs.local"]
     assert runs["docs.shop"].repository == addresses[0]
     assert Path(runs["docs.local"].repository) == tmp_path / "../local"
-    assert runs["docs.shop-2"].options.workspace == tmp_path / "clones" / "night-docs.shop-2"
+    assert runs["docs.shop-2"].options.place.workspace == tmp_path / "clones" / "night-docs.shop-2"
 
 
 @given(st.lists(st.text(min_size=1), unique=True, max_size=9))
@@ -69,9 +69,9 @@ def test_shared_folder_of_a_repository_means_worktrees(tmp_path: Path) -> None:
     git(tmp_path / "repo", "commit", "-q", "--allow-empty", "-m", "Start")
     lines: list[Record] = [{"workspace": "repo"}, {"workspace": "repo/below"}, {"workspace": "repo", "worktree": False}]
     runs = planned(defaults(tmp_path), *lines)
-    assert [run.options.worktree for run in runs.values()] == [True, True, False]
+    assert [run.options.place.worktree for run in runs.values()] == [True, True, False]
     assert [bool(run.share) for run in runs.values()] == [False, False, True]
-    assert not planned(defaults(tmp_path), lines[0])["1"].options.worktree
+    assert not planned(defaults(tmp_path), lines[0])["1"].options.place.worktree
 
 
 def test_uncommitted_changes_of_worktrees_are_counted(tmp_path: Path) -> None:

@@ -157,7 +157,7 @@ class Watched:
         assert self.claim("night-2") is None
 
     def request(self, options: RunOptions, **place: Any) -> RunRequest:
-        return request(options.run_id or "", {"flow": "cycles"}, **place)
+        return request(options.place.run_id or "", {"flow": "cycles"}, **place)
 
     def claim(self, run_id: str) -> QueuedRun | None:
         return self.queued.claim(run_id, "a", "identity of a")

@@ -14,7 +14,7 @@ import pytest
 
 import codex_multi_role
 from codex_multi_role.cli.main import group
-from codex_multi_role.cli.options import RUN_SECTIONS
+from codex_multi_role.cli.options import RUN
 from tests.support.console import console, console_process, environment, on_terminal
 from tests.support.teams import TeamFolder, say
 
@@ -85,7 +85,7 @@ def test_help_groups_commands_and_options(tmp_path: Path) -> None:
     ]
     shown = console("run", "--help", folder=tmp_path).stdout
     headings = [line for line in shown.splitlines() if re.match(r"\w.*:$", line)]
-    assert headings == [*(f"{heading}:" for heading in RUN_SECTIONS)]
+    assert headings == [*(f"{heading}:" for heading in dict.fromkeys(each.section for each in RUN))]
     assert shown.index("\nLimits:") < shown.index("--max-turns") < shown.index("\nTests:")
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from codex_multi_role.cli.options import CHANGEABLE, FORKABLE
 from codex_multi_role.cli.resume import changes_for, changes_of, fork, resume
-from codex_multi_role.run_options import RunOptions
+from codex_multi_role.option_keywords import ForkKeywords
+from codex_multi_role.run_options import OPTIONS
 from tests.support.console import console
 from tests.support.teams import TeamFolder, say
 
@@ -23,7 +23,7 @@ def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def changes(*arguments: str) -> dict[str, Any]:
+def changes(*arguments: str) -> ForkKeywords:
     with resume.make_context("resume", ["latest", *arguments]) as context:
         return changes_of(context, REMEMBERED)
 
@@ -48,10 +48,10 @@ def test_what_may_be_repeated_adds_to_what_the_run_has() -> None:
 
 
 def test_changes_are_run_options() -> None:
-    assert {setting.key for setting in CHANGEABLE} - {"input"} < set(RunOptions.__dataclass_fields__)
+    assert {setting.key for setting in CHANGEABLE} - {"input"} < OPTIONS.keys()
 
 
-def changes_of_fork(*arguments: str) -> dict[str, Any]:
+def changes_of_fork(*arguments: str) -> ForkKeywords:
     with fork.make_context("fork", ["latest", "--from", "plan", *arguments]) as context:
         return changes_for(context, FORKED)
 
@@ -86,7 +86,7 @@ def test_environment_changes_a_fork_the_settings_file_does_not(monkeypatch: pyte
 
 
 def test_changes_of_fork_are_run_options() -> None:
-    assert {setting.key for setting in FORKABLE} - {"input", "goal_file"} < set(RunOptions.__dataclass_fields__)
+    assert {setting.key for setting in FORKABLE} - {"input", "goal_file"} < OPTIONS.keys()
 
 
 @pytest.mark.long

@@ -12,7 +12,7 @@ from codex_multi_role.cli.run import NOT_OF_THE_RUN, run
 from codex_multi_role.cli.settings import FILE
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.host.settings_files import PYPROJECT
-from codex_multi_role.run_options import EVERY_RUN, RunOptions
+from codex_multi_role.run_options import EVERY_RUN, OPTIONS, RunOptions
 from tests.support.catalogs import message_at
 
 DOCS = Path(__file__).parents[2] / "docs/how-to"
@@ -234,10 +234,8 @@ def test_settings_and_run_options_have_the_same_defaults() -> None:
     """The settings and the fields of the run options are also the same."""
     by_key = {setting.key: setting for setting in RUN}
     renamed = {"input": "inputs"}
-    assert {renamed.get(key, key) for key in by_key.keys() - (NOT_OF_THE_RUN - {"input"})} == set(
-        RunOptions.__dataclass_fields__
-    )
-    assert settings_of()["workspace"] == RunOptions(goal="x").workspace
+    assert {renamed.get(key, key) for key in by_key.keys() - (NOT_OF_THE_RUN - {"input"})} == OPTIONS.keys()
+    assert settings_of()["workspace"] == RunOptions(goal="x").place.workspace
 
 
 EXAMPLES = re.findall(r"^```(yaml|toml)\n(.*?)^```", (DOCS / "settings.md").read_text(), re.MULTILINE | re.DOTALL)

@@ -15,6 +15,7 @@ from tests.docs.markdown import code, page, prose, table
 DEFAULT = re.compile(r"\s*\[(?:default: )?([^\[\]]*)\]$")
 BOUNDS = (
     (re.compile(r"(\S+)<=x<=(\S+)"), r"\1 to \2"),
+    (re.compile(r"(\S+)<x<=(\S+)"), r"more than \1 and at most \2"),
     (re.compile(r"x>=(\S+)"), r"at least \1"),
     (re.compile(r"x>(\S+)"), r"more than \1"),
 )

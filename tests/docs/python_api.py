@@ -7,7 +7,9 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 
 import codex_multi_role
-from tests.docs.markdown import code, docstring, page, table
+from codex_multi_role.run_options import OPTIONS, RunOptions
+from tests.docs.markdown import code, docstring, page, prose, table
+from tests.docs.option_keywords import type_of
 
 LINE = 100
 ABOUT = """
@@ -31,7 +33,10 @@ def python_api() -> str:
 def _described(name: str) -> list[str]:
     thing = getattr(codex_multi_role, name)
     parts = [f"## `{name}`", f"```text\n{_signature(name, thing)}\n```", docstring(thing)]
-    if is_dataclass(thing):
+    if thing is RunOptions:
+        rows = [(code(name), code(type_of(each)), prose(each.help)) for name, each in OPTIONS.items()]
+        parts.append(table(("keyword", "type", "meaning"), rows))
+    elif is_dataclass(thing):
         parts.append(table(("field", "type"), [(code(field.name), code(field.type)) for field in fields(thing)]))
     if inspect.isclass(thing):
         parts += [part for method in _methods(thing) for part in _method(name, thing, method)]

@@ -1,11 +1,13 @@
-"""All generated files of ``docs/``."""
+"""All generated files: those of ``docs/``, and the schemas, and what follows from the table of options."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
 
+from codex_multi_role.cli.json_schemas import KINDS, schema_text
 from tests.docs.command_line import command_line, settings
+from tests.docs.option_keywords import option_keywords
 from tests.docs.parts import checks, events, tools
 from tests.docs.python_api import python_api
 from tests.docs.shipped_flows import drawing, exhibits, shipped_flows
@@ -32,5 +34,7 @@ def generated() -> dict[Path, str]:
     """The content of each generated file."""
     pages = {DOCS / "reference" / f"{name}.md": write() for name, write in PAGES.items()}
     drawings = {DOCS / "reference/flows" / f"{name}.svg": drawing(flow) for name, flow in exhibits().items()}
-    contributing = DOCS.parent / "CONTRIBUTING.md"
-    return {**pages, **drawings, contributing: with_figures(contributing.read_text(encoding="utf-8"))}
+    contributing, keywords = DOCS.parent / "CONTRIBUTING.md", DOCS.parent / "codex_multi_role/option_keywords.py"
+    others = {contributing: with_figures(contributing.read_text(encoding="utf-8")), keywords: option_keywords()}
+    schemas = {DOCS.parent / "schemas" / f"{kind}.json": schema_text(kind) for kind in KINDS}
+    return {**pages, **drawings, **schemas, **others}

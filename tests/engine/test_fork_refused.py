@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -114,8 +115,9 @@ def test_empty_folder_is_empty_again_when_the_fork_fails(parent: Parent, tmp_pat
 @pytest.mark.parametrize("change", ["runs_dir", "database_url"])
 def test_what_a_fork_keeps(parent: Parent, change: str) -> None:
     team, _ = parent
+    changes: Any = {change: "x"}
     with pytest.raises(UsageError, match=change):
-        forked(team, "build", **{change: "x"})
+        forked(team, "build", **changes)
 
 
 def test_journal_that_is_gone_or_of_another_version(parent: Parent, monkeypatch: pytest.MonkeyPatch) -> None:

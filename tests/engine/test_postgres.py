@@ -9,6 +9,7 @@ import pytest
 
 from codex_multi_role import fork, restart
 from codex_multi_role.errors import UsageError
+from codex_multi_role.option_keywords import ForkKeywords
 from tests.support.processes import watched
 from tests.support.teams import Record, TeamFolder, fan, read, say, solver
 
@@ -77,7 +78,7 @@ def test_fork_beside_its_run(tmp_path: Path, database_url: str) -> None:
     with pytest.raises(UsageError, match="the flow would end earlier"):
         fork(parent.run_id, runs_dir=team.runs, start="team:2", changes={"cycles": 1, "run_id": "second"})
     team.events.clear()
-    changes = {"goal": "another", "run_id": "second"}
+    changes: ForkKeywords = {"goal": "another", "run_id": "second"}
     report = fork(parent.run_id, runs_dir=team.runs, start="team:2", changes=changes, on_event=team.events.append)
     assert report.outcome == "cycles_used_up"
     assert [turn[:2] for turn in team.turns()] == [("one", 2), ("two", 2)]

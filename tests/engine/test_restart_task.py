@@ -10,6 +10,7 @@ import pytest
 
 import codex_multi_role
 from codex_multi_role.errors import RunBusy, UsageError
+from codex_multi_role.option_keywords import ForkKeywords
 from codex_multi_role.run_folder import list_runs
 from tests.support.console import console
 from tests.support.plan_solve import (
@@ -88,7 +89,7 @@ def test_parked_run_is_restarted_and_solves_what_was_left_too(tmp_path: Path) ->
     with pytest.raises(UsageError, match=r"the task B of the run .* has not ended"):
         restart(team, "B")
     solvers(team, solved("a2"), solved("b"), solved("c"))
-    changes = {"playbook": str(team.playbook), "max_turns": 20}
+    changes: ForkKeywords = {"playbook": str(team.playbook), "max_turns": 20}
     report = codex_multi_role.restart("latest", "A", runs_dir=team.runs, changes=changes, on_event=team.events.append)
     assert report.outcome == "success"
     assert [each["result"] for each in results(team)] == ["a2", "b", "c"]

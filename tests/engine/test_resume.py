@@ -255,7 +255,7 @@ def test_resumed_run_keeps_its_goal(tmp_path: Path) -> None:
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
     team.run()
     with pytest.raises(UsageError, match="goal"):
-        team.resume(goal="another")
+        team.resume(goal="another")  # type: ignore[call-arg]
 
 
 def test_roles_of_a_resumed_run_are_those_it_was_started_with(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from codex_multi_role import resume
 from codex_multi_role.errors import UsageError
+from codex_multi_role.option_keywords import ResumeKeywords
 from tests.support.teams import TeamFolder, read, say
 
 pytestmark = pytest.mark.usefixtures("scripted_codex")
@@ -30,7 +31,7 @@ def test_moved_project_is_not_resumed_in_checkout_at_old_path(tmp_path: Path) ->
         resume("latest", runs_dir=moved / "state/runs", changes={"cycles": 2})
     assert f"--workspace {moved}`" in caught.value.hint
     assert sorted(team.workspace.rglob("*")) == before
-    changes = {"cycles": 2, "workspace": moved}
+    changes: ResumeKeywords = {"cycles": 2, "workspace": moved}
     report = resume("latest", runs_dir=moved / "state/runs", changes=changes)
     assert read(report.folder / "run.json")["workspace"] == str(moved)
     assert resume("latest", runs_dir=moved / "state/runs", changes={"cycles": 3}).totals["turns"] == 3

@@ -77,7 +77,7 @@ def test_python_that_imports_the_users_tree_is_a_warning(tmp_path: Path) -> None
     definitions = load_definitions(team.options(worktree=True, run_tests=True))
     [told] = [each for each in differences(definitions, RunFolder(team.runs / "r1")) if "uncommitted" not in each]
     assert told.startswith(f"the Python of the tests ({python}) imports code from {team.workspace} and not from")
-    definitions = replace(definitions, options=replace(definitions.options, workspace_setup="true"))
+    definitions = replace(definitions, options=definitions.options.changed(workspace_setup="true"))
     assert len(differences(definitions, RunFolder(team.runs / "r1"))) == 1
 
 

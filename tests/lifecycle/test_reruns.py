@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
+from typing import Unpack
 
 import pytest
 
@@ -14,6 +15,7 @@ from codex_multi_role import RunOptions, RunReport, fork, rerun, resume
 from codex_multi_role.errors import UsageError
 from codex_multi_role.lifecycle.forking.prepare_rerun import prepare_rerun
 from codex_multi_role.lifecycle.forking.rerun_forecast import forecast_rerun
+from codex_multi_role.option_keywords import ForkKeywords
 from codex_multi_role.run_folder import RunFolder
 from tests.support.forks import builders
 from tests.support.models import AnyModel, Body, Items, any_model, message, texts
@@ -26,7 +28,7 @@ pytestmark = pytest.mark.usefixtures("scripted_codex")
 EDITED = "Do it again."
 
 
-def again(team: TeamFolder, run: str = "latest", **changes: object) -> RunReport:
+def again(team: TeamFolder, run: str = "latest", **changes: Unpack[ForkKeywords]) -> RunReport:
     """Repeat ``run`` with ``changes`` of its options."""
     team.events.clear()
     return rerun(run, runs_dir=team.runs, changes=changes, on_event=team.events.append)
@@ -303,7 +305,7 @@ def test_forecast_does_not_know_edited_checks(checked: TeamFolder) -> None:
     assert possible(checked, [{**first, "with": {"argv": ["false"]}}, second, turn]) == [False]
     assert possible(checked, [second, first, turn]) == [False]
     assert possible(checked, inputs={"file": ""}) == [False]
-    assert possible(checked, test_sandbox=not RunOptions().test_sandbox) == [False]
+    assert possible(checked, test_sandbox=not RunOptions().tests.test_sandbox) == [False]
 
 
 def looker(command: str) -> list[Record]:

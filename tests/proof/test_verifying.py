@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from codex_multi_role.api import run
+from codex_multi_role import run
 from codex_multi_role.errors import UsageError
 from codex_multi_role.proof import Verification, replay_tests, verify_bundle
 from codex_multi_role.run_options import RunOptions, RunReport

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role import RunReport, api, fork
+from codex_multi_role import RunReport, answer, fork
 from codex_multi_role.presentation.parts import LONGEST
 from codex_multi_role.report import write_report
 from codex_multi_role.run_folder import RunFolder
@@ -312,7 +312,7 @@ def test_it_is_made_where_the_run_is_parked_too(tmp_path: Path) -> None:
     report = Report(parked.page or Path())
     assert "question sure.1 open Go on <now>?" in report.text
     assert f"Next codex-multi-role approve {parked.run_id}" in report.text
-    api.answer(parked.run_id, runs_dir=team.runs, approved=True, comment="good enough")
+    answer(parked.run_id, runs_dir=team.runs, approved=True, comment="good enough")
     resumed = team.resume()
     report = Report(resumed.page or Path())
     assert "question sure.1 approved by" in report.text

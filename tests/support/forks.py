@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from pathlib import Path
-from typing import Any
+from typing import Unpack
 
 import pytest
 
 from codex_multi_role import RunReport, fork
+from codex_multi_role.option_keywords import ForkKeywords
 from tests.support.teams import WRITER, Record, TeamFolder, say, with_flow
 
 CHORES = "chmod +x tool.sh; rm old.txt; ln -s a.txt link; mkdir empty; echo junk > ignored.log; echo 2 > b/deep.txt"
@@ -48,7 +49,7 @@ def builders(folder: Path, steps: list[Record] | None = None, **more: object) ->
     return with_flow(team, {"steps": steps or STEPS, **more})
 
 
-def forked(team: TeamFolder, start: str | None, run: str = "latest", **changes: Any) -> RunReport:
+def forked(team: TeamFolder, start: str | None, run: str = "latest", **changes: Unpack[ForkKeywords]) -> RunReport:
     """Fork ``run`` from ``start`` (``step:visit``) and run the fork to its end. ``changes``: options that differ."""
     team.events.clear()
     return fork(run, runs_dir=team.runs, start=start, changes=changes, on_event=team.events.append)

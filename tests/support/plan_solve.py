@@ -13,6 +13,7 @@ import pytest
 
 import codex_multi_role
 from codex_multi_role import RunReport
+from codex_multi_role.option_keywords import ForkKeywords
 from codex_multi_role.run_folder import RunFolder, events_with_inherited
 from codex_multi_role.run_folder.events import StateChanged
 from tests.support.forks import restored
@@ -106,7 +107,7 @@ def solved_chain(solved_once: tuple[TeamFolder, Path]) -> Iterator[TeamFolder]:
 def restart(team: TeamFolder, task: str, run: str = "latest") -> RunReport:
     """Restart ``task`` of ``run`` with the playbook as it is now."""
     team.events.clear()
-    changes = {"playbook": str(team.playbook)}
+    changes: ForkKeywords = {"playbook": str(team.playbook)}
     return codex_multi_role.restart(run, task, runs_dir=team.runs, changes=changes, on_event=team.events.append)
 
 

@@ -201,7 +201,7 @@ class PureRun:
 def play(options: RunOptions, model: PureModel) -> PureRun:
     """Do a run with the model in this process, with its journal in memory."""
     definitions = load_definitions(options)
-    folder = RunFolder.create(options.runs_dir)
+    folder = RunFolder.create(options.place.runs_dir)
     folder.write_record(
         {"run_id": folder.run_id, "workspace": str(definitions.workspace), "options": options.as_record()}
     )

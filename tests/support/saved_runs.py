@@ -10,11 +10,12 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from codex_multi_role import RunReport
 from codex_multi_role.api import running
 from codex_multi_role.lifecycle.placement import Placement
+from codex_multi_role.option_keywords import ResumeKeywords
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.store import RunSaver, SavedState, Store, fill_workspace, restore_run
 from tests.support.preloaded import started
@@ -32,7 +33,7 @@ from codex_multi_role.store import RunSaver, Store
 
 record, store, last, is_journaled = json.loads(sys.argv[1]), sys.argv[2], int(sys.argv[3]), sys.argv[4] == "True"
 options = RunOptions.from_record(record)
-saver = RunSaver(Store.open(store), RunFolder(options.runs_dir / options.run_id), 1)
+saver = RunSaver(Store.open(store), RunFolder(options.place.runs_dir / options.place.run_id), 1)
 saves = 0
 
 def save(take_trees):
@@ -91,7 +92,9 @@ class Machines:
         fill_workspace(state, folder, workspace)
         return state
 
-    def resume(self, manifest: str, on_event: Callable[[Record], None] | None = None, **changes: Any) -> RunReport:
+    def resume(
+        self, manifest: str, on_event: Callable[[Record], None] | None = None, **changes: Unpack[ResumeKeywords]
+    ) -> RunReport:
         """Continue on the other machine as the second attempt, and save there."""
         folder = RunFolder(self.other / "elsewhere" / RUN_ID)
         saver = RunSaver(Store.open(self.store), folder, 2, manifest)

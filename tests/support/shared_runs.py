@@ -38,7 +38,7 @@ class SharedRuns:
 
     def submit(self, options: RunOptions, *run_ids: str, **place: Any) -> None:
         """Enqueue a run with these options for each ID. ``place``: fields of `RunRequest`."""
-        self.queued.submit([self.request(options.changed({"run_id": run_id}), **place) for run_id in run_ids])
+        self.queued.submit([self.request(options.changed(run_id=run_id), **place) for run_id in run_ids])
 
     def request(self, options: RunOptions, **place: Any) -> RunRequest:
         return self.submitter.request(options, **place)

@@ -8,12 +8,13 @@ import sys
 from dataclasses import dataclass, field
 from itertools import dropwhile
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import yaml
 
 from codex_multi_role import RunOptions, RunReport, resume, run
 from codex_multi_role.host.atomic import write_text
+from codex_multi_role.option_keywords import ResumeKeywords
 from tests.support.preloaded import started
 
 Record = dict[str, Any]
@@ -86,7 +87,7 @@ class TeamFolder:
         self.events.clear()
         return with_traceback(run(self.options(**changes), self.events.append))
 
-    def resume(self, **changes: object) -> RunReport:
+    def resume(self, **changes: Unpack[ResumeKeywords]) -> RunReport:
         """Resume the latest run in this process."""
         self.events.clear()
         return with_traceback(resume("latest", runs_dir=self.runs, changes=changes, on_event=self.events.append))

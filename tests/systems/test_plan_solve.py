@@ -10,6 +10,7 @@ import pytest
 
 from codex_multi_role import RunOptions, RunReport, fork, run
 from codex_multi_role.errors import UsageError
+from codex_multi_role.option_keywords import ForkKeywords
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.states import read_states
 from tests.support.console import console
@@ -215,7 +216,7 @@ def test_fork_from_step_reuses_plan_and_results(doubted: tuple[TeamFolder, RunRe
     team.plays["verifier"] = [VERIFIED]
     team.write_plays()
     team.events.clear()
-    changes = {"playbook": str(team.playbook)}
+    changes: ForkKeywords = {"playbook": str(team.playbook)}
     report = fork(earlier.run_id, runs_dir=team.runs, start="verify", changes=changes, on_event=team.events.append)
     assert (report.outcome, asked(team)) == ("success", ["verifier"])
     assert history(team) == ["IDLE", "PLANNING", "SOLVING", "VERIFYING", "FINISHED"]

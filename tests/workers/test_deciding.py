@@ -103,7 +103,7 @@ def test_resumed_run_has_the_changed_options(on_workers: RunsWithoutWorkers) -> 
     send_stop(on_workers.database, "first")  # too late, and must not stop what is resumed now
     assert resume_shared(on_workers.shared, on_workers.row("first"), {"cycles": 6, "config": ("a=1", "b=2")})
     run = on_workers.claim("first")
-    assert run.request.changed_options == {"cycles": 6, "config": ("a=1", "b=2")}
+    assert run.request.changes == {"cycles": 6, "config": ["a=1", "b=2"]}
     assert receive(on_workers.database, on_workers.shared.mirrors.folder_of("first")) is False
 
 

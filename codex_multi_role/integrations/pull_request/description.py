@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 from codex_multi_role.catalog.flow_spec import CHANGED_FILES
@@ -23,6 +23,7 @@ from codex_multi_role.integrations.ci.run_blocks import (
     result_block,
     warnings_block,
 )
+from codex_multi_role.option import Use
 from codex_multi_role.presentation.outcome import exit_in_words, run_status, tokens_in_words
 from codex_multi_role.presentation.progress import LASTING_EVENTS, Progress
 from codex_multi_role.presentation.recorded import read_record, status_now, totals_now
@@ -31,7 +32,7 @@ from codex_multi_role.presentation.wording import cost_in_words, one_line, plura
 from codex_multi_role.run_folder import RunEvent, RunFolder, skim_with_inherited
 from codex_multi_role.run_folder.events import TestsEnded, TurnEnded, TurnStarted
 from codex_multi_role.run_folder.folder import PROGRAM
-from codex_multi_role.run_options import RunOptions
+from codex_multi_role.run_options import OPTIONS
 
 TITLE_CHARACTERS = 72
 MAX_BODY_BYTES = 65_000
@@ -40,11 +41,6 @@ UNREACHED = "Goal not reached: "
 MOST_ROLES, MOST_TURNS_EACH = 20, 10
 MOST_FILE_LINES, MOST_RESULT_LINES = 100, 40
 MOST_GOAL_LINES = 20
-OF_THIS_MACHINE = frozenset(
-    {"workspace", "worktree", "branch", "runs_dir", "run_id", "roles", "python", "codex_bin"}
-    | {"record", "replay", "replay_match", "database_url", "yes"}
-)
-"""Options that say where a run works, not what it does."""
 
 
 @dataclass(frozen=True)
@@ -184,23 +180,12 @@ def _is_exact_in_a_block(line: str) -> bool:
 
 
 def _options(recorded: Mapping[str, Any]) -> Iterator[str]:
-    """The options of ``run`` that differ from their defaults, except those `OF_THIS_MACHINE`."""
-    for field in fields(RunOptions):
-        value = recorded.get(field.name)
-        if field.name in OF_THIS_MACHINE or value in (None, "", [], {}, field.default):
-            continue
-        flag = f"--{field.name.replace('_', '-')}"
-        match value:
-            case bool():
-                yield flag if value else f"--no-{flag[2:]}"
-            case dict():
-                for key, text in value.items():
-                    yield from ("--input", f"{key}={text}")
-            case list():
-                for each in value:
-                    yield from (flag, str(each))
-            case _:
-                yield from (flag, str(value))
+    """The options of ``run`` that differ from their defaults and count in any checkout."""
+    for name, option in OPTIONS.items():
+        value = recorded.get(name)
+        if Use.LOCAL not in option.use and value not in (None, "", [], {}, option.default):
+            for given in option.arguments(value):
+                yield from given
 
 
 def _within_limit(first: list[str], blocks: Mapping[str, list[str]], last: list[str]) -> str:

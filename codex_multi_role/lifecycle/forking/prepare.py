@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from codex_multi_role.codex.home import copy_threads
-from codex_multi_role.errors import StorageError, UsageError
+from codex_multi_role.errors import StorageError
 from codex_multi_role.flow import new_state
 from codex_multi_role.lifecycle.assembly import idle_parts
 from codex_multi_role.lifecycle.definitions import Definitions, load_definitions
@@ -19,10 +19,9 @@ from codex_multi_role.lifecycle.forking.start import Again, find_start
 from codex_multi_role.lifecycle.forking.workspace import ForkWorkspace
 from codex_multi_role.lifecycle.kept_definitions import keep_definitions, remembered_options
 from codex_multi_role.lifecycle.run_record import write_state
+from codex_multi_role.option import Use
 from codex_multi_role.run_folder import Beginning, Owner, RunEvent, RunFolder, events_with_inherited, inherit
-from codex_multi_role.run_options import RunOptions
-
-KEPT_BY_A_FORK = frozenset({"runs_dir", "database_url"})
+from codex_multi_role.run_options import RunOptions, require_changeable
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,7 @@ class CreatedRun:
     undo: ExitStack
 
 
-def prepare_restart(parent: RunFolder, task: str, changes: Mapping[str, object]) -> Fork:
+def prepare_restart(parent: RunFolder, task: str, changes: Mapping[str, Any]) -> Fork:
     """Create a run that does the ended ``task`` of ``parent`` again, and what needs it, and everything after that.
 
     Raises `UsageError`, `RunBusy` while a process works on the parent, `StorageError`.
@@ -58,9 +57,7 @@ def prepare_restart(parent: RunFolder, task: str, changes: Mapping[str, object])
     return prepare_fork(parent, f"{again.step}:{again.visit}", changes, again)
 
 
-def prepare_fork(
-    parent: RunFolder, start: str | None, changes: Mapping[str, object], again: Again | None = None
-) -> Fork:
+def prepare_fork(parent: RunFolder, start: str | None, changes: Mapping[str, Any], again: Again | None = None) -> Fork:
     """Create a run that begins where ``start`` (``STEP[:VISIT]``) of ``parent`` began.
 
     ``again``: the item to do again while the others are kept. ``changes`` (`RunOptions` fields) override the parent's
@@ -70,7 +67,7 @@ def prepare_fork(
     record, events = parent.record(), events_with_inherited(parent)
     beginning = find_start(events, start, parent.run_id)
     options = _options(parent, record, changes)
-    given = options.workspace if "workspace" in changes else None
+    given = options.place.workspace if "workspace" in changes else None
     workspace = ForkWorkspace(Path(record.get("source_workspace", record["workspace"])), given, beginning.workspace)
     with created(options, workspace) as new:
         inheritance = _Inheritance(new.definitions, parent, new.folder, beginning, again)
@@ -87,26 +84,24 @@ def prepare_fork(
 @contextmanager
 def created(options: RunOptions, workspace: ForkWorkspace) -> Iterator[CreatedRun]:
     """A new run that works in ``workspace``. If the block fails, nothing of it is left."""
-    definitions = load_definitions(replace(options, workspace=workspace.check()))
+    definitions = load_definitions(options.changed(workspace=workspace.check()))
     workspace.require_state(definitions.changes_workspace)
     with ExitStack() as undo:
-        folder = RunFolder.create(options.runs_dir, options.run_id)
+        folder = RunFolder.create(options.place.runs_dir, options.place.run_id)
         undo.callback(shutil.rmtree, folder.path, ignore_errors=True)
         path = workspace.make(folder.run_id, undo)
-        definitions = replace(definitions, workspace=path, options=replace(definitions.options, workspace=path))
+        definitions = replace(definitions, workspace=path, options=definitions.options.changed(workspace=path))
         yield CreatedRun(definitions, folder, keep_definitions(definitions, folder), undo)
         undo.pop_all()
 
 
-def _options(parent: RunFolder, record: Mapping[str, Any], changes: Mapping[str, object]) -> RunOptions:
-    kept = KEPT_BY_A_FORK & set(changes)
-    if kept:
-        raise UsageError(f"a fork keeps its run's {', '.join(sorted(kept))}", "Start another run for that.")
-    remembered = replace(remembered_options(parent, record), run_id=None, record=None, runs_dir=parent.path.parent)
-    remembered = replace(remembered, worktree=False, branch=None, reuse="")  # what follows is to be done again
+def _options(parent: RunFolder, record: Mapping[str, Any], changes: Mapping[str, Any]) -> RunOptions:
+    require_changeable(changes, Use.FORK, "a fork keeps its run's")
+    remembered = remembered_options(parent, record).changed(run_id=None, record=None, runs_dir=parent.path.parent)
+    remembered = remembered.changed(worktree=False, branch=None, reuse="")  # what follows is to be done again
     if changes.get("flow", remembered.flow) != remembered.flow:
         remembered = replace(remembered, inputs={})  # they belong to another flow
-    return remembered.changed(changes)
+    return remembered.changed(**changes)
 
 
 class _Inheritance:
@@ -153,7 +148,7 @@ class _Inheritance:
 
     def _take_journal(self, undo: ExitStack) -> Mapping[int, Any]:
         """Copy the part of the parent's journal before the beginning; returns it."""
-        shared, place = self._definitions.options.database_url, self._beginning.place
+        shared, place = self._definitions.options.place.database_url, self._beginning.place
         if not shared:
             from codex_multi_role.engine.journal_file import fork_file  # lazy, as above
 

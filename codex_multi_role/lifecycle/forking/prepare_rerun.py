@@ -9,14 +9,15 @@ from typing import Any
 
 from codex_multi_role.errors import UsageError
 from codex_multi_role.lifecycle.assembly import idle_parts
-from codex_multi_role.lifecycle.forking.prepare import KEPT_BY_A_FORK, Fork, created
+from codex_multi_role.lifecycle.forking.prepare import Fork, created
 from codex_multi_role.lifecycle.forking.workspace import ForkWorkspace
 from codex_multi_role.lifecycle.kept_definitions import remembered_options
+from codex_multi_role.option import Use
 from codex_multi_role.run_folder import Beginning, RunFolder, beginnings, events_with_inherited
-from codex_multi_role.run_options import RunOptions
+from codex_multi_role.run_options import RunOptions, require_changeable
 
 
-def prepare_rerun(parent: RunFolder, changes: Mapping[str, object]) -> Fork:
+def prepare_rerun(parent: RunFolder, changes: Mapping[str, Any]) -> Fork:
     """Create a run that does ``parent`` again and takes over its turns as far as they are equal.
 
     ``changes`` (`RunOptions` fields) override the parent's options. The parent may be live; it is not changed. Raises
@@ -24,7 +25,7 @@ def prepare_rerun(parent: RunFolder, changes: Mapping[str, object]) -> Fork:
     """
     record, beginning = parent.record(), first_visit(parent)
     options = rerun_options(parent, record, changes)
-    given = options.workspace if "workspace" in changes else None
+    given = options.place.workspace if "workspace" in changes else None
     return make_rerun(parent, options, ForkWorkspace(workspace_of(record), given, beginning.workspace), beginning)
 
 
@@ -54,34 +55,32 @@ def first_visit(parent: RunFolder) -> Beginning:
     return known[0]
 
 
-def rerun_options(parent: RunFolder, record: Mapping[str, Any], changes: Mapping[str, object]) -> RunOptions:
+def rerun_options(parent: RunFolder, record: Mapping[str, Any], changes: Mapping[str, Any]) -> RunOptions:
     """The options of a rerun of the run with this ``run.json``: the YAML is read where people edit it.
 
     Raises `UsageError`.
     """
-    if kept := KEPT_BY_A_FORK & set(changes):
-        raise UsageError(f"a rerun keeps its run's {', '.join(sorted(kept))}", "Start another run for that.")
+    require_changeable(changes, Use.FORK, "a rerun keeps its run's")
     remembered = remembered_options(parent, record)
     given = RunOptions.from_record(record["options"])
-    if given.playbook and _is_missing(given.playbook):
-        given = replace(given, playbook=remembered.playbook)
-    if given.prices and not given.prices.is_file():
-        given = replace(given, prices=remembered.prices)
-    options = replace(
-        remembered,
+    if given.answers.playbook and _is_missing(given.answers.playbook):
+        given = given.changed(playbook=remembered.answers.playbook)
+    if given.limits.prices and not given.limits.prices.is_file():
+        given = given.changed(prices=remembered.limits.prices)
+    options = remembered.changed(
         run_id=None,
         record=None,
         runs_dir=parent.path.parent,
         worktree=False,
         branch=None,
         roles=Path(record["roles_source"]),
-        playbook=given.playbook,
-        prices=given.prices,
+        playbook=given.answers.playbook,
+        prices=given.limits.prices,
         reuse=parent.run_id,
     )
     if changes.get("flow", options.flow) != options.flow:
         options = replace(options, inputs={})  # they belong to another flow
-    return options.changed(changes)
+    return options.changed(**changes)
 
 
 def _is_missing(playbook: str) -> bool:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from codex_multi_role.codex.usage import TokenUsage
 from codex_multi_role.engine.recorded_step import Past
@@ -99,7 +100,7 @@ class Forecast:
         return {"type": "forecast", **numbers, **unknown, "tokens": dict(self.tokens), **self.cost.as_json()}
 
 
-def forecast_rerun(parent: RunFolder, changes: Mapping[str, object]) -> Forecast:
+def forecast_rerun(parent: RunFolder, changes: Mapping[str, Any]) -> Forecast:
     """What `prepare_rerun` with these ``changes`` leads to. Nothing of the project is changed, and nothing is started.
 
     Results of checks and answers of people are assumed to stay as they are if their steps do, or else unknown. Raises
@@ -119,12 +120,12 @@ def forecast_rerun(parent: RunFolder, changes: Mapping[str, object]) -> Forecast
             return _walk(made.definitions, made.folder, parent, with_first_protected(parts))
 
 
-def _in_temporary_folders(parent: RunFolder, changes: Mapping[str, object], runs: Path, workspace: Path) -> Fork:
+def _in_temporary_folders(parent: RunFolder, changes: Mapping[str, Any], runs: Path, workspace: Path) -> Fork:
     record, beginning = parent.record(), first_visit(parent)
-    options = replace(rerun_options(parent, record, changes), runs_dir=runs)
+    options = rerun_options(parent, record, changes).changed(runs_dir=runs)
     if "workspace" in changes:
-        ForkWorkspace(workspace_of(record), options.workspace, beginning.workspace).check()
-    given = workspace if beginning.workspace else options.workspace if "workspace" in changes else None
+        ForkWorkspace(workspace_of(record), options.place.workspace, beginning.workspace).check()
+    given = workspace if beginning.workspace else options.place.workspace if "workspace" in changes else None
     return make_rerun(parent, options, ForkWorkspace(workspace_of(record), given, beginning.workspace), beginning)
 
 
@@ -225,7 +226,7 @@ class _ForecastReuse(Reuse):
         if before is None:
             return ExpectedTurn(position, role_name, reason, certain, None)
         role = next((role for role in self._definitions.catalog.roles if role.name == role_name), None)
-        now = role.resolved_model(os.environ, self._definitions.options.model) if role else None
+        now = role.resolved_model(os.environ, self._definitions.options.answers.model) if role else None
         own = str(before.result["model"])
         model, prices = now or own, self._definitions.prices
         used = [(model if name == own else name, tokens) for name, tokens in before.tokens_by_model.items()]

@@ -20,8 +20,8 @@ from codex_multi_role.run_options import REPLAY_DIFFERS, RunReport
 def close_recording(definitions: Definitions, folder: RunFolder, report: RunReport) -> list[str]:
     """Write the outcome of a recorded run, or compare a replayed one with it. Returns messages for the user."""
     try:
-        if definitions.options.record is not None:
-            return _close(definitions, definitions.options.record, folder, report)
+        if definitions.options.answers.record is not None:
+            return _close(definitions, definitions.options.answers.record, folder, report)
         if definitions.recording is not None:
             return _compare(definitions, definitions.recording, folder, report)
     except CodexMultiRoleError as error:

@@ -47,9 +47,9 @@ def start_providers(definitions: Definitions, folder: RunFolder, events: EventLo
         server = stack.enter_context(PlaybookServer(definitions.playbook))
         settings = provider_settings("playbook", "playbook", server.base_url, PLAYBOOK_MODEL)
         played = ModelProviders(lambda _: settings, model=lambda _: PLAYBOOK_MODEL)
-    if definitions.options.record is None:
+    if definitions.options.answers.record is None:
         return played
-    return _recorded(played, definitions, definitions.options.record, folder, events, stack)
+    return _recorded(played, definitions, definitions.options.answers.record, folder, events, stack)
 
 
 def provider_settings(key: str, name: str, base_url: str, model: str) -> Settings:
@@ -110,15 +110,14 @@ def recording_file(definitions: Definitions, path: Path, folder: RunFolder) -> R
 def _header(definitions: Definitions, folder: RunFolder) -> dict[str, Any]:
     from codex_multi_role.lifecycle.recordings.run_outcome import SUGGESTED, workspace_tree
 
-    options = definitions.options
+    options = definitions.options.as_keywords()
     return {
         "run": folder.run_id,
         "recorded_at": now(),
         "codex_multi_role": __version__,
-        **{name: getattr(options, name) for name in SUGGESTED if name != "inputs"},
-        "inputs": dict(options.inputs),
+        **{name: options[name] for name in SUGGESTED},
         "roles": [role.name for role in definitions.roles],
-        "model": options.model,
+        "model": options["model"],
         "playbook": definitions.playbook.name if definitions.playbook else None,
         "workspace_name": definitions.workspace.name,
         "workspace": workspace_tree(definitions, folder),
@@ -135,7 +134,7 @@ def _replayed(
     on_the_way = LiveDifferences(folder, events)
     if not any(list_turns(folder)):
         _report_beginning(definitions, recording, folder, events, on_the_way)
-    match, places = definitions.options.replay_match, places_of(definitions, folder)
+    match, places = definitions.options.answers.replay_match, places_of(definitions, folder)
     server = stack.enter_context(ReplayServer(recording, match, places, on_the_way.prompt_differs))
     stack.callback(keep_played, folder.path, server.played)
 

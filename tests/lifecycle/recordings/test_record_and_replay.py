@@ -322,8 +322,9 @@ def test_replay_takes_neither_recording_nor_playbook(tmp_path: Path, other: dict
 def test_resume_takes_no_recording_of_its_own(tmp_path: Path) -> None:
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
     team.run()
+    late: Any = {"record": tmp_path / "late.ndjson"}
     with pytest.raises(UsageError, match="keeps its record"):
-        resume("latest", runs_dir=team.runs, changes={"record": tmp_path / "late.ndjson"})
+        resume("latest", runs_dir=team.runs, changes=late)
 
 
 @pytest.mark.long

@@ -120,9 +120,7 @@ LIMITS = (
             lambda fleet, self, events: fleet(
                 replace(
                     self,
-                    definitions=replace(
-                        self.definitions, options=replace(self.definitions.options, max_processes=None)
-                    ),
+                    definitions=replace(self.definitions, options=self.definitions.options.changed(max_processes=None)),
                 ),
                 events,
             ),
@@ -143,7 +141,7 @@ LIMITS = (
         "a resumed run keeps its limits",
         replaced(
             remembered_options,
-            lambda remembered, folder, record: replace(remembered(folder, record), max_turns=None),
+            lambda remembered, folder, record: remembered(folder, record).changed(max_turns=None),
         ),
         ("engine/test_budget.py::test_what_was_used_counts_once_across_sessions",),
     ),

@@ -1,0 +1,70 @@
+"""The options of a run as keywords, for type checkers and editors.
+
+Made by ``python -m tests.docs`` from the table of options in `run_options`; not edited by hand.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any, Literal, TypedDict
+
+
+class ResumeKeywords(TypedDict, total=False):
+    """What `resume` may change."""
+
+    inputs: Mapping[str, Any]
+    cycles: int
+    roles: str | os.PathLike[str] | None
+    workspace: str | os.PathLike[str]
+    workspace_copy: list[str] | tuple[str, ...]
+    workspace_setup: str | None
+    model: str | None
+    config: list[str] | tuple[str, ...]
+    codex_bin: str | os.PathLike[str] | None
+    repair_attempts: int
+    playbook: str | None
+    replay_match: Literal["strict", "nearest"]
+    yes: bool
+    max_turns: int | None
+    max_tokens: int | None
+    max_cost: float | None
+    prices: str | os.PathLike[str] | None
+    max_seconds: float | None
+    max_processes: int | None
+    run_tests: bool
+    pytest_cmd: str | None
+    python: str | os.PathLike[str] | None
+    test_sandbox: bool
+    test_seconds: float
+
+
+class NewRunKeywords(ResumeKeywords, total=False):
+    """What is given to a new run or a fork."""
+
+    flow: str
+    run_id: str | None
+
+
+class ForkKeywords(NewRunKeywords, total=False):
+    """What `fork`, `restart` and `rerun` may change."""
+
+    goal: str
+
+
+class RunKeywords(NewRunKeywords, total=False):
+    """The options of `run` beside the goal."""
+
+    worktree: bool
+    branch: str | None
+    runs_dir: str | os.PathLike[str]
+    database_url: str | None
+    record: str | os.PathLike[str] | None
+    replay: str | os.PathLike[str] | None
+    reuse: str
+
+
+class OptionKeywords(RunKeywords, total=False):
+    """All options."""
+
+    goal: str

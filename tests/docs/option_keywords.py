@@ -1,0 +1,61 @@
+"""The module with the types of the options of a run as keywords, from their table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, get_args, get_origin
+
+from codex_multi_role.option import Option, Use
+from codex_multi_role.run_options import OPTIONS
+
+HEAD = '''"""The options of a run as keywords, for type checkers and editors.
+
+Made by ``python -m tests.docs`` from the table of options in `run_options`; not edited by hand.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any, Literal, TypedDict
+'''
+TYPES: Mapping[Any, str] = {
+    Path: "str | os.PathLike[str]",
+    tuple: "list[str] | tuple[str, ...]",  # no Sequence: a text is one too
+    Mapping: "Mapping[str, Any]",
+}
+
+
+def option_keywords() -> str:
+    """The source of the module."""
+    shared = {name: each for name, each in OPTIONS.items() if Use.RESUME in each.use}
+    forked = {name: each for name, each in OPTIONS.items() if Use.FORK in each.use and name not in shared}
+    goal = {"goal": forked.pop("goal")}
+    rest = {name: each for name, each in OPTIONS.items() if name not in {*shared, *forked, *goal}}
+    classes = (
+        _class("ResumeKeywords", "TypedDict, total=False", "What `resume` may change.", shared),
+        _class("NewRunKeywords", "ResumeKeywords, total=False", "What is given to a new run or a fork.", forked),
+        _class("ForkKeywords", "NewRunKeywords, total=False", "What `fork`, `restart` and `rerun` may change.", goal),
+        _class("RunKeywords", "NewRunKeywords, total=False", "The options of `run` beside the goal.", rest),
+        _class("OptionKeywords", "RunKeywords, total=False", "All options.", goal),
+    )
+    return "\n\n".join((HEAD, *classes))
+
+
+def _class(name: str, bases: str, about: str, options: Mapping[str, Option]) -> str:
+    lines = (f"    {each.name}: {type_of(each)}\n" for each in options.values())
+    return f'class {name}({bases}):\n    """{about}"""\n\n{"".join(lines)}'
+
+
+def type_of(option: Option) -> str:
+    """The type of the option as a keyword."""
+    none = " | None" if option.is_optional else ""
+    if option.choices:
+        return f"Literal[{', '.join(map(_quoted, get_args(option.type)))}]{none}"
+    kind = Mapping if option.kind is dict else option.kind
+    return f"{TYPES.get(kind, get_origin(kind) or kind.__name__)}{none}"
+
+
+def _quoted(choice: str) -> str:
+    return f'"{choice}"'
