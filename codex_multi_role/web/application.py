@@ -20,6 +20,7 @@ from starlette.staticfiles import StaticFiles
 
 from codex_multi_role.errors import CodexMultiRoleError, StorageError
 from codex_multi_role.presentation.rendering import ASSETS
+from codex_multi_role.run_options import OPTIONS
 from codex_multi_role.web.access import Access
 from codex_multi_role.web.field_errors import LABELS, in_form_words
 from codex_multi_role.web.flow_form import form_of, read_flows, read_playbooks, requested_run
@@ -150,7 +151,7 @@ class _FirstPages:
             return page("flows.html", flows=flows)
         form = form_of(flow, read_playbooks(self._roles), sent)
         secret = self._access.form_secret
-        values = {"form": form, "labels": LABELS, "form_secret": secret}
+        values = {"form": form, "labels": LABELS, "options": OPTIONS, "form_secret": secret}
         return page("start.html", status_code, **values, wrong=wrong, hint=hint)
 
 
