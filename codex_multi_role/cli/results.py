@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,7 @@ from codex_multi_role.cli.options import (
 )
 from codex_multi_role.cli.output import put_bytes, put_json, put_line, say
 from codex_multi_role.cli.run_reference import find_run
-from codex_multi_role.errors import ExitCode, UsageError
+from codex_multi_role.errors import ExitCode
 from codex_multi_role.presentation.wording import plural
 from codex_multi_role.run_folder.folder import LATEST
 
@@ -64,28 +64,16 @@ def diff(run: str, role: str | None, turn: int | None, stat: bool, runs_dir: Pat
       codex-multi-role diff latest --stat
       codex-multi-role diff latest --role implementer --turn 2
     """
-    from codex_multi_role.history import history_of  # here: `--help` needs none of it
-    from codex_multi_role.history.patches import patches_of_turns, whole_patch
+    from codex_multi_role.history.patches import diff as diff_of_run  # here: `--help` needs none of it
 
-    history = history_of(find_run(run, runs_dir, database_url))
-    chosen = history.turns(role, turn) if role or turn else None
-    patches = [whole_patch(history, stat=stat)] if chosen is None else patches_of_turns(history, chosen, stat=stat)
-    if not _put_patches(patches):
-        say(f"Run {history.folder.run_id} changed no files.")
-
-
-def _put_patches(patches: Iterable[bytes]) -> bool:
-    """Print them exactly, or on a terminal with colours and without control characters; returns whether any did."""
-    on_terminal = sys.stdout.isatty()
-    any_printed = False
-    for patch in filter(None, patches):
-        any_printed = True
-        if on_terminal:
-            for line in patch.decode(errors="replace").splitlines():
-                put_line(line, **_style(line))
-        else:
-            put_bytes(patch)
-    return any_printed
+    found = diff_of_run(find_run(run, runs_dir, database_url), role=role, turn=turn, stat=stat)
+    if not found.patches:
+        say(f"Run {found.run_id} changed no files.")
+    elif sys.stdout.isatty():  # with colours, and without control characters
+        for line in found.text.splitlines():
+            put_line(line, **_style(line))
+    else:
+        put_bytes(found.patch)
 
 
 def _style(line: str) -> dict[str, Any]:
@@ -265,22 +253,16 @@ def export(run: str, branch: str, repo: Path | None, runs_dir: Path, database_ur
       codex-multi-role export --branch agents/roman
       codex-multi-role export 2026 --branch agents/roman --repo ../clone
     """
-    from codex_multi_role.history import history_of, result_of  # as above
-    from codex_multi_role.history.exporting import export as export_history
-    from codex_multi_role.history.exporting import start_of
+    from codex_multi_role.history.exporting import export as export_run  # as above
 
-    history = history_of(find_run(run, runs_dir, database_url))
-    result = result_of(history)
-    if result.before == result.after:
-        raise UsageError(f"run {history.folder.run_id} changed no files", "There is nothing to commit.")
-    repository, below, base = start_of(history, repo)
-    exported = export_history(history, branch, repository, below, base)
+    exported = export_run(find_run(run, runs_dir, database_url), branch=branch, repo=repo)
+    place = str(exported.repository)
     if json:
-        put_json({**asdict(exported), "repository": str(repository.top)})
+        put_json({**asdict(exported), "repository": place})
         return
     known = "" if exported.is_new else ", as before"
-    onto = f" on {base[:12]}" if base else ""
-    put_line(f"branch {branch}: {plural(len(exported.commits), 'commit')}{onto} in {repository.top}{known}")
+    onto = f" on {exported.base[:12]}" if exported.base else ""
+    put_line(f"branch {branch}: {plural(len(exported.commits), 'commit')}{onto} in {place}{known}")
     if exported.ignored:
         put_line(f"left out, because git ignores them: {', '.join(exported.ignored)}")
-    put_line(f"next: git -C {shlex.quote(str(repository.top))} log {shlex.quote(branch)}")
+    put_line(f"next: git -C {shlex.quote(place)} log {shlex.quote(branch)}")

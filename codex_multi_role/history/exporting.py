@@ -16,7 +16,7 @@ from pathlib import Path
 from codex_multi_role.errors import UsageError
 from codex_multi_role.history.chain import make_chain
 from codex_multi_role.history.commit_texts import EVENTS, NOBODY, CommitFacts
-from codex_multi_role.history.run_history import RunHistory
+from codex_multi_role.history.run_history import RUNS_DIR, AnyRun, RunHistory, history_of, result_of
 from codex_multi_role.history.workspace_states import Change
 from codex_multi_role.run_folder import skim_with_inherited
 from codex_multi_role.run_folder.folder import SHARED
@@ -45,8 +45,11 @@ Files = Mapping[str, TreeEntry | None]
 class Exported:
     """``commits`` lead from ``base`` to ``tip``, oldest first. ``is_new``: whether the branch was set or moved.
 
-    ``ignored``: files that roles wrote, and that are in no commit because the owner's git ignores them.
+    ``repository``: the folder of its work tree. ``ignored``: files that roles wrote, and that are in no commit because
+    the owner's git ignores them.
     """
+
+    repository: Path
 
     branch: str
     base: str
@@ -56,7 +59,26 @@ class Exported:
     ignored: tuple[str, ...] = ()
 
 
-def export(history: RunHistory, branch: str, repository: Repository, below: str, base: str) -> Exported:
+def export(run: AnyRun, *, branch: str, repo: Path | str | None = None, runs_dir: Path | str = RUNS_DIR) -> Exported:
+    """Make a branch with one commit per turn of a run that changed files.
+
+    ``run``: a `Run`, a `ReportedRun`, or the id of a run in ``runs_dir``. ``branch``: new, or from an earlier export of
+    the run. ``repo``: a folder in a git repository, by default in that of the run's workspace.
+
+    Raises `RunNotFound`, `UsageError` if the run changed nothing or the branch cannot be made, `StorageError`.
+    """
+    history = history_of(run, runs_dir)
+    result = result_of(history)
+    if result.before == result.after:
+        raise _nothing_to_commit(history)
+    return export_branch(history, branch, *start_of(history, Path(repo) if repo else None))
+
+
+def _nothing_to_commit(history: RunHistory) -> UsageError:
+    return UsageError(f"run {history.folder.run_id} changed no files", "There is nothing to commit.")
+
+
+def export_branch(history: RunHistory, branch: str, repository: Repository, below: str, base: str) -> Exported:
     """Make the commits of the run in ``repository``, and set ``branch`` to the last one.
 
     ``below``: the workspace's folder in the repository, empty for its top; ``base``: the commit that the run started
@@ -73,9 +95,9 @@ def export(history: RunHistory, branch: str, repository: Repository, below: str,
     created = (history.folder.record().get("options") or {}).get("branch")  # by the run, for its worktree
     own = [*made, *([base] if created == branch else [])]
     if not tip:
-        raise UsageError(f"run {history.folder.run_id} changed no files", "There is nothing to commit.")
-    ignored = tuple(sorted(commits.ignored))
-    return Exported(branch, base, tip, tuple(made), _set_branch(repository, branch, tip, own), ignored)
+        raise _nothing_to_commit(history)
+    is_new = _set_branch(repository, branch, tip, own)
+    return Exported(repository.top, branch, base, tip, tuple(made), is_new, tuple(sorted(commits.ignored)))
 
 
 def _set_branch(repository: Repository, branch: str, tip: str, own: Collection[str]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from codex_multi_role.history.run_history import RunHistory
@@ -52,6 +52,20 @@ def _changes_in_copy(history: RunHistory, key: str) -> Iterator[Change]:
         state = turn.after
     if state != copy.theirs:
         yield Change(state, copy.theirs, unit=key)
+
+
+def names_of_changes(line: Sequence[RecordedState]) -> Iterator[list[str]]:
+    """The names of each state's changes; one without a role is named after the turn before it."""
+    latest = "before the first turn"
+    for state in line:
+        names = []
+        for change in state.changes:
+            if change.role:
+                names.append(f"{change.role} turn {change.turn}")
+                latest = f"after {names[-1]}"
+            else:
+                names.append(f"a change between turns ({latest})")
+        yield names
 
 
 def restorable_tree(history: RunHistory, state: RecordedState, git: Git) -> str | None:

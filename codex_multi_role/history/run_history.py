@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Protocol
 
 from codex_multi_role.errors import RunNotFound, UsageError
 from codex_multi_role.history.workspace_states import Change, CopyStates, Trees, WorkspaceStates, states_of
@@ -14,12 +15,25 @@ from codex_multi_role.host.programs import exclude_from_path
 from codex_multi_role.reading.nearest import no_such
 from codex_multi_role.run_folder import RunFolder, TurnFolder, skim_events, skim_with_inherited
 from codex_multi_role.run_folder.events import CopyMerged, FilesApplied, RunEnded, StepStarted, TurnEnded, TurnStarted
+from codex_multi_role.run_options import RunPlace
 from codex_multi_role.workspace.git import Git, RecordedGit
 from codex_multi_role.workspace.manifest import MANIFEST, Copy, Manifest, repository_of, snapshots_of
 from codex_multi_role.workspace.trees import without
 
 EVENTS = (StepStarted, TurnStarted, TurnEnded, FilesApplied, CopyMerged, RunEnded)
 NOTHING_RECORDED = "Nothing that it started was allowed to change files, or an older version of this program ran it."
+RUNS_DIR = RunPlace.runs_dir
+
+
+class HasFolder(Protocol):
+    """A run as an object, such as `Run` and `ReportedRun`."""
+
+    @property
+    def folder(self) -> Path: ...
+
+
+AnyRun = HasFolder | RunFolder | str
+"""A text is the id of a run, a unique prefix of it, or ``latest``."""
 
 
 @dataclass(frozen=True)
@@ -107,11 +121,13 @@ class RunHistory:
         return TurnFolder.of(self.folder, role, turn).changes()
 
 
-def history_of(folder: RunFolder) -> RunHistory:
-    """Read which copies the run made; its states are derived when they are needed. Raises `StorageError`.
+def history_of(run: AnyRun, runs_dir: Path | str = RUNS_DIR) -> RunHistory:
+    """Read which copies the run made; its states are derived when they are needed.
 
-    From then on, no program is taken from where the run's models wrote.
+    From then on, no program is taken from where the run's models wrote. ``runs_dir``: where an id is looked up.
+    Raises `RunNotFound`, `UsageError`, `StorageError`.
     """
+    folder = _folder_of(run, Path(runs_dir))
     with suppress(RunNotFound):
         record = folder.record()
         for name in ("workspace", "source_workspace"):
@@ -125,6 +141,14 @@ def history_of(folder: RunFolder) -> RunHistory:
             if key in inherited and key not in copies:
                 copies[key], places[key] = copy, earlier.worktrees_path.resolve()
     return RunHistory(folder, copies, places)
+
+
+def _folder_of(run: AnyRun, runs_dir: Path) -> RunFolder:
+    if isinstance(run, str):
+        return RunFolder.find(runs_dir, run)
+    if not isinstance(run, RunFolder) and not hasattr(run, "folder"):
+        raise UsageError(f"run must be a recorded run or its id, not {run!r}", "`load_run` and `runs` find runs.")
+    return run if isinstance(run, RunFolder) else RunFolder(run.folder)
 
 
 def _copies_in(folder: RunFolder) -> dict[str, Copy]:

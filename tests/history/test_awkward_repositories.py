@@ -12,9 +12,9 @@ import pytest
 from codex_multi_role.history import history_of, result_of
 from codex_multi_role.history.applying import apply_result
 from codex_multi_role.history.commit_texts import BEFORE
-from codex_multi_role.history.exporting import Exported, export, start_of
+from codex_multi_role.history.exporting import Exported, export_branch, start_of
 from codex_multi_role.history.lines import line_history
-from codex_multi_role.history.patches import whole_patch
+from codex_multi_role.history.patches import diff
 from codex_multi_role.workspace import Snapshots, Workspace
 from codex_multi_role.workspace.run_worktree import add_run_worktree
 from tests.support.awkward_repositories import FILES, KINDS, SECRET, Awkward, awkward
@@ -111,7 +111,7 @@ def _require_export(history: History, made: Awkward, folder: Path) -> None:
 
 def _exported(history: History) -> Exported:
     recorded = history_of(history.run)
-    return export(recorded, "agents/run", *start_of(recorded, None))
+    return export_branch(recorded, "agents/run", *start_of(recorded, None))
 
 
 def _require_no_secret(history: History) -> None:
@@ -131,7 +131,7 @@ def _apply(history: History, workspace: Path) -> bool:
 
 
 def _patch(history: History, workspace: Path) -> None:
-    patch = whole_patch(history_of(history.run))
+    patch = diff(history.run).patch
     if patch:
         file = history.folder / "whole.patch"
         file.write_bytes(patch)

@@ -8,7 +8,7 @@ import pytest
 
 from codex_multi_role.history import history_of
 from codex_multi_role.history.commit_texts import inert
-from codex_multi_role.history.exporting import export, start_of
+from codex_multi_role.history.exporting import export_branch, start_of
 from tests.support.histories import History
 
 pytestmark = pytest.mark.real
@@ -24,7 +24,7 @@ def test_reports_of_roles_refer_to_nothing_of_a_git_host(tmp_path: Path) -> None
     history = History(tmp_path, {}, {})
     history.turn("writer", {"a": "1"}, summary=told)
     repository, below, base = start_of(recorded := history_of(history.run), None)
-    made = export(recorded, "agents/run", repository, below, base)
+    made = export_branch(recorded, "agents/run", repository, below, base)
     message = repository.git.run("show", "--no-patch", "--format=%B", made.tip).stdout.decode()
     assert " ".join(message.split()).startswith("writer: Fixes # 1, GH 2, o/r# 3 and ! 4")
     assert harmless in " ".join(message.split())

@@ -11,7 +11,7 @@ import pytest
 
 from codex_multi_role.errors import UsageError
 from codex_multi_role.history import history_of
-from codex_multi_role.history.exporting import Exported, export, start_of
+from codex_multi_role.history.exporting import Exported, export_branch, start_of
 from tests.support.disks import PERSON
 from tests.support.histories import SUBMODULE, Files, History, Program, random_changes, write
 from tests.support.kills import is_killed
@@ -34,7 +34,7 @@ ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "GIT_CONFIG_GLOBAL": "/de
 
 def exported(history: History, branch: str = BRANCH) -> Exported:
     recorded = history_of(history.run)
-    return export(recorded, branch, *start_of(recorded, None))
+    return export_branch(recorded, branch, *start_of(recorded, None))
 
 
 def subjects(history: History) -> list[str]:
@@ -139,11 +139,11 @@ def test_copies_are_side_branches_that_are_merged(tmp_path: Path) -> None:
 EXPORT = """
 from pathlib import Path
 from codex_multi_role.history import history_of
-from codex_multi_role.history.exporting import export, start_of
+from codex_multi_role.history.exporting import export_branch, start_of
 from codex_multi_role.run_folder import RunFolder
 
 history = history_of(RunFolder(Path(sys.argv[1])))
-export(history, "agents/run", *start_of(history, None))
+export_branch(history, "agents/run", *start_of(history, None))
 """
 
 

@@ -15,9 +15,9 @@ import codex_multi_role
 from codex_multi_role.errors import UsageError
 from codex_multi_role.history import history_of, result_of
 from codex_multi_role.history.applying import apply_result
-from codex_multi_role.history.exporting import Exported, export, start_of
+from codex_multi_role.history.exporting import Exported, export_branch, start_of
 from codex_multi_role.history.lines import line_history
-from codex_multi_role.history.patches import whole_patch
+from codex_multi_role.history.patches import diff
 from codex_multi_role.host import programs
 from codex_multi_role.workspace import Snapshots, Workspace
 from codex_multi_role.workspace.cloning import RemoteGit, clone
@@ -54,7 +54,7 @@ def program(folder: Path) -> tuple[str, Path]:
 
 def exported(history: History, branch: str) -> Exported:
     recorded = history_of(history.run)
-    return export(recorded, branch, *start_of(recorded, None))
+    return export_branch(recorded, branch, *start_of(recorded, None))
 
 
 def repository(folder: Path, attributes: str = "") -> History:
@@ -208,7 +208,7 @@ def test_run_folder_runs_no_program(tmp_path: Path, hidden: str) -> None:
     else:
         (states / "config").write_text(monitor)
     recorded = history_of(history.run)
-    assert b"new.txt" in whole_patch(recorded)
+    assert b"new.txt" in diff(history.run).patch
     (target := tmp_path / "target").mkdir()
     (target / "a.txt").write_text("one\nmine\n")
     apply_result(result_of(recorded), Workspace(target), history.run.path, mark_conflicts=True)

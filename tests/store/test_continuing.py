@@ -11,7 +11,7 @@ import pytest
 from codex_multi_role.api import running
 from codex_multi_role.errors import StorageError
 from codex_multi_role.history import history_of
-from codex_multi_role.history.exporting import export, start_of
+from codex_multi_role.history.exporting import export_branch, start_of
 from codex_multi_role.lifecycle.placement import Placement
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.store import Store, bundle_workspace, make_workspace
@@ -137,7 +137,7 @@ def test_run_in_its_own_worktree_continues_in_a_clone(tmp_path: Path) -> None:
     report = both.resume(saved[-1])
     assert report.totals["turns"] == 4
     history = history_of(RunFolder(report.folder))
-    made = export(history, "agents/run", *start_of(history, None))
+    made = export_branch(history, "agents/run", *start_of(history, None))
     listed = git(both.other / "files", "ls-tree", "-r", "--name-only", made.tip).split()
     assert listed == ["a.txt", "kept.txt", "sub/b.txt"]
     assert len(made.commits) == 2

@@ -11,7 +11,7 @@ from pathlib import Path
 from codex_multi_role.errors import PublishingFailed, UsageError
 from codex_multi_role.history import RunHistory
 from codex_multi_role.history.commit_texts import BEFORE
-from codex_multi_role.history.exporting import Exported, export, start_of
+from codex_multi_role.history.exporting import Exported, export_branch, start_of
 from codex_multi_role.host.atomic import write_text
 from codex_multi_role.integrations.pull_request.description import Description
 from codex_multi_role.integrations.pull_request.git_hosts import GitHost, Proposal, hosts_of, last_address
@@ -115,7 +115,7 @@ class _Creation:
         raise PublishingFailed(f"nothing was done, because {'; '.join(complaints)}", hint)
 
     def _export(self) -> Exported:
-        exported = export(self._history, self._local_branch, self._repository, self._below, self._commit)
+        exported = export_branch(self._history, self._local_branch, self._repository, self._below, self._commit)
         if not exported.commits:
             raise UsageError(f"run {self._history.folder.run_id} changed no files that git tracks")
         if exported.ignored:

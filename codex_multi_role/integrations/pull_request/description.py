@@ -9,9 +9,8 @@ from typing import Any
 
 from codex_multi_role.catalog.flow_spec import CHANGED_FILES
 from codex_multi_role.errors import ExitCode, UsageError
-from codex_multi_role.history import RunHistory, result_of
+from codex_multi_role.history import RunHistory, diff, result_of
 from codex_multi_role.history.commit_texts import inert
-from codex_multi_role.history.patches import whole_patch
 from codex_multi_role.integrations.ci.ended_run import RunEvidence
 from codex_multi_role.integrations.ci.run_blocks import (
     code,
@@ -135,7 +134,7 @@ def _is_of(event: RunEvent, turns: set[tuple[str, int]]) -> bool:
 
 
 def _files(history: RunHistory) -> list[str]:
-    lines = history.folder.redact(whole_patch(history, stat=True).decode(errors="replace")).splitlines()
+    lines = history.folder.redact(diff(history.folder, stat=True).text).splitlines()
     more = [f"and {len(lines) - MOST_FILE_LINES} more lines"] if len(lines) > MOST_FILE_LINES else []
     return ["### Files", "", *code_block(lines[:MOST_FILE_LINES]), *more]
 
