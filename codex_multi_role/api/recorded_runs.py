@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 import codex_multi_role.api.running as running
+import codex_multi_role.presentation.recorded as recorded
+from codex_multi_role.codex.usage import TokenUsage
 from codex_multi_role.lifecycle.stopping import stop_run
-from codex_multi_role.presentation.recorded import changed_files, open_questions, read_turns, status_now, totals_now
+from codex_multi_role.presentation.result import whole_text
 from codex_multi_role.reading.json_files import read_object
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import AskPerson, Question, RunEvent, RunFolder, event_of, list_runs, read_events
+from codex_multi_role.run_folder.cost import Cost, as_number
 from codex_multi_role.run_folder.folder import LATEST
 from codex_multi_role.run_options import RunPlace, RunReport
 
@@ -39,6 +42,26 @@ class Turn:
     def status(self) -> str:
         """``completed``, ``invalid``, ``failed``, ``interrupted``, …; ``details["reason"]`` says why."""
         return str(self.details.get("status", ""))
+
+    @property
+    def input_tokens(self) -> int:
+        """Tokens read by the model, from its cache as well. 0 while the turn runs, or if they were not reported."""
+        return TokenUsage.of_record(self.details.get("tokens", {})).input
+
+    @property
+    def output_tokens(self) -> int:
+        """Tokens written by the model. 0 while the turn runs, or if they were not reported."""
+        return TokenUsage.of_record(self.details.get("tokens", {})).output
+
+    @property
+    def seconds(self) -> float:
+        """From the prompt to the end of the turn. 0 while it runs."""
+        return float(self.details.get("seconds", 0.0))
+
+    @property
+    def cost(self) -> float | None:
+        """In US dollars; None if it is unknown, such as for a model without a price."""
+        return as_number(Cost.of_turn(self.details).known)
 
     @property
     def prompt(self) -> str:
@@ -83,11 +106,22 @@ class RunContents:
         return self.record.get("result")
 
     @property
+    def result_text(self) -> str | None:
+        """The whole text of the result, or of its file; None without either. Raises `StorageError`."""
+        return whole_text(RunFolder(self.folder), self.record)
+
+    @property
     def turns(self) -> list[Turn]:
         """All turns in the order they began."""
         return [
-            Turn(turn["role"], turn["turn"], Path(turn["folder"]), turn) for turn in read_turns(RunFolder(self.folder))
+            Turn(turn["role"], turn["turn"], Path(turn["folder"]), turn)
+            for turn in recorded.read_turns(RunFolder(self.folder))
         ]
+
+    @property
+    def tests(self) -> list[Json]:
+        """All test runs in order: ``number``, ``folder``, ``status``, ``passed``, ``failed``, ``failures``, …"""
+        return recorded.read_tests(RunFolder(self.folder))
 
     @property
     def handoffs(self) -> dict[str, Json]:
@@ -97,7 +131,7 @@ class RunContents:
     @property
     def files(self) -> list[str]:
         """The files that the run changed, relative to its workspace."""
-        return changed_files(RunFolder(self.folder), self.record)
+        return recorded.changed_files(RunFolder(self.folder), self.record)
 
     @property
     def events(self) -> Iterator[RunEvent]:
@@ -107,7 +141,7 @@ class RunContents:
     @property
     def questions(self) -> list[Question]:
         """What the run asks a person now."""
-        return open_questions(RunFolder(self.folder), self.record)
+        return recorded.open_questions(RunFolder(self.folder), self.record)
 
     def answer(self, *, approved: bool, comment: str = "", question: str | None = None) -> Question:
         """Answer the question with the key ``question``, by default the only open one. Raises `UsageError`."""
@@ -180,7 +214,7 @@ class Run(RunContents):
     @property
     def status(self) -> str:
         """``running``, ``succeeded``, ``ended``, ``failed``, ``parked``, ``interrupted`` or ``killed``."""
-        return status_now(RunFolder(self.folder), self.record)
+        return recorded.status_now(RunFolder(self.folder), self.record)
 
     @property
     def outcome(self) -> str:
@@ -191,13 +225,18 @@ class Run(RunContents):
         return str(self.record["reason"])
 
     @property
+    def hint(self) -> str:
+        """What to do next, if anything."""
+        return RunFolder(self.folder).complete(str(self.record.get("hint") or ""))
+
+    @property
     def exit_code(self) -> int | None:
         """None before its first end."""
         return self.record["exit_code"]  # type: ignore[no-any-return]
 
     @property
     def totals(self) -> Mapping[str, Any]:
-        return totals_now(RunFolder(self.folder), self.record)
+        return recorded.totals_now(RunFolder(self.folder), self.record)
 
 
 def load_run(reference: str = LATEST, *, runs_dir: Path | str = RUNS_DIR) -> Run:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from codex_multi_role.cli.tables import Column
+from codex_multi_role.codex.usage import TokenUsage
 from codex_multi_role.presentation.entries import TimedPart, in_order
 from codex_multi_role.presentation.outcome import status_in_words
 from codex_multi_role.presentation.story import ReportedTurn, Story, TestRun
@@ -48,7 +49,7 @@ def rows(folder: RunFolder, story: Story, turns: Sequence[Record], tests: Sequen
 
 
 def _turn(turn: ReportedTurn, result: Record) -> Row:
-    tokens = result.get("tokens") or {}
+    tokens = TokenUsage.of_record(result.get("tokens") or {})
     repair = f"repairs turn {result['repair_of']}. " if result.get("repair_of") else ""
     if result.get("continues"):
         repair = f"continues turn {result['continues']}. "
@@ -58,8 +59,8 @@ def _turn(turn: ReportedTurn, result: Record) -> Row:
         turn.role,
         turn.number,
         status_in_words(result.get("status", turn.status)),
-        f"{tokens.get('input', 0):,}",
-        f"{tokens.get('output', 0):,}",
+        f"{tokens.input:,}",
+        f"{tokens.output:,}",
         cost_in_words(Cost.of_turn(result)),
         f"{result.get('seconds', 0):.1f}",
         f"{inherited}{repair}{said}",

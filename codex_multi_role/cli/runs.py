@@ -188,10 +188,7 @@ def show(
 
 
 def _put_result(folder: RunFolder, record: dict[str, Any]) -> None:
-    try:
-        text = whole_text(folder, record)
-    except OSError as error:
-        raise StorageError(f"cannot read the result of run {folder.run_id}: {error}") from error
+    text = whole_text(folder, record)
     if text is None:
         raise UsageError(f"run {folder.run_id} has no result", f"`{folder.command('show')}` shows what happened in it.")
     put_text(text, exact=True)

@@ -11,6 +11,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from codex_multi_role.errors import StorageError
 from codex_multi_role.host.spelling import printable
 from codex_multi_role.presentation.wording import one_line
 from codex_multi_role.run_folder import RunFolder
@@ -71,7 +72,7 @@ def result_of(folder: RunFolder, record: Mapping[str, Any]) -> ShownResult | Non
 def whole_text(folder: RunFolder, record: Mapping[str, Any]) -> str | None:
     """Return the text or the file of the result in ``record`` exactly, without secrets; None if it has neither.
 
-    Raises `OSError`.
+    Raises `StorageError`.
     """
     result = record.get("result")
     if not isinstance(result, Mapping):
@@ -79,7 +80,12 @@ def whole_text(folder: RunFolder, record: Mapping[str, Any]) -> str | None:
     if text := str(result.get("text") or ""):
         return folder.redact(text).encode("utf-8", "replace").decode()
     path = _path(folder, record, str(result.get("file") or ""))
-    return None if path is None else folder.redact(path.read_text(encoding="utf-8", errors="replace"))
+    if path is None:
+        return None
+    try:
+        return folder.redact(path.read_text(encoding="utf-8", errors="replace"))
+    except OSError as error:
+        raise StorageError(f"cannot read the result of run {folder.run_id}: {error}") from error
 
 
 def result_lines(result: ShownResult, whole: str) -> Iterator[str]:

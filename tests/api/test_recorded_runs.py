@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role import Run, RunEvent, RunNotFound, load_run, runs
+from codex_multi_role import Run, RunEvent, RunNotFound, Turn, load_run, runs
+from tests.support.recorded_runs import make_run
 from tests.support.teams import NEVER, TeamFolder, read, say
 
 pytestmark = pytest.mark.usefixtures("scripted_codex")
@@ -33,6 +34,9 @@ def test_loaded_run_tells_what_was_recorded(tmp_path: Path) -> None:
     assert (turn.role, turn.number, turn.status) == ("one", 1, "completed")
     assert turn.prompt.startswith("Role: one\n")
     assert json.loads(turn.answer) == turn.handoff
+    used = [past.totals[name] for name in ("input_tokens", "output_tokens", "cost")]
+    assert [turn.input_tokens, turn.output_tokens, turn.cost] == used
+    assert turn.seconds == turn.details["seconds"] > 0
 
 
 def test_result_is_the_recorded_one(tmp_path: Path) -> None:
@@ -40,6 +44,23 @@ def test_result_is_the_recorded_one(tmp_path: Path) -> None:
     result = {"title": "Answer", "text": "42", "format": "text", "figures": {}}
     (past.folder / "run.json").write_text(json.dumps({**past.record, "result": result}))
     assert past.result == result
+    assert past.result_text == "42"
+
+
+def test_command_in_the_hint_is_complete(tmp_path: Path) -> None:
+    past = Run(make_run(tmp_path, "first", hint="`codex-multi-role resume RUN` resumes it.").path)
+    assert past.hint == f"`codex-multi-role resume first --runs-dir {tmp_path}` resumes it."
+
+
+def test_turn_without_figures_has_no_cost(tmp_path: Path) -> None:
+    """A kill or an earlier version may have recorded none."""
+    turn = Turn("one", 1, tmp_path, {})
+    assert (turn.input_tokens, turn.output_tokens, turn.seconds, turn.cost) == (0, 0, 0.0, None)
+
+
+def test_test_runs_are_listed(tmp_path: Path) -> None:
+    (tests,) = Run(make_run(tmp_path, "first").path).tests
+    assert (tests["number"], tests["status"], tests["failed"]) == (1, "failed", 1)
 
 
 def test_loaded_run_is_resumed_and_forked(tmp_path: Path) -> None:
