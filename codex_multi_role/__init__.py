@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from codex_multi_role.version import __version__
 
 if TYPE_CHECKING:
-    from codex_multi_role.api.plan_solver import PlanSolved, PlanSolver, create_plan_solver
     from codex_multi_role.api.python_team import Flow, Role, Route, Step, Team
     from codex_multi_role.api.recorded_runs import ReportedRun, Run, Turn, load_run, runs
     from codex_multi_role.api.run_goal import fork, rerun, restart, resume, run
@@ -45,8 +44,8 @@ _MODULES = {
     ),
     "run_folder": ("RunEvent", "events"),
     "run_options": ("RunOptions", "RunReport"),
-    "api.plan_solver": ("PlanSolved", "PlanSolver", "create_plan_solver"),
 }
+_MOVED = dict.fromkeys(("PlanSolved", "PlanSolver", "create_plan_solver"), "api.plan_solver")
 _PUBLIC = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
@@ -57,8 +56,6 @@ __all__ = [
     "DefinitionError",
     "ExitCode",
     "Flow",
-    "PlanSolved",
-    "PlanSolver",
     "ReportedRun",
     "Role",
     "RoleSpec",
@@ -79,7 +76,6 @@ __all__ = [
     "__version__",
     "answer",
     "cancel_task",
-    "create_plan_solver",
     "events",
     "fork",
     "load_run",
@@ -92,6 +88,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - PEP 562: the type depends on the name
+    if name in _MOVED:  # `from … import` would hide the message of an AttributeError
+        raise ImportError(f"{name} has moved: from {__name__}.{_MOVED[name]} import {name}")
     if name not in _PUBLIC:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_PUBLIC[name]}"), name)

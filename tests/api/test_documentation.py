@@ -16,6 +16,7 @@ PRINTED = {
     "Run a team": "succeeded 0",
     "Follow a run": "planner (",
     "Look at earlier runs": "integrator 1 completed",
+    "Use the result": "('implementer turn 1',) pass",
     "Resume a run": "cycles_used_up\ndone",
     "Write a team in Python": "'status': 'DONE'",
     "Answer a question": "success",
@@ -31,6 +32,14 @@ def test_every_section_has_a_short_example() -> None:
 def test_public_names_are_listed() -> None:
     """They are loaded on first use, but completion in a shell finds them before."""
     assert set(codex_multi_role.__all__) <= set(dir(codex_multi_role))
+
+
+@pytest.mark.parametrize("name", ["PlanSolved", "PlanSolver", "create_plan_solver"])
+def test_moved_name_tells_where_it_is_now(name: str) -> None:
+    with pytest.raises(ImportError, match=f"{name} has moved: (.+)") as refused:
+        exec(f"from codex_multi_role import {name}")
+    exec(str(refused.value).partition(": ")[2])
+    assert name not in dir(codex_multi_role)
 
 
 @pytest.mark.long

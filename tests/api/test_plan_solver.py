@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from codex_multi_role import PlanSolver, create_plan_solver, resume
+from codex_multi_role import resume
+from codex_multi_role.api.plan_solver import PlanSolver, create_plan_solver
 from codex_multi_role.errors import DefinitionError, UsageError
 from tests.support.plan_solve import ANSWERED, GIVES_UP, TWO, VERIFIED, solved
 from tests.support.teams import Record, TeamFolder
