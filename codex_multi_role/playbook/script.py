@@ -94,7 +94,7 @@ class Fault(_OneOf):
         return self.form in {"drop", "stall_seconds"}
 
 
-class Step(_OneOf):
+class ScriptedStep(_OneOf):
     """One model request. Strings of ``json``, ``text``, ``arguments`` and ``patch`` are templates.
 
     ``web_search``: the queries of the model's own web searches before its answer.
@@ -122,20 +122,20 @@ class Step(_OneOf):
     usage: Usage | None = None
 
 
-class Choice(Step):
+class Choice(ScriptedStep):
     """A step that is played if the expression ``when`` is true, or if it has none."""
 
     when: str = "true"
 
 
-class ScriptedTurn(Step):
+class ScriptedTurn(ScriptedStep):
     """All model requests of one turn."""
 
-    alternatives: ClassVar[Alternatives] = {**Step.alternatives, "steps": set()}
+    alternatives: ClassVar[Alternatives] = {**ScriptedStep.alternatives, "steps": set()}
 
-    steps: list[Step] = Field(default_factory=list, min_length=1)
+    steps: list[ScriptedStep] = Field(default_factory=list, min_length=1)
 
-    def step(self, index: int) -> Step:
+    def step(self, index: int) -> ScriptedStep:
         steps = self.steps or [self]
         if index >= len(steps):
             raise UsageError(f"no step {index + 1} (the turn has {len(steps)})")
@@ -256,7 +256,7 @@ def _known_playbook(name: str, roles_dir: Path | None) -> Path:
     return known[name]
 
 
-def _steps(playbook: Playbook, root: Place) -> Iterator[tuple[Place, Step]]:
+def _steps(playbook: Playbook, root: Place) -> Iterator[tuple[Place, ScriptedStep]]:
     for role, entries in playbook.roles.items():
         for index, entry in enumerate(entries):
             yield from _inside(entry, root / "roles" / role / index)
@@ -264,14 +264,14 @@ def _steps(playbook: Playbook, root: Place) -> Iterator[tuple[Place, Step]]:
         yield from _inside(playbook.default, root / "default")
 
 
-def _inside(step: Step, place: Place) -> Iterator[tuple[Place, Step]]:
+def _inside(step: ScriptedStep, place: Place) -> Iterator[tuple[Place, ScriptedStep]]:
     yield place, step
     for key in ("choose", "steps", "attempts", "repairs"):
         for index, inner in enumerate(getattr(step, key, ())):
             yield from _inside(inner, place / key / index)
 
 
-def _check(step: Step, where: Place, problems: Problems) -> None:
+def _check(step: ScriptedStep, where: Place, problems: Problems) -> None:
     templates = {"json": step.payload, "text": step.text, "arguments": step.arguments, "patch": step.patch}
     for key, template in templates.items():
         with problems.collected():

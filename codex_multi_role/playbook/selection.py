@@ -9,7 +9,7 @@ from typing import Any
 from codex_multi_role.catalog.templates import evaluate, render
 from codex_multi_role.errors import UsageError
 from codex_multi_role.playbook.request import CompactionRequest, NextStepRequest
-from codex_multi_role.playbook.script import Fault, Playbook, Step, Usage
+from codex_multi_role.playbook.script import Fault, Playbook, ScriptedStep, Usage
 
 CHARACTERS_PER_TOKEN = 4
 
@@ -65,7 +65,7 @@ def _place(request: NextStepRequest) -> str:
     return f"role {ask.role}, visit {ask.visit}, repair {ask.repair}, attempt {ask.attempt}, step {request.step + 1}"
 
 
-def _find_step(playbook: Playbook, request: NextStepRequest) -> Step:
+def _find_step(playbook: Playbook, request: NextStepRequest) -> ScriptedStep:
     ask = request.ask
     try:
         return playbook.entry(ask.role, ask.visit).answer(ask.repair).turn(ask.attempt).step(request.step)
@@ -88,7 +88,7 @@ class _Templates:
         return evaluate(condition, self._context, self.where)
 
 
-def _chosen(step: Step, templates: _Templates) -> Step:
+def _chosen(step: ScriptedStep, templates: _Templates) -> ScriptedStep:
     if not step.choose:
         return step
     for choice in step.choose:
@@ -97,7 +97,7 @@ def _chosen(step: Step, templates: _Templates) -> Step:
     raise UsageError(f"{templates.where}: no choice matches", "Give the last choice no `when`.")
 
 
-def _answer(step: Step, templates: _Templates) -> Answer:
+def _answer(step: ScriptedStep, templates: _Templates) -> Answer:
     if step.fault:
         return step.fault
     match step.form:
