@@ -138,7 +138,7 @@ class UsageError(CodexMultiRoleError):
 
 
 class DefinitionError(UsageError):
-    """A YAML definition is wrong. The message starts with ``file:line:column:`` and a name of the place.
+    """A definition is wrong. The message starts with ``file:line:column:``, or ``Role():``, and a name of the place.
 
     If several problems were found together, the message has one line for each. ``file`` and ``position`` (line and
     column), as far as known, decide their order.

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import yaml
-from pydantic import ConfigDict
+from pydantic import AliasGenerator, ConfigDict, Field, ModelWrapValidatorHandler, ValidationError, model_validator
 
 from codex_multi_role.catalog.catalog import CatalogFile
+from codex_multi_role.catalog.definition import Definition, Nested, optional, yaml_key
 from codex_multi_role.catalog.flow_spec import FlowFile
 from codex_multi_role.catalog.role_entries import RoleEntry
-from codex_multi_role.catalog.step_spec import Route, StepSpec
+from codex_multi_role.catalog.role_spec import Name
+from codex_multi_role.catalog.step_spec import UNNAMED, RouteSpec, StepSpec
+from codex_multi_role.errors import DefinitionError
 from codex_multi_role.host.atomic import make_folder, write_text
+from codex_multi_role.reading.places import Place
+from codex_multi_role.reading.validation_words import problems_of
 from codex_multi_role.run_options import RunOptions
 
 __all__ = ["Flow", "Role", "Route", "Step", "Team"]
@@ -22,26 +27,46 @@ FLOW = "team"
 """The name of a team's flow that has none."""
 
 
-class FlowStep(StepSpec):
+class _Call(Definition):
+    """A definition that is written as a call. Its mistakes are one `DefinitionError`, which names the arguments."""
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _check_arguments(cls, data: object, build: ModelWrapValidatorHandler[Self]) -> Self:
+        try:
+            return build(data)
+        except ValidationError as error:
+            place = Place(Path(f"{cls.__name__}()"))
+            raise DefinitionError.together(problems_of(cls, error, data, place)) from None
+
+
+class Route(_Call, RouteSpec):
+    __doc__ = RouteSpec.__doc__
+
+
+class Role(_Call, RoleEntry):
+    __doc__ = RoleEntry.__doc__
+
+
+class Step(_Call, StepSpec):
     """A step of a flow. The keys ``with`` and ``as``, which Python reserves, are ``with_`` and ``as_`` here."""
 
-    model_config = ConfigDict(populate_by_name=True)
+    model_config = ConfigDict(alias_generator=AliasGenerator(serialization_alias=yaml_key))
+    id: Name = Field(default=UNNAMED, description="The step's name; by default the role, check or flow that it names.")
 
 
-Role = RoleEntry
-Flow = FlowFile
-Step = FlowStep
+class Flow(_Call, FlowFile):
+    __doc__ = FlowFile.__doc__
 
 
-class Team(CatalogFile):
+class Team(_Call, CatalogFile):
     """The keys of a catalog file, and the ``flow`` that asks its roles; by default ``cycles``, which asks all of them.
 
-    Files that a role names are relative to the current folder. A wrong key or value raises pydantic's
-    ``ValidationError``.
+    Files that a role names are relative to the current folder. A wrong argument raises `DefinitionError`.
     """
 
     version: Literal[1] = 1
-    flow: FlowFile | None = None
+    flow: Nested[FlowFile | None] = optional(None, "The flow.")
 
     @property
     def flow_name(self) -> str:

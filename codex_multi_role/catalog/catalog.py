@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import Field
 
-from codex_multi_role.catalog.definition import Definition
+from codex_multi_role.catalog.definition import Definition, Items, Named, Nested, optional
 from codex_multi_role.catalog.prompts import GeneralPrompts, completed, missing_parts
 from codex_multi_role.catalog.role_entries import RoleEntry, RoleSettings, RoleSource, read_role_file
 from codex_multi_role.catalog.role_spec import TIMEOUT_POLICIES, WITHOUT_EFFECT, RoleSpec
@@ -81,16 +81,15 @@ class CatalogFile(Definition):
     """The catalog file as written."""
 
     version: Literal[1] = Field(description="The version of the format.")
-    defaults: RoleSettings = Field(
-        default=RoleSettings(), description="Keys for every role; a role's own keys override them, key by key."
+    defaults: Nested[RoleSettings] = optional(
+        RoleSettings(), "Keys for every role; a role's own keys override them, key by key."
     )
-    general_prompts: GeneralPrompts = Field(default=GeneralPrompts(), description="The fixed parts of every prompt.")
-    schema_hints: dict[str, str | None] = Field(
-        default_factory=dict,
-        description="Texts that show the form of an answer, by name; `default` for roles without an entry.",
+    general_prompts: Nested[GeneralPrompts] = optional(GeneralPrompts(), "The fixed parts of every prompt.")
+    schema_hints: Named[str, str | None] = optional(
+        {}, "Texts that show the form of an answer, by name; `default` for roles without an entry."
     )
-    roles: Annotated[tuple[RoleEntry, ...], Field(min_length=1)] = Field(
-        description="The roles, in the order of their work unless one has `depends_on`."
+    roles: Items[RoleEntry] = Field(
+        min_length=1, description="The roles, in the order of their work unless one has `depends_on`."
     )
 
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from operator import methodcaller
 from types import UnionType
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, TypeVar
 
 from pydantic import (
     AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    Field,
     GetJsonSchemaHandler,
     JsonValue,
     WithJsonSchema,
@@ -24,26 +26,59 @@ from codex_multi_role.reading.places import Place
 
 Alternatives = Mapping[str, Collection[str]]
 NULL = {"type": "null"}
+yaml_key = methodcaller("removesuffix", "_")
+"""The key of a field whose name Python reserves: ``with`` for ``with_``."""
+Kept = TypeVar("Kept")
+Accepted = TypeVar("Accepted")
+
+
+class Takes(Generic[Kept, Accepted]):
+    """A field's type. Type checkers take the argument's from the setter; pydantic sees and makes a ``Kept``."""
+
+    if TYPE_CHECKING:
+
+        def __get__(self, owner: object, kind: type | None = None) -> Kept: ...
+        def __set__(self, owner: object, value: Accepted) -> None: ...
+    else:
+
+        def __class_getitem__(cls, types):
+            return Annotated[types[0], cls.__name__]
+
+
+Keys = Mapping[str, object]
+Texts = list[str] | tuple[str, ...]  # not a Sequence, which a single text is as well
+Nested = Takes[Kept, Kept | Keys]
+Items = Takes[tuple[Kept, ...], Sequence[Kept | Keys]]
+Named = Takes[dict[Kept, Accepted], Keys]
+
+
+def optional(default: object, description: str) -> Any:  # noqa: ANN401 - whatever the field's type
+    """A field of type `Takes` that may be left out: type checkers would compare a default in `Field` with that."""
+    return Field(default=default, description=description)
 
 
 class Definition(BaseModel):
     """A frozen model that rejects unknown keys. A key without a value (``model:``) counts as not given."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=yaml_key)
     alternatives: ClassVar[Alternatives] = {}
     """The keys of which exactly one is given, each with those that belong to it; for the JSON Schema."""
 
     @model_validator(mode="before")
     @classmethod
     def _null_is_not_given(cls, data: object) -> object:
-        if isinstance(data, dict):
+        if isinstance(data, Mapping):
             return {key: value for key, value in data.items() if value is not None or key not in cls.known_keys()}
         return data
 
     @classmethod
     def known_keys(cls) -> set[str]:
-        """The keys as written in YAML."""
-        return {field.alias or name for name, field in cls.model_fields.items()}
+        """The keys as people write them."""
+        return set(map(cls.written_name, cls.model_fields))
+
+    @classmethod
+    def written_name(cls, field: str) -> str:
+        return cls.model_fields[field].alias or field
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler, /) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from codex_multi_role.catalog.flow_references import StepFields, any_field, chec
 from codex_multi_role.catalog.flow_spec import FlowFile, FlowSpec, step_place
 from codex_multi_role.catalog.flow_steps import check_steps
 from codex_multi_role.catalog.source_files import packaged_roles
-from codex_multi_role.catalog.step_spec import EVERY_ROLE, STEP_KINDS, Route, StepSpec
+from codex_multi_role.catalog.step_spec import EVERY_ROLE, STEP_KINDS, RouteSpec, StepSpec
 from codex_multi_role.catalog.unfillable_templates import check_fillable
 from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.reading.nearest import no_such
@@ -29,7 +29,7 @@ __all__ = [
     "FlowSpec",
     "GoalSpec",
     "InputSpec",
-    "Route",
+    "RouteSpec",
     "StepSpec",
     "check_flows",
     "list_flows",

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Any, Literal, Self
 
 from pydantic import Field, JsonValue, StrictBool, model_validator
 
-from codex_multi_role.catalog.definition import Definition, ProtectedGlobs
+from codex_multi_role.catalog.definition import Definition, Items, Named, Nested, ProtectedGlobs, Takes, Texts, optional
 from codex_multi_role.catalog.flow_inputs import GoalSpec, InputSpec, resolve_inputs
-from codex_multi_role.catalog.step_spec import Route, StateName, StepSpec, Text, VariableName
+from codex_multi_role.catalog.step_spec import RouteSpec, StateName, StepSpec, Text, VariableName
 from codex_multi_role.reading.places import Place
 
 
@@ -56,7 +56,7 @@ class WorkspaceNeeds(Definition):
     """
 
     copy_: ProtectedGlobs | None = Field(
-        default=None, alias="copy", description="Globs of files or folders of the workspace to copy into it: `[.env]`."
+        default=None, description="Globs of files or folders of the workspace to copy into it: `[.env]`."
     )
     setup: Text | None = Field(
         default=None, description="A shell command to run in it, in the sandbox of the tests: `uv sync --offline`."
@@ -71,25 +71,23 @@ class FlowFile(Definition):
     internal: StrictBool = Field(
         default=False, description="Whether only other flows call it; lists of flows leave it out."
     )
-    goal: GoalSpec = Field(default=GoalSpec(), description="Which goals it accepts.")
-    inputs: dict[VariableName, InputSpec] = Field(
-        default_factory=dict, description="Inputs by name: a default value, or a mapping of the keys below."
+    goal: Nested[GoalSpec] = optional(GoalSpec(), "Which goals it accepts.")
+    inputs: Named[VariableName, InputSpec] = optional(
+        {}, "Inputs by name: a default value, or a mapping of the keys below."
     )
-    vars: dict[VariableName, JsonValue] = Field(
-        default_factory=dict, description="Run variables and their first values (templates)."
+    vars: Named[VariableName, JsonValue] = optional({}, "Run variables and their first values (templates).")
+    protect: Takes[ProtectedGlobs, Texts] = optional((), "Globs of files that no role of a run may change.")
+    workspace: Nested[WorkspaceNeeds] = optional(
+        WorkspaceNeeds(), "What every new worktree or copy of the workspace of a run needs."
     )
-    protect: ProtectedGlobs = Field(default=(), description="Globs of files that no role of a run may change.")
-    workspace: WorkspaceNeeds = Field(
-        default=WorkspaceNeeds(), description="What every new worktree or copy of the workspace of a run needs."
+    states: Nested[FlowStates | None] = optional(None, "States of a run besides the `state` of its steps.")
+    outputs: Takes[tuple[str, ...] | None, Texts | None] = optional(
+        None, "The steps that a calling flow sees; all of them by default."
     )
-    states: FlowStates | None = Field(default=None, description="States of a run besides the `state` of its steps.")
-    outputs: tuple[str, ...] | None = Field(
-        default=None, description="The steps that a calling flow sees; all of them by default."
+    result: Nested[ResultSpec] = optional(
+        CHANGED_FILES, "What a run shows first at its end; by default the changed files."
     )
-    result: ResultSpec = Field(
-        default=CHANGED_FILES, description="What a run shows first at its end; by default the changed files."
-    )
-    steps: Annotated[tuple[StepSpec, ...], Field(min_length=1)] = Field(description="The steps, in order.")
+    steps: Items[StepSpec] = Field(min_length=1, description="The steps, in order.")
 
     @model_validator(mode="after")
     def _check_states(self) -> Self:
@@ -147,7 +145,7 @@ def step_place(flow: FlowSpec, index: int) -> Place:
 AFTER_THE_LAST_STEP = "success"
 
 
-def ways_out(flow: FlowSpec, index: int) -> tuple[Route, ...]:
+def ways_out(flow: FlowSpec, index: int) -> tuple[RouteSpec, ...]:
     """The ``next`` of the step at ``index``, and the implicit route unless the last entry has no condition.
 
     The implicit route leads to the following step, or from the last one to the end ``success``.
@@ -156,7 +154,7 @@ def ways_out(flow: FlowSpec, index: int) -> tuple[Route, ...]:
     if routes and routes[-1].when is None:
         return routes
     following = flow.steps[index + 1 : index + 2]
-    return (*routes, Route(to=following[0].id) if following else Route(end=AFTER_THE_LAST_STEP))
+    return (*routes, RouteSpec(to=following[0].id) if following else RouteSpec(end=AFTER_THE_LAST_STEP))
 
 
 def never_reached(flow: FlowSpec) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from codex_multi_role.catalog.flow_expressions import whole_expression
 from codex_multi_role.catalog.flow_spec import FlowSpec, never_reached, step_place
-from codex_multi_role.catalog.step_spec import Route, StepSpec
+from codex_multi_role.catalog.step_spec import RouteSpec, StepSpec
 from codex_multi_role.catalog.templates import check_template
 from codex_multi_role.reading.nearest import no_such
 from codex_multi_role.reading.places import Place, Problems
@@ -41,7 +41,7 @@ def check_steps(flow: FlowSpec) -> None:
     _check_reached(flow)
 
 
-def _check_route(route: Route, place: Place, ids: list[str], *, is_last: bool) -> None:
+def _check_route(route: RouteSpec, place: Place, ids: list[str], *, is_last: bool) -> None:
     if route.to is not None and route.to not in ids:
         raise (place / "to").unknown("step", route.to, ids)
     if route.when is None and not is_last:

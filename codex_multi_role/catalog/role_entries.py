@@ -24,8 +24,13 @@ from codex_multi_role.catalog.definition import (
     NULL,
     WHOLE_NUMBER,
     Definition,
+    Named,
+    Nested,
     ProtectedGlobs,
+    Takes,
+    Texts,
     check_schema,
+    optional,
     schema_or_path,
 )
 from codex_multi_role.catalog.mcp_servers import McpServer, ServerName
@@ -86,12 +91,11 @@ class RoleSettings(Definition):
         default=None,
         description="`none`, `minimal`, `low`, `medium`, `high`, `xhigh`, `max` or `ultra`; by default Codex's own.",
     )
-    prompt_flags: PromptFlags = Field(
-        default=PromptFlags(),
-        description="What the prompt allows the role to do; its sandbox and approval policy follow from it.",
+    prompt_flags: Nested[PromptFlags] = optional(
+        PromptFlags(), "What the prompt allows the role to do; its sandbox and approval policy follow from it."
     )
-    behaviors: RoleBehaviors = Field(
-        default=RoleBehaviors(), description="What happens with its answer, and how patient the run is."
+    behaviors: Nested[RoleBehaviors] = optional(
+        RoleBehaviors(), "What happens with its answer, and how patient the run is."
     )
     sandbox: Sandbox | None = Field(
         default=None,
@@ -100,21 +104,16 @@ class RoleSettings(Definition):
     approval_policy: ApprovalPolicy | None = Field(
         default=None, description="Overrides what follows from `prompt_flags`: when Codex asks for approval."
     )
-    auto_approve: AutoApprove = Field(
-        default=AutoApprove(), description="What is accepted if Codex asks to leave its sandbox."
+    auto_approve: Nested[AutoApprove] = optional(AutoApprove(), "What is accepted if Codex asks to leave its sandbox.")
+    limits: Nested[LimitsEntry] = optional(LimitsEntry(), "Deadlines of a turn, and what the role may use in one run.")
+    protect: Takes[ProtectedGlobs, Texts] = optional(
+        (), "Globs of files that it must leave as they are, such as `tests/**`."
     )
-    limits: LimitsEntry = Field(
-        default=LimitsEntry(), description="Deadlines of a turn, and what the role may use in one run."
+    mcp_servers: Named[ServerName, McpServer | None] = optional(
+        {}, "MCP servers by name, merged with those of `defaults`; null removes one."
     )
-    protect: ProtectedGlobs = Field(
-        default=(), description="Globs of files that it must leave as they are, such as `tests/**`."
-    )
-    mcp_servers: dict[ServerName, McpServer | None] = Field(
-        default_factory=dict, description="MCP servers by name, merged with those of `defaults`; null removes one."
-    )
-    codex_config: dict[str, JsonValue] = Field(
-        default_factory=dict,
-        description="Codex settings of this role. `agents.enabled: true` switches sub-agents on; their tokens count.",
+    codex_config: Named[str, JsonValue] = optional(
+        {}, "Codex settings of this role. `agents.enabled: true` switches sub-agents on; their tokens count."
     )
     project_instructions: StrictBool = Field(
         default=True, description="Whether it gets the project's `AGENTS.md` files and the skills that Codex finds."
@@ -131,7 +130,7 @@ class RoleSettings(Definition):
     @model_validator(mode="before")
     @classmethod
     def _blank_is_not_given(cls, data: object) -> object:
-        if isinstance(data, dict):
+        if isinstance(data, Mapping):
             blank = {key for key, value in data.items() if isinstance(value, str) and not value.strip()}
             return {key: value for key, value in data.items() if key not in blank & cls.known_keys()}
         return data
@@ -149,27 +148,23 @@ class RoleFile(RoleSettings):
         default=None, description="The instructions; overrides `prompt_file`. One of the two is required."
     )
     prompt_file: str | None = Field(default=None, description="A file with the instructions, relative to the catalog.")
-    skills: tuple[Text, ...] = Field(
-        default=(),
-        description="Codex skills by name: those in `skills/` beside the catalog, the project's or the user's.",
+    skills: Takes[tuple[Text, ...], Texts] = optional(
+        (), "Codex skills by name: those in `skills/` beside the catalog, the project's or the user's."
     )
-    depends_on: tuple[str, ...] = Field(
-        default=(),
-        description="Roles whose handoffs it gets. Roles that do not depend on each other work in parallel.",
+    depends_on: Takes[tuple[str, ...], Texts] = optional(
+        (), "Roles whose handoffs it gets. Roles that do not depend on each other work in parallel."
     )
     schema_hint_template: str | None = Field(
         default=None, description="The entry of the catalog's `schema_hints` that it is shown; its name by default."
     )
-    schema_hint_params: dict[Text, JsonValue] = Field(
-        default_factory=dict, description="Values for the placeholders of that entry."
-    )
+    schema_hint_params: Named[Text, JsonValue] = optional({}, "Values for the placeholders of that entry.")
     output_schema: Annotated[Any, AfterValidator(schema_or_path), WithJsonSchema({"type": ["object", "string"]})] = (
         Field(
             default=None,
             description="JSON Schema of its answer, inline or a file; the answer is validated against it.",
         )
     )
-    tools: tuple[Text, ...] = Field(default=(), description="Tools that its model may call besides Codex's own.")
+    tools: Takes[tuple[Text, ...], Texts] = optional((), "Tools that its model may call besides Codex's own.")
     max_steps: Annotated[int, Field(ge=0, le=MOST_STEPS), WHOLE_NUMBER] = Field(
         default=0,
         description="How often a turn is continued that ended with plain text instead of its JSON or `terminate`.",

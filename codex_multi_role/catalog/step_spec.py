@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, GetJsonSchemaHandler, JsonValue, StringConstraints, model_validator
@@ -14,6 +15,11 @@ from codex_multi_role.catalog.definition import (
     WHOLE_NUMBER_OR_TEXT,
     Alternatives,
     Definition,
+    Items,
+    Named,
+    Nested,
+    Takes,
+    optional,
 )
 from codex_multi_role.catalog.role_spec import Name
 
@@ -39,7 +45,7 @@ Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False), NUMBER]
 OF_END = ("exit", "reason", "suggest")
 
 
-class Route(Definition):
+class RouteSpec(Definition):
     """One entry of ``next``: leads ``to`` a step, or to the ``end`` of the run with that outcome.
 
     A command that people may type (``suggest``) uses nothing that a model wrote.
@@ -100,16 +106,14 @@ class StepSpec(Definition):
     review: Text | None = Field(default=None, description="A question to a person (a template).")
     call: Text | None = Field(default=None, description="A flow to call.")
     id: Name = Field(description="The step's name; by default the role, check or flow that it names.")
-    with_: dict[str, JsonValue] = Field(
-        default_factory=dict,
-        alias="with",
-        description="What a role gets instead of the previous answer; a check's options; a called flow's inputs.",
+    with_: Named[str, JsonValue] = optional(
+        {}, "What a role gets instead of the previous answer; a check's options; a called flow's inputs."
     )
     prompt: Text | None = Field(default=None, description="A template that replaces the role's own instructions.")
-    reply: dict[str, JsonValue] | None = Field(
-        default=None, description="A JSON Schema that replaces the role's `output_schema`."
+    reply: Nested[dict[str, JsonValue] | None] = optional(
+        None, "A JSON Schema that replaces the role's `output_schema`."
     )
-    limits: StepLimits | None = Field(default=None, description="Deadlines of the turn that override the role's.")
+    limits: Nested[StepLimits | None] = optional(None, "Deadlines of the turn that override the role's.")
     isolate: Literal["worktree"] | None = Field(
         default=None, description="Ask, or walk the called flow, in a git worktree (elsewhere a copy) of the workspace."
     )
@@ -122,10 +126,10 @@ class StepSpec(Definition):
     max_depth: Annotated[int, Field(ge=1, le=50), WHOLE_NUMBER] | None = Field(
         default=None, description="The bound of a flow that calls itself."
     )
-    for_each: Text | list[JsonValue] | None = Field(
-        default=None, description="A list, or a template of one: the step runs once per item."
+    for_each: Takes[Text | list[JsonValue] | None, Sequence[object] | None] = optional(
+        None, "A list, or a template of one: the step runs once per item."
     )
-    as_: VariableName = Field(default="item", alias="as", description="The name of the item in templates.")
+    as_: VariableName = Field(default="item", description="The name of the item in templates.")
     concurrency: Annotated[Annotated[int, Field(ge=1, le=64)] | Text, WHOLE_NUMBER_OR_TEXT] = Field(
         default=1, description="Items at the same time (a number, or a template of one)."
     )
@@ -138,13 +142,11 @@ class StepSpec(Definition):
     max_items: Annotated[int, Field(ge=1, le=100_000), WHOLE_NUMBER] | None = Field(
         default=None, description="The bound of a `for_each` template, which requires it."
     )
-    retry: Retry | None = Field(default=None, description="Tries and pauses after a failure.")
+    retry: Nested[Retry | None] = optional(None, "Tries and pauses after a failure.")
     on_error: Literal["fail", "skip"] = Field(default="fail", description="`fail` ends the run; `skip` continues.")
-    set: dict[VariableName, JsonValue] = Field(
-        default_factory=dict, description="New values of run variables after the step (templates)."
-    )
-    next: tuple[Route, ...] = Field(
-        default=(), description="Where to go: the first entry whose `when` is true, otherwise the following step."
+    set: Named[VariableName, JsonValue] = optional({}, "New values of run variables after the step (templates).")
+    next: Items[RouteSpec] = optional(
+        (), "Where to go: the first entry whose `when` is true, otherwise the following step."
     )
     max_visits: Annotated[int, Field(ge=1), WHOLE_NUMBER] | None = Field(
         default=None, description="How often the step may run."
@@ -169,13 +171,13 @@ class StepSpec(Definition):
     @model_validator(mode="before")
     @classmethod
     def _default_id(cls, data: object) -> object:
-        if not isinstance(data, dict) or data.get("id") is not None:
+        if not isinstance(data, Mapping) or data.get("id") is not None:
             return data
         if data.get("ask") == EVERY_ROLE:
             raise ValueError('a step that asks "*" needs an id')
         if data.get("review") is not None:
             raise ValueError("a review needs an id")
-        return data | {"id": next((data[kind] for kind in STEP_KINDS if isinstance(data.get(kind), str)), UNNAMED)}
+        return {**data, "id": next((data[kind] for kind in STEP_KINDS if isinstance(data.get(kind), str)), UNNAMED)}
 
     @model_validator(mode="after")
     def _check_keys(self) -> Self:
@@ -186,9 +188,9 @@ class StepSpec(Definition):
         given = self.model_fields_set
         for kind, keys in STEP_KINDS.items():
             if stray := sorted(given & keys - STEP_KINDS[self.kind]):
-                raise ValueError(f"{stray[0].rstrip('_')} belongs to {kind}")
+                raise ValueError(f"{self.written_name(stray[0])} belongs to {kind}")
         if self.for_each is None and (stray := sorted(given & FAN_OUT_KEYS)):
-            raise ValueError(f"{stray[0].rstrip('_')} belongs to for_each")
+            raise ValueError(f"{self.written_name(stray[0])} belongs to for_each")
         return self
 
     @model_validator(mode="after")

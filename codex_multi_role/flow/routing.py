@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from codex_multi_role.catalog import FlowSpec, Route, StepSpec
+from codex_multi_role.catalog import FlowSpec, RouteSpec, StepSpec
 from codex_multi_role.catalog.templates import evaluate
 from codex_multi_role.flow.state import FlowState
 
@@ -26,7 +26,7 @@ class End:
     outcome: str
     exit_code: int
     step: str = field(default="", compare=False)
-    route: Route | None = field(default=None, compare=False)
+    route: RouteSpec | None = field(default=None, compare=False)
     by_cycles: bool = field(default=False, compare=False)
 
 

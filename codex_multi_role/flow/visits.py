@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from itertools import takewhile
 
-from codex_multi_role.catalog import FlowSpec, Route, StepSpec
+from codex_multi_role.catalog import FlowSpec, RouteSpec, StepSpec
 from codex_multi_role.catalog.flow_spec import step_place, ways_out
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.flow.conditions import Meanings, known_truth, limits_in, names_compared
@@ -96,7 +96,7 @@ def _transitions(flow: FlowSpec, meanings: Meanings) -> Iterator[Transition]:
                 yield Transition(step.id, route.to, min(limits))
 
 
-def _possible(routes: Sequence[Route], meanings: Meanings) -> list[Route]:
+def _possible(routes: Sequence[RouteSpec], meanings: Meanings) -> list[RouteSpec]:
     """The routes without those that never hold and without those after one that always does."""
     possible = []
     for route in routes:
@@ -108,7 +108,7 @@ def _possible(routes: Sequence[Route], meanings: Meanings) -> list[Route]:
     return possible
 
 
-def _own_limit(step: StepSpec, routes: Sequence[Route], meanings: Meanings) -> float:
+def _own_limit(step: StepSpec, routes: Sequence[RouteSpec], meanings: Meanings) -> float:
     """``max_visits``, or the visit at which an ``end`` is certain, because no ``to`` precedes it."""
     limits: list[float] = [math.inf if step.max_visits is None else step.max_visits]
     for route in takewhile(lambda each: each.to is None, routes):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, get_args
 
 from pydantic import BaseModel, ValidationError
@@ -63,8 +63,8 @@ def written_path(location: KeyPath, data: object) -> KeyPath:
     """The part of pydantic's ``location`` that exists in ``data``: it also names the alternatives of a union."""
     path: list[int | str] = []
     for part in location:
-        is_item = isinstance(data, list) and isinstance(part, int) and part < len(data)
-        if is_item or (isinstance(data, dict) and part in data):
+        is_item = isinstance(data, list | tuple) and isinstance(part, int) and part < len(data)
+        if is_item or (isinstance(data, Mapping) and part in data):
             data = data[part]  # type: ignore[index]  # checked above
             path.append(part)
     return tuple(path)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
 import yaml
-from pydantic import ValidationError
 
-from codex_multi_role import Flow, Role, Route, Step, Team, events, load_run, run
+from codex_multi_role import DefinitionError, Flow, Role, Route, Step, Team, events, load_run, run
 from codex_multi_role.lifecycle.team_loading import load_catalog, load_team
 from tests.support.teams import read
 
@@ -55,6 +55,46 @@ def test_run_of_a_python_team_keeps_it_and_is_resumed(tmp_path: Path) -> None:
     assert [event for event in report.events if isinstance(event, events.Warning)] == []
 
 
-def test_wrong_key_is_refused_where_it_is_written() -> None:
-    with pytest.raises(ValidationError, match="prompt_txt"):
-        Role(**{"name": "writer", "prompt_txt": "Write it."})
+WRONG_CALLS: dict[str, tuple[type[Team | Flow | Role | Step | Route], dict[str, object]]] = {
+    'Role(): unknown key "prompt_txt"; did you mean "prompt_text"?': (Role, {"name": "a", "prompt_txt": "Do it."}),
+    'Role(): depends_on: must be a list, not "planner"': (Role, {"name": "a", "depends_on": "planner"}),
+    'Role(): behaviors: unknown key "apply_file"; did you mean "apply_files"?': (
+        Role,
+        {"name": "a", "behaviors": MappingProxyType({"apply_file": True})},
+    ),
+    'Role(): sandbox: must be "read-only", "workspace-write" or "danger-full-access", not "open"': (
+        Role,
+        {"name": "a", "sandbox": "open"},
+    ),
+    'Step(): unknown key "wiht"; did you mean "with_"?': (Step, {"ask": "a", "wiht": {}}),
+    "Step(): with_: must be a mapping, not 3": (Step, {"ask": "a", "with_": 3}),
+    "Step(): as_ belongs to for_each": (Step, {"ask": "a", "as_": "file"}),
+    'Step(): next[0]: unknown key "too"; did you mean "to"?': (Step, {"ask": "a", "next": ({"too": "b"},)}),
+    "Step(): give exactly one of ask, check, review, call": (Step, {"id": "a"}),
+    "Route(): give either to or end": (Route, {"to": "a", "end": "b"}),
+    "Flow(): steps: must not be empty": (Flow, {"steps": []}),
+    'Flow(): steps[0]: retry.attempts: must be a whole number, not "3"': (
+        Flow,
+        {"steps": [{"ask": "a", "retry": {"attempts": "3"}}]},
+    ),
+    'Team(): missing key "roles"': (Team, {}),
+    'Team(): roles: must be a list, not "writer"': (Team, {"roles": "writer"}),
+    "Team(): roles[1]: name: must be text, not 3": (Team, {"roles": [WRITER, {"name": 3}]}),
+}
+
+
+@pytest.mark.parametrize("message", WRONG_CALLS)
+def test_wrong_argument_is_named_by_one_kind_of_error(message: str) -> None:
+    made, arguments = WRONG_CALLS[message]
+    with pytest.raises(DefinitionError) as refused:
+        made(**arguments)  # type: ignore[arg-type]  # the type checker refuses it as well
+    assert str(refused.value) == message
+
+
+def test_every_wrong_argument_is_reported() -> None:
+    with pytest.raises(DefinitionError) as refused:
+        Step(ask="a", prompt=3, max_depth="b")  # type: ignore[arg-type]
+    assert [str(each) for each in refused.value.problems] == [
+        "Step(): prompt: must be text, not 3",
+        'Step(): max_depth: must be a whole number, not "b"',
+    ]

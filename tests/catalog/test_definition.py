@@ -9,7 +9,7 @@ from typing import Annotated, Any, get_args
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from codex_multi_role.api.python_team import FlowStep
+from codex_multi_role.api.python_team import Step
 from codex_multi_role.batches.goal_line import GoalLine
 from codex_multi_role.catalog.definition import Definition
 from codex_multi_role.catalog.prices import PricesFile
@@ -41,7 +41,7 @@ def numbers() -> dict[str, Any]:
 def test_models_with_numbers_are_found() -> None:
     owners = {name.partition(".")[0] for name in numbers()}
     assert {GoalLine.__name__, "ModelPrice", "Usage", "StepSpec", "RoleSpec"} <= owners
-    assert {PricesFile, Playbook, FlowStep} <= set(all_models())
+    assert {PricesFile, Playbook, Step} <= set(all_models())
 
 
 @pytest.mark.parametrize("name", numbers())

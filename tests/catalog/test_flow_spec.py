@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from codex_multi_role.catalog import FlowSpec, Route
+from codex_multi_role.catalog import FlowSpec, RouteSpec
 from codex_multi_role.catalog.flow_spec import never_reached, ways_out
 
 FLOW = FlowSpec.model_validate(
@@ -20,15 +20,15 @@ FLOW = FlowSpec.model_validate(
 
 
 def test_way_on_comes_last_unless_an_entry_always_holds() -> None:
-    assert ways_out(FLOW, 0) == (Route(when="steps.a.red", to="c"), Route(to="b"))
+    assert ways_out(FLOW, 0) == (RouteSpec(when="steps.a.red", to="c"), RouteSpec(to="b"))
     assert ways_out(FLOW, 1) == FLOW.steps[1].next
-    assert ways_out(FLOW, 2) == (Route(end="success"),)
+    assert ways_out(FLOW, 2) == (RouteSpec(end="success"),)
 
 
 def test_steps_that_nothing_leads_to() -> None:
     assert never_reached(FLOW) == ()
     cut = FLOW.model_copy(
-        update={"steps": (FLOW.steps[2].model_copy(update={"next": (Route(end="x"),)}), *FLOW.steps[:2])}
+        update={"steps": (FLOW.steps[2].model_copy(update={"next": (RouteSpec(end="x"),)}), *FLOW.steps[:2])}
     )
     assert never_reached(cut) == ("a", "b")
 

@@ -95,7 +95,7 @@ def test_names_the_run_folder_has_itself(name: str) -> None:
 def test_role_is_frozen() -> None:
     role = _role()
     with pytest.raises(ValidationError, match="frozen"):
-        role.name = "other"  # type: ignore[misc]  # what must not work
+        role.name = "other"
 
 
 @pytest.mark.parametrize(

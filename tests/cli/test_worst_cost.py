@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.catalog import RoleSpec
+from codex_multi_role.catalog import RoleLimits, RoleSpec
 from codex_multi_role.catalog.prices import PriceList
 from codex_multi_role.cli.worst_cost import IN_FLIGHT, UNBOUNDED, worst_cost_words
 from tests.support.prices import write_prices
@@ -21,7 +21,7 @@ def prices(tmp_path: Path) -> PriceList:
 
 def roles(*models: str | None, **limits: float) -> list[tuple[RoleSpec, str | None]]:
     """Roles ``a``, ``b`` … with these models and limits of their own."""
-    given = {"idle_seconds": 9, "turn_seconds": 9, **limits}
+    given = RoleLimits.model_validate({"idle_seconds": 9, "turn_seconds": 9, **limits})
     return [
         (RoleSpec(name=name, prompt_text="Do.", limits=given), model)
         for name, model in zip("abcd", models, strict=False)

@@ -11,7 +11,7 @@ from codex_multi_role.catalog.mcp_servers import McpServer
 from codex_multi_role.catalog.prices import PRICES_FILE, ModelPrice, PricesFile
 from codex_multi_role.catalog.role_entries import LimitsEntry, RoleEntry, RoleSettings
 from codex_multi_role.catalog.role_spec import AutoApprove, PromptFlags, RoleBehaviors
-from codex_multi_role.catalog.step_spec import Retry, Route, StepLimits, StepSpec
+from codex_multi_role.catalog.step_spec import Retry, RouteSpec, StepLimits, StepSpec
 from tests.docs.markdown import code, keys, page, prose, table
 
 CATALOG = """
@@ -91,7 +91,7 @@ def flows() -> str:
         *("### `states`", keys(FlowStates)),
         *("### `result`", RESULT, keys(ResultSpec)),
         *("## Step keys", STEPS, keys(StepSpec)),
-        *("### `next`", keys(Route)),
+        *("### `next`", keys(RouteSpec)),
         *("### `retry`", keys(Retry)),
         *("### `limits`", keys(StepLimits)),
     )

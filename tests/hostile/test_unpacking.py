@@ -316,7 +316,7 @@ def test_hostile_definitions_are_refused(name: str, tmp_path: Path) -> None:
 
 
 def saved(store: Store, files: dict[str, SavedFile]) -> str:
-    return write_manifest(store, 1, StateManifest(run_id="20260131_101500_0a1b2c3d", attempt=0, files=files))
+    return write_manifest(store, 1, StateManifest(run_id="20260131_101500_0a1b2c3d", attempt=0, files={**files}))
 
 
 def piece(store: Store, content: bytes, size: int) -> Piece:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 
@@ -13,12 +14,12 @@ from codex_multi_role.errors import BudgetUsedUp
 from codex_multi_role.steps.budget import Budget, Limits
 from codex_multi_role.steps.work_clock import WorkClock
 
-ONE, TWO = (RoleSpec(name=name, prompt_text="Do it.", source=f"{name}.yaml") for name in ("one", "two"))
+ONE, TWO = (RoleSpec(name=name, prompt_text="Do it.", source=Path(f"{name}.yaml")) for name in ("one", "two"))
 
 
 def limited(name: str, **own: float) -> RoleSpec:
-    limits = RoleLimits(idle_seconds=1, turn_seconds=1, **own)
-    return RoleSpec(name=name, prompt_text="Do it.", limits=limits, source=f"runs/r/catalog/{name}.yaml")
+    limits = RoleLimits.model_validate({"idle_seconds": 1, "turn_seconds": 1, **own})
+    return RoleSpec(name=name, prompt_text="Do it.", limits=limits, source=Path(f"runs/r/catalog/{name}.yaml"))
 
 
 def budget(limits: Limits) -> Budget:

@@ -18,7 +18,7 @@ from typing import Any, TypeVar, cast
 
 import pytest
 
-from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog, Route, StepSpec
+from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog, RouteSpec, StepSpec
 from codex_multi_role.catalog.templates import evaluate
 from codex_multi_role.engine import CallableFlows, DurableRun
 from codex_multi_role.errors import Ending, RoleFailed
@@ -156,7 +156,7 @@ def _falls_through(step: StepSpec) -> bool:
     return not step.next or step.next[-1].when is not None
 
 
-def _route(flow: FlowSpec, step: StepSpec, route: Route | None) -> str:
+def _route(flow: FlowSpec, step: StepSpec, route: RouteSpec | None) -> str:
     target = (route.to or f"end {route.end}") if route else "the following step"
     return f"{flow.name}: {step.id} -> {target}{f' if {route.when}' if route and route.when else ''}"
 
