@@ -1,0 +1,88 @@
+"""What a type checker says of the Python of the pages, and of what an editor completes.
+
+Without a plugin and without the settings of this repository, as somebody who only installed the package.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from pathlib import Path
+
+import pytest
+from mypy import api
+from pydantic import BaseModel
+
+import codex_multi_role
+from tests.docs.pages import blocks, page_names
+
+COMPLETED = ("Team", "Flow", "Role", "Step", "Route")
+WRONG_CALLS = {
+    "Team()": "call-arg",
+    "Team(roles='writer')": "arg-type",
+    "Team(roles=[Step(ask='a')])": "list-item",
+    "Team(roles=[], flwo=None)": "call-arg",
+    "Flow(steps=[3])": "list-item",
+    "Flow(steps=[], vars=[])": "arg-type",
+    "Role(name=3)": "arg-type",
+    "Role(name='a', depends_on='planner')": "arg-type",
+    "Role(name='a', sandbox='open')": "arg-type",
+    "Step(ask='a', wiht={})": "call-arg",
+    "Step(ask='a', with_=3)": "arg-type",
+    "Step('a')": "call-arg",
+    "run('Add a test', workspce='.')": "call-overload",
+}
+RIGHT_CALLS = """
+    from types import MappingProxyType
+
+    limits = MappingProxyType({"max_turns": 3})
+    roles = [Role(name="a", behaviors={"apply_files": True}, limits=limits, tools=("calc",))]
+    routes = [Route(when="cycle > 1", end="over"), Route(to="check")]
+    inputs = {"most": 3}
+    steps = [Step(ask="a", with_={"n": 1}, next=routes), Step(id="check", check="tests", retry={"attempts": 2})]
+    team = Team(roles=roles, defaults={"reasoning_effort": "low"}, flow=Flow(steps=steps, inputs=inputs, outputs=["a"]))
+    Team(roles=({"name": "a", "prompt_text": "Do it."},), flow={"steps": [{"ask": "a"}]})
+    name: str | None = team.roles[0].name
+"""
+
+
+def checked(folder: Path) -> str:
+    """What strict mypy reports of the files in ``folder``."""
+    found, problems, _ = api.run(["--strict", "--config-file=", f"--cache-dir={folder / 'cache'}", str(folder)])
+    assert problems == ""
+    return found
+
+
+@pytest.mark.real
+def test_python_of_every_page_passes_a_type_checker(tmp_path: Path) -> None:
+    python = [(page, block) for page in page_names() for block in blocks(page) if block.language == "python"]
+    assert len(python) > 8
+    for number, (page, block) in enumerate(python):
+        (tmp_path / f"block_{number}_{re.sub(r'[^a-z]', '_', page)}.py").write_text(block.text)
+    assert checked(tmp_path).startswith("Success"), checked(tmp_path)
+
+
+@pytest.mark.real
+def test_editor_knows_every_argument(tmp_path: Path) -> None:
+    """All of them by the names that Python uses, no others, and what each accepts."""
+    lines = [f"from codex_multi_role import {', '.join(COMPLETED)}", *(f"reveal_type({name})" for name in COMPLETED)]
+    (tmp_path / "completed.py").write_text("\n".join(lines))
+    revealed = re.findall(r'Revealed type is "def \((.*)\) -> ', checked(tmp_path))
+    for name, parameters in zip(COMPLETED, revealed, strict=True):
+        made: type[BaseModel] = getattr(codex_multi_role, name)
+        assert set(re.findall(r"(\w+): ", parameters)) == set(made.model_fields), name
+        assert "Any" not in parameters.replace("output_schema: Any", "")
+        assert "**" not in parameters
+
+
+@pytest.mark.real
+def test_type_checker_accepts_what_people_write_and_refuses_the_rest(tmp_path: Path) -> None:
+    names = f"from codex_multi_role import {', '.join(COMPLETED)}, run\n"
+    (tmp_path / "right.py").write_text(names + textwrap.dedent(RIGHT_CALLS))
+    (tmp_path / "wrong.py").write_text(names + "\n".join(WRONG_CALLS))
+    found = checked(tmp_path)
+    refused = re.findall(r"wrong\.py:(\d+): error: .*\[([a-z-]+)\]$", found, re.MULTILINE)
+    assert list(dict.fromkeys(refused)) == [(str(line), code) for line, code in enumerate(WRONG_CALLS.values(), 2)], (
+        found
+    )
+    assert "right.py" not in found, found
