@@ -59,6 +59,11 @@ def run(
         if team is not None or options:
             raise UsageError("run takes either RunOptions or options as keywords, not both")
         return ReportedRun.of(running.run(goal, on_event, ask_person))
+    for name, called in (("on_event", on_event), ("ask_person", ask_person)):
+        if called is not None and not callable(called):
+            raise UsageError(f"{name} must be a function, not {called!r}")
+    if team is not None and not isinstance(team, Team):
+        raise UsageError(f"team must be a Team, not {team!r}")
     given = RunOptions(goal=goal, **options)
     if team is None:
         return ReportedRun.of(running.run(given, untyped(on_event), ask_person))

@@ -62,3 +62,25 @@ def test_team_and_roles_exclude_each_other(tmp_path: Path) -> None:
     team = Team(roles=[Role(name="one", prompt_text="Do it.")])
     with pytest.raises(UsageError, match="either team or roles"):
         run("reach it", team=team, roles=tmp_path)
+
+
+WRONG_CALLS: dict[str, dict[str, Any]] = {
+    "goal must be a text, not 3": {"goal": 3},
+    'unknown option of a run "workspce"; did you mean "workspace"': {"workspce": "."},
+    "cycles must be a whole number, not '3'": {"cycles": "3"},
+    "config must be a list of texts, not 'model=a'": {"config": "model=a"},
+    "workspace must be a path, not 3": {"workspace": 3},
+    "inputs must be a mapping with names as keys, not \\['a=1'\\]": {"inputs": ["a=1"]},
+    "run_tests must be true or false, not 'no'": {"run_tests": "no"},
+    "max_cost must be more than 0, not -1": {"max_cost": -1.0},
+    "replay_match must be strict or nearest, not 'most'": {"replay_match": "most"},
+    "team must be a Team, not {'roles': ": {"team": {"roles": []}},
+    "on_event must be a function, not 3": {"on_event": 3},
+}
+
+
+@pytest.mark.parametrize("words", WRONG_CALLS)
+def test_wrong_argument_is_named(words: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=words):
+        run(**{"goal": "reach it", "runs_dir": tmp_path / "runs", **WRONG_CALLS[words]})
+    assert not (tmp_path / "runs").exists()

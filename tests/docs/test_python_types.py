@@ -14,8 +14,16 @@ from mypy import api
 from pydantic import BaseModel
 
 import codex_multi_role
+from codex_multi_role.option import Use
+from codex_multi_role.run_options import OPTIONS, options_with
 from tests.docs.pages import blocks, page_names
 
+STARTED = {
+    "run": {*OPTIONS, "on_event", "ask_person", "team"},
+    "resume": {"reference", "runs_dir", "changes", "on_event", "ask_person", "placement"},
+    "fork": {"reference", "runs_dir", "start", "changes", "on_event", "ask_person"},
+}
+"""The functions that start work, and the names of their arguments."""
 COMPLETED = ("Team", "Flow", "Role", "Step", "Route")
 WRONG_CALLS = {
     "Team()": "call-arg",
@@ -31,6 +39,14 @@ WRONG_CALLS = {
     "Step(ask='a', with_=3)": "arg-type",
     "Step('a')": "call-arg",
     "run('Add a test', workspce='.')": "call-overload",
+    "run('Add a test', cycles='3')": "call-overload",
+    "run('Add a test', config='model=a')": "call-overload",
+    "run(3)": "call-overload",
+    "run('Add a test', team={'roles': []})": "call-overload",
+    "run('Add a test', on_event=3)": "call-overload",
+    "RunOptions(cycels=2)": "call-arg",
+    "resume('latest', changes={'goal': 'b'})": "arg-type",
+    "answer('latest')": "call-arg",
 }
 RIGHT_CALLS = """
     from types import MappingProxyType
@@ -76,8 +92,21 @@ def test_editor_knows_every_argument(tmp_path: Path) -> None:
 
 
 @pytest.mark.real
+def test_editor_knows_every_option_of_a_run(tmp_path: Path) -> None:
+    lines = [f"from codex_multi_role import {', '.join(STARTED)}", *(f"reveal_type({name})" for name in STARTED)]
+    lines += ["from codex_multi_role.option_keywords import ForkKeywords, ResumeKeywords"]
+    lines += [f"reveal_type({name}())" for name in ("ResumeKeywords", "ForkKeywords")]
+    (tmp_path / "completed.py").write_text("\n".join(lines))
+    *functions, resumed, forked = re.findall(r'Revealed type is "(.*)"', checked(tmp_path))
+    for (name, arguments), revealed in zip(STARTED.items(), functions, strict=True):
+        assert {*re.findall(r"(\w+)'?\??: ", revealed)} - {"options"} >= arguments, name
+    assert set(re.findall(r"'(\w+)'\??: ", resumed)) == {*options_with(Use.RESUME)}
+    assert set(re.findall(r"'(\w+)'\??: ", forked)) == {*options_with(Use.FORK)}
+
+
+@pytest.mark.real
 def test_type_checker_accepts_what_people_write_and_refuses_the_rest(tmp_path: Path) -> None:
-    names = f"from codex_multi_role import {', '.join(COMPLETED)}, run\n"
+    names = f"from codex_multi_role import {', '.join((*COMPLETED, *STARTED))}, RunOptions, answer\n"
     (tmp_path / "right.py").write_text(names + textwrap.dedent(RIGHT_CALLS))
     (tmp_path / "wrong.py").write_text(names + "\n".join(WRONG_CALLS))
     found = checked(tmp_path)
