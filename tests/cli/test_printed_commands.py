@@ -18,8 +18,9 @@ from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.run_folder import Questions
 from codex_multi_role.run_folder.events import RunEvent, TurnEnded
 from codex_multi_role.run_folder.folder import PROGRAM, command_line
+from tests.support.examples import EXAMPLES, arguments_of, copy_with_workspace
 from tests.support.recorded_runs import make_run
-from tests.support.teams import Record, TeamFolder, read, say, with_flow
+from tests.support.teams import WRITER, Record, TeamFolder, read, say, with_flow
 
 pytestmark = pytest.mark.usefixtures("scripted_codex")
 
@@ -87,7 +88,7 @@ class Shell:
     @property
     def state(self) -> dict[str, tuple[object, ...]]:
         """Each run's outcome, number of turns and open questions."""
-        runs = {path.parent: read(path) for path in (self.folder / RUNS).glob("*/run.json")}
+        runs = {path.parent: read(path) for path in Path(RUNS).glob("*/run.json")}
         return {
             folder.name: (run["outcome"], run["totals"]["turns"], len(Questions(folder).pending()))
             for folder, run in runs.items()
@@ -122,7 +123,7 @@ def end(shell: Shell, ending: Ending) -> str:
 
 
 def read_report(shell: Shell) -> str:
-    page = shell.folder / RUNS / "latest/report.html"
+    page = Path(RUNS) / "latest/report.html"
     return re.sub(r"<[^>]*>", "`", page.read_text().replace("&#39;", "'"))
 
 
@@ -170,6 +171,35 @@ def assert_all_work(shell: Shell, printed: list[str]) -> None:
             assert code == 0, (command, text)
         shutil.rmtree(RUNS)
         shutil.copytree("before", RUNS, symlinks=True)
+
+
+@pytest.mark.systems
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
+def test_every_command_printed_about_an_example_works(shell: Shell, example: Path) -> None:
+    """At the end of the run, by `show`, on its page and in its reports for CI."""
+    shell.patch.chdir(copy_with_workspace(example, shell.folder))
+    where, reports = ("--runs-dir", RUNS), ("--summary", "summary.md", "--junit", "junit.xml")
+    code, text = shell.give(*arguments_of(example), *where, *reports)
+    assert code == 0, text
+    files = [Path(name).read_text() for name in ("summary.md", "junit.xml")]
+    printed = commands("\n".join([text, shell.give("show", *where)[1], *files, read_report(shell)]))
+    assert_all_work(shell, [each for each in printed if each not in Path("playbook.yaml").read_text()])
+
+
+def test_commands_that_print_what_was_cut_work(shell: Shell) -> None:
+    """A long result and a long file, whose name needs quotes, from a folder that is not the workspace."""
+    lines = "".join(f"line {number}\n" for number in range(400))
+    files = [{"path": name, "content": lines} for name in ("-a b.txt", "sub/c d.txt")]
+    team = TeamFolder(shell.folder, {"one": WRITER}, {"one": [say(files=files, text=lines)]})
+    with_flow(team, {"steps": [{"id": "a", "ask": "one"}], "result": {"title": "T", "text": "{{ steps.a.text }}"}})
+    given = ("--roles", "roles", "--workspace", "workspace", "--playbook", "playbook.yaml", "--flow", "own")
+    code, text = shell.give("run", "--goal", "reach it", *given, "--no-run-tests", "--runs-dir", RUNS)
+    assert code == 0, text
+    shown = shell.give("show", "--runs-dir", RUNS)[1]
+    printed = commands(f"{text}\n{shown}\n{read_report(shell)}")
+    assert [each.split()[1] for each in printed] == ["show", "show", "blame", "blame"], printed
+    assert_all_work(shell, printed)
+    assert "line 399" in shell.give(*shlex.split(printed[2])[1:])[1]
 
 
 REFUSED = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from pathlib import Path
 
 import pytest
@@ -12,21 +11,9 @@ import pytest
 from tests.docs.newcomer import give
 from tests.docs.pages import TOP, commands
 from tests.support.console import console
+from tests.support.examples import EXAMPLES, OUTCOMES, copy_of
 
 pytestmark = [pytest.mark.systems, pytest.mark.usefixtures("scripted_codex"), pytest.mark.real]
-EXAMPLES = sorted(path.parent for path in TOP.glob("examples/*/README.md"))
-OUTCOMES = {
-    "best-of-two": ("success", {"clamp.py": "max(low"}),
-    "fix-until-green": ("green", {"mean.py": "len(numbers)"}),
-    "pair": ("done", {"slug.py": "lower()"}),
-    "per-file": ("success", {"SUMMARY.md": "- add.py: Adds two numbers.\n- sub.py: Subtracts"}),
-    "plan-approval": ("success", {"greeting.txt": "Welcome"}),
-    "sections": ("success", {"report.md": "when they are cheap"}),
-    "translate": ("success", {"hello.md.french": "Redémarrez"}),
-    "triage": ("answered", {}),
-}
-"""The outcome, and what is in the files of the workspace."""
-
 
 RUN_TESTS = {
     "fix-until-green": pytest.mark.long("engine/test_flows.py::test_loop_over_ask_and_check_until_the_tests_pass"),
@@ -35,10 +22,6 @@ RUN_TESTS = {
         "steps/test_workspace_changes.py::test_done_with_passing_tests_is_success_and_keeps_results",
     ),
 }
-
-
-def copy_of(example: Path, tmp_path: Path) -> Path:
-    return shutil.copytree(example, tmp_path / example.name, ignore=shutil.ignore_patterns("runs", "work"))
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
