@@ -14,12 +14,10 @@ from codex_multi_role.host.atomic import make_folder, storage_errors, write_text
 from codex_multi_role.host.unpacking import write_files
 from codex_multi_role.lifecycle.definitions import Definitions, needs_of
 from codex_multi_role.run_folder import RunFolder
-from codex_multi_role.run_folder.folder import new_numbered
+from codex_multi_role.run_folder.folder import RECORDING, new_numbered
 from codex_multi_role.run_options import RunOptions
 from codex_multi_role.workspace.preparation import Needs
 
-RECORDING = "recording.ndjson"
-"""The run's copy, in its ``catalog/``, of the recording that it replays."""
 RELOADED = "reloaded_"
 """Name prefix of the folders in ``catalog/`` that hold the roles of a run after somebody edited them."""
 

@@ -42,6 +42,8 @@ MOST_AT_ONCE = 1000
 MAX_RUNS_PATH_BYTES = 300
 """SQLite opens no path of more than 512 bytes, and those of Codex's databases in a run folder have up to 200 more."""
 JOURNAL = "journal.sqlite"
+RECORDING = "recording.ndjson"
+"""The run's copy, in its ``catalog/``, of the recording that it replays."""
 SHARED = "shared"
 """The key of ``run.json`` in a copy of the folder of a run that workers execute: what only their database knows."""
 _OF_A_RUN = re.compile(rf"(?<={PROGRAM} )([a-z-]+) RUN(?:=([\w.-]+))?(?=[ `]|$)")

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shlex
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from hashlib import sha1
+from pathlib import Path
 from typing import Any
 
+from codex_multi_role.catalog import packaged_roles
 from codex_multi_role.catalog.flow_spec import CHANGED_FILES
+from codex_multi_role.catalog.prices import PRICES_FILE
 from codex_multi_role.errors import ExitCode, UsageError
 from codex_multi_role.history import RunHistory, diff, result_of
 from codex_multi_role.history.commit_texts import inert
+from codex_multi_role.history.exporting import start_of
+from codex_multi_role.host.settings_files import nearest_settings
 from codex_multi_role.integrations.ci.ended_run import RunEvidence
 from codex_multi_role.integrations.ci.run_blocks import (
     code,
@@ -23,6 +32,7 @@ from codex_multi_role.integrations.ci.run_blocks import (
     warnings_block,
 )
 from codex_multi_role.option import Use
+from codex_multi_role.playbook.script import AUTOMATIC
 from codex_multi_role.presentation.outcome import exit_in_words, run_status, tokens_in_words
 from codex_multi_role.presentation.progress import LASTING_EVENTS, Progress
 from codex_multi_role.presentation.recorded import read_record, status_now, totals_now
@@ -30,8 +40,10 @@ from codex_multi_role.presentation.result import result_of as shown_result
 from codex_multi_role.presentation.wording import cost_in_words, one_line, plural, verdict
 from codex_multi_role.run_folder import RunEvent, RunFolder, skim_with_inherited
 from codex_multi_role.run_folder.events import TestsEnded, TurnEnded, TurnStarted
-from codex_multi_role.run_folder.folder import PROGRAM
-from codex_multi_role.run_options import OPTIONS
+from codex_multi_role.run_folder.folder import PROGRAM, RECORDING
+from codex_multi_role.run_options import LOCAL_ROLES, OPTIONS, RunPlace
+from codex_multi_role.workspace.snapshots import kept_paths
+from codex_multi_role.workspace.trees import entries_of
 
 TITLE_CHARACTERS = 72
 MAX_BODY_BYTES = 65_000
@@ -66,7 +78,7 @@ def describe(history: RunHistory) -> Description:
         "warnings": warnings_block(run),
     }
     first = [*_ending(folder, record, run), "", *facts(run), *_origin(record)]
-    return Description(_title(run, record), _within_limit(first, blocks, _reproduction(folder, record)))
+    return Description(_title(run, record), _within_limit(first, blocks, _reproduction(history, record)))
 
 
 def _title(run: RunEvidence, record: Mapping[str, Any]) -> str:
@@ -160,29 +172,102 @@ def _role(run: RunEvidence, name: str, said: list[str]) -> list[str]:
     ]
 
 
-def _reproduction(folder: RunFolder, record: Mapping[str, Any]) -> list[str]:
-    """Commands for another checkout of the same commit, and those that need the run folder."""
-    commit = (record.get("repository") or {}).get("commit")
-    steps = [f"git checkout {commit}"] if commit else []
-    command = folder.redact(shlex.join([PROGRAM, "run", *_options(record.get("options") or {})])).split("\n")
-    if len(command) > MOST_GOAL_LINES or not all(map(_is_exact_in_a_block, command)):
-        command = ["# the command of the run cannot be shown here; its options are in run.json"]
-    recorded = [f"{PROGRAM} {verb} {folder.run_id}" for verb in ("show", "diff")]
-    recorded.append(f"{PROGRAM} export {folder.run_id} --branch NAME")
-    roles = "The run had its own roles (`--roles`). " if (record.get("options") or {}).get("roles") else ""
-    note = f"{roles}The last three commands need the folder of the run, {code(folder.run_id)}."
-    return ["### How to reproduce", "", *code_block([*steps, *command, *recorded], "sh"), "", note]
+def _reproduction(history: RunHistory, record: Mapping[str, Any]) -> list[str]:
+    """Commands for the top of another checkout of the same commit, with the folder of the run in its ``runs/``."""
+    folder, base = history.folder, record.get("repository") or {}
+    files, settings = _known_files(history), _settings(base)
+    given = _options(record.get("options") or {}, _paths(folder, record, files, settings), settings)
+    workspace = re.escape(record.get("source_workspace", record["workspace"]))
+    command = re.sub(rf"(?<![\w./~-]){workspace}/", "", shlex.join([PROGRAM, "run", *given]))
+    lines = command.split("\n")
+    if folder.redact(command) != command or len(lines) > MOST_GOAL_LINES or not all(map(_is_exact_in_a_block, lines)):
+        lines = ["# the command of the run cannot be shown here; its options are in run.json"]
+    verbs = ["show {}", "diff {}", *(["export {} --branch NAME --repo ."] if base.get("commit") else [])]
+    where = " --runs-dir runs" if "runs_dir" in settings else ""
+    lines += [f"{PROGRAM} {verb.format(folder.run_id)}{where}" for verb in verbs]
+    note = f"Run these at the top of a checkout in which `runs/{folder.run_id}` is a copy of the run's folder."
+    return ["### How to reproduce", "", *code_block([*_preparation(history, record, files), *lines], "sh"), "", note]
+
+
+def _preparation(history: RunHistory, record: Mapping[str, Any], files: Mapping[str, str]) -> Iterator[str]:
+    base, run = record.get("repository") or {}, history.folder
+    if not base.get("commit"):
+        yield "# the run did not start from a commit: run these in a folder with the files that it started with"
+        return
+    yield f"git checkout {base['commit']}"
+    if (listed := base.get("uncommitted")) and (paths := kept_paths(history.git(), listed)):
+        yield f"# the run started with uncommitted changes to {plural(len(paths), 'file')}, which this commit lacks"
+    if (run.path / "reviews").is_dir() and not record["options"].get("yes"):
+        yield f"# the run asked a person: `{PROGRAM} show {run.run_id}` has the answers"
+    if base["below"] and not any(path.startswith(f"{base['below']}/") for path in files):
+        yield shlex.join(["mkdir", "-p", base["below"]])
+
+
+def _known_files(history: RunHistory) -> dict[str, str]:
+    """The files of the commit from which the run started, and the shipped roles by absolute path; their content ids."""
+    files = {str(file): _content_id(file) for file in packaged_roles().rglob("*") if file.is_file()}
+    with suppress(UsageError):  # the commit is not on this machine
+        repository, _, commit = start_of(history, None)
+        files |= {path: entry.oid for path, entry in entries_of(repository.git, commit).items()} if commit else {}
+    return files
+
+
+def _settings(base: Mapping[str, str]) -> str:
+    """The settings of the project. An option that they may name is given even if it has its default."""
+    with suppress(ValueError, OSError):
+        return file.read_text().replace("-", "_") if base and (file := nearest_settings(Path(base["top"]))) else ""
+    return ""
+
+
+def _paths(run: RunFolder, record: Mapping[str, Any], files: Mapping[str, str], settings: str) -> dict[str, str]:
+    """The options that name folders and files, as they are in a checkout."""
+    base, options = record.get("repository") or {}, record.get("options") or {}
+    paths = {"workspace": base.get("below") or ("." if "workspace" in settings else "")}
+    if "catalog_file" not in record:
+        return paths
+    catalog = run.catalog_path / record["catalog_file"]
+    copies = {"playbook": catalog.parent / f"playbooks/{record.get('playbook_file')}"}
+    copies |= {"prices": catalog.with_name(PRICES_FILE)} if options.get("prices") else {}
+    copies |= {"replay": run.catalog_path / RECORDING}
+    team = {_content_id(file) for file in run.catalog_path.rglob("*") if file.is_file() and file not in copies.values()}
+    source, is_known = os.path.relpath(record["roles_source"], base.get("top", "/")), team <= {*files.values()}
+    if is_known and source in files:
+        paths["roles"] = source.removesuffix("/catalog.yaml")
+    elif not is_known or record["roles_source"] not in files or f"{LOCAL_ROLES}/catalog.yaml" in files:
+        paths["roles"] = _in_checkout(catalog, run, {})
+    given = {name: copy for name, copy in copies.items() if options.get(name) not in (None, AUTOMATIC)}
+    return paths | {name: _in_checkout(copy, run, files) for name, copy in given.items()}
+
+
+def _in_checkout(copy: Path, run: RunFolder, files: Mapping[str, str]) -> str:
+    """What names a file with the content of ``copy``: a shipped playbook, one in the commit, or ``copy`` itself."""
+    found = sorted(path for path, content in files.items() if content == _content_id(copy))
+    if shipped := [path for path in found if path.startswith(f"{packaged_roles()}/playbooks/")]:
+        return Path(shipped[0]).stem
+    committed = [path for path in found if not path.startswith("/")]
+    if not committed:
+        return f"{RunPlace.runs_dir}/{run.run_id}/{copy.relative_to(run.path)}"
+    path = min(committed, key=lambda path: Path(path).name != copy.name)
+    return path if "/" in path else f"./{path}"
+
+
+def _content_id(file: Path) -> str:
+    content = file.read_bytes() if file.exists() else b""
+    return sha1(b"blob %d\0%b" % (len(content), content), usedforsecurity=False).hexdigest()  # as git does
 
 
 def _is_exact_in_a_block(line: str) -> bool:
     return line.isprintable() and code_block([line])[1] == line
 
 
-def _options(recorded: Mapping[str, Any]) -> Iterator[str]:
-    """The options of ``run`` that differ from their defaults and count in any checkout."""
+def _options(recorded: Mapping[str, Any], paths: Mapping[str, str], settings: str) -> Iterator[str]:
+    """The options of ``run`` that count in any checkout, with its ``paths``, unless they follow from all else."""
+    if recorded.get("playbook") or recorded.get("replay"):
+        settings += "cycles flow" if recorded.get("replay") else "cycles"  # which these may suggest
     for name, option in OPTIONS.items():
-        value = recorded.get(name)
-        if Use.LOCAL not in option.use and value not in (None, "", [], {}, option.default):
+        value = paths.get(name, recorded.get(name))
+        is_local = Use.LOCAL in option.use and name not in (*paths, "replay_match")
+        if not is_local and value not in (None, "", [], {}) and (value != option.default or name in settings):
             for given in option.arguments(value):
                 yield from given
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shlex
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 from markdown_it import MarkdownIt
 
+from codex_multi_role.catalog import packaged_roles
 from codex_multi_role.cli.run import run
 from codex_multi_role.errors import UsageError
 from codex_multi_role.history import history_of
@@ -38,7 +40,10 @@ def made(folder: Path, goal: str = "Convert roman numerals", **record: Any) -> H
     history = History(folder, {"a.txt": "one\n"}, {"a.txt": "one\n"})
     options = RunOptions(goal=goal, cycles=2, playbook="roman-numerals", run_tests=False).as_record()
     ended = {"status": "succeeded", "exit_code": 0, "reason": "writer said DONE", "totals": {"turns": 2}}
-    history.run.write_record({**history.run.record(), **ended, "options": options, **record})
+    shutil.copytree(packaged_roles(), history.run.catalog_path)
+    team = {"roles_source": str(packaged_roles() / "catalog.yaml"), "catalog_file": "catalog.yaml"}
+    team["playbook_file"] = "roman-numerals.yaml"
+    history.run.write_record({**history.run.record(), **ended, **team, "options": options, **record})
     history.happened(e.RunStarted(**{**vars(started()), "goal": goal}))
     return history
 
@@ -78,7 +83,7 @@ def test_text_has_the_evidence_of_the_run(tmp_path: Path) -> None:
         "### Warnings\n\n- `the disk is nearly full`",
         "codex-multi-role run --goal 'Convert roman numerals' --cycles 2 --playbook roman-numerals --no-run-tests\n",
         f"git checkout {history.run.record()['repository']['commit']}\n",
-        "codex-multi-role export first --branch NAME\n",
+        "codex-multi-role export first --branch NAME --repo .\n",
     ):
         assert part in text.body, f"{part}\n--- in ---\n{text.body}"
     assert str(tmp_path) not in text.body
