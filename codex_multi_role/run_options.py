@@ -272,7 +272,10 @@ class RunOptions:
         """JSON for ``run.json``, with absolute paths, so that the run can be resumed from any folder."""
         record = {name: _plain(value) for name, value in self.as_keywords().items()}
         # Not resolved: the Python of a virtual environment is a symlink.
-        return {**record, "python": str(self.tests.python.absolute()) if self.tests.python else None}
+        record["python"] = str(self.tests.python.absolute()) if self.tests.python else None
+        if self.answers.playbook and is_playbook_file(self.answers.playbook):
+            record["playbook"] = str(Path(self.answers.playbook).absolute())
+        return record
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> RunOptions:
@@ -283,6 +286,11 @@ class RunOptions:
     def changed(self, **changes: Unpack[OptionKeywords]) -> RunOptions:
         """These options with some changed. Raises what `RunOptions` raises."""
         return RunOptions(**{**self.as_keywords(), **changes})
+
+
+def is_playbook_file(playbook: str) -> bool:
+    """Whether it is a path, with a separator or a suffix; otherwise it is a name to look up."""
+    return "/" in playbook or bool(Path(playbook).suffix)
 
 
 GROUPS: Mapping[str, type] = {"place": RunPlace, "answers": RunAnswers, "limits": RunLimits, "tests": RunTests}

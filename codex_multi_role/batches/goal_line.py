@@ -13,7 +13,7 @@ from pydantic import AfterValidator, Field, JsonValue, StrictBool, StrictStr, cr
 from codex_multi_role.catalog.definition import NUMBER, WHOLE_NUMBER, Definition, pattern_in_schema
 from codex_multi_role.host.user_cache import expanded
 from codex_multi_role.option import Option, Use, as_typed
-from codex_multi_role.run_options import options_with
+from codex_multi_role.run_options import is_playbook_file, options_with
 
 
 def _check_id(text: str) -> str:
@@ -148,5 +148,4 @@ GoalLine = create_model(
 
 def playbook_at(folder: Path, playbook: str) -> str:
     """The name of a playbook as it is, or its path relative to ``folder``."""
-    is_path = "/" in playbook or bool(Path(playbook).suffix)
-    return str((folder / expanded(playbook)).absolute()) if is_path else playbook
+    return str((folder / expanded(playbook)).absolute()) if is_playbook_file(playbook) else playbook

@@ -30,6 +30,7 @@ from codex_multi_role.host.settings_files import (
     user_file,
 )
 from codex_multi_role.option import Section
+from codex_multi_role.run_options import is_playbook_file
 
 FILE = SETTINGS_FILE
 FOUND = "codex_multi_role.settings"
@@ -238,7 +239,7 @@ def _located(folder: Path, setting: Setting, text: str) -> str:
     """
     is_bare = os.sep not in text
     if setting.key == "playbook":
-        is_path = not is_bare or bool(Path(text).suffix)
+        is_path = is_playbook_file(text)
     else:
         is_path = isinstance(setting.type, click.Path) and text != "-"
     if not is_path:

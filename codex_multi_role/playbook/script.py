@@ -6,7 +6,6 @@ request each) or ``attempts`` (by provider attempt), and may have ``repairs`` (a
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, Self
@@ -20,6 +19,7 @@ from codex_multi_role.errors import UsageError
 from codex_multi_role.reading.nearest import did_you_mean, no_such
 from codex_multi_role.reading.places import Place, Problems
 from codex_multi_role.reading.yaml_source import parse_text, read_text, validate
+from codex_multi_role.run_options import is_playbook_file
 
 LONGEST_WAIT_SECONDS = 3600.0
 MOST_DELTAS = 300_000
@@ -238,7 +238,7 @@ def load_playbook(name_or_path: str, roles_dir: Path | None = None) -> Playbook:
     template with an unknown name.
     """
     path = Path(name_or_path)
-    if not path.suffix and os.sep not in name_or_path:
+    if not is_playbook_file(name_or_path):
         path = _known_playbook(name_or_path, roles_dir)
     playbook = Playbook.load(path)
     problems = Problems()

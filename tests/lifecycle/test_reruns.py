@@ -96,6 +96,15 @@ def test_forecast_of_unchanged_linked_roles_asks_nothing(short: TeamFolder) -> N
     assert forecast_rerun(RunFolder.find(short.runs, "latest"), {}).asked == []
 
 
+def test_relative_playbook_is_found_from_any_folder(short: TeamFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is recorded with its whole path: another file of that name in the current folder is never used instead."""
+    monkeypatch.chdir(short.playbook.parent)
+    short.run(flow="own", playbook=short.playbook.name)
+    (short.folder / "elsewhere").mkdir()
+    monkeypatch.chdir(short.folder / "elsewhere")
+    assert again(short).exit_code == 0
+
+
 def test_rerun_keeps_the_price_list_of_its_run(short: TeamFolder) -> None:
     """It is as people edited it meanwhile, or as the run had it if the file is gone."""
     prices = price_playbook(short.folder / "own.yaml", 10)

@@ -14,7 +14,7 @@ from codex_multi_role.lifecycle.forking.workspace import ForkWorkspace
 from codex_multi_role.lifecycle.kept_definitions import remembered_options
 from codex_multi_role.option import Use
 from codex_multi_role.run_folder import Beginning, RunFolder, beginnings, events_with_inherited
-from codex_multi_role.run_options import RunOptions, require_changeable
+from codex_multi_role.run_options import RunOptions, is_playbook_file, require_changeable
 
 
 def prepare_rerun(parent: RunFolder, changes: Mapping[str, Any]) -> Fork:
@@ -85,4 +85,4 @@ def rerun_options(parent: RunFolder, record: Mapping[str, Any], changes: Mapping
 
 def _is_missing(playbook: str) -> bool:
     """Whether ``playbook`` is a path, and not the name of one, whose file is gone."""
-    return "/" in playbook and not Path(playbook).is_file()
+    return is_playbook_file(playbook) and not Path(playbook).is_file()
