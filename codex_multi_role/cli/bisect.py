@@ -10,7 +10,6 @@ from codex_multi_role.cli.options import CODEX_BIN, JSON, PYTHON, RUNS_DIR, TEST
 from codex_multi_role.cli.output import put_json, put_line, say
 from codex_multi_role.cli.settings import SettingsCommand, finite
 from codex_multi_role.errors import ExitCode
-from codex_multi_role.history.bisecting import MAX_EXECUTIONS, REPEAT
 from codex_multi_role.presentation.wording import duration, one_line, plural
 from codex_multi_role.run_options import RunTests
 
@@ -43,10 +42,9 @@ class CommandAtTheEnd(SettingsCommand):
 @run_argument
 @click.option(
     "--repeat",
-    type=click.IntRange(1, MAX_EXECUTIONS),
-    default=REPEAT,
+    type=click.IntRange(1),
     metavar="N",
-    show_default=True,
+    show_default="5",  # `bisecting.REPEAT`, which `--help` does not load
     help="Execute the states before and after the turn N times, to notice results that vary.",
 )
 @click.option(
@@ -73,8 +71,9 @@ def bisect(run: str, argv: list[str], json: bool, **options: Any) -> None:  # no
     from codex_multi_role.lifecycle.stopping import stop_signals  # here: `--help` needs none of it
     from codex_multi_role.lifecycle.trials import bisect as bisect_run
 
+    given = {name: value for name, value in options.items() if value is not None}
     with stop_signals(lambda: None):
-        found = bisect_run(run, argv, on_trial=_say_trial, **options)
+        found = bisect_run(run, argv, on_trial=_say_trial, **given)
     _say_output(found)
     if json:
         put_json(_as_json(found))
