@@ -1,16 +1,19 @@
-"""The JSON Schemas of the files that people write and of a run's events, derived from what reads them."""
+"""``schema``: the JSON Schemas of the files that people write and of a run's events, derived from what reads them."""
 
 from __future__ import annotations
 
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import click
 
 from codex_multi_role.cli.options import KNOWN
+from codex_multi_role.cli.output import put_text
 from codex_multi_role.cli.settings import WORKSPACE, WORKSPACE_PARTS, Setting
 from codex_multi_role.reading.json_types import Json
 
@@ -71,45 +74,14 @@ def _with_null_as_type(schema: Json) -> Json:
     return schema
 
 
-def _catalog() -> Json:
-    from codex_multi_role.catalog.catalog import CatalogFile  # these imports: `--help` loads no models
-
-    return CatalogFile.model_json_schema()
-
-
-def _role() -> Json:
-    from codex_multi_role.catalog.role_entries import RoleFile
-
-    return RoleFile.model_json_schema()
-
-
-def _flow() -> Json:
-    from codex_multi_role.catalog.flow_spec import FlowFile
-
-    return FlowFile.model_json_schema()
-
-
-def _playbook() -> Json:
-    from codex_multi_role.playbook import Playbook
-
-    return Playbook.model_json_schema()
-
-
-def _batch_goal() -> Json:
-    from codex_multi_role.batches.goal_line import GoalLine
-
-    return GoalLine.model_json_schema()
-
-
-def _prices() -> Json:
-    from codex_multi_role.catalog.prices import PricesFile
-
-    return PricesFile.model_json_schema()
+def _of_model(where: str) -> Json:
+    schema: Json = resolve_name(f"codex_multi_role.{where}").model_json_schema()
+    return schema
 
 
 def _events() -> Json:
     """One event: a line of ``events.jsonl`` or of ``--json``. A later version may add fields and types."""
-    from pydantic import TypeAdapter
+    from pydantic import TypeAdapter  # here: as for `MODELS`
 
     from codex_multi_role.run_folder.events import RunEvent, UnknownEvent
 
@@ -133,11 +105,7 @@ def _settings() -> Json:
     properties = {name: _setting(each) for name, each in keys.items()}
     parts = {part: _setting(settings[key]) for part, key in WORKSPACE_PARTS.items()}
     properties[WORKSPACE]["anyOf"].append({"type": "object", "properties": parts, "additionalProperties": False})
-    return {
-        "type": "object",
-        "properties": properties,
-        "additionalProperties": False,
-    }
+    return {"type": "object", "properties": properties, "additionalProperties": False}
 
 
 def _setting(setting: Setting) -> Json:
@@ -166,13 +134,31 @@ def _bounds(bounds: click.IntRange | click.FloatRange) -> Json:
     return {name: bound for name, bound in names.items() if bound is not None}
 
 
+MODELS = {
+    "catalog": "catalog.catalog:CatalogFile",
+    "role": "catalog.role_entries:RoleFile",
+    "flow": "catalog.flow_spec:FlowFile",
+    "playbook": "playbook:Playbook",
+    "batch-goal": "batches.goal_line:GoalLine",
+    "prices": "catalog.prices:PricesFile",
+}
+"""The models of files, by kind; they are imported when they are used, because `--help` needs none."""
 KINDS: Mapping[str, Callable[[], Json]] = {
-    "catalog": _catalog,
-    "role": _role,
-    "flow": _flow,
-    "playbook": _playbook,
-    "batch-goal": _batch_goal,
-    "prices": _prices,
+    **{kind: partial(_of_model, where) for kind, where in MODELS.items()},
     "settings": _settings,
     "events": _events,
 }
+
+
+@click.command(short_help="Print the JSON Schema of a kind of file, or of a run's events.")
+@click.argument("kind", type=click.Choice(list(KINDS)))
+def schema(kind: str) -> None:
+    """Print the JSON Schema of KIND, for editors and other programs. `events` describes one line of `--json`.
+
+    `init`, `roles new` and `flows new` write a comment into each file by which editors find its schema.
+
+    \b
+    Examples:
+      codex-multi-role schema flow > flow.json
+    """
+    put_text(schema_text(kind))

@@ -55,7 +55,7 @@ COMMANDS = {
     "flows": "flows",
     "init": "init",
     "demo": "demo",
-    "schema": "schema_command",
+    "schema": "json_schemas",
     "doctor": "doctor",
     "config": "config",
     "codex": "doctor",
