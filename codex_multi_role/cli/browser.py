@@ -6,10 +6,9 @@ from pathlib import Path
 
 import click
 
-from codex_multi_role.cli.databases import open_shared
 from codex_multi_role.cli.options import QUIET, RUNS_DIR, SERVE, SHARED_RUNS, command, run_argument
 from codex_multi_role.cli.output import say
-from codex_multi_role.cli.run_reference import find_run
+from codex_multi_role.cli.run_reference import find_run, open_shared
 from codex_multi_role.cli.settings import report_file
 from codex_multi_role.errors import UsageError
 

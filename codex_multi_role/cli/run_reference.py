@@ -1,4 +1,7 @@
-"""Which run a command means: one in --runs-dir or, with --database-url, also one that workers execute."""
+"""Which run a command means: one in --runs-dir or, with --database-url, also one that workers execute.
+
+A database is open until the command ends.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +10,42 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from codex_multi_role.cli.databases import open_shared
+import click
+
+from codex_multi_role.host.atomic import make_folder
 from codex_multi_role.presentation.recorded import RecordedRun, Records
 from codex_multi_role.presentation.wording import one_line
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.folder import SHARED
 
 if TYPE_CHECKING:
+    from codex_multi_role.workers.database import Database
     from codex_multi_role.workers.queued_runs import QueuedRun
     from codex_multi_role.workers.shared_runs import SharedRuns
+
+
+def open_database(database_url: str | None, runs_dir: Path) -> Database:
+    """The database at that address; without one, a file in ``runs_dir``. Raises `UsageError`, `StorageError`."""
+    from codex_multi_role.workers.database import Database  # here: most commands need none
+
+    database = Database.open(database_url or f"sqlite:///{make_folder(runs_dir.absolute()) / 'queue.sqlite'}")
+    click.get_current_context().call_on_close(database.close)
+    return database
+
+
+def open_shared(database_url: str | None) -> SharedRuns | None:
+    """The runs that workers execute; None without a database, or if that is only used for journals.
+
+    Raises `UsageError`, `StorageError`.
+    """
+    if database_url is None:
+        return None
+    from codex_multi_role.workers.shared_runs import SharedRuns  # as above
+
+    shared = SharedRuns.open(database_url)
+    if shared is not None:
+        click.get_current_context().call_on_close(shared.close)
+    return shared
 
 
 def find_run(reference: str, runs_dir: Path, database_url: str | None) -> RunFolder:

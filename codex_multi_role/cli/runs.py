@@ -10,10 +10,9 @@ from typing import Any
 
 import click
 
-from codex_multi_role.cli.databases import open_shared
 from codex_multi_role.cli.options import JSON, RUNS_DIR, SHARED_RUNS, command, run_argument
 from codex_multi_role.cli.output import put_json, put_line, put_table, put_text, say
-from codex_multi_role.cli.run_reference import all_records, find_run
+from codex_multi_role.cli.run_reference import all_records, find_run, open_shared
 from codex_multi_role.cli.settings import report_file
 from codex_multi_role.cli.tables import Column
 from codex_multi_role.errors import RunStatus, StorageError, UsageError

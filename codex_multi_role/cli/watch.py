@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from codex_multi_role.cli.completion import run_ids
-from codex_multi_role.cli.databases import open_shared
 from codex_multi_role.cli.foreground import say_end
 from codex_multi_role.cli.options import JSON, PLAIN, QUIET, RUNS_DIR, SHARED_RUNS, command
 from codex_multi_role.cli.output import put_json_line, put_line, say
-from codex_multi_role.cli.run_reference import RunOnWorkers, all_records, find_either, waiting_in_words
+from codex_multi_role.cli.run_reference import RunOnWorkers, all_records, find_either, open_shared, waiting_in_words
 from codex_multi_role.cli.tables import Column, Table
 from codex_multi_role.cli.views import on_terminal, open_view
 from codex_multi_role.errors import ExitCode, RunStatus, UsageError

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from codex_multi_role.cli.databases import open_database
 from codex_multi_role.cli.options import DATABASE_URL, JSON, QUIET, RUNS_DIR, STORE, command
 from codex_multi_role.cli.output import put_json, put_table, say
+from codex_multi_role.cli.run_reference import open_database
 from codex_multi_role.cli.settings import Setting, assignments, not_empty
 from codex_multi_role.cli.tables import Column
 from codex_multi_role.errors import UsageError

@@ -9,11 +9,15 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role.run_folder import Question, Questions, RunFolder
+from tests.support.console import console
+from tests.support.databases import execute
 from tests.support.histories import History
+from tests.support.processes import wait_until
 from tests.support.recorded_runs import make_run
 from tests.support.runs_without_workers import RunsWithoutWorkers, on_workers
 
 __all__ = ["on_workers"]
+OTHERS = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
 
 
 def parked(folder: Path) -> RunFolder:
@@ -184,3 +188,12 @@ def test_run_without_saved_state_says_what_is_missing(on_workers: RunsWithoutWor
     done = on_workers.command(command, "first", *more)
     assert done.returncode == 2
     assert "run first" in done.stderr
+
+
+@pytest.mark.sample("workers", "queues")
+@pytest.mark.parametrize("command", [("workers",), ("queues",), ("runs",), ("watch", "--all")])
+def test_command_closes_its_connections(command: tuple[str, ...], database_url: str, tmp_path: Path) -> None:
+    assert console("queues", "--database-url", database_url, folder=tmp_path).returncode == 0
+    done = console(*command, "--database-url", database_url, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    wait_until(lambda: execute(database_url, OTHERS) == [(0,)], "the end of its connections")
