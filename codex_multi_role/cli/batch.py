@@ -9,7 +9,7 @@ import click
 
 from codex_multi_role.cli.options import BATCH, RUN_OF_BATCH, InputFile, command
 from codex_multi_role.cli.output import JsonLines
-from codex_multi_role.cli.settings import report_file
+from codex_multi_role.cli.settings import output_file
 
 
 @command(*BATCH, *RUN_OF_BATCH, short_help="Run many goals, from a file with one per line.")
@@ -18,13 +18,7 @@ from codex_multi_role.cli.settings import report_file
     "--name", metavar="NAME", help="The name of the batch; its runs are called NAME-ID.  [default: FILE's name]"
 )
 @click.option("--resume", "resumes", is_flag=True, help="Continue a batch: goals that have ended are not run again.")
-@click.option(
-    "--output",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    callback=report_file,
-    help="The result file: a JSON line per goal.  [default: results.jsonl in the batch's folder]",
-)
+@output_file("--output", help="The result file: a JSON line per goal.  [default: results.jsonl in the batch's folder]")
 @click.pass_context
 def batch(ctx: click.Context, /, file: Path, **values: Any) -> None:  # noqa: ANN401 - the settings above
     """Run the goals in FILE, a JSON object per line, several at once, each as a run of its own.

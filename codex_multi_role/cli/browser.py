@@ -9,7 +9,7 @@ import click
 from codex_multi_role.cli.options import QUIET, RUNS_DIR, SERVE, SHARED_RUNS, command, run_argument
 from codex_multi_role.cli.output import say
 from codex_multi_role.cli.run_reference import find_run, open_shared
-from codex_multi_role.cli.settings import report_file
+from codex_multi_role.cli.settings import output_file
 from codex_multi_role.errors import UsageError
 
 NEEDED = ("starlette", "uvicorn", "sse_starlette")
@@ -17,14 +17,7 @@ NEEDED = ("starlette", "uvicorn", "sse_starlette")
 
 @command(RUNS_DIR, SHARED_RUNS, QUIET, short_help="Write the report of a run, one HTML page.")
 @run_argument
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
-    callback=report_file,
-    metavar="FILE",
-    help="Write the report to FILE instead of the run's folder.",
-)
+@output_file("-o", "--output", help="Write the report to FILE instead of the run's folder.")
 @click.option("--open", "open_it", is_flag=True, help="Open the report in the browser.")
 def report(run: str, output: Path | None, open_it: bool, runs_dir: Path, database_url: str | None, quiet: bool) -> None:
     """Write everything that happened in RUN (default: the latest run) to one file, report.html.

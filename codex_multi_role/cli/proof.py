@@ -21,21 +21,13 @@ from codex_multi_role.cli.options import (
 )
 from codex_multi_role.cli.output import put_json, put_line, say
 from codex_multi_role.cli.run_reference import find_run
-from codex_multi_role.cli.settings import report_file
+from codex_multi_role.cli.settings import output_file
 from codex_multi_role.presentation.wording import plural
 
 
 @command(RUNS_DIR, SHARED_RUNS, JSON, short_help="Write a run to a file that others can verify.")
 @run_argument
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
-    required=True,
-    callback=report_file,
-    metavar="FILE",
-    help="The file, a zip archive.",
-)
+@output_file("-o", "--output", required=True, help="The file, a zip archive.")
 def bundle(run: str, output: Path, runs_dir: Path, database_url: str | None, json: bool) -> None:
     """Write RUN (default: the latest run) to a file that `verify` checks on another machine, without a model.
 

@@ -10,17 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from codex_multi_role.cli.options import (
-    CODEX_BIN,
-    CONFIG,
-    JSON,
-    QUIET,
-    ROLES,
-    SETTINGS,
-    command,
-)
+from codex_multi_role.cli.options import CODEX_BIN, CONFIG, FOLDER, JSON, QUIET, ROLES, SETTINGS, command
 from codex_multi_role.cli.output import put_json, put_line
-from codex_multi_role.cli.settings import report_file
+from codex_multi_role.cli.settings import output_file
 from codex_multi_role.presentation.wording import duration, one_line, plural
 from codex_multi_role.run_options import RunTests
 
@@ -35,19 +27,8 @@ OF_THE_RUN = [ROLES, SETTINGS["replay_match"], *TESTS_OF_THE_RUN, CONFIG, CODEX_
 
 @command(*OF_THE_RUN, JSON, QUIET, short_help="Replay recordings and compare the results.")
 @click.argument("folder", metavar="DIR", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option(
-    "--keep",
-    metavar="DIR",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Keep the runs and their workspaces in DIR.",
-)
-@click.option(
-    "--junit",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    callback=report_file,
-    help="Also write the results to FILE as JUnit XML.",
-)
+@click.option("--keep", metavar="DIR", type=FOLDER, help="Keep the runs and their workspaces in DIR.")
+@output_file("--junit", help="Also write the results to FILE as JUnit XML.")
 @click.pass_context
 def replay_test(ctx: click.Context, /, folder: Path, **values: Any) -> None:  # noqa: ANN401 - the settings above
     """Replay every recording in DIR (*.ndjson) with the current roles: the regression test of a team.

@@ -13,7 +13,7 @@ import click
 from codex_multi_role.cli.options import JSON, RUNS_DIR, SHARED_RUNS, command, run_argument
 from codex_multi_role.cli.output import put_json, put_line, put_table, put_text, say
 from codex_multi_role.cli.run_reference import all_records, find_run, open_shared
-from codex_multi_role.cli.settings import report_file
+from codex_multi_role.cli.settings import output_file
 from codex_multi_role.cli.tables import Column
 from codex_multi_role.errors import RunStatus, StorageError, UsageError
 from codex_multi_role.presentation.outcome import (
@@ -132,14 +132,7 @@ def _started(record: dict[str, Any]) -> str:
 @command(RUNS_DIR, SHARED_RUNS, JSON, short_help="Show what happened in a run, in order.")
 @run_argument
 @click.option("--result", "only_result", is_flag=True, help="Print only the text of the result, all of it.")
-@click.option(
-    "--svg",
-    "picture_path",
-    type=click.Path(dir_okay=False, path_type=Path),
-    callback=report_file,
-    metavar="FILE",
-    help="Write a picture of the final view of the run to FILE instead.",
-)
+@output_file("--svg", "picture_path", help="Write a picture of the final view of the run to FILE instead.")
 def show(
     run: str, only_result: bool, picture_path: Path | None, runs_dir: Path, database_url: str | None, json: bool
 ) -> None:

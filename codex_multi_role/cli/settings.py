@@ -11,7 +11,7 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -297,3 +297,8 @@ def report_file(ctx: click.Context, param: click.Parameter, path: Path | None) -
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         raise click.BadParameter(f"'{path}' is not writable", ctx, param)
     return path.parent.resolve() / path.name
+
+
+def output_file(*names: str, **keywords: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:  # noqa: ANN401
+    """Declare an option for a file that the command writes, as `report_file` allows. ``keywords``: click's own."""
+    return click.option(*names, metavar="FILE", type=click.Path(path_type=Path), callback=report_file, **keywords)
