@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from textwrap import wrap
 
 from codex_multi_role.catalog import FlowSpec, GoalSpec, InputSpec, RoleSpecCatalog
@@ -19,6 +18,7 @@ from codex_multi_role.lifecycle.definitions import role_settings
 from codex_multi_role.lifecycle.model_prices import model_of
 from codex_multi_role.presentation.wording import duration, one_line, plural
 from codex_multi_role.run_folder.cost import dollars
+from codex_multi_role.run_options import RunLimits, RunOptions
 from codex_multi_role.steps.check import terms
 
 COLUMNS = 100
@@ -103,48 +103,33 @@ def _aligned(rows: Sequence[Row]) -> Iterator[str]:
         yield from (" " * indent + line for line in lines[1:])
 
 
-def worst_case_words(
-    flows: Mapping[str, FlowSpec],
-    name: str,
-    catalog: RoleSpecCatalog,
-    *,
-    cycles: int,
-    repair_attempts: int,
-    run_tests: bool,
-    test_seconds: float,
-    max_turns: int | None,
-    max_tokens: int | None,
-    max_cost: float | None,
-    max_seconds: float | None,
-    max_processes: int | None,
-    model: str | None,
-    prices: Path | None,
-    config: Sequence[str],
-) -> str:
+def worst_case_words(flows: Mapping[str, FlowSpec], name: str, catalog: RoleSpecCatalog, options: RunOptions) -> str:
     """Return ``at most 12 turns and …`` for these options. Raises `DefinitionError` for a flow without a bound."""
-    given = terms(cycles=cycles, repair_attempts=repair_attempts, run_tests=run_tests, test_seconds=test_seconds)
-    most = worst_case(flows, name, catalog, given).within(turns=max_turns, processes=max_processes)
+    answers, limits = options.answers, options.limits
+    most = worst_case(flows, name, catalog, terms(options)).within(
+        turns=limits.max_turns, processes=limits.max_processes
+    )
     uses_cycles = any(flow.uses_cycles for flow in with_called(flows, name))
-    rounds = f"{plural(cycles, 'cycle')} and " if uses_cycles else ""
+    rounds = f"{plural(options.cycles, 'cycle')} and " if uses_cycles else ""
     words = (
         f"at most {plural(most.turns, 'turn')} and {plural(most.repair_turns, 'repair turn')}, "
         f"{plural(most.prompts, 'prompt')} including retries after provider failures, "
         f"of {plural(most.processes, 'process')} in {duration(most.seconds)}, "
-        f"with {rounds}{plural(repair_attempts, 'repair attempt')}"
+        f"with {rounds}{plural(answers.repair_attempts, 'repair attempt')}"
     )
     unused = unused_roles(flows, catalog)
     roles = [role for role in catalog.roles if role.name not in unused]
-    asked = [(role, model_of(role, model, (*role_settings(role), *config))) for role in roles]
-    money = worst_cost_words(asked, PriceList.load(prices, catalog.source.parent), max_tokens, max_cost)
-    limits = [*_limits(max_tokens, max_seconds), *_role_limits(catalog)]
-    return "; ".join([words, money, *limits, *_not_counted(flows, name)])
+    asked = [(role, model_of(role, answers.model, (*role_settings(role), *answers.config))) for role in roles]
+    prices = PriceList.load(limits.prices, catalog.source.parent)
+    money = worst_cost_words(asked, prices, limits.max_tokens, limits.max_cost)
+    return "; ".join([words, money, *_limits(limits), *_role_limits(catalog), *_not_counted(flows, name)])
 
 
-def _limits(max_tokens: int | None, max_seconds: float | None) -> Iterator[str]:
-    if max_tokens is not None:
-        yield f"at most {plural(max_tokens, 'token')}, and the model calls in progress when they are exceeded"
-    if max_seconds is not None:
-        yield f"turns end after {duration(max_seconds)}"
+def _limits(limits: RunLimits) -> Iterator[str]:
+    if limits.max_tokens is not None:
+        yield f"at most {plural(limits.max_tokens, 'token')}, and the model calls in progress when they are exceeded"
+    if limits.max_seconds is not None:
+        yield f"turns end after {duration(limits.max_seconds)}"
 
 
 def _role_limits(catalog: RoleSpecCatalog) -> Iterator[str]:

@@ -116,7 +116,7 @@ def show_flows(
         put_json(flows[name].model_dump(mode="json", by_alias=True))
         return
     try:
-        most = worst_case_words(flows, name, catalog, **bounding)
+        most = worst_case_words(flows, name, catalog, RunOptions(**bounding))
     except DefinitionError as error:
         most = f"none: {error}"
     known = typical_runs(runs_dir).get(name)
@@ -183,11 +183,11 @@ def validate_flows(
         catalog = open_catalog(roles)
     except DefinitionError:
         catalog = load_checked_team(roles)  # raises with the mistakes in flows and playbooks as well
-    folder, typical = catalog.source.parent, typical_runs(runs_dir)
+    folder, typical, options = catalog.source.parent, typical_runs(runs_dir), RunOptions(**bounding)
     own = own_flows(folder)
     checks = [
         partial(
-            _validate, name, catalog, bounding, typical.get(name), is_named=name in names, is_own=name in own, all=all
+            _validate, name, catalog, options, typical.get(name), is_named=name in names, is_own=name in own, all=all
         )
         for name in names or [entry.name for entry in find_flows(folder)]
     ]
@@ -212,7 +212,7 @@ def _worst_code(checks: Iterable[Callable[[], None]]) -> int:
 def _validate(
     name: str,
     catalog: RoleSpecCatalog,
-    bounding: dict[str, Any],
+    options: RunOptions,
     typical: TypicalRun | None,
     *,
     is_named: bool,
@@ -230,7 +230,7 @@ def _validate(
     from codex_multi_role.lifecycle.team_loading import load_flow_and_called  # as above
 
     flows, catalog = load_flow_and_called(name, catalog)
-    most = worst_case_words(flows, name, catalog, **bounding)
+    most = worst_case_words(flows, name, catalog, options)
     try:
         require_finish(flows[name], catalog)
     except DefinitionError as error:

@@ -82,13 +82,7 @@ class Definitions:
         ``cycles`` overrides the cycles of the options.
         """
         options = self.options
-        given = terms(
-            cycles=cycles or options.cycles,
-            repair_attempts=options.answers.repair_attempts,
-            run_tests=options.tests.run_tests,
-            test_seconds=options.tests.test_seconds,
-        )
-        return walk_bound(self.flows, options.flow, self.catalog, given, self.inputs)
+        return walk_bound(self.flows, options.flow, self.catalog, terms(options, cycles), self.inputs)
 
     def checked(self) -> Definitions:
         """Return these definitions after checking them as a whole. Raises `UsageError` and `CodexUnavailable`."""

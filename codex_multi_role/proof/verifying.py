@@ -35,7 +35,7 @@ from codex_multi_role.proof.comparing import (
 from codex_multi_role.proof.replay_tests import ERROR, Replayed, replay_test, working_folder
 from codex_multi_role.proof.surroundings import environment_of, tests_before
 from codex_multi_role.run_folder import RunFolder
-from codex_multi_role.run_options import RunOptions, RunTests
+from codex_multi_role.run_options import RunOptions
 from codex_multi_role.steps.check import terms
 from codex_multi_role.workspace import Snapshots, Workspace
 from codex_multi_role.workspace.git import Git
@@ -206,9 +206,9 @@ def _works_at_once(flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog, head
     """Whether turns or checks may work at the same time, so that the states between them depend on chance."""
     steps = [step for flow in flows.values() for step in flow.steps]
     names = ("cycles", "repair_attempts", "run_tests")
-    options = terms(test_seconds=RunTests.test_seconds, **{name: header[name] for name in names})
+    given = terms(RunOptions(**{name: header[name] for name in names}))
     inputs = flows[header["flow"]].resolve_inputs(header["inputs"])
-    processes = walk_bound(flows, header["flow"], catalog, options, inputs).effort.processes
+    processes = walk_bound(flows, header["flow"], catalog, given, inputs).effort.processes
     if max(processes.values(), default=0) > 1 or any(step.check and step.concurrency != 1 for step in steps):
         return True
     sorter = TopologicalSorter(catalog.dependencies())

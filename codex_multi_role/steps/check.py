@@ -16,18 +16,20 @@ from codex_multi_role.host.atomic import make_folder
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import own_turns
 from codex_multi_role.run_folder.events import TestsEnded, TestsStarted
+from codex_multi_role.run_options import RunOptions
 from codex_multi_role.steps.protection import checked
 from codex_multi_role.steps.resources import RunResources
 from codex_multi_role.steps.unit import StepOutcome, Unit
 
 
-def terms(*, cycles: int, repair_attempts: int, run_tests: bool, test_seconds: float) -> Terms:
-    """The terms of a run with these options (`RunOptions`); ``test_seconds`` is the deadline of every check."""
+def terms(options: RunOptions, cycles: int | None = None) -> Terms:
+    """The terms of a run with these options; ``cycles`` overrides theirs. `test_seconds` limits every check."""
 
     def check_seconds(name: str, given: Mapping[str, object]) -> float:
-        return find_check(name).max_seconds(given, test_seconds)
+        return find_check(name).max_seconds(given, options.tests.test_seconds)
 
-    return Terms(cycles, repair_attempts, check_seconds, check_seconds("tests", {}) if run_tests else 0.0)
+    seconds_of_tests = check_seconds("tests", {}) if options.tests.run_tests else 0.0
+    return Terms(cycles or options.cycles, options.answers.repair_attempts, check_seconds, seconds_of_tests)
 
 
 COULD_NOT_RUN = "could not run"

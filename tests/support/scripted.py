@@ -27,6 +27,7 @@ from codex_multi_role.lifecycle.team_loading import load_team
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import Answer, AskPerson, EventLog, Question, RunFolder
 from codex_multi_role.run_folder.events import now
+from codex_multi_role.run_options import RunOptions
 from codex_multi_role.steps import Recorder, RunProgress, RunResources, RunServices, RunSettings, StepOutcome, Unit
 from codex_multi_role.steps.ask import Ask
 from codex_multi_role.steps.carry_out import carry_out
@@ -87,7 +88,7 @@ class Script:
     ) -> Walked:
         """Walk the flow ``name`` of ``flows``, which hold those that it calls."""
         given = flows[name].resolve_inputs(inputs or {})
-        limits = terms(cycles=cycles, repair_attempts=0, run_tests=False, test_seconds=0.0)
+        limits = terms(RunOptions(cycles=cycles, repair_attempts=0, run_tests=False))
         bound = cache(lambda most: walk_bound(flows, name, catalog, limits, given))
         folder = RunFolder.create(self.folder / "runs")
         events, published = EventLog(folder.events_path, folder.redact), list[Json]()

@@ -9,6 +9,7 @@ import pytest
 from codex_multi_role.catalog import packaged_roles
 from codex_multi_role.flow import worst_case
 from codex_multi_role.lifecycle.team_loading import load_team
+from codex_multi_role.run_options import RunOptions
 from codex_multi_role.steps.check import terms
 from tests.support.generation import ABOVE, BELOW, IMPORT, P1, P2, SIGN, Generation, code, item, plan
 from tests.support.teams import read
@@ -261,7 +262,7 @@ def test_what_the_plan_expects_is_not_asserted_away(tmp_path: Path) -> None:
 
 def test_what_only_the_duel_needs_is_not_counted() -> None:
     flows, catalog = load_team("testgen", packaged_roles())
-    given = terms(cycles=3, repair_attempts=2, run_tests=True, test_seconds=300)
+    given = terms(RunOptions())
     most = worst_case(flows, "testgen", catalog, given)
     assert (most.turns, most.processes) == (200 * 6 * 2, 2)
     most = worst_case(flows, "testgen", catalog, given, {"duel": True})
