@@ -22,16 +22,14 @@ from codex_multi_role.errors import CodexMultiRoleError, StorageError
 from codex_multi_role.presentation.rendering import ASSETS
 from codex_multi_role.run_options import OPTIONS
 from codex_multi_role.web.access import Access
-from codex_multi_role.web.field_errors import LABELS, in_form_words
 from codex_multi_role.web.flow_form import form_of, read_flows, read_playbooks, requested_run
 from codex_multi_role.web.followers import Followers
-from codex_multi_role.web.forms import MOST_BYTES, Form, problem, with_form
+from codex_multi_role.web.forms import LABELS, MOST_BYTES, Form, in_form_words, page, problem, with_form
 from codex_multi_role.web.guard import RequestGuard
 from codex_multi_role.web.listing import EVERY, RunList
 from codex_multi_role.web.run_pages import RunPages
 from codex_multi_role.web.served_runs import ServedRuns
 from codex_multi_role.web.starting import RunStarter
-from codex_multi_role.web.templating import page
 
 if TYPE_CHECKING:
     from codex_multi_role.workers.shared_runs import SharedRuns
@@ -57,13 +55,7 @@ def create_application(
     runs, worker_routes = _runs_of(runs_dir, starter, is_ending, shared)
     run_pages = RunPages(runs, Followers(access.form_secret, is_ending, runs.refresh))
     first_pages = _FirstPages(runs, roles, access, starter)
-    forms = {
-        "/start": first_pages.start,
-        "/runs/{run}/answer": run_pages.answer,
-        "/runs/{run}/stop": run_pages.stop,
-        "/runs/{run}/cancel-task": run_pages.cancel_task,
-        "/runs/{run}/resume": run_pages.resume,
-    }
+    forms = {"/start": first_pages.start, **{f"/runs/{{run}}/{name}": act for name, act in run_pages.forms.items()}}
     application = Starlette(
         routes=[
             Route("/", first_pages.runs),
@@ -88,8 +80,7 @@ def _runs_of(
     """The runs to show, and the pages about workers."""
     if shared is None:
         return ServedRuns(runs_dir, starter, is_ending), []
-    from codex_multi_role.web.runs_with_workers import RunsWithWorkers  # here: slow to import
-    from codex_multi_role.web.worker_pages import WorkerPages
+    from codex_multi_role.web.runs_with_workers import RunsWithWorkers, WorkerPages  # here: slow to import
 
     pages = WorkerPages(shared.database)
     routes = [Route("/workers", pages.workers), Route("/queues", pages.queues)]

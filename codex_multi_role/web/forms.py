@@ -1,16 +1,19 @@
-"""Forms: a few texts, accepted only from pages of this server."""
+"""Pages from the templates, and forms: a few texts, accepted only from pages of this server; errors in their words."""
 
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
+from typing import Any
 from urllib.parse import parse_qsl
 
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response
+from starlette.responses import HTMLResponse, Response
 
+from codex_multi_role.presentation.outcome import status_in_words
+from codex_multi_role.presentation.rendering import template
 from codex_multi_role.web.access import Access
-from codex_multi_role.web.templating import page
 
 Form = dict[str, str]
 FORM_TYPE = "application/x-www-form-urlencoded"
@@ -22,6 +25,30 @@ STALE = (
     "This form has expired",
     "The server may have been restarted. Go back, reload the page, and submit the form again.",
 )
+LABELS = {
+    "goal": "Goal",
+    "cycles": "Cycles",
+    "workspace": "Workspace",
+    "playbook": "Answers from",
+    "comment": "Comment",
+}
+"""The labels of the fields that are not inputs of a flow, by the name of their option."""
+_INPUT = re.compile(r"Set --input (?:'(?P<quoted>[^='\s]+)=[^']*'|(?P<bare>[^=\s]+)=<\w+>)")
+_GOAL = re.compile(r'Set it with --goal "…" or --goal-file FILE')
+_INVALID = re.compile(rf"Invalid value for '--({'|'.join(LABELS)})':")
+_OPTION = re.compile(rf"--({'|'.join(LABELS)})\b(?!-)")
+_COMMAND_LINE_ONLY = re.compile(r"^hint: See `[^`]*--help`\.$")
+_PREFIX = re.compile(r"^(?:error|hint): ")
+
+
+def page(name: str, status_code: int = 200, **values: Any) -> HTMLResponse:  # noqa: ANN401 - what the template names
+    """Render the template as a response."""
+    return HTMLResponse(template(name).render(**values), status_code)
+
+
+def problem(status_code: int, title: str, advice: str = "") -> Response:
+    """Render a page that says what is wrong and what to do."""
+    return page("problem.html", status_code, title=title, advice=advice)
 
 
 def with_form(
@@ -40,11 +67,6 @@ def with_form(
     return endpoint
 
 
-def problem(status_code: int, title: str, advice: str = "") -> Response:
-    """Render a page that says what is wrong and what to do."""
-    return page("problem.html", status_code, title=title, advice=advice)
-
-
 async def _read(request: Request) -> Form | None:
     if request.headers.get("content-type", "").partition(";")[0].strip() != FORM_TYPE:
         return None
@@ -54,3 +76,16 @@ async def _read(request: Request) -> Form | None:
         return dict(parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=MOST_FIELDS, errors="strict"))
     except (TimeoutError, ValueError, ClientDisconnect):
         return None
+
+
+def in_form_words(output: str) -> str:
+    """Return the error lines of a command with the labels of the form's fields in place of options."""
+    lines = (line for line in output.splitlines() if not _COMMAND_LINE_ONLY.match(line))
+    return "\n".join(_with_labels(_PREFIX.sub("", line)) for line in lines)
+
+
+def _with_labels(line: str) -> str:
+    line = _INVALID.sub(lambda found: f"{LABELS[found[1]]}:", line)
+    line = _GOAL.sub(f"Fill in “{LABELS['goal']}”", line)
+    line = _INPUT.sub(lambda found: f"Fill in “{status_in_words(found['quoted'] or found['bare'])}”", line)
+    return _OPTION.sub(lambda found: f"“{LABELS[found[1]]}”", line)

@@ -10,7 +10,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from codex_multi_role.web.access import Access
-from codex_multi_role.web.templating import page
+from codex_multi_role.web.forms import page
 
 COOKIE = "codex_multi_role"
 COOKIE_SECONDS = 30 * 24 * 3600

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import quote
@@ -18,12 +19,10 @@ from codex_multi_role.errors import CodexMultiRoleError, RunNotFound, UsageError
 from codex_multi_role.presentation.outcome import RAISED
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.web.artifacts import chunks, list_folder, open_file, real_path
-from codex_multi_role.web.field_errors import in_form_words
 from codex_multi_role.web.followers import Followers, TooManyViewers
-from codex_multi_role.web.forms import Form, problem
+from codex_multi_role.web.forms import Form, in_form_words, page, problem
 from codex_multi_role.web.served_runs import ServedRuns
 from codex_multi_role.web.starting import RunNotStarted
-from codex_multi_role.web.templating import page
 
 PING_SECONDS = 15
 REPORT_POLICY = "; ".join(
@@ -110,19 +109,13 @@ class RunPages:
             return problem(404, "This run has no report", f"`{how}` writes one.")
         return self._send(folder, path, "text/html; charset=utf-8", {"Content-Security-Policy": REPORT_POLICY})
 
-    async def answer(self, request: Request, form: Form) -> Response:
-        return await self._act(request, form, self._answer)
+    @property
+    def forms(self) -> dict[str, Callable[[Request, Form], Awaitable[Response]]]:
+        """What a person can do about a run, by the path below its page."""
+        acts = {"answer": self._answer, "stop": self._stop, "cancel-task": self._cancel_task, "resume": self._resume}
+        return {name: partial(self._act, act) for name, act in acts.items()}
 
-    async def stop(self, request: Request, form: Form) -> Response:
-        return await self._act(request, form, self._stop)
-
-    async def cancel_task(self, request: Request, form: Form) -> Response:
-        return await self._act(request, form, self._cancel_task)
-
-    async def resume(self, request: Request, form: Form) -> Response:
-        return await self._act(request, form, self._resume)
-
-    async def _act(self, request: Request, form: Form, act: Act) -> Response:
+    async def _act(self, act: Act, request: Request, form: Form) -> Response:
         """Call ``act``, then redirect to the run's page; on an error, show the page with the reason."""
         folder = await run_in_threadpool(self._folder, request)
         if folder is None:

@@ -1,4 +1,4 @@
-"""The runs in a folder and those that the workers of a database execute, whose folders are copies."""
+"""The runs in a folder and those that the workers of a database execute, whose folders are copies; pages of workers."""
 
 from __future__ import annotations
 
@@ -6,15 +6,21 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from starlette.requests import Request
+from starlette.responses import Response
+
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.presentation.recorded import RecordedRun
 from codex_multi_role.report import write_report
 from codex_multi_role.run_folder import Question, RunFolder
 from codex_multi_role.run_folder.folder import RUN_ID
+from codex_multi_role.web.forms import page
 from codex_multi_role.web.served_runs import ServedRuns
 from codex_multi_role.web.starting import RunStarter
+from codex_multi_role.workers.database import Database
 from codex_multi_role.workers.deciding import answer_shared, cancel_shared, cancel_shared_task, resume_shared
 from codex_multi_role.workers.finding import all_records, find_folder
+from codex_multi_role.workers.overview import queue_records, worker_records
 from codex_multi_role.workers.queued_runs import QueuedRun
 from codex_multi_role.workers.shared_runs import SharedRuns
 
@@ -87,6 +93,19 @@ class RunsWithWorkers(ServedRuns):
 
     def _is_copy(self, folder: RunFolder) -> bool:
         return folder.path == self._shared.mirrors.folder_of(folder.run_id).path
+
+
+class WorkerPages:
+    """The pages ``/workers`` and ``/queues``: who works on what, what waits, and why. Raises `StorageError`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def workers(self, request: Request) -> Response:
+        return page("workers.html", workers=worker_records(self._database), has_workers=True)
+
+    def queues(self, request: Request) -> Response:
+        return page("queues.html", queues=queue_records(self._database), has_workers=True)
 
 
 def _number(name: str, text: str) -> float:
