@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import count
 
 from codex_multi_role.catalog import render
@@ -18,8 +18,7 @@ from codex_multi_role.engine.flow_walk import CallableFlows, FlowWalk
 from codex_multi_role.engine.journal_slots import JournalSlots, RunHalted
 from codex_multi_role.engine.leases import Instances
 from codex_multi_role.engine.recorded_step import Past
-from codex_multi_role.engine.rehearsal import walk_past
-from codex_multi_role.errors import ReviewWaiting, ending_for
+from codex_multi_role.engine.rehearsal import RecordedSlot, walk_past
 from codex_multi_role.flow import FlowState
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.steps import RunResources, Unit, Work
@@ -35,30 +34,14 @@ def _is_done_here(name: str) -> bool:
     return DONE_HERE.fullmatch(name) is not None and not name.startswith(CHECK)
 
 
-class PathEnded(RunHalted):
-    """One path of the walk ends. As with a person's missing answer, the other items of a fan-out continue."""
+@dataclass(frozen=True)
+class _ForecastSlot(RecordedSlot):
+    """``assumed`` returns a recorded result as it would be here."""
 
-    def __init__(self, why: str) -> None:
-        super().__init__(ending_for(ReviewWaiting(why)))
-
-
-class _ForecastSlot:
-    def __init__(self, number: int, past: Past, assumed: Callable[[Json], Json]) -> None:
-        self._number = number
-        self._past = past
-        self._assumed = assumed
-
-    @property
-    def step_id(self) -> int:
-        return self._number
+    assumed: Callable[[Json], Json]
 
     def run(self, name: str, work: Callable[[], Json], /) -> Json:
-        if _is_done_here(name):
-            return work()
-        recorded = self._past.get(self._number)
-        if recorded is None or recorded.name != name:
-            raise PathEnded(f"a result is unknown: {name}")
-        return self._assumed(recorded.output)
+        return work() if _is_done_here(name) else self.assumed(super().run(name, work))
 
 
 def past_with_units(flows: CallableFlows, state: FlowState, run: RunResources, past: Past) -> Past:
@@ -111,7 +94,7 @@ def walk_forecast(
     """
 
     def slots() -> Iterator[_ForecastSlot]:
-        return (_ForecastSlot(number, past, assumed) for number in count(1))
+        return (_ForecastSlot(number, past, set(), assumed) for number in count(1))
 
     walk = FlowWalk(flows, Scope(run, JournalSlots(lambda: None, slots()), Asker(run, Instances()), state, _identified))
     with suppress(RunHalted):

@@ -24,8 +24,8 @@ from codex_multi_role.steps import RunResources, Unit, Work
 HINT = "Up to that point, the flow, its inputs and cycles, and the names and order of the roles must not change."
 
 
-class _RehearsalStopped(RunHalted):
-    """The walk has reached the position, or would do what the past did not; ``problem`` states what.
+class PathEnded(RunHalted):
+    """One path of the walk has reached its end, or would do what the past did not; ``problem`` states what.
 
     As with a person's missing answer, the other items of a fan-out continue.
     """
@@ -35,26 +35,22 @@ class _RehearsalStopped(RunHalted):
         self.problem = problem
 
 
-class _RecordedSlot:
-    """A slot of the journal that returns what is recorded and executes nothing."""
+@dataclass(frozen=True)
+class RecordedSlot:
+    """A slot of the journal that returns what is recorded and executes nothing. ``seen`` gets the number, if so."""
 
-    def __init__(self, number: int, past: Past, seen: set[int]) -> None:
-        self._number = number
-        self._past = past
-        self._seen = seen
-
-    @property
-    def step_id(self) -> int:
-        return self._number
+    step_id: int
+    past: Past
+    seen: set[int]
 
     def run(self, name: str, _work: Callable[[], Json], /) -> Json:
-        recorded = self._past.get(self._number)
+        recorded = self.past.get(self.step_id)
         if recorded is None or recorded.name != name:
             was = f'"{recorded.name}"' if recorded else "nothing"
-            raise _RehearsalStopped(
-                f'"{name}" would be recorded at position {self._number} of the journal instead of {was} was'
+            raise PathEnded(
+                f'"{name}" would be recorded at position {self.step_id} of the journal instead of {was} was'
             )
-        self._seen.add(self._number)
+        self.seen.add(self.step_id)
         return recorded.output
 
 
@@ -68,12 +64,12 @@ class _PastSlots(JournalSlots):
     @classmethod
     def of(cls, past: Past, end: int = sys.maxsize) -> _PastSlots:
         seen: set[int] = set()
-        return cls(lambda: None, (_RecordedSlot(number, past, seen) for number in count(1)), seen=seen, end=end)
+        return cls(lambda: None, (RecordedSlot(number, past, seen) for number in count(1)), seen=seen, end=end)
 
     def checkpoint(self) -> int:
         number = super().checkpoint()
         if number >= self.end:
-            raise _RehearsalStopped("" if number == self.end else "earlier steps would record more")
+            raise PathEnded("" if number == self.end else "earlier steps would record more")
         return number
 
 
@@ -155,7 +151,7 @@ def rehearse(
     walk = FlowWalk(flows, Scope(run, ids, Asker(run, Instances()), state))
     try:
         problem = f"the flow would end earlier, with {walk.walk().outcome}"
-    except _RehearsalStopped as left:
+    except PathEnded as left:
         problem = left.problem
     except RunHalted as halted:
         problem = halted.ending.reason

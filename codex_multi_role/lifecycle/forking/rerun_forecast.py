@@ -204,7 +204,7 @@ class _ForecastReuse(Reuse):
         return {number: replace(step, name=names[str(number)]) for number, step in past.items()}
 
     def take(self, run: RunResources, asked: TurnPrompt, *, may_decline: bool) -> TurnResult | None:
-        from codex_multi_role.engine.forecast import PathEnded
+        from codex_multi_role.engine.rehearsal import PathEnded
 
         role, position = self.read_role(asked.role, run.workspace.root), position_of(asked)
         reason = self.why_asked(run, asked, role, may_decline=may_decline)
