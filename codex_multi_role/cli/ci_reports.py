@@ -13,6 +13,7 @@ import click
 from codex_multi_role.cli.options import REPORTS
 from codex_multi_role.cli.output import annotate, say
 from codex_multi_role.errors import CodexMultiRoleError, StorageError
+from codex_multi_role.host.atomic import append_text, still_there, write_bytes, write_json, write_text
 from codex_multi_role.integrations.ci.github import SUMMARY_VARIABLE, TOP_VARIABLE, run_annotations, runs_here
 
 if TYPE_CHECKING:
@@ -72,46 +73,33 @@ def say_unreported(ctx: click.Context) -> None:
 
 def _write_reports(ctx: click.Context, run: EndedRun) -> None:
     prefix = "the run has ended and " if run.folder else ""
-    for option, write in _WRITERS.items():
-        path = ctx.params.get(option)
-        if path is not None:
+    for setting in REPORTS:
+        if (path := ctx.params.get(setting.key)) is not None:
             try:
-                write(path, run)
+                _write(setting.key, still_there(path), run)
             except StorageError as error:
                 code = f"the exit code stays {run.exit_code}"
-                say(f"warning: {prefix}{code}, but --{option} was not written: {error}")
+                say(f"warning: {prefix}{code}, but --{setting.key} was not written: {error}")
 
 
-def _write_junit(path: Path, run: EndedRun) -> None:
-    from codex_multi_role.host.atomic import still_there, write_bytes  # as above
-    from codex_multi_role.integrations.ci.junit import junit_report
+def _write(report: str, path: Path, run: EndedRun) -> None:
+    match report:
+        case "junit":
+            from codex_multi_role.integrations.ci.junit import junit_report  # as above
 
-    write_bytes(still_there(path), junit_report(run))
+            write_bytes(path, junit_report(run))
+        case "summary":
+            from codex_multi_role.integrations.ci.job_summary import job_summary
 
+            text = job_summary(run)
+            if _is_step_summary(path):
+                append_text(path, f"{text}\n")
+            else:
+                write_text(path, text)
+        case "annotations":
+            from codex_multi_role.integrations.ci.gitlab import link_annotations
 
-def _write_summary(path: Path, run: EndedRun) -> None:
-    from codex_multi_role.host.atomic import append_text, still_there, write_text  # as above
-    from codex_multi_role.integrations.ci.job_summary import job_summary
-
-    text = job_summary(run)
-    if _is_step_summary(path):
-        append_text(still_there(path), f"{text}\n")
-    else:
-        write_text(still_there(path), text)
-
-
-def _write_annotations(path: Path, run: EndedRun) -> None:
-    from codex_multi_role.host.atomic import still_there, write_json  # as above
-    from codex_multi_role.integrations.ci.gitlab import link_annotations
-
-    write_json(still_there(path), link_annotations(run))
-
-
-_WRITERS: dict[str, Callable[[Path, EndedRun], None]] = {
-    "junit": _write_junit,
-    "summary": _write_summary,
-    "annotations": _write_annotations,
-}
+            write_json(path, link_annotations(run))
 
 
 def _is_step_summary(path: Path) -> bool:

@@ -13,6 +13,7 @@ from click.core import ParameterSource
 from codex_multi_role.cli.options import CODEX_BIN, CONFIG, FOLDER, JSON, QUIET, ROLES, SETTINGS, command
 from codex_multi_role.cli.output import put_json, put_line
 from codex_multi_role.cli.settings import output_file
+from codex_multi_role.host.atomic import still_there, write_bytes
 from codex_multi_role.presentation.wording import duration, one_line, plural
 from codex_multi_role.run_options import RunTests
 
@@ -98,8 +99,7 @@ def _verdict(results: list[Replayed]) -> str:
 
 def _write_junit(path: Path, results: list[Replayed]) -> None:
     """Write one test case per recording. Raises `StorageError`."""
-    from codex_multi_role.host.atomic import still_there, write_bytes  # as above
-    from codex_multi_role.integrations.ci.junit import junit_suite
+    from codex_multi_role.integrations.ci.junit import junit_suite  # as above
 
     write_bytes(still_there(path), junit_suite("replay-test", map(_case, results)))
 
