@@ -1,15 +1,15 @@
-"""The explanation of a flow: its inputs, steps, ends and worst case."""
+"""The explanation of a flow: its inputs, steps, ends and worst case, also in money as far as limits and prices tell."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from textwrap import wrap
 
-from codex_multi_role.catalog import FlowSpec, GoalSpec, InputSpec, RoleSpecCatalog
+from codex_multi_role.catalog import FlowSpec, GoalSpec, InputSpec, RoleSpec, RoleSpecCatalog
 from codex_multi_role.catalog.flow_references import unused_roles
-from codex_multi_role.catalog.prices import PriceList
-from codex_multi_role.cli.worst_cost import worst_cost_words
+from codex_multi_role.catalog.prices import MILLION, PriceList
 from codex_multi_role.flow import End, worst_case
 from codex_multi_role.flow.chart import Chart, Node, chart_of, end_words
 from codex_multi_role.flow.conditions import with_called
@@ -25,6 +25,11 @@ COLUMNS = 100
 LEAST_TEXT_COLUMNS = 40
 MOST_CHARACTERS = 1000
 
+IN_FLIGHT = "and the model calls in progress then"
+UNBOUNDED = "no bound in money: set --max-tokens or --max-cost"
+CHOSEN = "the model that Codex chooses"
+Asked = Sequence[tuple[RoleSpec, str | None]]
+"""Roles, each with its model; None if Codex chooses it."""
 Row = Sequence[str]
 
 
@@ -146,3 +151,51 @@ def _not_counted(flows: Mapping[str, FlowSpec], name: str) -> Iterator[str]:
     steps = [step for flow in with_called(flows, name) for step in flow.steps]
     if any(step.review is not None and step.time_limit_seconds is None for step in steps):
         yield "plus the time until a person answers each review"
+
+
+def worst_cost_words(asked: Asked, prices: PriceList, max_tokens: int | None, max_cost: float | None) -> str:
+    """Say what a run that asks these roles costs at most.
+
+    A limit of tokens is a bound in money only if the most expensive kind of token of each model is known.
+    """
+    if not asked:
+        return "no model is asked"
+    needed = [each for each in asked if max_cost is not None or each[0].limits.max_cost is not None]
+    if unpriced := _unpriced(needed, prices):
+        limit = "max_cost" if max_cost is None else "--max-cost"
+        return f"unpriced: {prices.file} has no price for {unpriced}; {limit} would be refused"
+    limited = all(role.limits.max_tokens or role.limits.max_cost for role, _ in asked)
+    if max_tokens is None and max_cost is None and not limited:
+        return UNBOUNDED
+    if unpriced := _unpriced(asked, prices):
+        return f"unpriced: {prices.file} has no price for {unpriced}"
+    highest = [prices.models[model].highest for _, model in asked if model]
+    bounds = [] if max_cost is None else [(_exact(max_cost), "")]
+    if max_tokens is not None:
+        dearest = f" if all of {plural(max_tokens, 'token')} are of the most expensive kind"
+        bounds.append((max(highest) * max_tokens / MILLION, dearest))
+    if limited:
+        own = (_own_bound(role, price) for (role, _), price in zip(asked, highest, strict=True))
+        bounds.append((sum(own, Decimal()), " by the roles' own limits"))
+    amount, condition = min(bounds)
+    return f"at most {dollars(amount)}{condition}, {IN_FLIGHT} (prices of {prices.date})"
+
+
+def _own_bound(role: RoleSpec, price: Decimal) -> Decimal:
+    """By the limits of a role of which it has at least one."""
+    tokens, cost = role.limits.max_tokens, role.limits.max_cost
+    bounds = [*([price * tokens / MILLION] if tokens else []), *([_exact(cost)] if cost else [])]
+    return min(bounds)
+
+
+def _exact(amount: float) -> Decimal:
+    return Decimal(str(amount))
+
+
+def _unpriced(asked: Asked, prices: PriceList) -> str:
+    """``gpt-x (planner, solver) and the model that Codex chooses (verifier)``; empty if all have a price."""
+    names: dict[str | None, list[str]] = {}
+    for role, model in asked:
+        if model not in prices.models:
+            names.setdefault(model, []).append(role.name)
+    return " and ".join(f"{model or CHOSEN} ({', '.join(each)})" for model, each in names.items())

@@ -89,7 +89,7 @@ def _summary(forecast: Forecast) -> str:
 
 def _at_most(forecast: Forecast) -> str:
     """What the turns of the new run can cost, in words."""
-    from codex_multi_role.cli.worst_cost import worst_cost_words  # here: only a dry run needs it
+    from codex_multi_role.cli.flow_explanation import worst_cost_words  # here: only a dry run needs it
 
     if forecast.asks_nothing:
         return "no model is asked"

@@ -8,7 +8,7 @@ import pytest
 
 from codex_multi_role.catalog import RoleLimits, RoleSpec
 from codex_multi_role.catalog.prices import PriceList
-from codex_multi_role.cli.worst_cost import IN_FLIGHT, UNBOUNDED, worst_cost_words
+from codex_multi_role.cli.flow_explanation import IN_FLIGHT, UNBOUNDED, worst_cost_words
 from tests.support.prices import write_prices
 
 TOGETHER = f", {IN_FLIGHT} (prices of 2026-01-31)"
