@@ -28,7 +28,6 @@ from codex_multi_role.workspace.git import (
 from codex_multi_role.workspace.trees import WORKSPACE, measure_commit
 
 REMOTE_SECONDS = 1800.0
-COMMIT_ID = re.compile("[0-9a-f]{7,64}")
 PROTOCOLS = "file:git:http:https:ssh"
 _KEPT = re.compile("GIT_(SSH|SSL|HTTP|PROXY|CONFIG_(GLOBAL|SYSTEM|NOSYSTEM)$)")
 """Git's own variables that say how to reach a server."""
