@@ -25,7 +25,7 @@ def has_expressions(value: object) -> bool:
 
 def whole_expression(text: str) -> str | None:
     """``a.b`` for a text that is one whole ``{{ a.b }}``, which keeps its type; None for any other."""
-    return _sandbox().whole_expression(text)
+    return sandbox().whole_expression(text)
 
 
 @lru_cache(maxsize=256)
@@ -33,13 +33,13 @@ def parse_expression(expression: str) -> nodes.Expr:
     """The syntax tree of an expression without braces. Raises ``jinja2.TemplateSyntaxError``."""
     from jinja2.parser import Parser
 
-    return Parser(_sandbox(), expression, state="variable").parse_expression()
+    return Parser(sandbox(), expression, state="variable").parse_expression()
 
 
 @lru_cache(maxsize=256)
 def parse_template(text: str) -> nodes.Template:
     """The syntax tree of a text with expressions in it. Raises ``jinja2.TemplateSyntaxError``."""
-    return _sandbox().parse(text)
+    return sandbox().parse(text)
 
 
 def name_or_constant(node: nodes.Node) -> object:
@@ -79,7 +79,8 @@ def local_names(syntax: nodes.Template) -> set[str]:
 
 
 @lru_cache(maxsize=1)
-def _sandbox() -> TemplateSandbox:
+def sandbox() -> TemplateSandbox:
+    """The environment of all templates, created when the first one is read."""
     from codex_multi_role.catalog.template_sandbox import TemplateSandbox
 
     return TemplateSandbox()

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from codex_multi_role.catalog.flow_expressions import attribute_paths, has_expressions, local_names
+from codex_multi_role.catalog.flow_expressions import attribute_paths, has_expressions, local_names, sandbox
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.reading.nearest import no_such
 from codex_multi_role.reading.places import Place, Problems
@@ -15,8 +15,6 @@ from codex_multi_role.reading.places import Place, Problems
 if TYPE_CHECKING:
     from jinja2 import Template
     from jinja2.environment import TemplateExpression
-
-    from codex_multi_role.catalog.template_sandbox import TemplateSandbox
 
 MAX_CACHED = 512
 """More than the texts of any shipped flow and its playbook, which one process may load again and again."""
@@ -80,7 +78,7 @@ def check_expression(expression: str, where: Place, names: Names | None = None) 
 def _render_text(text: str, context: Mapping[str, object]) -> object:
     from codex_multi_role.catalog.template_sandbox import MAX_CHARACTERS, plain
 
-    whole = _sandbox().whole_expression(text)
+    whole = sandbox().whole_expression(text)
     if whole is not None:
         return plain(_expression(whole)(context))
     parts: list[str] = []
@@ -131,17 +129,10 @@ def _problems_at(where: Place | str) -> Iterator[None]:
     except Exception as error:
         from codex_multi_role.reading.syntax_words import template_problem  # imported only after a mistake
 
-        problem, hint = template_problem(error, {**_sandbox().filters, **_sandbox().tests})
+        problem, hint = template_problem(error, {**sandbox().filters, **sandbox().tests})
         if isinstance(where, Place):
             raise where.error(problem, hint) from error
         raise DefinitionError(f"{where}: {problem}", hint) from error
-
-
-@lru_cache(maxsize=1)
-def _sandbox() -> TemplateSandbox:
-    from codex_multi_role.catalog.template_sandbox import TemplateSandbox
-
-    return TemplateSandbox()
 
 
 @lru_cache(maxsize=MAX_CACHED)
@@ -149,16 +140,16 @@ def _used_names(text: str) -> tuple[set[str], set[str], list[Sequence[str]]]:
     """The names from outside that ``text`` uses, those it also sets itself, and the paths of attributes in it."""
     from jinja2 import meta
 
-    syntax = _sandbox().parse(text)
-    undeclared = meta.find_undeclared_variables(syntax) - _sandbox().globals.keys()
+    syntax = sandbox().parse(text)
+    undeclared = meta.find_undeclared_variables(syntax) - sandbox().globals.keys()
     return undeclared, set(local_names(syntax)), list(attribute_paths(syntax))
 
 
 @lru_cache(maxsize=MAX_CACHED)
 def _expression(source: str) -> TemplateExpression:
-    return _sandbox().compile_expression(source, undefined_to_none=False)
+    return sandbox().compile_expression(source, undefined_to_none=False)
 
 
 @lru_cache(maxsize=MAX_CACHED)
 def _template(source: str) -> Template:
-    return _sandbox().from_string(source)
+    return sandbox().from_string(source)

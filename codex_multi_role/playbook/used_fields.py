@@ -7,7 +7,7 @@ iterated is a list, and any other is a text.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from codex_multi_role.catalog import FlowSpec, StepSpec
@@ -16,14 +16,13 @@ from codex_multi_role.catalog.flow_expressions import (
     has_expressions,
     name_or_constant,
     parse_expression,
+    parse_template,
     whole_expression,
 )
 from codex_multi_role.catalog.templates import MAX_CACHED
 
 if TYPE_CHECKING:
     from jinja2 import nodes
-
-    from codex_multi_role.catalog.template_sandbox import TemplateSandbox
 
 Name = tuple[str, ...]
 Uses = Iterator[tuple[Name, dict[str, Any]]]
@@ -107,7 +106,7 @@ def _find_uses(template: str) -> Uses:
     """Every dotted name in the template, with the schema of a value that fits its use."""
     from jinja2 import nodes
 
-    syntax = _sandbox().parse(template)
+    syntax = parse_template(template)
     yield from ((path, {}) for path in attribute_paths(syntax))
     for compared in syntax.find_all(nodes.Compare):
         yield from _compared(compared)
@@ -161,10 +160,3 @@ def _whole_path(template: object) -> Name:
     """The parts of the name in a template that is one whole ``{{ a.b }}``; otherwise empty."""
     whole = whole_expression(template) if isinstance(template, str) else None
     return _path(parse_expression(whole)) if whole else ()
-
-
-@cache
-def _sandbox() -> TemplateSandbox:
-    from codex_multi_role.catalog.template_sandbox import TemplateSandbox
-
-    return TemplateSandbox()
