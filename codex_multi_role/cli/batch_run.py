@@ -24,12 +24,7 @@ from codex_multi_role.batches.goal_results import ResultFile, exit_code_of
 from codex_multi_role.batches.local_runs import LocalRuns
 from codex_multi_role.batches.planned_runs import Defaults, PlannedRun, Shard, plan_runs, uncommitted_changes
 from codex_multi_role.batches.schedule import Bounds
-from codex_multi_role.batches.team_readiness import (
-    completed,
-    require_known_costs,
-    require_limits,
-    require_ready_teams,
-)
+from codex_multi_role.batches.team_readiness import completed, require_known_costs, require_limits, require_ready_teams
 from codex_multi_role.cli.batch_summary import higher_limits, resume_batch_command, summary_lines
 from codex_multi_role.cli.batch_views import batch_view
 from codex_multi_role.cli.options import TOTALS

@@ -45,10 +45,7 @@ def replay_test(ctx: click.Context, /, folder: Path, **values: Any) -> None:  # 
       codex-multi-role replay-test recordings
       codex-multi-role replay-test recordings --roles ../roles --replay-match nearest
     """
-    from codex_multi_role.proof.replay_tests import (  # here: `--help` should not load it all
-        find_recordings,
-        replay_tests,
-    )
+    from codex_multi_role.proof.replay_tests import find_recordings, replay_tests  # here: slow to import
 
     json, quiet, keep, junit = (values.pop(name) for name in ("json", "quiet", "keep", "junit"))
     given = {

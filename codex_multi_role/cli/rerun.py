@@ -8,14 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from codex_multi_role.cli.ci_reports import reported
-from codex_multi_role.cli.options import (
-    FORKABLE,
-    OF_THIS_PROCESS,
-    RERUN_DRY_RUN,
-    RUNS_DIR,
-    command,
-    run_argument,
-)
+from codex_multi_role.cli.options import FORKABLE, OF_THIS_PROCESS, RERUN_DRY_RUN, RUNS_DIR, command, run_argument
 from codex_multi_role.cli.output import put_json_line, put_line, say
 from codex_multi_role.cli.resume import parent_and_changes, start_from
 from codex_multi_role.presentation.wording import cost_in_words, plural

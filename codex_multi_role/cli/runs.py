@@ -16,12 +16,7 @@ from codex_multi_role.cli.run_reference import all_records, find_run, open_share
 from codex_multi_role.cli.settings import output_file
 from codex_multi_role.cli.tables import Column
 from codex_multi_role.errors import RunStatus, StorageError, UsageError
-from codex_multi_role.presentation.outcome import (
-    cost_of_totals,
-    ending_in_words,
-    exit_in_words,
-    next_from_record,
-)
+from codex_multi_role.presentation.outcome import cost_of_totals, ending_in_words, exit_in_words, next_from_record
 from codex_multi_role.presentation.plain import question_lines
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.presentation.recorded import (

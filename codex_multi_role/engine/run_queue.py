@@ -14,13 +14,7 @@ from codex_multi_role.engine.dbos_library import DBOS, DBOSBaseException, DBOSCl
 from codex_multi_role.engine.durable_run import DurableRun
 from codex_multi_role.engine.journal_errors import TRY_AGAIN, journal_error
 from codex_multi_role.engine.outages import Outages
-from codex_multi_role.engine.shared_journal import (
-    APPLICATION,
-    FLOW_WORKFLOW,
-    listening,
-    silence_library,
-    work_and_halt,
-)
+from codex_multi_role.engine.shared_journal import APPLICATION, FLOW_WORKFLOW, listening, silence_library, work_and_halt
 from codex_multi_role.errors import StorageError
 
 POLL_SECONDS = 0.5

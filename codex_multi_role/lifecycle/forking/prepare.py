@@ -124,9 +124,7 @@ class _Inheritance:
 
     def take(self, events: Sequence[RunEvent], undo: ExitStack) -> list[str]:
         """Bring the fork to its beginning; returns the repositories that the workspace lacks."""
-        from codex_multi_role.engine.flow_walk import (
-            CallableFlows,  # lazy: slow to import, and a wrong option must fail fast
-        )
+        from codex_multi_role.engine.flow_walk import CallableFlows  # lazy: slow, and a wrong option must fail fast
         from codex_multi_role.engine.rehearsal import rehearse
 
         definitions, options = self._definitions, self._definitions.options
