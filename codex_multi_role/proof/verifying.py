@@ -20,7 +20,6 @@ from codex_multi_role.host.unpacking import measure_trees, unpack_objects
 from codex_multi_role.lifecycle.recordings.comparison import kept_in
 from codex_multi_role.lifecycle.team_loading import load_team
 from codex_multi_role.presentation.wording import plural
-from codex_multi_role.proof.accounting import compare_played, compare_team, numbers
 from codex_multi_role.proof.bundle_file import BUDGET, TEAM, Bundle, no_bundle, read_bundle
 from codex_multi_role.proof.claims import observe
 from codex_multi_role.proof.comparing import (
@@ -30,7 +29,10 @@ from codex_multi_role.proof.comparing import (
     ComparedLine,
     Comparison,
     compare_environments,
+    compare_played,
+    compare_team,
     compare_tests_before,
+    numbers,
 )
 from codex_multi_role.proof.replay_tests import ERROR, Replayed, replay_test, working_folder
 from codex_multi_role.proof.surroundings import environment_of, tests_before
