@@ -14,10 +14,9 @@ from typing import Any
 
 from codex_multi_role.catalog import render
 from codex_multi_role.catalog.flow_references import SUGGEST_NAMES
-from codex_multi_role.engine.askers import Asker, Scope
+from codex_multi_role.engine.askers import Asker, Instances, Scope
 from codex_multi_role.engine.flow_walk import SAID_DONE, CallableFlows, FlowWalk
 from codex_multi_role.engine.journal_slots import JournalSlot, JournalSlots, RunHalted, refuse_when_stopping
-from codex_multi_role.engine.leases import Instances
 from codex_multi_role.errors import LOOK, MORE_CYCLES, DefinitionError, Ending, ExitCode, RunStatus, ending_for
 from codex_multi_role.flow import End, FlowState
 from codex_multi_role.steps import RunResources, StepOutcome

@@ -13,10 +13,9 @@ from dataclasses import dataclass, replace
 from itertools import count
 
 from codex_multi_role.catalog import render
-from codex_multi_role.engine.askers import Asker, Scope
+from codex_multi_role.engine.askers import Asker, Instances, Scope
 from codex_multi_role.engine.flow_walk import CallableFlows, FlowWalk
 from codex_multi_role.engine.journal_slots import JournalSlots, RunHalted
-from codex_multi_role.engine.leases import Instances
 from codex_multi_role.engine.recorded_step import Past
 from codex_multi_role.engine.rehearsal import RecordedSlot, walk_past
 from codex_multi_role.flow import FlowState

@@ -11,10 +11,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import count, takewhile
 
-from codex_multi_role.engine.askers import Asker, Scope
+from codex_multi_role.engine.askers import Asker, Instances, Scope
 from codex_multi_role.engine.flow_walk import CallableFlows, FlowWalk
 from codex_multi_role.engine.journal_slots import JournalSlots, RunHalted
-from codex_multi_role.engine.leases import Instances
 from codex_multi_role.engine.recorded_step import Past
 from codex_multi_role.errors import ReviewWaiting, UsageError, ending_for
 from codex_multi_role.flow import FlowState
