@@ -9,22 +9,37 @@ from codex_multi_role.checks.contract import (
     Check,
     CheckContext,
     CheckFunction,
+    CheckOptions,
+    CheckResult,
+    ResultPart,
     RunFacts,
     Settings,
+    TimeLeft,
+    as_json,
+    at_most_own,
     declare_check,
+    inside,
+    no_time,
 )
 from codex_multi_role.reading.registry import Registry
 
 __all__ = [
-    "CHECKS",
     "Check",
     "CheckContext",
     "CheckFunction",
+    "CheckOptions",
+    "CheckResult",
+    "ResultPart",
     "RunFacts",
     "Settings",
+    "TimeLeft",
+    "as_json",
+    "at_most_own",
     "check_names",
     "declare_check",
     "find_check",
+    "inside",
+    "no_time",
 ]
 
 CHECKS = {

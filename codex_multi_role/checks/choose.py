@@ -9,10 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, JsonValue, StringConstraints
 
-from codex_multi_role.checks.check_options import CheckOptions, read_options
-from codex_multi_role.checks.check_result import CheckResult, ResultPart
-from codex_multi_role.checks.contract import CheckContext, declare_check, no_time
-from codex_multi_role.checks.output_files import write_result
+from codex_multi_role.checks.contract import CheckContext, CheckOptions, CheckResult, ResultPart, declare_check, no_time
 from codex_multi_role.reading.json_types import Json
 
 MAX_SHOWN_CHARACTERS = 60
@@ -98,8 +95,8 @@ def choose_best(context: CheckContext) -> ChooseResult:
     texts, and rank numbers before booleans before texts. ``true`` and ``false`` compare booleans only. Missing and
     incomparable values rank last. Raises UsageError for a wrong option, StorageError.
     """
-    options = read_options(ChooseOptions, context, "choose")
-    return write_result(context, choose(options.candidates, options.by, options.require))
+    options = context.read_options(ChooseOptions, "choose")
+    return choose(options.candidates, options.by, options.require)
 
 
 def choose(

@@ -12,13 +12,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints, field_validator
 
-from codex_multi_role.checks.check_options import CheckOptions, read_options
-from codex_multi_role.checks.check_result import CheckResult
-from codex_multi_role.checks.contract import CheckContext, at_most_own, declare_check
+from codex_multi_role.checks.contract import CheckContext, CheckOptions, CheckResult, at_most_own, declare_check
 from codex_multi_role.checks.data_file import parse_json
 from codex_multi_role.checks.interpreter import OWN
 from codex_multi_role.checks.measured_process import interpreter_of
-from codex_multi_role.checks.output_files import scratch_folder, write_artifact, write_result
+from codex_multi_role.checks.output_files import scratch_folder
 from codex_multi_role.errors import UsageError
 from codex_multi_role.host.redaction import without_secrets
 from codex_multi_role.workspace import CommandResult, PathRefused, Workspace, run_command
@@ -82,7 +80,7 @@ def run_argv(context: CheckContext) -> ProgramResult:
     Options: `CommandOptions`; ``timeout_seconds`` cannot exceed the context's deadline. Raises UsageError for a wrong
     option, StorageError when the artifacts cannot be written, RunInterrupted.
     """
-    options = read_options(CommandOptions, context, "command")
+    options = context.read_options(CommandOptions, "command")
     folder = _folder(context.workspace, options.cwd)
     with scratch_folder(context.workspace) as scratch:
         environment = {**_environment(context, options), "TMPDIR": str(scratch), **options.environment}
@@ -165,21 +163,20 @@ def _record(
     data: object = None,
 ) -> ProgramResult:
     output, errors = (ran.output, ran.errors) if ran else ("", "")
-    write_artifact(context, "stderr.txt", errors)
-    result = ProgramResult(
+    context.write_artifact("stderr.txt", errors)
+    return ProgramResult(
         status=verdict[0],
         reason=verdict[1],
         exit_code=ran.returncode if ran else None,
         stdout=_shortened(output),
         truncated=len(output) > MAX_STDOUT_CHARACTERS or bool(ran and ran.truncated),
         stderr=errors[-MAX_STDERR_CHARACTERS:],
-        output_path=str(write_artifact(context, "output.txt", output)),
+        output_path=str(context.write_artifact("output.txt", output)),
         json=data,
         seconds=ran.seconds if ran else 0.0,
         command=shlex.join(options.argv),
         sandbox=options.sandbox,
     )
-    return write_result(context, result)
 
 
 def _shortened(text: str) -> str:

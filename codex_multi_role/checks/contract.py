@@ -1,24 +1,134 @@
-"""What a check is, and what it receives."""
+"""What a check is: what it takes (its step's ``with``, read into a model), what it may use, and what it returns."""
 
 from __future__ import annotations
 
+import json
+import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails, PydanticCustomError
 
-from codex_multi_role.checks.check_result import as_json
-from codex_multi_role.errors import CheckFailed, RunInterrupted, UsageError
+from codex_multi_role.errors import CheckFailed, RunInterrupted, StorageError, UsageError
 from codex_multi_role.host.redaction import Redactor
-from codex_multi_role.workspace import Workspace, Worktrees
+from codex_multi_role.reading.nearest import no_such
+from codex_multi_role.workspace import PathRefused, Workspace, Worktrees
 from codex_multi_role.workspace.commands import Sandbox, no_sandbox
 
 if TYPE_CHECKING:
     from codex_multi_role.checks.interpreter import Interpreter
+
+OptionsT = TypeVar("OptionsT", bound="CheckOptions")
+Fields = dict[str, Any]
+_SHOWN_CHARACTERS = 60
+
+
+class CheckOptions(BaseModel):
+    """Base of all check options: unknown options are rejected, and values are never converted to another type.
+
+    A field's description is the hint shown for a mistake in it.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _know_every_name(cls, data: object) -> object:
+        known = _fields(cls)
+        for name in data if isinstance(data, dict) else ():
+            if name not in known:
+                raise _unknown(str(name), list(known))
+        return data
+
+
+def require_option_names(kind: type[BaseModel], given: Collection[str]) -> None:
+    """Raise `UsageError` if ``given`` has a name that is not an option of ``kind``, or lacks a required one."""
+    known = _fields(kind)
+    for name in given:
+        if name not in known:
+            raise UsageError(*no_such("option", name, known))
+    for name, option in known.items():
+        if option.is_required() and name not in given:
+            raise UsageError(f'the option "{name}" is missing', f"{name}: {option.description}")
+
+
+def inside(workspace: Workspace, relative: str, option: str) -> Path:
+    """The path of ``relative``, a file or folder of the workspace. Raises UsageError that begins with ``option``."""
+    given = relative.rstrip("/")
+    try:
+        if os.path.isdir(workspace.root / given):  # noqa: PTH112 - Path.is_dir raises for an impossible file name
+            return workspace.resolve_inside(f"{given}/x").parent
+        return workspace.resolve_inside(given)
+    except PathRefused as error:
+        hint = "Name a file or a folder of the workspace, relative to it."
+        raise UsageError(f"{option}: {error.reason} {given!r}", hint) from error
+
+
+def _fields(kind: type[BaseModel]) -> dict[str, FieldInfo]:
+    return {field.alias or name: field for name, field in kind.model_fields.items()}
+
+
+def _unknown(name: str, known: list[str]) -> PydanticCustomError:
+    problem, hint = no_such("option", name, known)
+    context = {"problem": problem, "hint": hint}
+    return PydanticCustomError("unknown_option", "{problem}", context)
+
+
+def _words(detail: ErrorDetails) -> str:
+    if detail["type"] == "missing":
+        return "is missing"
+    if detail["type"] == "unknown_option":
+        return detail["msg"]
+    if detail["type"] == "value_error":
+        return str(detail["ctx"]["error"])
+    shown = repr(detail["input"])
+    shown = shown if len(shown) <= _SHOWN_CHARACTERS else f"{shown[:_SHOWN_CHARACTERS]}…"
+    return f"{detail['msg'][:1].lower()}{detail['msg'][1:]}, not {shown}"
+
+
+def _hint(kind: type[CheckOptions], detail: ErrorDetails) -> str:
+    if detail["type"] == "unknown_option":
+        return str(detail["ctx"]["hint"])
+    described = {name: field.description for name, field in _fields(kind).items()}
+    options = detail["loc"][:1] or described
+    return "; ".join(f"{option}: {described[str(option)]}" for option in options if described[str(option)])
+
+
+class ResultPart(BaseModel):
+    """A part of a result: exactly the declared fields, never converted. A field with a default may be missing."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class CheckResult(ResultPart):
+    """Base of all check results."""
+
+    status: str
+
+
+def as_json(result: BaseModel) -> dict[str, object]:
+    """The fields that the check gave, under the names that templates use."""
+    return result.model_dump(by_alias=True, exclude_unset=True)
+
+
+def field_names(kind: type[BaseModel]) -> Fields | None:
+    """The fields of ``kind``, each with its own if it is such a model, otherwise with None; None if it has any."""
+    if kind.model_config.get("extra") == "allow":
+        return None
+    fields = {field.serialization_alias or name: field.annotation for name, field in kind.model_fields.items()}
+    return {name: _names_in(own) for name, own in fields.items()} | dict.fromkeys(kind.model_computed_fields)
+
+
+def _names_in(annotation: object) -> Fields | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return field_names(annotation)
+    return None
 
 
 @dataclass(frozen=True)
@@ -70,15 +180,37 @@ class CheckContext:
     settings: Callable[[], Any] = _no_settings
     python: Interpreter | None = None
 
+    def in_copy(self, key: str) -> CheckContext:
+        """The same context in the copy with that key; without a key, the context itself. Raises UsageError."""
+        if not key:
+            return self
+        if self.worktrees is None:
+            raise UsageError(f"no copy {key!r} of the workspace")
+        self.worktrees.prepare(key)  # only if the run has moved to another machine since
+        return replace(self, workspace=self.worktrees.open(key).workspace)
 
-def in_copy(context: CheckContext, key: str) -> CheckContext:
-    """The same context in the copy with that key; without a key, the context itself. Raises UsageError."""
-    if not key:
-        return context
-    if context.worktrees is None:
-        raise UsageError(f"no copy {key!r} of the workspace")
-    context.worktrees.prepare(key)  # only if the run has moved to another machine since
-    return replace(context, workspace=context.worktrees.open(key).workspace)
+    def read_options(self, kind: type[OptionsT], check: str) -> OptionsT:
+        """The options of the check called ``check``.
+
+        Raises UsageError beginning with ``check <name>: <option>:`` for the first mistake; unknown options come first.
+        """
+        try:
+            return kind.model_validate(dict(self.options))
+        except ValidationError as error:
+            detail = error.errors(include_url=False)[0]
+            place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in detail["loc"])
+            message = ": ".join(part for part in (f"check {check}", place.removeprefix("."), _words(detail)) if part)
+            raise UsageError(message, _hint(kind, detail)) from error
+
+    def write_artifact(self, name: str, text: str) -> Path:
+        """Write ``text`` to ``name`` in the visit's folder, secrets masked; return the file. Raises StorageError."""
+        path = self.folder / name
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            path.write_text(self.redact(text), encoding="utf-8")
+        except OSError as error:
+            raise StorageError(f"{path} cannot be written: {error.strerror}") from error
+        return path
 
 
 # A check's result has a `status`. A bad verdict is a result; CheckFailed means that there is no verdict.
@@ -119,8 +251,13 @@ class Check:
     uses_python: bool = False
 
     def __call__(self, context: CheckContext) -> dict[str, object]:
+        """Run it; a result that is a model is also written to ``result.json``. Raises StorageError."""
         result = self.run(context)
-        return as_json(result) if isinstance(result, BaseModel) else result
+        if not isinstance(result, BaseModel):
+            return result
+        fields = as_json(result)
+        context.write_artifact("result.json", json.dumps(context.redact.within(fields), indent=2) + "\n")
+        return fields
 
 
 def declare_check(

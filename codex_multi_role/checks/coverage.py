@@ -7,13 +7,11 @@ from dataclasses import asdict
 
 from pydantic import Field
 
-from codex_multi_role.checks.check_options import CheckOptions, read_options
-from codex_multi_role.checks.check_result import ResultPart
-from codex_multi_role.checks.contract import CheckContext, at_most_own, declare_check, in_copy
+from codex_multi_role.checks.contract import CheckContext, CheckOptions, ResultPart, at_most_own, declare_check
 from codex_multi_role.checks.coverage_run import REPORT_SECONDS, CoverageOutcome, CoverageRun, Status
 from codex_multi_role.checks.junit_report import CountedTests
 from codex_multi_role.checks.measured_process import interpreter_of
-from codex_multi_role.checks.output_files import scratch_folder, write_artifact, write_result
+from codex_multi_role.checks.output_files import scratch_folder
 from codex_multi_role.checks.python_targets import Paths, named_path, named_paths, none_python, not_python
 
 MAX_TAIL_CHARACTERS = 4_000
@@ -70,8 +68,8 @@ def measure_coverage(context: CheckContext) -> CoverageResult:
 
     Raises UsageError for a wrong option, StorageError when an artifact cannot be written, RunInterrupted.
     """
-    options = read_options(CoverageOptions, context, "coverage")
-    context = in_copy(context, options.copy_)
+    options = context.read_options(CoverageOptions, "coverage")
+    context = context.in_copy(options.copy_)
     return _record(context, coverage_outcome(context, options), options.per_test)
 
 
@@ -90,7 +88,7 @@ def coverage_outcome(context: CheckContext, options: CoverageOptions) -> Coverag
 
 def _record(context: CheckContext, outcome: CoverageOutcome, per_test: bool = False) -> CoverageResult:
     ran, measured = outcome.ran, outcome.measured
-    write_artifact(context, "pytest_output.txt", ran.output if ran else "")
+    context.write_artifact("pytest_output.txt", ran.output if ran else "")
     result = CoverageResult(
         status=outcome.status,
         reason=outcome.reason,
@@ -103,4 +101,4 @@ def _record(context: CheckContext, outcome: CoverageOutcome, per_test: bool = Fa
         output_tail=ran.output[-MAX_TAIL_CHARACTERS:] if ran else "",
     )
     reached = {test: [Places(**file) for file in each.as_json()] for test, each in outcome.reached.items()}
-    return write_result(context, result.model_copy(update={"reached": reached}) if per_test else result)
+    return result.model_copy(update={"reached": reached}) if per_test else result

@@ -20,7 +20,6 @@ from codex_multi_role.checks.measured_process import (
     environment_of_tests,
     interpreter_of,
 )
-from codex_multi_role.checks.output_files import write_artifact
 from codex_multi_role.checks.suite import INTERRUPTED, LIMIT_VARIABLE, MOST_OVERDUE, OVERDUE_VARIABLE, write_files
 from codex_multi_role.checks.working_copy import copy_workspace, excluded_from_copies
 from codex_multi_role.workspace import CommandResult, run_command
@@ -208,5 +207,5 @@ class CoverageRun:
     def _kept(self, report: Path, kind: str) -> bytes:
         """Read what the sandbox left, and keep a copy for people. Raises ValueError if it cannot be read."""
         content = read_report(report, kind)
-        write_artifact(self._context, report.name, content.decode("utf-8", "replace"))
+        self._context.write_artifact(report.name, content.decode("utf-8", "replace"))
         return content

@@ -8,10 +8,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from codex_multi_role.checks.check_options import CheckOptions, read_options
-from codex_multi_role.checks.check_result import CheckResult
-from codex_multi_role.checks.contract import CheckContext, at_most_own, declare_check
-from codex_multi_role.checks.output_files import scratch_folder, write_result
+from codex_multi_role.checks.contract import CheckContext, CheckOptions, CheckResult, at_most_own, declare_check
+from codex_multi_role.checks.output_files import scratch_folder
 from codex_multi_role.checks.python_targets import named_path, not_python
 from codex_multi_role.checks.suite import Repeated, Suite, repeat
 
@@ -57,7 +55,7 @@ def find_flaky(context: CheckContext) -> FlakyResult:
     UsageError for a wrong option, StorageError when an artifact cannot be written, RunInterrupted.
     """
     started = time.monotonic()
-    options = read_options(FlakyOptions, context, "flaky")
+    options = context.read_options(FlakyOptions, "flaky")
     named_path(context.workspace, "flaky", options, "tests")
     if problem := not_python(context.workspace.root, options.tests):
         return _record(context, Repeated((), {}, (), problem), started)
@@ -67,7 +65,7 @@ def find_flaky(context: CheckContext) -> FlakyResult:
 
 
 def _record(context: CheckContext, repeated: Repeated, started: float) -> FlakyResult:
-    result = FlakyResult(
+    return FlakyResult(
         status=_status(repeated),
         reason=repeated.problem,
         runs=len(repeated.outcomes),
@@ -76,7 +74,6 @@ def _record(context: CheckContext, repeated: Repeated, started: float) -> FlakyR
         failed=list(repeated.bad),
         seconds=round(time.monotonic() - started, 3),
     )
-    return write_result(context, result)
 
 
 def _status(repeated: Repeated) -> Status:

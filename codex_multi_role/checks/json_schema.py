@@ -8,11 +8,8 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, JsonValue, field_validator, model_validator
 
-from codex_multi_role.checks.check_options import CheckOptions, read_options
-from codex_multi_role.checks.check_result import CheckResult
-from codex_multi_role.checks.contract import CheckContext, declare_check, no_time
+from codex_multi_role.checks.contract import CheckContext, CheckOptions, CheckResult, declare_check, no_time
 from codex_multi_role.checks.data_file import parse_document, read_document
-from codex_multi_role.checks.output_files import write_result
 from codex_multi_role.errors import UsageError
 from codex_multi_role.reading.schema_mismatch import describe_mismatch
 from codex_multi_role.workspace import Workspace
@@ -64,10 +61,10 @@ def check_schema(context: CheckContext) -> SchemaResult:
     Options: `SchemaOptions`. Nothing is fetched: a reference out of the schema cannot be resolved. Raises UsageError
     for a wrong option, such as an invalid inline schema, and StorageError when the artifact cannot be written.
     """
-    options = read_options(SchemaOptions, context, "schema")
+    options = context.read_options(SchemaOptions, "schema")
     status, problems = _judge(context.workspace, options)
     reason = problems[0] if status == "could not run" else ""
-    return write_result(context, SchemaResult(status=status, reason=reason, problems=problems))
+    return SchemaResult(status=status, reason=reason, problems=problems)
 
 
 def _judge(workspace: Workspace, options: SchemaOptions) -> tuple[Status, list[str]]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from codex_multi_role.checks.check_result import CheckResult, ResultPart
+from codex_multi_role.checks.contract import CheckResult, ResultPart
 
 if TYPE_CHECKING:
     from junitparser import TestCase as Case

@@ -6,10 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from codex_multi_role.checks.check_options import CheckOptions, read_options
-from codex_multi_role.checks.check_result import CheckResult, ResultPart
-from codex_multi_role.checks.contract import CheckContext, declare_check, no_time
-from codex_multi_role.checks.output_files import write_result
+from codex_multi_role.checks.contract import CheckContext, CheckOptions, CheckResult, ResultPart, declare_check, no_time
 from codex_multi_role.errors import UsageError
 
 
@@ -43,15 +40,14 @@ class MergeCheckResult(MergedCopies):
 @declare_check(options=MergeOptions, result=MergeCheckResult, max_seconds=no_time)
 def merge_copies(context: CheckContext) -> MergeCheckResult:
     """Merge each copy, and write ``result.json``. Raises UsageError for a copy that the run did not make."""
-    options = read_options(MergeOptions, context, "merge")
+    options = context.read_options(MergeOptions, "merge")
     if context.worktrees is None:
         raise UsageError("the check merge has no copies of the workspace to merge")
     merges = [MergedCopy(copy=key, **context.worktrees.merge(key).as_json()) for key in options.copies]
     statuses = {merge.status for merge in merges}
-    result = MergeCheckResult(
+    return MergeCheckResult(
         status=next((each for each in ("conflicts", "merged") if each in statuses), "unchanged"),
         paths=sorted({path for merge in merges for path in merge.paths}),
         conflicts=[conflict for merge in merges for conflict in merge.conflicts],
         merges=merges,
     )
-    return write_result(context, result)

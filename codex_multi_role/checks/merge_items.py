@@ -7,10 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, JsonValue, StringConstraints
 
-from codex_multi_role.checks.check_options import CheckOptions, read_options
-from codex_multi_role.checks.check_result import CheckResult, ResultPart
-from codex_multi_role.checks.contract import CheckContext, declare_check, no_time
-from codex_multi_role.checks.output_files import write_result
+from codex_multi_role.checks.contract import CheckContext, CheckOptions, CheckResult, ResultPart, declare_check, no_time
 from codex_multi_role.reading.json_types import Json
 
 Name = Annotated[str, StringConstraints(min_length=1)]
@@ -45,11 +42,10 @@ class MergeItemsResult(CheckResult):
 @declare_check(options=MergeItemsOptions, result=MergeItemsResult, max_seconds=no_time, read_only=True)
 def merge_items(context: CheckContext) -> MergeItemsResult:
     """Add the new items; write ``result.json``. Raises UsageError for a wrong option."""
-    options = read_options(MergeItemsOptions, context, "merge_items")
+    options = context.read_options(MergeItemsOptions, "merge_items")
     items, refused = merged_items(options.known, options.new, options.key, options.fields)
     added = [str(item[options.key]) for item in items[len(options.known) :]]
-    result = MergeItemsResult(status="refused" if refused else "merged", items=items, added=added, refused=refused)
-    return write_result(context, result)
+    return MergeItemsResult(status="refused" if refused else "merged", items=items, added=added, refused=refused)
 
 
 def merged_items(

@@ -1,34 +1,14 @@
-"""Output of a check: artifacts in the run folder, and temporary files that are removed when it ends."""
+"""Temporary files of a check, which are removed when it ends."""
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from codex_multi_role.checks.check_result import ResultT, as_json
-from codex_multi_role.checks.contract import CheckContext
 from codex_multi_role.errors import StorageError
 from codex_multi_role.workspace import Workspace
-
-
-def write_artifact(context: CheckContext, name: str, text: str) -> Path:
-    """Write ``text`` to ``name`` in the visit's folder, secrets masked; return the file. Raises StorageError."""
-    path = context.folder / name
-    try:
-        context.folder.mkdir(parents=True, exist_ok=True)
-        path.write_text(context.redact(text), encoding="utf-8")
-    except OSError as error:
-        raise StorageError(f"{path} cannot be written: {error.strerror}") from error
-    return path
-
-
-def write_result(context: CheckContext, result: ResultT) -> ResultT:
-    """Write ``result`` to ``result.json`` like `write_artifact`; return it unchanged. Raises StorageError."""
-    write_artifact(context, "result.json", json.dumps(context.redact.within(as_json(result)), indent=2) + "\n")
-    return result
 
 
 def scratch_folder(workspace: Workspace) -> AbstractContextManager[Path]:

@@ -11,11 +11,8 @@ from typing import Final, Literal
 
 from pydantic import Field
 
-from codex_multi_role.checks.check_options import CheckOptions, inside, read_options
-from codex_multi_role.checks.check_result import CheckResult, ResultPart
-from codex_multi_role.checks.contract import CheckContext, declare_check, no_time
+from codex_multi_role.checks import CheckContext, CheckOptions, CheckResult, ResultPart, declare_check, inside, no_time
 from codex_multi_role.checks.imports import module_name
-from codex_multi_role.checks.output_files import write_result
 from codex_multi_role.checks.working_copy import is_left_out
 from codex_multi_role.errors import UsageError
 from codex_multi_role.reading.python_source import NotPython, syntax_tree
@@ -62,7 +59,7 @@ def find_python_files(context: CheckContext) -> PythonFilesResult:
 
     Raises UsageError for a wrong option, a missing target, and more than ``MOST_FILES`` files.
     """
-    options = read_options(PythonFilesOptions, context, "python_files")
+    options = context.read_options(PythonFilesOptions, "python_files")
     target = inside(context.workspace, options.target, "check python_files: target")
     out = inside(context.workspace, options.out, "check python_files: out")
     root = context.workspace.root
@@ -77,8 +74,7 @@ def find_python_files(context: CheckContext) -> PythonFilesResult:
     reason = "" if files else f"{options.target} contains no Python file to test; {ONLY_PYTHON}"
     known = context.python.folders if context.python else ()
     listed = [_entry(path, root, out, taken, known) for path in files]
-    result = PythonFilesResult(status=FOUND if files else NO_FILES, reason=reason, files=listed)
-    return write_result(context, result)
+    return PythonFilesResult(status=FOUND if files else NO_FILES, reason=reason, files=listed)
 
 
 def _python(folder: Path) -> Iterator[Path]:

@@ -11,7 +11,7 @@ from codex_multi_role.checks.contract import CheckContext, declare_check
 from codex_multi_role.checks.interpreter import NO_TESTS_COLLECTED, PYTEST, TESTS_FAILED, Interpreter
 from codex_multi_role.checks.junit_report import CountedTests, TestCounts, parse_report, read_report
 from codex_multi_role.checks.measured_process import cache_in, environment_of_tests, interpreter_of
-from codex_multi_role.checks.output_files import scratch_folder, write_artifact, write_result
+from codex_multi_role.checks.output_files import scratch_folder
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.workspace import CommandResult, run_command
 
@@ -130,6 +130,6 @@ def _result(verdict: tuple[Status, str], counts: TestCounts, ran: CommandResult 
 
 def _record(context: CheckContext, result: PytestResult, ran: CommandResult | None = None) -> PytestResult:
     code = "" if ran is None or ran.returncode is None else str(ran.returncode)
-    write_artifact(context, "pytest_output.txt", ran.output if ran else "")
-    write_artifact(context, "pytest_rc.txt", f"{code}\n")
-    return write_result(context, result)
+    context.write_artifact("pytest_output.txt", ran.output if ran else "")
+    context.write_artifact("pytest_rc.txt", f"{code}\n")
+    return result

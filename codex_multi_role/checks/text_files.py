@@ -7,11 +7,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from codex_multi_role.checks.check_options import CheckOptions, read_options
-from codex_multi_role.checks.check_result import CheckResult
-from codex_multi_role.checks.contract import CheckContext, declare_check, in_copy, no_time
+from codex_multi_role.checks.contract import CheckContext, CheckOptions, CheckResult, declare_check, no_time
 from codex_multi_role.checks.data_file import read_document
-from codex_multi_role.checks.output_files import write_artifact, write_result
 from codex_multi_role.errors import CheckFailed
 from codex_multi_role.workspace import apply_files
 
@@ -41,21 +38,21 @@ class TextFileResult(CheckResult):
 @declare_check(options=ReadOptions, result=TextFileResult, max_seconds=no_time, read_only=True)
 def read_file(context: CheckContext) -> TextFileResult:
     """Read a text. Raises UsageError, CheckFailed if it is not a text of at most 1 MB."""
-    options = read_options(ReadOptions, context, "read_file")
+    options = context.read_options(ReadOptions, "read_file")
     try:
         content = read_document(context.workspace, options.path, "check read_file: path")
     except ValueError as error:
         raise CheckFailed(str(error)) from error
-    return write_result(context, TextFileResult(status="read", path=options.path, content=content))
+    return TextFileResult(status="read", path=options.path, content=content)
 
 
 @declare_check(options=TextFileOptions, result=TextFileResult, max_seconds=no_time)
 def write_file(context: CheckContext) -> TextFileResult:
     """Write a text. Raises UsageError, CheckFailed."""
-    options = read_options(TextFileOptions, context, "write_file")
-    context = in_copy(context, options.copy_)
+    options = context.read_options(TextFileOptions, "write_file")
+    context = context.in_copy(options.copy_)
     put(context, options.path, options.content)
-    return write_result(context, TextFileResult(status="written", path=options.path, content=options.content))
+    return TextFileResult(status="written", path=options.path, content=options.content)
 
 
 def put(context: CheckContext, path: str, content: str) -> None:
@@ -80,6 +77,6 @@ def write_answer(context: CheckContext) -> AnswerResult:
 
     Options: `AnswerOptions`. Raises UsageError, StorageError.
     """
-    options = read_options(AnswerOptions, context, "answer")
-    path = write_artifact(replace(context, folder=context.run().folder), ANSWER_FILE, f"{options.text.rstrip()}\n")
-    return write_result(context, AnswerResult(status="written", file=path.name))
+    options = context.read_options(AnswerOptions, "answer")
+    path = replace(context, folder=context.run().folder).write_artifact(ANSWER_FILE, f"{options.text.rstrip()}\n")
+    return AnswerResult(status="written", file=path.name)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 
 from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, RoleSpecCatalog, StepSpec
 from codex_multi_role.checks import find_check
-from codex_multi_role.checks.check_result import field_names
+from codex_multi_role.checks.contract import field_names
 from codex_multi_role.errors import UsageError
 from codex_multi_role.run_folder import Answer
 from codex_multi_role.run_folder.turn_folder import ANALYSIS_PATH

@@ -16,7 +16,7 @@ from codex_multi_role.catalog import (
 from codex_multi_role.catalog.flow_spec import step_place
 from codex_multi_role.catalog.flow_steps import check_steps
 from codex_multi_role.checks import find_check
-from codex_multi_role.checks.check_options import require_option_names
+from codex_multi_role.checks.contract import require_option_names
 from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.lifecycle.separate_calls import check_separate_calls
 from codex_multi_role.lifecycle.step_fields import KnownFields

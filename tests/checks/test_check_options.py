@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pydantic import Field
 
-from codex_multi_role.checks.check_options import CheckOptions, inside, read_options
+from codex_multi_role.checks.contract import CheckOptions, inside
 from codex_multi_role.errors import UsageError
 from codex_multi_role.workspace import Workspace
 from tests.support.checks import MakeContext
@@ -22,7 +22,7 @@ class Options(CheckOptions):
 
 
 def test_right_options(make_context: MakeContext) -> None:
-    options = read_options(Options, make_context({}, names=["a"], schema="s.json", parts=[{"weight": 2}]), "parcel")
+    options = make_context({}, names=["a"], schema="s.json", parts=[{"weight": 2}]).read_options(Options, "parcel")
     assert (options.names, options.schema_, options.parts[0].weight) == (["a"], "s.json", 2)
 
 
@@ -64,14 +64,14 @@ def test_right_options(make_context: MakeContext) -> None:
 )
 def test_mistake_is_named(make_context: MakeContext, given: dict[str, object], message: str, hint: str) -> None:
     with pytest.raises(UsageError) as caught:
-        read_options(Options, make_context({}, **given), "parcel")
+        make_context({}, **given).read_options(Options, "parcel")
     assert str(caught.value).startswith(message)
     assert caught.value.hint == hint
 
 
 def test_large_value_is_not_shown_whole(make_context: MakeContext) -> None:
     with pytest.raises(UsageError) as caught:
-        read_options(Options, make_context({}, names="x" * 10_000), "parcel")
+        make_context({}, names="x" * 10_000).read_options(Options, "parcel")
     assert len(str(caught.value)) < 200
 
 

@@ -6,7 +6,7 @@ import pytest
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from codex_multi_role.checks import Check
-from codex_multi_role.checks.check_result import CheckResult, ResultPart, field_names
+from codex_multi_role.checks.contract import CheckResult, ResultPart, field_names
 from tests.support.checks import MakeContext
 
 

@@ -6,7 +6,7 @@ from typing import get_type_hints
 import pytest
 
 from codex_multi_role.checks import CHECKS, check_names, find_check
-from codex_multi_role.checks.check_result import CheckResult
+from codex_multi_role.checks.contract import CheckResult
 from codex_multi_role.checks.tests import run_tests
 from codex_multi_role.errors import UsageError
 from tests.support.plugins import install

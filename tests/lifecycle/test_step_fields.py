@@ -56,7 +56,7 @@ steps:
 VERDICT = """\
 from typing import Any
 from codex_multi_role.checks import declare_check
-from codex_multi_role.checks.check_result import CheckResult, ResultPart
+from codex_multi_role.checks.contract import CheckResult, ResultPart
 
 class Report(ResultPart):
     output_tail: str

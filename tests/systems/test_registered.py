@@ -9,7 +9,7 @@ from typing import get_type_hints
 import pytest
 
 from codex_multi_role.checks import CHECKS, find_check
-from codex_multi_role.checks.check_result import CheckResult
+from codex_multi_role.checks.contract import CheckResult
 from codex_multi_role.lifecycle.steering import FROM_ANY_FOLDER
 from codex_multi_role.run_options import LOCAL_ROLES
 from codex_multi_role.tools import TOOLS, find_tool

@@ -10,10 +10,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from codex_multi_role.checks.check_options import CheckOptions, read_options
-from codex_multi_role.checks.check_result import CheckResult, ResultPart
-from codex_multi_role.checks.contract import CheckContext, TimeLeft, declare_check
-from codex_multi_role.checks.output_files import write_result
+from codex_multi_role.checks import CheckContext, CheckOptions, CheckResult, ResultPart, TimeLeft, declare_check
 from codex_multi_role.errors import UsageError
 from codex_multi_role.systems.documentation import other_code, python_code
 from codex_multi_role.systems.documentation.discovery import Connections, Folder, SourceFile, Symbols
@@ -97,10 +94,10 @@ def read_code_graph(context: CheckContext) -> CodeGraphResult:
     Options: `CodeGraphOptions`. Raises UsageError for a wrong option, a missing folder, or one with more than
     ``MOST_FILES`` source files or ``MOST_NAMES`` symbols; CheckFailed when it takes too long, RunInterrupted.
     """
-    options = read_options(CodeGraphOptions, context, "code_graph")
+    options = context.read_options(CodeGraphOptions, "code_graph")
     root = repository(context, options.repo, "code_graph")
     known = _read(context, root, options)
-    return write_result(context, CodeGraphResult.model_validate(_result(root, options.repo, known)))
+    return CodeGraphResult.model_validate(_result(root, options.repo, known))
 
 
 def repository(context: CheckContext, repo: str, check: str) -> Path:

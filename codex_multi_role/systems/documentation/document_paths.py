@@ -6,8 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from codex_multi_role.checks.check_options import inside
-from codex_multi_role.checks.contract import CheckContext
+from codex_multi_role.checks import CheckContext, inside
 
 PAGES = "files"
 _MARK = re.compile(r"\A<!-- source: (?P<path>.+?) sha256: (?P<sha256>[0-9a-f]{64}) -->\n")

@@ -8,10 +8,7 @@ from typing import Any, Final, Literal
 
 from pydantic import Field, JsonValue
 
-from codex_multi_role.checks.check_options import CheckOptions, read_options
-from codex_multi_role.checks.check_result import CheckResult, ResultPart
-from codex_multi_role.checks.contract import CheckContext, declare_check, no_time
-from codex_multi_role.checks.output_files import write_result
+from codex_multi_role.checks import CheckContext, CheckOptions, CheckResult, ResultPart, declare_check, no_time
 from codex_multi_role.systems.documentation.document_paths import PAGES, folder_of, page_of, read_page
 from codex_multi_role.systems.documentation.layers import group, in_order
 
@@ -81,7 +78,7 @@ def plan_documents(context: CheckContext) -> DocumentPlanResult:
 
     Options: `DocumentPlanOptions`. Raises UsageError for a wrong option.
     """
-    options = read_options(DocumentPlanOptions, context, "document_plan")
+    options = context.read_options(DocumentPlanOptions, "document_plan")
     graph: dict[str, Any] = dict(options.graph)
     root = context.workspace.root
     out = folder_of(context, options.out, "document_plan")
@@ -91,7 +88,7 @@ def plan_documents(context: CheckContext) -> DocumentPlanResult:
     gone = [page.relative_to(root).as_posix() for page in obsolete_pages(out, files)]
     missing = [name for name in options.documents if not (out / f"{name}.md").is_file()]
     grouping = group(graph["layers"], {*changed}, options.groups if isinstance(options.groups, list) else None)
-    result = DocumentPlanResult(
+    return DocumentPlanResult(
         status=PLANNED if changed or gone or missing else UP_TO_DATE,
         batches=[Batch.model_validate(batch) for batch in in_order(grouping, files)],
         changed=changed,
@@ -104,7 +101,6 @@ def plan_documents(context: CheckContext) -> DocumentPlanResult:
         structure=_structure(graph, {*changed}),
         sample=_sample(graph["files"]),
     )
-    return write_result(context, result)
 
 
 def _is_current(page: Path, file: dict[str, Any]) -> bool:

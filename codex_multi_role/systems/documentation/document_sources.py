@@ -6,10 +6,7 @@ from typing import Any, Final, Literal
 
 from pydantic import Field, JsonValue
 
-from codex_multi_role.checks.check_options import CheckOptions, read_options
-from codex_multi_role.checks.check_result import CheckResult, ResultPart
-from codex_multi_role.checks.contract import CheckContext, declare_check, no_time
-from codex_multi_role.checks.output_files import write_result
+from codex_multi_role.checks import CheckContext, CheckOptions, CheckResult, ResultPart, declare_check, no_time
 from codex_multi_role.errors import UsageError
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.systems.documentation.code_graph import repository, symbols_of
@@ -65,7 +62,7 @@ def read_sources(context: CheckContext) -> DocumentSourcesResult:
 
     Options: `DocumentSourcesOptions`. Raises UsageError for a wrong option and for a path outside ``repo``.
     """
-    options = read_options(DocumentSourcesOptions, context, "document_sources")
+    options = context.read_options(DocumentSourcesOptions, "document_sources")
     repo = Workspace(repository(context, options.repo, "document_sources"))
     given: list[dict[str, Any]] = list(options.files)
     own = {str(each["path"]) for each in given}
@@ -76,7 +73,7 @@ def read_sources(context: CheckContext) -> DocumentSourcesResult:
         Summary(path=path, summary=summary[:MAX_SUMMARY_CHARACTERS]) for path, summary in summaries.items() if summary
     ]
     files = [_read(repo, str(each["path"])) for each in given]
-    return write_result(context, DocumentSourcesResult(status="read", files=files, context=known))
+    return DocumentSourcesResult(status="read", files=files, context=known)
 
 
 def _page_summary(context: CheckContext, options: DocumentSourcesOptions, path: str) -> str:
@@ -126,16 +123,15 @@ class NotesResult(CheckResult):
 @declare_check(options=NotesOptions, result=NotesResult, max_seconds=no_time)
 def judge_notes(context: CheckContext) -> NotesResult:
     """Judge the notes; leaves ``result.json``. Options: `NotesOptions`. Raises UsageError."""
-    options = read_options(NotesOptions, context, "document_notes")
+    options = context.read_options(NotesOptions, "document_notes")
     wanted = [str(file["path"]) for file in options.files]
     given: dict[str, dict[str, Any]] = {str(note["path"]): note for note in (*options.notes, *options.said)}
     notes = [given[path] for path in wanted if str(given.get(path, {}).get("summary", "")).strip()]
     missing = [path for path in wanted if path not in {note["path"] for note in notes}]
-    result = NotesResult(
+    return NotesResult(
         status=INCOMPLETE if missing else COMPLETE,
         reason=f"missing in the answer: {', '.join(missing)}" if missing else "",
         notes=notes,
         missing=missing,
         strange=[path for path in given if path not in wanted],
     )
-    return write_result(context, result)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from codex_multi_role.checks.contract import CheckContext
+from codex_multi_role.checks import CheckContext
 from codex_multi_role.checks.output_files import scratch_folder
 from codex_multi_role.host.programs import program_path
 from codex_multi_role.host.redaction import without_secrets

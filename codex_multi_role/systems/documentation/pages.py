@@ -10,10 +10,7 @@ from typing import Any, Final, Literal
 
 from pydantic import Field, JsonValue
 
-from codex_multi_role.checks.check_options import CheckOptions, read_options
-from codex_multi_role.checks.check_result import CheckResult
-from codex_multi_role.checks.contract import CheckContext, declare_check, no_time
-from codex_multi_role.checks.output_files import write_result
+from codex_multi_role.checks import CheckContext, CheckOptions, CheckResult, declare_check, no_time
 from codex_multi_role.checks.text_files import put
 from codex_multi_role.errors import StorageError
 from codex_multi_role.systems.documentation.code_graph import repository
@@ -74,9 +71,9 @@ def write_pages(context: CheckContext) -> PagesResult:
 
     Options: `PagesOptions`. Raises UsageError, CheckFailed if a page cannot be written, StorageError.
     """
-    options = read_options(PagesOptions, context, "document_pages")
+    options = context.read_options(PagesOptions, "document_pages")
     writer = _Writer(context, options)
-    return write_result(context, writer.write())
+    return writer.write()
 
 
 class _Writer:
@@ -141,12 +138,12 @@ class _Writer:
 @declare_check(options=DocumentWriteOptions, result=DocumentWriteResult, max_seconds=no_time)
 def write_one_document(context: CheckContext) -> DocumentWriteResult:
     """Write the document unless it is the same already. Raises UsageError, CheckFailed."""
-    options = read_options(DocumentWriteOptions, context, "document_write")
+    options = context.read_options(DocumentWriteOptions, "document_write")
     text = f"{options.content.strip()}\n"
     if options.source:
         text = marked(options.source, options.sha256, text)
     status = write_document(context, options.path, text)
-    return write_result(context, DocumentWriteResult(status=status, path=options.path))
+    return DocumentWriteResult(status=status, path=options.path)
 
 
 def write_document(context: CheckContext, path: str, text: str) -> Literal["written", "unchanged"]:

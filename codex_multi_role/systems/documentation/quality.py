@@ -8,10 +8,15 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field, JsonValue
 
-from codex_multi_role.checks.check_options import CheckOptions, read_options
-from codex_multi_role.checks.check_result import CheckResult, ResultPart, as_json
-from codex_multi_role.checks.contract import CheckContext, TimeLeft, declare_check
-from codex_multi_role.checks.output_files import write_artifact, write_result
+from codex_multi_role.checks import (
+    CheckContext,
+    CheckOptions,
+    CheckResult,
+    ResultPart,
+    TimeLeft,
+    as_json,
+    declare_check,
+)
 from codex_multi_role.checks.text_files import put
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.systems.documentation.code_graph import repository
@@ -113,8 +118,8 @@ def measure_documents(context: CheckContext) -> QualityResult:
     Options: `QualityOptions`. Raises UsageError for a wrong option, CheckFailed when it takes too long, RunInterrupted,
     StorageError.
     """
-    options = read_options(QualityOptions, context, "document_quality")
-    result = write_result(context, QualityResult.model_validate(_Gate(context, options).measured()))
+    options = context.read_options(QualityOptions, "document_quality")
+    result = QualityResult.model_validate(_Gate(context, options).measured())
     if options.report:
         _report(context, options.report, as_json(result))
     return result
@@ -125,7 +130,7 @@ def _report(context: CheckContext, report: dict[str, JsonValue], quality: dict[s
     known = {"run_id": run.run_id, "flow": run.flow, "started_at": run.started_at}
     fields = context.redact.within({**known, **report, "quality": quality})
     text = json.dumps(fields, indent=2, ensure_ascii=False)
-    write_artifact(replace(context, folder=run.folder), "document.json", f"{text}\n")
+    replace(context, folder=run.folder).write_artifact("document.json", f"{text}\n")
 
 
 class _Gate:

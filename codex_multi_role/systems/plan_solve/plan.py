@@ -9,11 +9,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, JsonValue
 
-from codex_multi_role.checks.check_options import CheckOptions, read_options
-from codex_multi_role.checks.check_result import CheckResult
-from codex_multi_role.checks.contract import CheckContext, declare_check, no_time
+from codex_multi_role.checks import CheckContext, CheckOptions, CheckResult, declare_check, no_time
 from codex_multi_role.checks.json_schema import schema_problems
-from codex_multi_role.checks.output_files import write_result
 from codex_multi_role.reading.json_types import Json
 
 FEWEST_TASKS = 1
@@ -97,9 +94,8 @@ class PlanResult(CheckResult):
 @declare_check(options=PlanOptions, result=PlanResult, max_seconds=no_time, read_only=True)
 def check_plan(context: CheckContext) -> PlanResult:
     """Validate the tasks; write ``result.json``. Options: `PlanOptions`. Raises UsageError for a wrong option."""
-    options = read_options(PlanOptions, context, "plan")
+    options = context.read_options(PlanOptions, "plan")
     given: Any = options.tasks
     problems = schema_problems(given, dict(TASKS_SCHEMA)) or plan_problems(given, options.min_tasks, options.max_tasks)
     tasks = [] if problems else with_defaults(given)
-    result = PlanResult(status="invalid" if problems else "valid", problems=problems, tasks=tasks)
-    return write_result(context, result)
+    return PlanResult(status="invalid" if problems else "valid", problems=problems, tasks=tasks)

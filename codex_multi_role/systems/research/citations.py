@@ -8,10 +8,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from codex_multi_role.checks.check_options import CheckOptions, read_options
-from codex_multi_role.checks.check_result import CheckResult
-from codex_multi_role.checks.contract import CheckContext, declare_check, no_time
-from codex_multi_role.checks.output_files import write_result
+from codex_multi_role.checks import CheckContext, CheckOptions, CheckResult, declare_check, no_time
 
 _CITATION = re.compile(r"\[cite:(?:([^\[\]\n]*)\])?", re.IGNORECASE)
 """An unclosed citation cites nothing."""
@@ -42,7 +39,7 @@ class ProseResult(CheckResult):
 @declare_check(options=ProseOptions, result=ProseResult, max_seconds=no_time, read_only=True)
 def check_prose(context: CheckContext) -> ProseResult:
     """Judge the length of a text and its citations. Raises UsageError."""
-    options = read_options(ProseOptions, context, "prose")
+    options = context.read_options(ProseOptions, "prose")
     words, cited = count_words(options.text), citations_in(options.text)
     unresolved = [each for each in cited if each not in options.sources]
     problems = []
@@ -51,10 +48,9 @@ def check_prose(context: CheckContext) -> ProseResult:
     if options.max_words is not None and words > options.max_words:
         problems.append(f"it has {words} words, at most {options.max_words} are required")
     problems += [f"it cites {each}, which is not a source" for each in unresolved]
-    result = ProseResult(
+    return ProseResult(
         status="unfit" if problems else "fits", words=words, cited=cited, unresolved=unresolved, problems=problems
     )
-    return write_result(context, result)
 
 
 def count_words(text: str) -> int:

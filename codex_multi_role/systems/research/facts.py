@@ -7,10 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from codex_multi_role.checks.check_options import CheckOptions, read_options
-from codex_multi_role.checks.check_result import CheckResult, ResultPart
-from codex_multi_role.checks.contract import CheckContext, declare_check, no_time
-from codex_multi_role.checks.output_files import write_result
+from codex_multi_role.checks import CheckContext, CheckOptions, CheckResult, ResultPart, declare_check, no_time
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.systems.research.research_plan import topic_key
 from codex_multi_role.systems.research.rounds import Rows, by_id
@@ -77,7 +74,7 @@ def research_groups(context: CheckContext) -> GroupsResult:
 
     Two findings of one origin count as one source: a confidence c becomes ``min(0.7 c, 0.6)``.
     """
-    options = read_options(GroupsOptions, context, "research_groups")
+    options = context.read_options(GroupsOptions, "research_groups")
     sources = by_id(options.sources)
     groups: list[Json] = []
     single: list[Json] = []
@@ -93,13 +90,13 @@ def research_groups(context: CheckContext) -> GroupsResult:
         else:
             unanswered.append(question["id"])
     status: Literal["grouped", "nothing"] = "grouped" if groups or single else "nothing"
-    return write_result(context, GroupsResult(status=status, groups=groups, single=single, unanswered=unanswered))
+    return GroupsResult(status=status, groups=groups, single=single, unanswered=unanswered)
 
 
 @declare_check(options=FactsOptions, result=FactsResult, max_seconds=no_time, read_only=True)
 def research_facts(context: CheckContext) -> FactsResult:
     """Combine the facts and discrepancies of all questions."""
-    options = read_options(FactsOptions, context, "research_facts")
+    options = context.read_options(FactsOptions, "research_facts")
     facts = list(options.single)
     sources = by_id(options.sources)
     discrepancies: list[Json] = []
@@ -113,8 +110,7 @@ def research_facts(context: CheckContext) -> FactsResult:
     sections = [_section(question, facts, discrepancies, sources) for question in options.questions]
     sections = [section for section in sections if section.facts or section.discrepancies]
     status: Literal["facts", "nothing"] = "facts" if sections else "nothing"
-    result = FactsResult(status=status, facts=facts, discrepancies=discrepancies, sections=sections)
-    return write_result(context, result)
+    return FactsResult(status=status, facts=facts, discrepancies=discrepancies, sections=sections)
 
 
 def _claim(fact: str, finding: Json, sources: dict[str, Json]) -> Json:

@@ -7,10 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue
 
-from codex_multi_role.checks.check_options import CheckOptions, read_options
-from codex_multi_role.checks.check_result import CheckResult, ResultPart
-from codex_multi_role.checks.contract import CheckContext, declare_check, no_time
-from codex_multi_role.checks.output_files import write_result
+from codex_multi_role.checks import CheckContext, CheckOptions, CheckResult, ResultPart, declare_check, no_time
 from codex_multi_role.reading.json_types import Json
 
 LONGEST_TOPIC = 500
@@ -63,7 +60,7 @@ def research_plan(context: CheckContext) -> ResearchPlanResult:
 
     A given priority is a number or a word such as high. Equal questions are one. Raises UsageError.
     """
-    options = read_options(ResearchPlanOptions, context, "research_plan")
+    options = context.read_options(ResearchPlanOptions, "research_plan")
     different: dict[str, Json] = {}
     for question in map(_question, options.sub_questions):
         different.setdefault(topic_key(question["text"]), question)
@@ -74,14 +71,13 @@ def research_plan(context: CheckContext) -> ResearchPlanResult:
     if len(questions) < options.least:
         problems = [f"{len(questions)} different questions, {options.least} to {options.most} are required"]
         questions = []
-    result = ResearchPlanResult(
+    return ResearchPlanResult(
         status="too few" if problems else "planned",
         problems=problems,
         questions=questions,
         topics=[_topic(each) for each in questions],
         cut=[each["text"] for each in cut],
     )
-    return write_result(context, result)
 
 
 def topic_key(text: str) -> str:

@@ -8,10 +8,15 @@ from typing import Any, Final, Literal
 
 from pydantic import Field, JsonValue
 
-from codex_multi_role.checks.check_options import CheckOptions, read_options
-from codex_multi_role.checks.check_result import CheckResult, ResultPart
-from codex_multi_role.checks.contract import CheckContext, RunFacts, declare_check, no_time
-from codex_multi_role.checks.output_files import write_artifact, write_result
+from codex_multi_role.checks import (
+    CheckContext,
+    CheckOptions,
+    CheckResult,
+    ResultPart,
+    RunFacts,
+    declare_check,
+    no_time,
+)
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.systems.research.citations import citations_in, count_words
 from codex_multi_role.systems.research.report_text import Chapter, Research, as_markdown, page
@@ -68,7 +73,7 @@ def research_report(context: CheckContext) -> ResearchReportResult:
     A citation of an unknown source is removed and reported; every other is in ``sources.json``. Raises UsageError,
     StorageError.
     """
-    options = read_options(ReportOptions, context, "research_report")
+    options = context.read_options(ReportOptions, "research_report")
     run = context.run()
     research = _research(options, run)
     removed = [{"where": each.title, "id": name} for each in research.chapters for name in each.unresolved]
@@ -83,11 +88,11 @@ def research_report(context: CheckContext) -> ResearchReportResult:
         files |= {"research.md": as_markdown(research), "research.html": page(research)}
     place = replace(context, folder=run.folder)
     for name, text in files.items():
-        write_artifact(place, name, text)
+        place.write_artifact(name, text)
     status: Status = (
         (UNRESOLVED if removed else SHORTFALLS if shortfalls else COMPLETE) if research.chapters else NOTHING
     )
-    return write_result(context, ResearchReportResult(status=status, **fields, files=sorted(files)))
+    return ResearchReportResult(status=status, **fields, files=sorted(files))
 
 
 def _research(options: ReportOptions, run: RunFacts) -> Research:

@@ -7,10 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from codex_multi_role.checks.check_options import CheckOptions, read_options
-from codex_multi_role.checks.check_result import CheckResult, ResultPart
-from codex_multi_role.checks.contract import CheckContext, declare_check, no_time
-from codex_multi_role.checks.output_files import write_result
+from codex_multi_role.checks import CheckContext, CheckOptions, CheckResult, ResultPart, declare_check, no_time
 from codex_multi_role.errors import CheckFailed
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.systems.research.research_plan import LONGEST_TOPIC, topic_key
@@ -98,7 +95,7 @@ class FindingsResult(CheckResult):
 @declare_check(options=ResearchSourcesOptions, result=ResearchSourcesResult, max_seconds=no_time, read_only=True)
 def research_sources(context: CheckContext) -> ResearchSourcesResult:
     """Collect what to read, each source once per question. Raises CheckFailed if no search was answered."""
-    options = read_options(ResearchSourcesOptions, context, "research_sources")
+    options = context.read_options(ResearchSourcesOptions, "research_sources")
     sources = [dict(each) for each in options.sources]
     read = [list(pair) for pair in options.read]
     items: list[Json] = []
@@ -114,16 +111,15 @@ def research_sources(context: CheckContext) -> ResearchSourcesResult:
                 items.append({"topic": topic, "source": _source_fields(source, result), "text": result["text"]})
     if options.topics and not any(each["answered"] for each in log):
         raise CheckFailed("no search provider answered: " + "; ".join(sorted({each["reason"] for each in log})))
-    result = ResearchSourcesResult(
+    return ResearchSourcesResult(
         status="found" if items else "nothing", items=items, sources=sources, read=read, log=log
     )
-    return write_result(context, result)
 
 
 @declare_check(options=FindingsOptions, result=FindingsResult, max_seconds=no_time, read_only=True)
 def research_findings(context: CheckContext) -> FindingsResult:
     """Collect this round's findings, and the topics that they lead to."""
-    options = read_options(FindingsOptions, context, "research_findings")
+    options = context.read_options(FindingsOptions, "research_findings")
     findings = list(options.findings)
     failed: list[UnreadSource] = []
     leads: list[Json] = []
@@ -139,7 +135,7 @@ def research_findings(context: CheckContext) -> FindingsResult:
         leads += [{**topic, "text": text, "depth": topic["depth"] + 1} for text in finding["new_topics"]]
     visited = [*options.visited, *(topic_key(topic["text"]) for topic in options.topics)]
     topics, visited, skipped = _next_topics(leads, visited, options)
-    result = FindingsResult(
+    return FindingsResult(
         status="more" if topics else "done",
         findings=findings,
         topics=topics,
@@ -147,7 +143,6 @@ def research_findings(context: CheckContext) -> FindingsResult:
         skipped=skipped,
         failed=failed,
     )
-    return write_result(context, result)
 
 
 def _next_topics(

@@ -8,10 +8,7 @@ from typing import Final, Literal
 
 from pydantic import Field
 
-from codex_multi_role.checks.check_options import CheckOptions, read_options
-from codex_multi_role.checks.check_result import CheckResult, ResultPart
-from codex_multi_role.checks.contract import CheckContext, Settings, declare_check
-from codex_multi_role.checks.output_files import write_result
+from codex_multi_role.checks import CheckContext, CheckOptions, CheckResult, ResultPart, Settings, declare_check
 from codex_multi_role.errors import CheckFailed, UsageError
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.reading.sketches import nearly_same
@@ -106,7 +103,7 @@ def search(context: CheckContext) -> SearchResult:
 
     Raises CheckFailed with all reasons if no provider answered, UsageError if none is enabled.
     """
-    options = read_options(SearchOptions, context, "search")
+    options = context.read_options(SearchOptions, "search")
     settings: SearchFile = context.settings()
     count = MOST_RESULTS if options.language else min(MOST_RESULTS, options.results * SPARE)
     question = SearchQuery(options.query, count, options.folder, options.language)
@@ -117,7 +114,7 @@ def search(context: CheckContext) -> SearchResult:
     found, others = _in_language(_interleaved(searched), options.language)
     results = combined(found)
     answered = any(each.status == ANSWERED for each in searched)
-    result = SearchResult(
+    return SearchResult(
         status="found" if results else "nothing" if answered else TO_BE_ASKED,
         query=options.query,
         results=results[: options.results],
@@ -126,7 +123,6 @@ def search(context: CheckContext) -> SearchResult:
         left_out=max(0, len(results) - options.results),
         ask_web=ask_web,
     )
-    return write_result(context, result)
 
 
 @declare_check(
@@ -142,7 +138,7 @@ def search_ready(context: CheckContext) -> SearchReadyResult:
     Raises UsageError if no provider is enabled, one lacks what it needs, or a folder without documents is all there is
     to search.
     """
-    options = read_options(ReadyOptions, context, "search_ready")
+    options = context.read_options(ReadyOptions, "search_ready")
     providers = [each for each in context.settings().enabled if each.kind != FILES or options.folder or each.folder]
     if not providers:
         raise UsageError(
@@ -162,14 +158,13 @@ def search_ready(context: CheckContext) -> SearchReadyResult:
     documents = sum(each.get("documents", 0) for each in read)
     if len(read) == len(providers) and not documents:
         raise UsageError(_without_documents(read), "Documents are .md, .txt, .html and .pdf.")
-    result = SearchReadyResult(
+    return SearchReadyResult(
         status="ready",
         providers=[provider.name for provider in providers],
         documents=documents,
         unread=[each for answer in read for each in answer.get("unread", [])],
         notes=[note for answer in read for note in (*answer.get("notes", []), answer["reason"]) if note],
     )
-    return write_result(context, result)
 
 
 def combined(found: Sequence[Json]) -> list[Json]:

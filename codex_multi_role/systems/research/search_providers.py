@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from codex_multi_role.checks.contract import CheckContext
+from codex_multi_role.checks import CheckContext
 from codex_multi_role.checks.data_file import parse_json
 from codex_multi_role.errors import RunInterrupted, UsageError
 from codex_multi_role.host.own_python import own_environment, own_module

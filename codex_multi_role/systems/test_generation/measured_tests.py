@@ -8,7 +8,7 @@ from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from codex_multi_role.checks.contract import CheckContext
+from codex_multi_role.checks import CheckContext
 from codex_multi_role.checks.coverage_report import Reached
 from codex_multi_role.checks.coverage_run import CoverageRun
 from codex_multi_role.checks.suite import Repeated, Suite, repeat

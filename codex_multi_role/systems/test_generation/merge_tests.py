@@ -13,12 +13,10 @@ from typing import Any, Literal
 
 from pydantic import Field, JsonValue
 
-from codex_multi_role.checks.check_options import CheckOptions, read_options
-from codex_multi_role.checks.check_result import CheckResult, ResultPart
-from codex_multi_role.checks.contract import CheckContext, at_most_own, declare_check
+from codex_multi_role.checks import CheckContext, CheckOptions, CheckResult, ResultPart, at_most_own, declare_check
 from codex_multi_role.checks.coverage_run import REPORT_SECONDS
 from codex_multi_role.checks.data_file import read_document
-from codex_multi_role.checks.output_files import scratch_folder, write_artifact, write_result
+from codex_multi_role.checks.output_files import scratch_folder
 from codex_multi_role.checks.python_targets import named_path, not_python, syntax_problem
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.reading.json_types import Json
@@ -121,13 +119,13 @@ def merge_tests(context: CheckContext) -> MergeTestsResult:
     Raises UsageError for a wrong option, StorageError when a file cannot be written, RunInterrupted.
     """
     started = time.monotonic()
-    options = read_options(MergeTestsOptions, context, "merge_tests")
+    options = context.read_options(MergeTestsOptions, "merge_tests")
     for name in ("target", *(["tests"] if options.tests else [])):
         named_path(context.workspace, "merge_tests", options, name)
     until = started + at_most_own(context.options, context.deadline_seconds)
     merged = _merged(context, options, until)
     seconds = round(time.monotonic() - started, 3)
-    return write_result(context, MergeTestsResult.model_validate({**merged, "seconds": seconds}))
+    return MergeTestsResult.model_validate({**merged, "seconds": seconds})
 
 
 def _merged(context: CheckContext, options: MergeTestsOptions, until: float) -> dict[str, object]:
@@ -291,7 +289,7 @@ def _tests_in(path: str, tests: Iterable[str]) -> list[str]:
 def _write(context: CheckContext, options: MergeTestsOptions, merged: Mapping[str, str]) -> None:
     """Write the merged modules and remove the other files that they replace."""
     own = {*_own(context, options), *merged} - {""}
-    write_artifact(context, WRITTEN, json.dumps(sorted(own)))
+    context.write_artifact(WRITTEN, json.dumps(sorted(own)))
     for path in own:
         try:
             if path in merged:

@@ -11,10 +11,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from codex_multi_role.checks.check_options import CheckOptions, read_options
-from codex_multi_role.checks.check_result import CheckResult, ResultPart
-from codex_multi_role.checks.contract import CheckContext, at_most_own, declare_check, in_copy
-from codex_multi_role.checks.output_files import scratch_folder, write_result
+from codex_multi_role.checks import CheckContext, CheckOptions, CheckResult, ResultPart, at_most_own, declare_check
+from codex_multi_role.checks.output_files import scratch_folder
 from codex_multi_role.checks.python_targets import Paths, named_path, named_paths, none_python, not_python
 from codex_multi_role.checks.suite import Repeated, Suite, repeat
 from codex_multi_role.errors import UsageError
@@ -111,8 +109,8 @@ def judge_mutants(context: CheckContext) -> MutationResult:
     Raises UsageError for a wrong option, StorageError when an artifact cannot be written, RunInterrupted.
     """
     started = time.monotonic()
-    options = read_options(MutationOptions, context, "mutation")
-    context = in_copy(context, options.copy_)
+    options = context.read_options(MutationOptions, "mutation")
+    context = context.in_copy(options.copy_)
     named_path(context.workspace, "mutation", options, "target")
     named_paths(context.workspace, "mutation", options, "tests")
     until = started + at_most_own(context.options, context.deadline_seconds)
@@ -179,7 +177,7 @@ def _record(context: CheckContext, options: MutationOptions, judged: Judged, sec
     matrix = judged.matrix
     survived = set(matrix.survived)
     survivors = [mutant for mutant in judged.mutants if mutant.id in survived]
-    result = MutationResult(
+    return MutationResult(
         status=judged.status,
         reason=judged.reason,
         found=judged.found,
@@ -197,4 +195,3 @@ def _record(context: CheckContext, options: MutationOptions, judged: Judged, sec
         flaky=dict(judged.flaky),
         seconds=round(seconds, 3),
     )
-    return write_result(context, result)

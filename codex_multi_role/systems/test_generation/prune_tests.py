@@ -9,13 +9,11 @@ from dataclasses import replace
 
 from pydantic import Field, JsonValue
 
-from codex_multi_role.checks.check_options import CheckOptions, read_options
-from codex_multi_role.checks.check_result import ResultPart
-from codex_multi_role.checks.contract import CheckContext, at_most_own, declare_check
+from codex_multi_role.checks import CheckContext, CheckOptions, ResultPart, at_most_own, declare_check
 from codex_multi_role.checks.coverage import CoverageResult, Places, measure_coverage
 from codex_multi_role.checks.junit_report import FailedTest
 from codex_multi_role.checks.measured_process import interpreter_of
-from codex_multi_role.checks.output_files import scratch_folder, write_artifact, write_result
+from codex_multi_role.checks.output_files import scratch_folder
 from codex_multi_role.checks.python_targets import none_python
 from codex_multi_role.checks.suite import Suite, repeat
 from codex_multi_role.reading.json_types import Json
@@ -99,7 +97,7 @@ def prune_tests(context: CheckContext) -> PruneTestsResult:
     Files that crash or have no test left are removed, but kept as the artifact ``removed.py.txt``. Raises the errors of
     the check ``coverage``.
     """
-    options = read_options(PruneTestsOptions, context, "prune_tests")
+    options = context.read_options(PruneTestsOptions, "prune_tests")
     given = left = texts_of(options.files)
     flaky = _flaky(context, options, given)
     left = without_tests(left, flaky.tests)
@@ -117,7 +115,7 @@ def prune_tests(context: CheckContext) -> PruneTestsResult:
             flaky = _flaky(context, options, left)
             left = without_tests(left, flaky.tests)
     if result["crashed"] and given:
-        write_artifact(context, "removed.py.txt", shown(left or given))
+        context.write_artifact("removed.py.txt", shown(left or given))
         left, result = {}, {**result, **GONE}
         remove(context, given)
     bugs = _bugs(given, options, pruned)
@@ -128,7 +126,7 @@ def prune_tests(context: CheckContext) -> PruneTestsResult:
         "suspected_bugs": bugs,
         **_gaps(left, options, bugs),
     }
-    return write_result(context, PruneTestsResult.model_validate({**result, **fields}))
+    return PruneTestsResult.model_validate({**result, **fields})
 
 
 def _gaps(left: Texts, options: PruneTestsOptions, bugs: Sequence[Json]) -> Json:

@@ -8,10 +8,15 @@ from typing import Any, Final, Literal
 
 from pydantic import Field, JsonValue
 
-from codex_multi_role.checks.check_options import CheckOptions, read_options
-from codex_multi_role.checks.check_result import CheckResult, ResultPart
-from codex_multi_role.checks.contract import CheckContext, RunFacts, declare_check, no_time
-from codex_multi_role.checks.output_files import write_artifact, write_result
+from codex_multi_role.checks import (
+    CheckContext,
+    CheckOptions,
+    CheckResult,
+    ResultPart,
+    RunFacts,
+    declare_check,
+    no_time,
+)
 from codex_multi_role.reading.json_types import Json
 
 SUCCESS: Final = "success"
@@ -114,7 +119,7 @@ class TestResultsResult(CheckResult):
 @declare_check(options=TestResultsOptions, result=TestResultsResult, max_seconds=no_time)
 def write_test_results(context: CheckContext) -> TestResultsResult:
     """Write ``results.json`` into the run folder, one entry per file. Raises UsageError, StorageError."""
-    options = read_options(TestResultsOptions, context, "test_results")
+    options = context.read_options(TestResultsOptions, "test_results")
     run = context.run()
     results = [_result(run, options, index) for index in range(len(options.files))]
     document: dict[str, object] = {
@@ -125,15 +130,13 @@ def write_test_results(context: CheckContext) -> TestResultsResult:
         "results": results,
     }
     text = json.dumps(context.redact.within(document), indent=2, ensure_ascii=False)
-    write_artifact(replace(context, folder=run.folder), "results.json", f"{text}\n")
+    replace(context, folder=run.folder).write_artifact("results.json", f"{text}\n")
     open_ones = {result["status"] for result in results} - {SUCCESS}
     bugs = [_bug(each["file"], bug) for each in results for bug in each["suspected_bugs"]]
     reasons = [f"{each['file']}: {each['status']}: {each['reason']}" for each in results if each["reason"]]
     reason = "; ".join([*bugs, *reasons])
     status = SUSPECTED if bugs else (TIMEOUT if open_ones == {TIMEOUT} else INCOMPLETE) if open_ones else SUCCESS
-    return write_result(
-        context, TestResultsResult.model_validate({"status": status, "reason": reason, "bugs": bugs, **document})
-    )
+    return TestResultsResult.model_validate({"status": status, "reason": reason, "bugs": bugs, **document})
 
 
 def _result(run: RunFacts, options: TestResultsOptions, index: int) -> Json:

@@ -32,8 +32,7 @@ from typing import Any, Final, Literal
 
 from pydantic import Field
 
-from codex_multi_role.checks.check_options import CheckOptions
-from codex_multi_role.checks.check_result import ResultPart
+from codex_multi_role.checks import CheckOptions, ResultPart
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.systems.test_generation.test_files import TestFile
 

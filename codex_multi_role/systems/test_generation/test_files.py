@@ -7,9 +7,7 @@ from pathlib import PurePosixPath
 
 from pydantic import Field
 
-from codex_multi_role.checks.check_options import CheckOptions, inside, read_options
-from codex_multi_role.checks.contract import CheckContext, declare_check, in_copy, no_time
-from codex_multi_role.checks.output_files import write_result
+from codex_multi_role.checks import CheckContext, CheckOptions, declare_check, inside, no_time
 from codex_multi_role.checks.text_files import TextFileResult, put
 from codex_multi_role.systems.test_generation.tests_source import (
     functions_in,
@@ -93,8 +91,8 @@ def without_tests(texts: Texts, tests: Collection[str]) -> dict[str, str]:
 @declare_check(options=WriteTestsOptions, result=TextFileResult, max_seconds=no_time)
 def write_tests(context: CheckContext) -> TextFileResult:
     """Write tests without a Markdown fence and with one definition per test name. Raises UsageError, CheckFailed."""
-    options = read_options(WriteTestsOptions, context, "write_tests")
+    options = context.read_options(WriteTestsOptions, "write_tests")
     code = without_fence(options.code)
     content = with_unique_names(f"{options.before.strip()}\n\n\n{code}" if options.before.strip() else code)
-    put(in_copy(context, options.copy_), options.path, content)
-    return write_result(context, TextFileResult(status="written", path=options.path, content=content))
+    put(context.in_copy(options.copy_), options.path, content)
+    return TextFileResult(status="written", path=options.path, content=content)

@@ -7,12 +7,9 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BeforeValidator, Field, JsonValue, model_validator
 
-from codex_multi_role.checks.check_options import CheckOptions, read_options
-from codex_multi_role.checks.check_result import CheckResult
+from codex_multi_role.checks import CheckContext, CheckOptions, CheckResult, declare_check, no_time
 from codex_multi_role.checks.choose import Criterion, choose
-from codex_multi_role.checks.contract import CheckContext, declare_check, no_time
 from codex_multi_role.checks.merge_items import RefusedItem, merged_items
-from codex_multi_role.checks.output_files import write_artifact, write_result
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.systems.test_generation.expectations import changed_expectations
 from codex_multi_role.systems.test_generation.state_machine import (
@@ -90,12 +87,12 @@ class TestgenStateResult(CheckResult):
 @declare_check(options=TestgenStateOptions, result=TestgenStateResult, max_seconds=no_time)
 def advance_state(context: CheckContext) -> TestgenStateResult:
     """Move to the next state. Raises UsageError, CheckFailed if the best tests cannot be restored."""
-    options = read_options(TestgenStateOptions, context, "testgen_state")
+    options = context.read_options(TestgenStateOptions, "testgen_state")
     event, told = _event(options)
     state, following = transition(options.state, event, options.limits)
     if isinstance(event, MutantsJudged):
         told = _keep_best(context, options.state.best, state)
-    return write_result(context, TestgenStateResult(next=following, state=state, **told))
+    return TestgenStateResult(next=following, state=state, **told)
 
 
 def _event(options: TestgenStateOptions) -> tuple[Event, Json]:
@@ -174,7 +171,7 @@ def _keep_best(context: CheckContext, before: MeasuredTests | None, state: State
     """Leave the files of the best attempt in the workspace, without those of the other one; return the verdict."""
     assert state.attempt is not None
     assert state.best is not None
-    write_artifact(context, "attempt.py.txt", state.attempt.code)
+    context.write_artifact("attempt.py.txt", state.attempt.code)
     verdict, kept = state.rounds[-1], texts_of(state.best.files)
     other = before if verdict.status == "kept" else state.attempt
     if verdict.status == "rolled back":

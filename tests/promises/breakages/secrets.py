@@ -12,7 +12,6 @@ from unittest.mock import patch
 from codex_multi_role.checks.command import _environment
 from codex_multi_role.checks.contract import CheckContext
 from codex_multi_role.checks.measured_process import environment_of_tests
-from codex_multi_role.checks.output_files import write_artifact
 from codex_multi_role.codex import codex_settings
 from codex_multi_role.codex.child import Child
 from codex_multi_role.codex.running_turn import ApprovalAnswered
@@ -55,8 +54,8 @@ def _with_answer(write: Callable[..., None], self: TurnFolder, assistant_text: s
     write_text(self.path / "assistant_text.txt", assistant_text)
 
 
-def _written_as_it_is(write: Callable[..., Path], context: CheckContext, name: str, text: str) -> Path:
-    path = write(context, name, text)
+def _written_as_it_is(write: Callable[..., Path], self: CheckContext, name: str, text: str) -> Path:
+    path = write(self, name, text)
     path.write_text(text, encoding="utf-8")
     return path
 
@@ -139,7 +138,7 @@ SECRETS = (
     broken("answers are masked", replaced(TurnFolder.write_answer, _with_answer), (LEFT_TO_BE_READ,)),
     broken(
         "what tests print is masked",
-        replaced(write_artifact, _written_as_it_is),
+        replaced(CheckContext.write_artifact, _written_as_it_is),
         (LEFT_TO_BE_READ,),
     ),
     broken("events are masked", replaced(EventLog.publish, _published_as_it_is), (LEFT_TO_BE_READ,)),
