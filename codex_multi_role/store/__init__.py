@@ -7,11 +7,16 @@ codex-multi-role-store.json                          the identity of the store
 probe                                                written before a worker starts a run: is there room?
 """
 
-from codex_multi_role.store.fetching import fetch_file, fetch_snapshots
-from codex_multi_role.store.restoring import SavedState, read_saved, restore_run
+from codex_multi_role.store.restoring import (
+    SavedState,
+    fetch_file,
+    fetch_snapshots,
+    fill_workspace,
+    read_saved,
+    restore_run,
+)
 from codex_multi_role.store.saver import RunSaver
 from codex_multi_role.store.store import Store, StoreUnwritable
-from codex_multi_role.store.workspace_filling import fill_workspace
 from codex_multi_role.store.workspace_sources import BundledWorkspace, WorkspaceSource, bundle_workspace, make_workspace
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Restores a run folder from the store, exactly as it was saved."""
+"""Restores what was saved of a run: its folder, its workspace, or the parts that another run needs."""
 
 from __future__ import annotations
 
@@ -9,11 +9,16 @@ from io import BytesIO
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from codex_multi_role.host.atomic import replacing, storage_errors
-from codex_multi_role.store.saved_files import OWN_OF_A_MACHINE
-from codex_multi_role.store.state_manifest import SavedFile, read_piece, read_states
+from codex_multi_role.host.atomic import make_folder, replacing, storage_errors
+from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.store.saved_files import OWN_OF_A_MACHINE, SNAPSHOTS
+from codex_multi_role.store.state_manifest import SavedFile, read_piece, read_pieces, read_states
 from codex_multi_role.store.store import Store, in_parallel
+from codex_multi_role.workspace import Snapshots, Workspace
+from codex_multi_role.workspace.moving import move_copies
 from codex_multi_role.workspace.removal import delete_folder
+
+PACKS = f"{SNAPSHOTS}/objects/pack/"
 
 
 @dataclass(frozen=True)
@@ -46,8 +51,41 @@ def restore_run(store: Store, manifest: str, folder_path: Path) -> SavedState:
         _remove_others(folder, "", files.keys(), folders)
         for each in sorted(folders):
             (folder / each).mkdir(exist_ok=True)
-    in_parallel(lambda path: restore_file(store, folder / path, files[path]), files)
+    in_parallel(lambda path: _restore_file(store, folder / path, files[path]), files)
     return state
+
+
+def fill_workspace(state: SavedState, folder: RunFolder, workspace: Path) -> None:
+    """Make ``workspace``, such as a fresh clone, what the run had when ``state`` was saved, its copies included.
+
+    ``folder``: the restored run folder. Files that git ignores stay as they are, because no snapshot has them. Without
+    a saved tree, nothing in the run could change the workspace. Raises `UsageError`, `StorageError`.
+    """
+    place = Workspace.of_run(workspace.resolve(), folder.path.resolve())
+    if state.tree:
+        Snapshots(folder.snapshots_path, place).fill(state.tree)
+    move_copies(folder.worktrees_path, place, state.copies)
+
+
+def fetch_file(store: Store, manifest: str, path: str) -> bytes | None:
+    """The content of a file in the run folder that ``manifest`` names; None if it has none. Raises `StorageError`."""
+    file = read_states(store, manifest)[1].get(path)
+    return None if file is None else b"".join(read_pieces(store, file))
+
+
+def fetch_snapshots(store: Store, manifest: str, git_dir: Path, known: str = "") -> str:
+    """Add the saved run's snapshots to the repository ``git_dir``; returns the latest one of its workspace.
+
+    ``known``: a manifest whose snapshots the repository has. Raises `StorageError`.
+    """
+    latest, files = read_states(store, manifest)
+    existing = read_states(store, known)[1] if known else {}
+    new = sorted(path for path in files.keys() - existing.keys() if path.startswith(PACKS))
+    folder = make_folder(git_dir / "objects" / "pack")
+    for are_indexes in (False, True):  # git opens the pack of every index that it sees
+        some = [path for path in new if path.endswith(".idx") is are_indexes]
+        in_parallel(lambda path: _restore_file(store, folder / PurePosixPath(path).name, files[path]), some)
+    return latest.tree
 
 
 def _read(store: Store, name: str) -> tuple[SavedState, dict[str, SavedFile], tuple[str, ...]]:
@@ -74,7 +112,7 @@ def _remove_others(folder: Path, below: str, files: Collection[str], folders: Co
                 (folder / path).unlink()
 
 
-def restore_file(store: Store, path: Path, file: SavedFile) -> None:
+def _restore_file(store: Store, path: Path, file: SavedFile) -> None:
     """Write the file, with those pieces of the existing one that are as they should be."""
     with storage_errors(path):
         existing = path.open("rb") if path.exists() else BytesIO()
