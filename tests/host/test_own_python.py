@@ -27,7 +27,7 @@ from codex_multi_role.lifecycle.process_guard import guarded
 from codex_multi_role.systems.research.search_providers import SearchQuery, ask
 from codex_multi_role.systems.research.search_settings import SearchProvider
 from codex_multi_role.web.starting import NewRun, RunNotStarted, RunStarter
-from codex_multi_role.workers.run_children import RunChild
+from codex_multi_role.workers.worker import RunChild
 from tests.support.batches import defaults, goals
 from tests.support.checks import MakeContext, make_context
 from tests.support.starts import recorded_starts

@@ -11,8 +11,7 @@ from codex_multi_role.errors import StorageError
 from codex_multi_role.workers import worker as module
 from codex_multi_role.workers.database import Database
 from codex_multi_role.workers.membership import Membership, WorkerSettings
-from codex_multi_role.workers.run_children import RunChild
-from codex_multi_role.workers.worker import Worker, WorkerFolders
+from codex_multi_role.workers.worker import RunChild, Worker, WorkerFolders
 
 
 def test_drain_without_the_database_interrupts_nothing(
