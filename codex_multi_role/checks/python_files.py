@@ -86,10 +86,13 @@ def _python(folder: Path) -> Iterator[Path]:
                 yield here / name
 
 
+def is_test_file(name: str) -> bool:
+    """Whether pytest reads a file of that name: tests, or what they share."""
+    return name.startswith("test_") or name.endswith("_test.py") or name == "conftest.py"
+
+
 def _needs_tests(path: Path, out: Path) -> bool:
-    name = path.name
-    is_test = name.startswith("test_") or name.endswith("_test.py") or name == "conftest.py"
-    return not is_test and not path.is_relative_to(out) and _parsed(path) != ""
+    return not is_test_file(path.name) and not path.is_relative_to(out) and _parsed(path) != ""
 
 
 def _parsed(path: Path) -> str | None:

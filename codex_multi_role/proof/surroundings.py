@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from codex_multi_role.checks import find_check
+from codex_multi_role.checks.python_files import is_test_file
 from codex_multi_role.checks.tests import PytestResult
 from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.host.atomic import make_folder
@@ -61,9 +62,4 @@ def tests_before(git: Git, first: str, last: str, place: Path, options: RunOptio
 def is_test(path: str) -> bool:
     """Whether it is a file of tests by pytest's names, or is in a folder of tests."""
     *folders, name = PurePosixPath(path).parts
-    return (
-        name.startswith("test_")
-        or name.endswith("_test.py")
-        or name == "conftest.py"
-        or bool({*folders} & TEST_FOLDERS)
-    )
+    return is_test_file(name) or bool({*folders} & TEST_FOLDERS)
