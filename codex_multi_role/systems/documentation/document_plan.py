@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 from pydantic import Field, JsonValue
 
 from codex_multi_role.checks import CheckContext, CheckOptions, CheckResult, ResultPart, declare_check, no_time
+from codex_multi_role.reading.json_types import Json
 from codex_multi_role.systems.documentation.document_paths import PAGES, folder_of, page_of, read_page
 from codex_multi_role.systems.documentation.layers import group, in_order
 
@@ -25,7 +26,7 @@ class DocumentPlanOptions(CheckOptions):
     validated: an unknown value is found here, before a role is asked.
     """
 
-    graph: dict[str, JsonValue] = Field(description='"{{ steps.<code_graph> }}"')
+    graph: Json = Field(description='"{{ steps.<code_graph> }}"')
     out: str = Field(default="docs", min_length=1, description="a folder of the workspace")
     documents: list[str] = Field(default=[], description="names of documents without .md")
     groups: JsonValue = Field(default=None, description="a list of lists of paths")
@@ -79,8 +80,7 @@ def plan_documents(context: CheckContext) -> DocumentPlanResult:
     Options: `DocumentPlanOptions`. Raises UsageError for a wrong option.
     """
     options = context.read_options(DocumentPlanOptions, "document_plan")
-    graph: dict[str, Any] = dict(options.graph)
-    root = context.workspace.root
+    graph, root = options.graph, context.workspace.root
     out = folder_of(context, options.out, "document_plan")
     files = {file["path"]: file for file in graph["files"]}
     place = out.relative_to(root).as_posix()

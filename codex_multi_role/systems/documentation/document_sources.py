@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final, Literal
 
-from pydantic import Field, JsonValue
+from pydantic import Field
 
 from codex_multi_role.checks import CheckContext, CheckOptions, CheckResult, ResultPart, declare_check, no_time
 from codex_multi_role.errors import UsageError
@@ -27,8 +27,8 @@ class DocumentSourcesOptions(CheckOptions):
 
     repo: str = Field(default=".", min_length=1, description="a folder with source code")
     out: str = Field(default="docs", min_length=1, description="a folder of the workspace")
-    files: list[dict[str, JsonValue]] = Field(description='"{{ batch.files }}"')
-    notes: list[list[dict[str, JsonValue]]] = Field(default=[], description="lists of an analyst's files")
+    files: list[Json] = Field(description='"{{ batch.files }}"')
+    notes: list[list[Json]] = Field(default=[], description="lists of an analyst's files")
 
 
 class SourceToDocument(ResultPart):
@@ -64,15 +64,16 @@ def read_sources(context: CheckContext) -> DocumentSourcesResult:
     """
     options = context.read_options(DocumentSourcesOptions, "document_sources")
     repo = Workspace(repository(context, options.repo, "document_sources"))
-    given: list[dict[str, Any]] = list(options.files)
-    own = {str(each["path"]) for each in given}
-    needed = dict.fromkeys(str(path) for each in given for path in each.get("dependencies", ()) if path not in own)
+    own = {str(each["path"]) for each in options.files}
+    needed = dict.fromkeys(
+        str(path) for each in options.files for path in each.get("dependencies", ()) if path not in own
+    )
     notes = {str(note["path"]): str(note["summary"]) for each in options.notes for note in each}
     summaries = {path: notes.get(path) or _page_summary(context, options, path) for path in needed}
     known = [
         Summary(path=path, summary=summary[:MAX_SUMMARY_CHARACTERS]) for path, summary in summaries.items() if summary
     ]
-    files = [_read(repo, str(each["path"])) for each in given]
+    files = [_read(repo, str(each["path"])) for each in options.files]
     return DocumentSourcesResult(status="read", files=files, context=known)
 
 
@@ -105,9 +106,9 @@ def _read(repo: Workspace, path: str) -> SourceToDocument:
 class NotesOptions(CheckOptions):
     """``files`` of the batch, the analyst's new notes (``said``), and the earlier ``notes``."""
 
-    files: list[dict[str, JsonValue]] = Field(description='"{{ batch.files }}"')
-    said: list[dict[str, JsonValue]] = Field(description="an analyst's files")
-    notes: list[dict[str, JsonValue]] = Field(default=[], description="an earlier result's notes")
+    files: list[Json] = Field(description='"{{ batch.files }}"')
+    said: list[Json] = Field(description="an analyst's files")
+    notes: list[Json] = Field(default=[], description="an earlier result's notes")
 
 
 class NotesResult(CheckResult):

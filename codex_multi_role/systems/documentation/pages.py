@@ -8,11 +8,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from pydantic import Field, JsonValue
+from pydantic import Field
 
 from codex_multi_role.checks import CheckContext, CheckOptions, CheckResult, declare_check, no_time
 from codex_multi_role.checks.text_files import put
 from codex_multi_role.errors import StorageError
+from codex_multi_role.reading.json_types import Json
 from codex_multi_role.systems.documentation.code_graph import repository
 from codex_multi_role.systems.documentation.document_paths import folder_of, marked, page_of, read_page
 from codex_multi_role.systems.documentation.document_plan import obsolete_pages, shortened
@@ -27,9 +28,9 @@ _FENCE = re.compile(r"\A\s*```(?:mermaid)?\n(.*?)\n?```\s*\Z", re.DOTALL)
 class PagesOptions(CheckOptions):
     """``notes``: for each batch, the analyst's notes on its files."""
 
-    graph: dict[str, JsonValue] = Field(description='"{{ steps.<code_graph> }}"')
+    graph: Json = Field(description='"{{ steps.<code_graph> }}"')
     out: str = Field(default="docs", min_length=1, description="a folder of the workspace")
-    notes: list[list[dict[str, JsonValue]]] = Field(description="lists of an analyst's files")
+    notes: list[list[Json]] = Field(description="lists of an analyst's files")
 
 
 class DocumentWriteOptions(CheckOptions):
@@ -78,7 +79,7 @@ def write_pages(context: CheckContext) -> PagesResult:
 
 class _Writer:
     def __init__(self, context: CheckContext, options: PagesOptions) -> None:
-        graph: dict[str, Any] = dict(options.graph)
+        graph = options.graph
         self._context = context
         self._root = context.workspace.root
         self._folder = folder_of(context, options.out, "document_pages")

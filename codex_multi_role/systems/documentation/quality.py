@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field, JsonValue
+from pydantic import BaseModel, Field
 
 from codex_multi_role.checks import (
     CheckContext,
@@ -45,12 +45,12 @@ class QualityOptions(CheckOptions):
     refined since the last measurement, whose ``not_kept`` are passed on.
     """
 
-    graph: dict[str, JsonValue] = Field(description='"{{ steps.<code_graph> }}"')
+    graph: Json = Field(description='"{{ steps.<code_graph> }}"')
     out: str = Field(default="docs", min_length=1, description="a folder of the workspace")
     sections: dict[str, list[str]] = Field(min_length=1, description="document: [heading, …]")
-    report: dict[str, JsonValue] = Field(default={}, description="further content of document.json")
+    report: Json = Field(default={}, description="further content of document.json")
     refined: list[Refined] = Field(default=[], description="a list of {path, before}")
-    not_kept: list[dict[str, JsonValue]] = Field(default=[], description="the not_kept of the last result")
+    not_kept: list[Json] = Field(default=[], description="the not_kept of the last result")
     threshold: float = Field(default=0.8, ge=0, le=1, description="a number from 0 to 1")
 
 
@@ -125,7 +125,7 @@ def measure_documents(context: CheckContext) -> QualityResult:
     return result
 
 
-def _report(context: CheckContext, report: dict[str, JsonValue], quality: dict[str, object]) -> None:
+def _report(context: CheckContext, report: Json, quality: dict[str, object]) -> None:
     run = context.run()
     known = {"run_id": run.run_id, "flow": run.flow, "started_at": run.started_at}
     fields = context.redact.within({**known, **report, "quality": quality})
@@ -139,7 +139,7 @@ class _Gate:
         self._options = options
         self._root = context.workspace.root
         self._time_left = TimeLeft(context, "document_quality")
-        files: list[dict[str, Any]] = list(options.graph["files"])  # type: ignore[arg-type]
+        files = options.graph["files"]
         out = folder_of(context, options.out, "document_quality").relative_to(self._root).as_posix()
         self._measurement = DocumentMeasurement(self._root, out, files, options.sections, self._time_left.require)
         self._texts = {path: read_text(self._root / path) for path in self._measurement.paths}
@@ -157,7 +157,7 @@ class _Gate:
 
     def _read_evidence(self, files: list[dict[str, Any]]) -> Evidence:
         graph = self._options.graph
-        evidence = Evidence(str(graph["name"]), files, graph["external"])  # type: ignore[arg-type]
+        evidence = Evidence(str(graph["name"]), files, graph["external"])
         root = repository(self._context, str(graph["repo"]), "document_quality")
         for source in Folder(root, forbidden=self._context.workspace.forbidden).sources():
             self._time_left.require()
@@ -168,11 +168,11 @@ class _Gate:
     def _score(self, texts: dict[str, str | None]) -> Score:
         return self._measurement.score(texts, self._evidence)
 
-    def _best(self) -> tuple[Score, list[dict[str, JsonValue]]]:
+    def _best(self) -> tuple[Score, list[Json]]:
         """The score with only the refinements that raise it, and the others, whose documents get their old text."""
         texts = self._texts
         score = self._score(texts)
-        not_kept: list[dict[str, JsonValue]] = []
+        not_kept: list[Json] = []
         for path, before in self._before.items():
             without = self._score({**texts, path: before})
             if without.exact >= score.exact and texts[path] != before:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
-from pydantic import Field, JsonValue
+from pydantic import Field
 
 from codex_multi_role.checks import (
     CheckContext,
@@ -37,14 +37,14 @@ class ReportOptions(CheckOptions):
 
     question: str = Field(description="what was asked")
     depth: str = Field(description="how deep")
-    plan: dict[str, JsonValue] = Field(description='"{{ steps.<research_plan> }}"')
+    plan: Json = Field(description='"{{ steps.<research_plan> }}"')
     sources: Rows = Field(default=[], description="all sources")
     findings: Rows = Field(default=[], description="all findings")
     facts: Rows = Field(default=[], description="all facts")
     discrepancies: Rows = Field(default=[], description="all discrepancies")
     sections: Rows = Field(default=[], description="the questions with known facts")
     written: Rows = Field(default=[], description='"{{ steps.<call>.results }}"')
-    summary: dict[str, JsonValue] = Field(default={}, description="{summary, problems}")
+    summary: Json = Field(default={}, description="{summary, problems}")
     log: Rows = Field(default=[], description="the result of each search")
     skipped: Rows = Field(default=[], description="topics that were not followed")
     failed: Rows = Field(default=[], description="sources that were not read")
@@ -104,7 +104,7 @@ def _research(options: ReportOptions, run: RunFacts) -> Research:
         own, question = written["vars"], section["question"]["text"]
         chapters.append(_chapter(" ".join(own["title"].split()) or question, question, own["body"], own, known))
     cited = {name for each in chapters for name in citations_in(each.body)}
-    questions = {each["id"]: each["text"] for each in _questions(options)}
+    questions = {each["id"]: each["text"] for each in options.plan.get("questions", [])}
     return Research(
         question=" ".join(options.question.split()),
         depth=options.depth,
@@ -126,23 +126,11 @@ def _chapter(title: str, question: str, body: str, fields: Json, known: list[str
 def _missing(options: ReportOptions, questions: dict[str, str]) -> list[str]:
     """What a reader must know about gaps in the report."""
     gaps = [f"Nothing was found on: {questions[name]}" for name in options.unanswered]
-    gaps += [f"Not researched because the plan had too many questions: {text}" for text in _cut(options)]
+    gaps += [f"Not researched because the plan had too many questions: {text}" for text in options.plan.get("cut", [])]
     gaps += [f"{each['source']} was not read on {each['topic']}: {each['reason']}" for each in options.failed]
     gaps += [f"Not followed: {each['topic']} ({each['reason']})" for each in options.skipped]
     reasons = {each["reason"]: None for each in options.log if each["reason"]}
     return [*gaps, *(f"A search provider did not answer: {reason}" for reason in reasons)]
-
-
-def _questions(options: ReportOptions) -> Rows:
-    found: Any = options.plan.get("questions", [])
-    rows: Rows = found
-    return rows
-
-
-def _cut(options: ReportOptions) -> list[str]:
-    found: Any = options.plan.get("cut", [])
-    texts: list[str] = found
-    return texts
 
 
 def _data(options: ReportOptions, run: RunFacts, fields: Json) -> str:
@@ -152,8 +140,8 @@ def _data(options: ReportOptions, run: RunFacts, fields: Json) -> str:
             "question": options.question,
             "depth": options.depth,
             "started_at": run.started_at,
-            "questions": _questions(options),
-            "cut_questions": _cut(options),
+            "questions": options.plan.get("questions", []),
+            "cut_questions": options.plan.get("cut", []),
             "findings": options.findings,
             "facts": options.facts,
             "discrepancies": options.discrepancies,

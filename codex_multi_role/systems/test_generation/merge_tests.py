@@ -11,7 +11,7 @@ from itertools import count as count_from
 from pathlib import PurePosixPath
 from typing import Any, Literal
 
-from pydantic import Field, JsonValue
+from pydantic import Field
 
 from codex_multi_role.checks import CheckContext, CheckOptions, CheckResult, ResultPart, at_most_own, declare_check
 from codex_multi_role.checks.coverage_run import REPORT_SECONDS
@@ -51,7 +51,7 @@ class MergeTestsOptions(CheckOptions):
     target: str = Field(min_length=1, description="a Python file of the workspace")
     candidates: list[CandidateTests] = Field(min_length=1, description="a list of {code}, {file} or {copy, file}")
     others: list[TestFile] = Field(default=[], description="a list of {path, content}")
-    plan: list[dict[str, JsonValue]] = Field(default=[], description="the plan's items")
+    plan: list[Json] = Field(default=[], description="the plan's items")
     tests: str = Field(default="", description="a Python file of the workspace")
     max_mutants: int = Field(default=100, ge=1, le=2_000, description="a number from 1 to 2000")
     seed: int = Field(default=0, description="a whole number")

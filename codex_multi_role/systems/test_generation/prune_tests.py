@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from pydantic import Field, JsonValue
+from pydantic import Field
 
 from codex_multi_role.checks import CheckContext, CheckOptions, ResultPart, at_most_own, declare_check
 from codex_multi_role.checks.coverage import CoverageResult, Places, measure_coverage
@@ -47,8 +47,8 @@ class PruneTestsOptions(CheckOptions):
 
     target: str = Field(min_length=1, description="a Python file of the workspace")
     files: list[TestFile] = Field(description="a list of {path, content}")
-    plan: list[dict[str, JsonValue]] = Field(default=[], description="the plan's items")
-    changed: list[dict[str, JsonValue]] = Field(default=[], description="a list of {test, assertion}")
+    plan: list[Json] = Field(default=[], description="the plan's items")
+    changed: list[Json] = Field(default=[], description="a list of {test, assertion}")
     runs: int = Field(default=3, ge=1, le=MOST_RUNS, description="a number from 1 to 10")
     timeout_seconds: float | None = Field(default=None, gt=0, allow_inf_nan=False, description="a number of seconds")
 

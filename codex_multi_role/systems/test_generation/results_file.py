@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from typing import Any, Final, Literal
 
-from pydantic import Field, JsonValue
+from pydantic import Field
 
 from codex_multi_role.checks import (
     CheckContext,
@@ -53,12 +53,12 @@ class TestResultsOptions(CheckOptions):
 
     __test__ = False
 
-    files: list[dict[str, JsonValue]] = Field(description='"{{ steps.<python_files>.files }}"')
-    rounds: list[dict[str, JsonValue]] = Field(description='"{{ steps.<call>.results }}"')
-    left: list[dict[str, JsonValue]] = Field(description='"{{ steps.<prune_tests>.results }}"')
+    files: list[Json] = Field(description='"{{ steps.<python_files>.files }}"')
+    rounds: list[Json] = Field(description='"{{ steps.<call>.results }}"')
+    left: list[Json] = Field(description='"{{ steps.<prune_tests>.results }}"')
     unit: str = Field(min_length=1, description="the visit of the call: <step>.<visit>")
     target_coverage: float = Field(ge=0, le=100, description="percent")
-    mutation: list[dict[str, JsonValue]] = Field(default=[], description='"{{ steps.<mutation>.results }}"')
+    mutation: list[Json] = Field(default=[], description='"{{ steps.<mutation>.results }}"')
     target_mutation_score: float = Field(default=0.0, ge=0, le=100, description="percent")
 
 
@@ -140,9 +140,7 @@ def write_test_results(context: CheckContext) -> TestResultsResult:
 
 
 def _result(run: RunFacts, options: TestResultsOptions, index: int) -> Json:
-    file: Json = options.files[index]
-    rounds: Json = options.rounds[index]
-    left: Json = options.left[index]
+    file, rounds, left = options.files[index], options.rounds[index], options.left[index]
     mutation = _mutation(options.mutation[index] if options.mutation else None, left)
     judged = mutation["status"] != NOT_JUDGED
     caller = "".join(run.unit.rpartition("/")[:2])

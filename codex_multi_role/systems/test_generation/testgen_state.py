@@ -54,7 +54,7 @@ class TestgenStateOptions(CheckOptions):
     target: str = Field(default="", description="the file under test")
     limits: RoundLimits = Field(description="{max_iterations, target_coverage, target_mutation_score, mutation, merge}")
     planned: list[JsonValue] | None = Field(default=None, description="the items of the planner's answer")
-    compared: list[dict[str, JsonValue]] | None = Field(default=None, description='"{{ steps.<fan-out>.results }}"')
+    compared: list[Json] | None = Field(default=None, description='"{{ steps.<fan-out>.results }}"')
     executed: dict[str, Any] | None = Field(default=None, description='"{{ steps.<coverage> }}"')
     tests: dict[str, Any] = Field(default={}, description='"{{ steps.<write_tests> }}"')
     judged: dict[str, Any] | None = Field(default=None, description='"{{ steps.<mutation> }}"')
