@@ -193,7 +193,7 @@ LOCKS = {
     ("reading/python_source.py", "_parse_lock"): "one parse of a source of bounded size",
     ("run_folder/event_log.py", "self._lock"): "a few lines to a file, and to whoever draws them",
     ("run_folder/event_log.py", "self._waiting_lock"): "one attribute",
-    ("run_folder/questions.py", "self._locked()"): "LOCK_ATTEMPTS",
+    ("run_folder/questions.py", "self._locked()"): "LOCK_SECONDS",
     ("steps/ask.py", "run.progress.workspace_lock"): "one call of git, or one set of files",
     ("steps/budget.py", "self._lock"): QUICK,
     ("steps/work_clock.py", "self._lock"): QUICK,

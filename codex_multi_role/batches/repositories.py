@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import shutil
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from codex_multi_role.batches.planned_runs import repository_names
-from codex_multi_role.errors import StorageError, UsageError
-from codex_multi_role.host.atomic import make_folder, storage_errors
+from codex_multi_role.errors import UsageError
+from codex_multi_role.host.atomic import make_folder, storage_errors, wait_for_lock
 from codex_multi_role.host.redaction import Redactor
 from codex_multi_role.workspace.cloning import check_out, fetch, set_origin
 
@@ -64,21 +62,7 @@ def _in_one_step(target: Path, make: Callable[[Path], None]) -> None:
 def _alone(path: Path) -> Iterator[None]:
     """Wait until no other process holds the lock, and hold it. Raises `StorageError`."""
     with storage_errors(path):
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        end = time.monotonic() + CLONE_SECONDS
-        while not _locked(descriptor):
-            if time.monotonic() > end:
-                raise StorageError(f"another process has held {path} for {CLONE_SECONDS:.0f} s", "Try again later.")
-            time.sleep(LOOK_SECONDS)
+        file = path.open("a")
+    with file:
+        wait_for_lock(file, CLONE_SECONDS, LOOK_SECONDS)
         yield
-    finally:
-        os.close(descriptor)
-
-
-def _locked(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True

@@ -1,14 +1,16 @@
-"""Write files so that neither a reader nor a kill ever leaves half of one."""
+"""Write files so that neither a reader nor a kill ever leaves half of one, and one process at a time."""
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import tempfile
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from codex_multi_role.errors import STORAGE_HINT, SYSTEM_HINTS, StorageError
 
@@ -82,6 +84,19 @@ def append_text(path: Path, text: str) -> None:
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
         with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace") as file:
             file.write(text)
+
+
+def wait_for_lock(file: IO[Any], seconds: float, pause_seconds: float) -> None:
+    """Lock ``file`` until it is closed. Raises `StorageError` if another process holds the lock for ``seconds``."""
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            return fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > end:
+                problem = f"{file.name} is locked by another process that does not release it"
+                raise StorageError(problem, "Stop that process.") from None
+        time.sleep(pause_seconds)
 
 
 def still_there(path: Path) -> Path:

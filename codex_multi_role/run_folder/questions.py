@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import fcntl
 import getpass
 import json
 import os
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TextIO
 
 from codex_multi_role.errors import StorageError, UsageError
-from codex_multi_role.host.atomic import make_folder, storage_errors, write_json
+from codex_multi_role.host.atomic import make_folder, storage_errors, wait_for_lock, write_json
 from codex_multi_role.reading.nearest import did_you_mean
 from codex_multi_role.run_folder.events import now
 from codex_multi_role.run_folder.folder import RunFolder
 
 BY_KILL = "the end of its turn"
-LOCK_ATTEMPTS = 500
+LOCK_SECONDS = 10.0
 LOCK_PAUSE_SECONDS = 0.02
 
 
@@ -202,20 +199,8 @@ class Questions:
     def _locked(self) -> Iterator[None]:
         path = make_folder(self._folder) / ".lock"
         with storage_errors(path), path.open("a", encoding="utf-8") as file:
-            _lock(file)
+            wait_for_lock(file, LOCK_SECONDS, LOCK_PAUSE_SECONDS)
             yield
-
-
-def _lock(file: TextIO) -> None:
-    """Lock ``file`` until it is closed. Raises `StorageError` if another process keeps the lock."""
-    for _ in range(LOCK_ATTEMPTS):
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            time.sleep(LOCK_PAUSE_SECONDS)
-        else:
-            return
-    raise StorageError(f"{file.name} is locked by another process that does not release it", "Stop that process.")
 
 
 def _read(path: Path) -> Question | None:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
-from codex_multi_role.errors import StorageError
-from codex_multi_role.host.atomic import storage_errors, write_json
+from codex_multi_role.host.atomic import storage_errors, wait_for_lock, write_json
 from codex_multi_role.host.user_cache import user_folder
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import RunFolder, totals_of
@@ -70,23 +67,8 @@ class Mirrors:
             folder.path.mkdir(mode=0o700, exist_ok=True)
             file = path.open("a+", encoding="utf-8")
         with file:
-            _lock(file)
+            wait_for_lock(file, LOCK_SECONDS, PAUSE_SECONDS)
             yield file
-
-
-def _lock(file: TextIO) -> None:
-    end = time.monotonic() + LOCK_SECONDS
-    while True:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > end:
-                raise StorageError(
-                    f"{file.name} is locked by another process that does not release it", "Stop that process."
-                ) from None
-            time.sleep(PAUSE_SECONDS)
-        else:
-            return
 
 
 def _content(file: TextIO) -> str:
