@@ -16,7 +16,7 @@ from codex_multi_role.reading.json_files import read_records
 from codex_multi_role.run_folder import Record, RunFolder
 from codex_multi_role.run_folder.folder import LATEST, command_line
 from codex_multi_role.store import Store
-from codex_multi_role.workers.database import PATIENCE_SECONDS, Database, DatabaseUnreachable
+from codex_multi_role.workers.database import Database
 from codex_multi_role.workers.database_tables import runs
 from codex_multi_role.workers.membership import KnownWorker, list_workers
 from codex_multi_role.workers.messages import answered_runs, carry_out_early
@@ -108,22 +108,11 @@ class SharedRuns:
         """
         reader = EventReader(self.mirrors.folder_of(run_id).events_path)
         while True:
-            status = self._look_patiently(run_id)
+            status = self.database.patiently(lambda: self.mirror(self.row(run_id)).record()["status"])
             yield from read_records(reader.lines())
             if status not in (RunStatus.QUEUED, RunStatus.RUNNING):
                 return
             time.sleep(LOOK_SECONDS)
-
-    def _look_patiently(self, run_id: str) -> str:
-        """Bring the run's copy up to date; returns its status."""
-        end = time.monotonic() + PATIENCE_SECONDS
-        while True:
-            try:
-                return str(self.mirror(self.row(run_id)).record()["status"])
-            except DatabaseUnreachable:
-                if time.monotonic() > end:
-                    raise
-                time.sleep(LOOK_SECONDS)
 
     def look(self) -> list[RecordedRun]:
         """All runs without their folders, oldest first, reading only the rows that changed since the last call."""
