@@ -16,12 +16,11 @@ from codex_multi_role.run_folder.items import Cancellation, find_open_task
 from codex_multi_role.run_folder.questions import user_name
 from codex_multi_role.run_options import RunOptions
 from codex_multi_role.store import Store
-from codex_multi_role.workers.definition_archives import unpack_definitions
 from codex_multi_role.workers.messages import forget_stops, send_answer, send_cancellation, send_stop
 from codex_multi_role.workers.queued_runs import QueuedRun, RunState
 from codex_multi_role.workers.run_requests import RunRequest
 from codex_multi_role.workers.shared_runs import SharedRuns
-from codex_multi_role.workers.submission import require_no_secret, require_portable
+from codex_multi_role.workers.submission import require_no_secret, require_portable, unpack_definitions
 
 STOP_SECONDS = 90.0
 """How long a run process has to notice that it must stop, interrupt its turns and save its state."""

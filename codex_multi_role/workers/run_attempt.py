@@ -33,9 +33,9 @@ from codex_multi_role.store import (
 )
 from codex_multi_role.workers.called_runs import CalledRuns
 from codex_multi_role.workers.database import Database
-from codex_multi_role.workers.definition_archives import unpack_definitions
 from codex_multi_role.workers.messages import receive
 from codex_multi_role.workers.queued_runs import AttemptOver, QueuedRun, QueuedRuns, RunState
+from codex_multi_role.workers.submission import unpack_definitions
 from codex_multi_role.workers.turn_limits import TurnLimits
 from codex_multi_role.workspace import Snapshots, Workspace
 from codex_multi_role.workspace.manifest import Manifest

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import tarfile
+import tempfile
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,17 +14,20 @@ from typing import Any
 
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.host.redaction import Redactor
-from codex_multi_role.lifecycle.definitions import load_definitions
+from codex_multi_role.host.unpacking import UnpackBudget, UnpackingRefused, unpack_tar, write_files
+from codex_multi_role.lifecycle.definitions import Definitions, load_definitions
+from codex_multi_role.lifecycle.kept_definitions import keep_definitions
 from codex_multi_role.option import Use
 from codex_multi_role.reading.json_types import Json
+from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_options import RunOptions, options_with
 from codex_multi_role.store import Store, WorkspaceSource, bundle_workspace
 from codex_multi_role.workers.database import Database
-from codex_multi_role.workers.definition_archives import archive_definitions
 from codex_multi_role.workers.run_requests import DEFAULT_QUEUE, RunRequest
 
 OF_THIS_MACHINE = ("workspace", "roles", "runs_dir", "run_id", "playbook", "prices", "database_url")
 """Options that the worker sets by itself."""
+DEFINITIONS = UnpackBudget(max_bytes=256 * 1024 * 1024, max_entries=20_000, max_depth=50, max_seconds=60.0)
 NOT_ON_WORKERS = frozenset(options_with(Use.LOCAL)).difference(OF_THIS_MACHINE)
 
 
@@ -51,6 +57,42 @@ def open_known_store(database: Database, address: str) -> Store:
             "Mount the shared folder at that place, or use an address that all machines can reach.",
         )
     return store
+
+
+def archive_definitions(definitions: Definitions, store: Store) -> Json:
+    """Put a run's catalog, flows, playbook, settings and skills into the store, once for all runs with the same files.
+
+    Returns ``{archive, catalog, playbook}``: its name, and paths in it.
+    """
+    with tempfile.TemporaryDirectory(prefix="codex-multi-role-") as scratch:
+        folder = RunFolder(Path(scratch))
+        catalog = keep_definitions(definitions, folder)
+        playbook = definitions.playbook and f"{Path(catalog).parent}/playbooks/{definitions.playbook.source.name}"
+        return {"archive": store.put(_packed(folder.catalog_path)), "catalog": catalog, "playbook": playbook}
+
+
+def unpack_definitions(archive: Json, store: Store, folder: Path) -> tuple[Path, Path | None]:
+    """Unpack into ``folder`` what `archive_definitions` returned; returns the catalog and the playbook."""
+    try:
+        write_files(folder, unpack_tar(store.get(archive["archive"]), DEFINITIONS))
+    except UnpackingRefused as error:
+        raise StorageError(f"the definitions {archive['archive']} in {store.address} are damaged: {error}") from error
+    return folder / archive["catalog"], folder / archive["playbook"] if archive["playbook"] else None
+
+
+def _packed(folder: Path) -> bytes:
+    """The same files always give the same bytes, so that runs with the same definitions share one archive."""
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w", format=tarfile.PAX_FORMAT) as packed:
+        for path in sorted(folder.rglob("*")):
+            packed.add(path, path.relative_to(folder).as_posix(), recursive=False, filter=_without_origin)
+    return content.getvalue()
+
+
+def _without_origin(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    member.mtime = member.uid = member.gid = 0
+    member.uname = member.gname = ""
+    return member
 
 
 def require_portable(options: Mapping[str, Any], set_by_worker: Collection[str] = ()) -> None:

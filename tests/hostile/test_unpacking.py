@@ -25,7 +25,7 @@ from codex_multi_role.proof import verify_bundle
 from codex_multi_role.store import Store, WorkspaceSource, make_workspace, restore_run
 from codex_multi_role.store.objects import LocalObjects
 from codex_multi_role.store.state_manifest import SUFFIX, Piece, SavedFile, StateManifest, read_pieces, write_manifest
-from codex_multi_role.workers.definition_archives import unpack_definitions
+from codex_multi_role.workers.submission import unpack_definitions
 from codex_multi_role.workspace import Snapshots, Workspace
 from codex_multi_role.workspace.cloning import clone
 from codex_multi_role.workspace.git import Git
