@@ -36,7 +36,7 @@ from codex_multi_role.checks.interpreter import Interpreter, find_interpreter, i
 from codex_multi_role.workspace.commands import no_sandbox
 
 ROOT = Path(__file__).parent.parent
-PROGRAMS = ROOT / "tests" / "systems" / "test_generation" / "programs"
+PROGRAMS = ROOT / "tests" / "extensions" / "test_generation" / "programs"
 PACKAGES = ["mutmut==3.8.1", "pytest==9.2.0", "coverage==7.17.3"]
 AT_MOST, AT_ONCE, MUTANTS = 0.50, 2, 120
 SETTINGS = '[tool.mutmut]\nsource_paths = ["{source}"]\npytest_add_cli_args_test_selection = ["tests"]\n'
@@ -104,7 +104,7 @@ def _run(command: Sequence[str], folder: Path) -> str:
 def judge(given: Path) -> None:
     """Our side, in a process of its own."""
     from codex_multi_role.checks import CheckContext
-    from codex_multi_role.systems.test_generation.mutation import judge_mutants
+    from codex_multi_role.extensions.test_generation.mutation import judge_mutants
     from codex_multi_role.workspace import Workspace
 
     folder, target, python, ids, matrix = pickle.loads(given.read_bytes())
@@ -149,7 +149,7 @@ def _project(folder: Path, target: str, source: str, tests: str) -> Subject:
 
 def same_mutants(subject: Subject, python: Path, codes: Mapping[str, int]) -> dict[str, str]:
     """The ids of those of our mutants that mutmut has as well, with its names; at most `MUTANTS`, evenly spread."""
-    from codex_multi_role.systems.test_generation.mutants import MutatedFile
+    from codex_multi_role.extensions.test_generation.mutants import MutatedFile
 
     names = {text: name for name, text in subject.texts(python).items() if codes[name] is not None}
     ours = MutatedFile((subject.folder / subject.target).read_text()).sample(10_000, seed=0)

@@ -24,7 +24,7 @@ from pathlib import Path
 import yaml
 from raw import medians, read_options, timed
 
-PROGRAMS = Path(__file__).parent.parent / "tests" / "systems" / "test_generation" / "programs"
+PROGRAMS = Path(__file__).parent.parent / "tests" / "extensions" / "test_generation" / "programs"
 MUTANTS, AT_ONCE, FLAKY_RUNS = 20, 2, 3
 AT_MOST = 1.50
 PYTEST = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "tests"]

@@ -45,7 +45,7 @@ _MODULES = {
     "run_folder": ("RunEvent", "events"),
     "run_options": ("RunOptions", "RunReport"),
 }
-_MOVED = dict.fromkeys(("PlanSolved", "PlanSolver", "create_plan_solver"), "api.plan_solver")
+_MOVED = dict.fromkeys(("PlanSolved", "PlanSolver", "create_plan_solver"), "extensions.plan_solve.plan_solver")
 _PUBLIC = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [

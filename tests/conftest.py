@@ -61,10 +61,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    if find_spec("codex_multi_role.systems") is None:
+    if find_spec("codex_multi_role.extensions") is None:
         for item in items:
-            if item.get_closest_marker("systems"):
-                item.add_marker(pytest.mark.skip(reason="no system is installed"))
+            if item.get_closest_marker("extensions"):
+                item.add_marker(pytest.mark.skip(reason="no extension is installed"))
 
 
 def pytest_collection_finish() -> None:

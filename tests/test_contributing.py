@@ -64,7 +64,7 @@ def test_exercise_works_as_written(tmp_path: Path) -> None:
     assert run(copy, workspace, "where", "latest").stdout.startswith(str(workspace / "runs"))
 
 
-@pytest.mark.systems  # a checkout without them lacks some of the files
+@pytest.mark.extensions  # a checkout without them lacks some of the files
 def test_each_room_has_a_command_whose_paths_exist() -> None:
     commands = dict(COMMANDS_OF_FOLDERS.findall(TEXT))
     for room in (path.parent.name for path in (TOP / "codex_multi_role").glob("*/__init__.py")):

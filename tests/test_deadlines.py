@@ -27,11 +27,11 @@ ONE_FILE = "finds the mutants of one file: computation, in proportion to its len
 READS_FILE = "no future: it reads turn.json"
 PLACES = {
     (
-        "systems/test_generation/kill_matrix.py",
+        "extensions/test_generation/kill_matrix.py",
         "pool.shutdown(cancel_futures=True)",
     ): "tests on mutants, each run with its deadline",
-    ("systems/test_generation/mutation.py", "with ThreadPoolExecutor(1, thread_name_prefix='mutants')"): ONE_FILE,
-    ("systems/test_generation/mutation.py", "read().result()"): ONE_FILE,
+    ("extensions/test_generation/mutation.py", "with ThreadPoolExecutor(1, thread_name_prefix='mutants')"): ONE_FILE,
+    ("extensions/test_generation/mutation.py", "read().result()"): ONE_FILE,
     ("checks/warm_suite.py", "pool.shutdown(cancel_futures=True)"): "processes, each with the deadline of all",
     ("checks/plugins/codex_multi_role_warm.py", "select.poll()"): "asked with the seconds of a job",
     ("checks/plugins/codex_multi_role_warm.py", "jobs.readline()"): "a file: what is there at once",
@@ -42,10 +42,10 @@ PLACES = {
     ("checks/plugins/codex_multi_role_warm.py", "os.waitpid(child, 0)"): "of a child that was killed",
     ("checks/plugins/codex_multi_role_warm.py", "os.waitpid(-1, os.WNOHANG)"): "asked without waiting",
     (
-        "systems/research/search_providers.py",
+        "extensions/research/search_providers.py",
         "with ThreadPoolExecutor(max(1, len(providers)), thread_name_prefix='search')",
     ): PROVIDERS,
-    ("systems/research/search_providers.py", "each.result()"): PROVIDERS,
+    ("extensions/research/search_providers.py", "each.result()"): PROVIDERS,
     (
         "cli/terminal_questions.py",
         "while not self._lock.acquire(timeout=LOOK_SECONDS)",
@@ -323,7 +323,7 @@ def modules(word: str = "") -> Iterator[tuple[str, ast.Module]]:
             yield path.relative_to(PACKAGE).as_posix(), ast.parse(text)
 
 
-@pytest.mark.systems
+@pytest.mark.extensions
 def test_every_wait_of_the_package_has_a_deadline_or_a_reason() -> None:
     found = {(module, code_of(node)) for module, tree in modules() for node in waits(tree)}
     assert found - PLACES.keys() == set(), "give them a deadline, or say in PLACES what bounds them"

@@ -30,7 +30,7 @@ def test_failure_stops_nothing_and_is_listed_at_the_end(capsys: pytest.CaptureFi
     )
 
 
-@pytest.mark.systems  # a checkout without them lacks some of the files
+@pytest.mark.extensions  # a checkout without them lacks some of the files
 @pytest.mark.parametrize("name", CHECKS)
 def test_each_check_names_existing_files_and_modules(name: str) -> None:
     program, *words = shlex.split(CHECKS[name])

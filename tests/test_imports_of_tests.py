@@ -57,7 +57,7 @@ def imported_test_modules(source: str, package: tuple[str, ...]) -> list[str]:
         ("from ... import tests", []),
         ("from ..conftest import x", ["tests.conftest"]),
         ("from tests.support.teams import TeamFolder, test_no_such_module", []),
-        ("from codex_multi_role.systems.test_generation.test_files import x", []),
+        ("from codex_multi_role.extensions.test_generation.test_files import x", []),
     ],
 )
 def test_import_of_test_module_is_found(source: str, found: list[str]) -> None:

@@ -17,7 +17,7 @@ import yaml
 
 from tests.support.uv_like_pip import uv_like_pip
 
-pytestmark = pytest.mark.systems  # the wheel has them
+pytestmark = pytest.mark.extensions  # the wheel has them
 TOP = Path(__file__).parents[1]
 PROGRAM = "codex-multi-role"
 DEADLINE_SECONDS = 280

@@ -40,7 +40,8 @@ def test_named_tests_exist_and_are_not_long() -> None:
 def test_long_mark_of_module_function_or_case_is_found(tmp_path: Path) -> None:
     file = tmp_path / "test_some.py"
     file.write_text(MODULE)
-    (other := tmp_path / "test_other.py").write_text(f"{MODULE}\npytestmark = [pytest.mark.long, pytest.mark.systems]")
+    marks = "[pytest.mark.long, pytest.mark.extensions]"
+    (other := tmp_path / "test_other.py").write_text(f"{MODULE}\npytestmark = {marks}")
     assert set(named_tests(file)) == {"a.py::test_a", "a.py::test_b"}
     long = {
         name: is_long(f"{file}::{name}") for name in ("test_whole", "test_some", "test_some[1-a]", "test_some[2-b]")

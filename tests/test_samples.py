@@ -19,5 +19,5 @@ ELSEWHERE = {"demo"}
 def test_every_system_and_command_has_one_sample() -> None:
     marks = [mark for path in (TOP / "tests").rglob("test_*.py") for mark in SAMPLE.findall(path.read_text())]
     names = [name for mark in marks for name in ast.literal_eval(f"{mark[:-1]},)")]
-    systems = [path.parent.name for path in (TOP / "codex_multi_role/systems").glob("*/__init__.py")]
-    assert sorted(names) == sorted({*group.targets, *systems} - PURE - ELSEWHERE)
+    extensions = [path.parent.name for path in (TOP / "codex_multi_role/extensions").glob("*/__init__.py")]
+    assert sorted(names) == sorted({*group.targets, *extensions} - PURE - ELSEWHERE)

@@ -111,8 +111,8 @@ def test_show_explains_the_flow_in_comments(project: Path) -> None:
 @pytest.mark.parametrize(
     ("flow", "goal"),
     [
-        pytest.param("research", "required, 10 to 500 characters", marks=pytest.mark.systems),
-        pytest.param("document", 'default "Document the repository', marks=pytest.mark.systems),
+        pytest.param("research", "required, 10 to 500 characters", marks=pytest.mark.extensions),
+        pytest.param("document", 'default "Document the repository', marks=pytest.mark.extensions),
         ("cycles", ""),
     ],
 )

@@ -44,7 +44,7 @@ def test_shipped_roles_are_copied_and_each_file_is_named(tmp_path: Path) -> None
     assert (tmp_path / "project" / "codex-multi-role.yaml").is_file()
 
 
-@pytest.mark.systems
+@pytest.mark.extensions
 def test_copy_is_a_valid_catalog(tmp_path: Path) -> None:
     console("init", folder=tmp_path)
     done = console("roles", "validate", folder=tmp_path)
@@ -91,7 +91,7 @@ def yaml_key(line: str) -> str:
     return next(iter(loaded)).replace("-", "_") if isinstance(loaded, dict) else ""
 
 
-@pytest.mark.systems
+@pytest.mark.extensions
 @pytest.mark.parametrize("name", TRIED)
 def test_each_starter_is_valid_as_it_is(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

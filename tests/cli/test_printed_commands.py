@@ -173,7 +173,7 @@ def assert_all_work(shell: Shell, printed: list[str]) -> None:
         shutil.copytree("before", RUNS, symlinks=True)
 
 
-@pytest.mark.systems
+@pytest.mark.extensions
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
 def test_every_command_printed_about_an_example_works(shell: Shell, example: Path) -> None:
     """At the end of the run, by `show`, on its page and in its reports for CI."""

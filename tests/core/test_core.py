@@ -1,4 +1,4 @@
-"""Everything but the systems works without them, and while they are broken."""
+"""Everything but the extensions works without them, and while they are broken."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.core.without_systems import SYSTEMS, copy_without_systems, environment
+from tests.core.without_extensions import EXTENSIONS, copy_without_extensions, environment
 
 pytestmark = pytest.mark.real
 
@@ -39,7 +39,7 @@ Run = Callable[..., Ends]
 
 @pytest.fixture
 def core(tmp_path: Path) -> Path:
-    return copy_without_systems(tmp_path / "core")
+    return copy_without_extensions(tmp_path / "core")
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def run(core: Path, tmp_path: Path) -> Run:
     return started
 
 
-def test_core_works_without_systems(run: Run) -> None:
+def test_core_works_without_extensions(run: Run) -> None:
     """A run works, the definitions of the core are read, and a flow of a missing system is refused."""
     (code, events, said), *read, check, tool = run(
         ONE_CYCLE, *DEFINITIONS, "flows validate testgen", "flows validate plan-solve"
@@ -81,9 +81,9 @@ def test_core_works_without_systems(run: Run) -> None:
 
 
 @pytest.mark.long
-def test_broken_systems_stop_nothing_but_their_flows(run: Run, core: Path, tmp_path: Path) -> None:
-    (core / SYSTEMS).mkdir()
-    (core / SYSTEMS / "__init__.py").write_text(BROKEN)
+def test_broken_extensions_stop_nothing_but_their_flows(run: Run, core: Path, tmp_path: Path) -> None:
+    (core / EXTENSIONS).mkdir()
+    (core / EXTENSIONS / "__init__.py").write_text(BROKEN)
     next(core.glob("*.dist-info")).rename(tmp_path / "metadata")  # the installed one has their entry points
     (code, events, said), (refused, _, words) = run(ONE_CYCLE, "flows validate testgen")
     assert code == 1, said

@@ -58,7 +58,7 @@ def _is_ours(check: Check) -> bool:
 
 def _system(check: Check) -> str:
     names = check.run.__module__.split(".")
-    return names[2] if names[1] == "systems" else "checks"
+    return names[2] if names[1] == "extensions" else "checks"
 
 
 def _check(name: str, check: Check) -> Iterator[str]:

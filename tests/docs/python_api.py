@@ -29,7 +29,7 @@ print(report.outcome, report.exit_code, report.folder)
 
 Three more modules have public names: [`codex_multi_role.history`](#codex_multi_rolehistory),
 [`codex_multi_role.lifecycle.trials`](#codex_multi_rolelifecycletrials) and
-[`codex_multi_role.api.plan_solver`](#codex_multi_roleapiplan_solver).
+[`codex_multi_role.extensions.plan_solve.plan_solver`](#codex_multi_roleextensionsplan_solveplan_solver).
 """
 MODULES = {
     "codex_multi_role.history": (
@@ -40,7 +40,7 @@ MODULES = {
         "The turn of a run that first made a command fail, or pass.",
         ("bisect", "BisectedRun", "Trial"),
     ),
-    "codex_multi_role.api.plan_solver": (
+    "codex_multi_role.extensions.plan_solve.plan_solver": (
         "A goal as a plan of tasks; see [Plan and solve](../how-to/plan-and-solve.md).",
         ("create_plan_solver", "PlanSolver", "PlanSolved"),
     ),

@@ -15,7 +15,7 @@ from codex_multi_role.replies import read_reply
 from tests.docs.pages import Block, blocks, page_names
 from tests.support.console import console
 
-pytestmark = pytest.mark.systems
+pytestmark = pytest.mark.extensions
 PAGES = [name for name in page_names() if not name.startswith("examples/")]
 FILES = [(page, block) for page in PAGES for block in blocks(page) if block.title]
 PYTHON = [(page, block) for page in PAGES for block in blocks(page) if block.language == "python"]

@@ -19,7 +19,7 @@ from tests.docs.pages import MANY_MACHINES, OPERATION, Block, blocks, commands, 
 from tests.support.git_hosts import scripted_host
 from tests.support.serving import listening
 
-pytestmark = pytest.mark.systems
+pytestmark = pytest.mark.extensions
 LOCAL_PROVIDER = "http://127.0.0.1:8080/v1"
 SERVER = "codex-multi-role serve"
 LOGIN = "codex-multi-role codex login"

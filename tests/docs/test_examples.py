@@ -13,7 +13,7 @@ from tests.docs.pages import TOP, commands
 from tests.support.console import console
 from tests.support.examples import EXAMPLES, OUTCOMES, copy_of
 
-pytestmark = [pytest.mark.systems, pytest.mark.usefixtures("scripted_codex"), pytest.mark.real]
+pytestmark = [pytest.mark.extensions, pytest.mark.usefixtures("scripted_codex"), pytest.mark.real]
 
 RUN_TESTS = {
     "fix-until-green": pytest.mark.long("engine/test_flows.py::test_loop_over_ask_and_check_until_the_tests_pass"),

@@ -15,7 +15,7 @@ import pytest
 from tests.docs.newcomer import give
 from tests.docs.pages import MANY_MACHINES, commands
 
-pytestmark = [pytest.mark.systems, pytest.mark.long]
+pytestmark = [pytest.mark.extensions, pytest.mark.long]
 DATABASE, STORE, HOME = "postgresql://team@db.example.org/runs", "/mnt/team", "/home/you"
 EXPORT = re.compile(r"export (\w+)=(\S+)")
 WORKER = "codex-multi-role worker "

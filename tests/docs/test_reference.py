@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 from tests.docs.markdown import keys, prose, table
 from tests.docs.reference import DOCS, generated
 
-pytestmark = pytest.mark.systems
+pytestmark = pytest.mark.extensions
 
 
 def test_generated_files_are_current() -> None:

@@ -21,7 +21,7 @@ from tests.support.databases import execute as create_database
 from tests.support.shared_runs import SharedRuns
 from tests.support.teams import WRITER, Record, TeamFolder, say, with_flow
 
-pytestmark = [pytest.mark.systems, pytest.mark.long]
+pytestmark = [pytest.mark.extensions, pytest.mark.long]
 OLD, NEW, SERVER_OF_NEW = (
     "postgresql://team@db.example.org/runs",
     "postgresql://team@db2.example.org/runs",

@@ -13,7 +13,7 @@ import yaml
 
 from tests.docs.pages import OPERATION, TOP
 
-pytestmark = pytest.mark.systems
+pytestmark = pytest.mark.extensions
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)[^)]*\)")
 LOADED = re.compile(r'<(?:script|img|iframe|source)[^>]*\ssrc="?(?:https?:)?//|<link[^>]*\shref="?(?:https?:)?//')
 LOADED_BY_STYLE = re.compile(r"(?:@import|url\()\s*[\"']?(?:https?:)?//")

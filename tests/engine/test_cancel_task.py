@@ -16,7 +16,7 @@ from tests.support.plan_solve import GIVES_UP, TWO, asked, history, planned, res
 from tests.support.processes import running, watched
 from tests.support.teams import NEVER, Record, TeamFolder, read, with_flow
 
-pytestmark = [pytest.mark.systems, pytest.mark.usefixtures("scripted_codex"), pytest.mark.real]
+pytestmark = [pytest.mark.extensions, pytest.mark.usefixtures("scripted_codex"), pytest.mark.real]
 
 THREE = planned(todo("A"), todo("B", "A"), todo("C"))
 

@@ -31,7 +31,7 @@ from tests.support.plan_solve import (
 from tests.support.processes import running, watched
 from tests.support.teams import NEVER, WRITER, Record, TeamFolder, read, say, with_flow
 
-pytestmark = [pytest.mark.systems, pytest.mark.usefixtures("scripted_codex")]
+pytestmark = [pytest.mark.extensions, pytest.mark.usefixtures("scripted_codex")]
 
 
 def test_failed_task_is_restarted_with_its_dependents(tmp_path: Path) -> None:

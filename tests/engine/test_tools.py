@@ -158,7 +158,7 @@ def planned(team: TeamFolder) -> list[str]:
     return [todo["id"] for todo in state["latest_json_by_role"]["one"]["todos"]]
 
 
-@pytest.mark.systems
+@pytest.mark.extensions
 def test_values_kept_by_tool_reach_handoff_after_repair(tmp_path: Path) -> None:
     """The handoff also contains them if the answer had to be requested again."""
     judge: Record = {"call": "validate_plan"}
@@ -171,7 +171,7 @@ def test_values_kept_by_tool_reach_handoff_after_repair(tmp_path: Path) -> None:
 
 @pytest.mark.real
 @pytest.mark.usefixtures("real_codex")
-@pytest.mark.systems
+@pytest.mark.extensions
 def test_what_a_tool_kept_survives_a_kill_in_the_same_turn(tmp_path: Path) -> None:
     """The thread remembers that the plan was written, so it is not written again."""
     team = planning(tmp_path, {"steps": [PLAN, NEVER]})
@@ -198,7 +198,7 @@ def turn_records(team: TeamFolder) -> list[Record]:
     return [json.loads(path.read_text()) for path in sorted((team.runs / "latest/one").glob("turn_*/turn.json"))]
 
 
-@pytest.mark.systems
+@pytest.mark.extensions
 def test_turn_that_only_talks_is_continued_on_the_same_thread(tmp_path: Path) -> None:
     """The seed's loop: text without a tool call is repeated until `terminate`, and what the tools kept is not lost."""
     rest: list[Record] = [THINKING, {"steps": [end("success"), say("planned")]}]
@@ -213,7 +213,7 @@ def test_turn_that_only_talks_is_continued_on_the_same_thread(tmp_path: Path) ->
     assert json.loads((team.runs / "latest/run.json").read_text())["totals"]["repairs"] == 0
 
 
-@pytest.mark.systems
+@pytest.mark.extensions
 def test_turn_is_continued_at_most_max_steps_times(tmp_path: Path) -> None:
     """After that, the role is asked for its answer."""
     team = stepping(tmp_path, {**THINKING, "repairs": [THINKING, THINKING, say("at last")]}, max_steps=2)
@@ -227,7 +227,7 @@ def test_turn_is_continued_at_most_max_steps_times(tmp_path: Path) -> None:
     assert [turn["repair_of"] for turn in turn_records(team)] == [None, None, None, 3]
 
 
-@pytest.mark.systems
+@pytest.mark.extensions
 def test_after_terminate_only_the_summary_is_asked_for(tmp_path: Path) -> None:
     team = stepping(tmp_path, {"steps": [end("success"), THINKING], "repairs": [say("done")]}, max_steps=5)
     team.run()
@@ -237,7 +237,7 @@ def test_after_terminate_only_the_summary_is_asked_for(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.systems
+@pytest.mark.extensions
 def test_terminate_with_failure_fails_role_with_its_reason(tmp_path: Path) -> None:
     """The role may be asked again on resume."""
     team = stepping(tmp_path, {"steps": [end("failure", reason="no figures"), say("sorry")]})
@@ -250,7 +250,7 @@ def test_terminate_with_failure_fails_role_with_its_reason(tmp_path: Path) -> No
 
 
 @pytest.mark.long
-@pytest.mark.systems
+@pytest.mark.extensions
 def test_turns_that_continue_count_as_turns(tmp_path: Path) -> None:
     team = stepping(tmp_path, {**THINKING, "repairs": [THINKING, say()]}, max_steps=2)
     report = team.run(max_turns=2)

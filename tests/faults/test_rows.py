@@ -24,7 +24,7 @@ CODEXS_OWN = {"sandbox_error", "denied_too_often", "against_policy"}
 """What only a real provider, or Codex itself, brings about: held by the table of `codex.failures` alone."""
 
 
-@pytest.mark.systems
+@pytest.mark.extensions
 @pytest.mark.parametrize("line", LISTED)
 def test_every_line_names_existing_tests(line: str) -> None:
     """Among them are the endurance tests, whose scenarios need the systems."""

@@ -28,7 +28,7 @@ def test_missing_input_file_stops_before_there_is_a_run(tmp_path: Path) -> None:
     assert team.run(flow="own", inputs={"target": "sign.py"}).exit_code == 0
 
 
-@pytest.mark.systems
+@pytest.mark.extensions
 def test_missing_target_of_testgen_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     begin("tests")

@@ -100,7 +100,7 @@ def test_steps_that_cannot_be_told_apart_are_refused(tmp_path: Path) -> None:
         automatic_playbook(*load_team("own", tmp_path))
 
 
-@pytest.mark.systems
+@pytest.mark.extensions
 @pytest.mark.parametrize("flow", [entry.name for entry in list_flows(None)])
 def test_every_shipped_flow_gets_valid_answers(flow: str) -> None:
     flows, catalog = load_team(flow, packaged_roles())

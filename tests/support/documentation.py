@@ -15,9 +15,9 @@ import yaml
 from codex_multi_role import RunReport, answer
 from codex_multi_role.catalog.source_files import packaged_roles
 from codex_multi_role.checks import CheckContext
-from codex_multi_role.systems.documentation.code_graph import read_code_graph
-from codex_multi_role.systems.documentation.pages import write_pages
-from codex_multi_role.systems.documentation.quality import measure_documents
+from codex_multi_role.extensions.documentation.code_graph import read_code_graph
+from codex_multi_role.extensions.documentation.pages import write_pages
+from codex_multi_role.extensions.documentation.quality import measure_documents
 from tests.support.teams import Record, TeamFolder, read
 
 PLAYS: Record = yaml.safe_load((packaged_roles() / "playbooks/document.yaml").read_text())["roles"]

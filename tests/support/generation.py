@@ -9,7 +9,7 @@ from typing import Any
 from codex_multi_role import RunReport
 from tests.support.teams import Record, TeamFolder, read
 
-PROGRAMS = Path(__file__).parents[1] / "systems/programs"
+PROGRAMS = Path(__file__).parents[1] / "extensions/programs"
 SIGN = "def sign(number):\n    if number < 0:\n        return -1\n    return 1\n"
 IMPORT = "from sign import sign\n\n\n"
 BELOW = "def test_p1_below():\n    assert sign(-3) == -1\n"

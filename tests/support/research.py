@@ -15,7 +15,7 @@ import yaml
 
 from codex_multi_role import RunReport, run
 from codex_multi_role.catalog import packaged_roles
-from codex_multi_role.systems.research.searching import files_search, http_search
+from codex_multi_role.extensions.research.searching import files_search, http_search
 from codex_multi_role.workspace import CommandResult
 from tests.support.teams import Record, TeamFolder, read
 
@@ -117,7 +117,7 @@ def searching_here() -> Iterator[None]:
         return CommandResult(0, json.dumps(found), False, 0.0, False)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("codex_multi_role.systems.research.search_providers.run_command", here)
+        patch.setattr("codex_multi_role.extensions.research.search_providers.run_command", here)
         yield
 
 

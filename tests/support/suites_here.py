@@ -20,7 +20,7 @@ from codex_multi_role.checks.coverage_report import Measured, Reached
 from codex_multi_role.checks.coverage_run import CoverageOutcome, Status
 from codex_multi_role.checks.junit_report import TestCase, TestCounts
 from codex_multi_role.checks.suite import SuiteOutcome
-from codex_multi_role.systems.test_generation import kill_matrix, measured_tests, mutation, prune_tests
+from codex_multi_role.extensions.test_generation import kill_matrix, measured_tests, mutation, prune_tests
 from codex_multi_role.workspace import CommandResult
 
 TRACING = threading.Lock()

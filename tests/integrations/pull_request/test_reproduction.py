@@ -310,7 +310,7 @@ def test_command_with_a_secret_is_not_printed_in_parts(tmp_path: Path, monkeypat
     assert "codex-multi-role run" not in lines
 
 
-@pytest.mark.systems
+@pytest.mark.extensions
 @pytest.mark.parametrize("example", WITH_CHANGES, ids=lambda example: example.name)
 def test_commands_of_every_example_work(example: Path, tmp_path: Path) -> None:
     """In a repository that has the example, with its workspace below it."""

@@ -10,6 +10,8 @@ from codex_multi_role.checks.measured_process import MeasuredProcess
 from codex_multi_role.checks.tests import judge
 from codex_multi_role.engine.durable_run import DurableRun
 from codex_multi_role.errors import Ending
+from codex_multi_role.extensions.documentation.quality import BELOW, PASSED, _Gate
+from codex_multi_role.extensions.research.search_providers import _has_searched
 from codex_multi_role.flow.routing import End
 from codex_multi_role.history.bisecting import _StateSearch
 from codex_multi_role.history.line_guards import _has_same_text
@@ -18,8 +20,6 @@ from codex_multi_role.steps.ask import ask
 from codex_multi_role.steps.protection import ProtectedState, _put_back_first, protected_among
 from codex_multi_role.steps.turn_events import says_done
 from codex_multi_role.steps.unit import StepOutcome
-from codex_multi_role.systems.documentation.quality import BELOW, PASSED, _Gate
-from codex_multi_role.systems.research.search_providers import _has_searched
 from codex_multi_role.workspace.protected import ProtectedFiles, RestoredFiles
 from tests.promises.breakage import Breakage
 from tests.promises.change import ReplacedFunction, replaced, returns
@@ -79,12 +79,12 @@ VERDICTS = (
     broken(
         "no documentation passes with a part below its minimum",
         replaced(_Gate.measured, _by_its_total_only),
-        ("systems/documentation/test_gate.py::test_no_threshold_makes_up_for_a_part_but_zero_only_measures",),
+        ("extensions/documentation/test_gate.py::test_no_threshold_makes_up_for_a_part_but_zero_only_measures",),
     ),
     broken(
         "pages that were named without a search are no sources",
         returns(_has_searched, True),
-        ("systems/test_research.py::test_pages_that_were_named_without_a_search_do_not_count",),
+        ("extensions/research/test_research_flow.py::test_pages_that_were_named_without_a_search_do_not_count",),
     ),
     broken(
         "the protected is so by any case of its name",

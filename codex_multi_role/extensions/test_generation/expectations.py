@@ -1,0 +1,299 @@
+"""What tests expect, by value, and which answers of a developer change what a failing test expects."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, TypeVar
+
+from codex_multi_role.checks.junit_report import MAX_MESSAGE_CHARACTERS
+from codex_multi_role.extensions.test_generation.state_machine import MeasuredTests
+from codex_multi_role.extensions.test_generation.test_files import Texts, names_in, texts_of
+from codex_multi_role.extensions.test_generation.tests_source import CHECKING_CALLS, Function, is_test_of, name_of
+from codex_multi_role.reading.json_types import Json
+from codex_multi_role.reading.python_source import NotPython, syntax_tree
+
+MAX_NODES, MAX_CALLS = 5_000, 200
+"""Bounds of an expression with its values, and of the calls of a test, because a model wrote them."""
+SAYING = frozenset({"approx", "raises", "isinstance", "Decimal", "Fraction", "set", "frozenset", "tuple", "list"})
+"""Calls whose arguments state what a test expects."""
+STRICTNESS = {"Is": 3, "Eq": 2, "raises": 2, "NotEq": 0, "IsNot": 0, "NotIn": 0}
+DISABLING = re.compile(
+    r"\b(skip\w*|importorskip|xfail|expectedFailure|suppress|__test__|return|raise|exit)\b"
+    r"|^\d+ (if|for|while|try|match|with .*raises)\b|^(del )?test\w*( =|$)"
+)
+HARMLESS = re.compile(r"""print\(|sys\.path\.|[bru]*['"]""")
+SETS_UP = re.compile(r"def setup|autouse", re.IGNORECASE)
+Values = dict[str, ast.expr]
+Node = TypeVar("Node", bound=ast.AST)
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """What is ``stated`` about the ``subject`` by ``operator``, after ``context``: all code that runs before it.
+
+    ``guards`` are the parts of the context that can keep the check from failing.
+    """
+
+    text: str = field(compare=False)
+    operator: str
+    nodes: Sequence[ast.expr] = field(compare=False)
+    stated: Sequence[str]
+    subject: Sequence[str]
+    context: Sequence[str]
+    guards: Sequence[str]
+
+    def strictness(self, expected: object) -> int:
+        """How strictly ``expected`` is stated: 3 identical, 2 equal or raised, 1 in part or as a truth, 0 not."""
+        strictness = STRICTNESS.get(self.operator, 1)
+        if any(_is(_unwrapped(node), expected) for node in self.nodes):
+            return strictness
+        parts = (part for node in self.nodes for part in _outside_of_calls(node))
+        return min(strictness, 1) if any(_is(part, expected) for part in parts) else 0
+
+
+def changed_expectations(best: MeasuredTests, after: Texts, plan: Sequence[Json], target: str) -> Iterator[Json]:
+    """Failing tests of ``best`` that lost a check in ``after``: ``{test, assertion, id, expected}``.
+
+    If ``best`` crashed, only checks that state what the plan expects count. A test that failed by itself may be
+    corrected, except its operators, literals and what disables it.
+    """
+    files = texts_of(best.files)
+    before, now = ([each for text in all_.values() for each in checks_in(text).items()] for all_ in (files, after))
+    messages = {
+        name: each["message"] for each in best.failures for path in files for name in names_in(path, [each["test"]])
+    }
+    for test, checks in before:
+        if not best.crashed and test not in messages and best.failed <= len(best.failures):
+            continue
+        item: Json = next((each for each in plan if is_test_of(test, str(each["id"]))), {})
+        is_strict = not best.crashed and not _failed_by_itself(messages.get(test, ""), target)
+        own = [each for name, new in now if name == test or name not in dict(before) for each in new]
+        of_item = [each for name, new in now if item and is_test_of(name, str(item["id"])) for each in new]
+        for check in checks:
+            counts = not best.crashed or (item and check.strictness(item["expected"]))
+            is_kept = any(check == each if is_strict else _is_similar(check, each) for each in own)
+            if counts and not is_kept and not any(_is_closer(each, check, checks, item, is_strict) for each in of_item):
+                yield {"test": test, "assertion": check.text, "id": item.get("id"), "expected": item.get("expected")}
+                break
+
+
+def expects(source: str, item: Mapping[str, object]) -> bool:
+    """Whether a test of the plan's ``item`` states the expected value or exception."""
+    own = (checks for name, checks in checks_in(source).items() if is_test_of(name, str(item["id"])))
+    return any(check.strictness(item["expected"]) for checks in own for check in checks)
+
+
+def _failed_by_itself(message: str, target: str) -> bool:
+    """Whether the test could not do its work: it compared nothing, and the target raised nothing."""
+    places = re.findall(r"^(\S+?):\d+: ?(?:in )?(\S*)$", message, re.MULTILINE)
+    is_known = places and len(message) < MAX_MESSAGE_CHARACTERS and target not in dict(places)
+    return bool(is_known) and places[-1][1] not in ("AssertionError", "Failed")
+
+
+def _is_similar(before: Expectation, now: Expectation) -> bool:
+    literals, still = ({_text(each) for each in check.nodes if _values(each)} for check in (before, now))
+    is_same = before.operator == now.operator and before.guards == now.guards
+    return is_same and (before.stated == now.stated if before.operator == "raises" else literals <= still)
+
+
+def _is_closer(
+    now: Expectation, before: Expectation, others: Sequence[Expectation], item: Json, is_strict: bool
+) -> bool:
+    """Whether ``now`` states what the plan expects, of the same subject or for the planned input.
+
+    It must state it more strictly than ``before``, or as strictly if it is new.
+    """
+    strictness = now.strictness(item["expected"])
+    if not strictness or strictness < before.strictness(item["expected"]) + (now in others):
+        return False
+    planned = _parsed(f"{before.subject[0].partition('(')[0]}({item['input']})") if before.subject else None
+    is_about = now.subject == before.subject or (planned is not None and [*now.subject] == [_text(planned)])
+    return now.context == before.context and is_about if is_strict else now.guards == before.guards
+
+
+@lru_cache(maxsize=16)
+def checks_in(source: str) -> Mapping[str, Sequence[Expectation]]:
+    """The checks of each test, by its name as in `functions_in`; none if the source cannot be parsed.
+
+    Variables, constants and rows are replaced by their values, so that it does not matter where a value is written.
+    """
+    try:
+        return dict(_tests(syntax_tree(source).body, "", {}, []))
+    except (NotPython, RecursionError):
+        return {}
+
+
+def _tests(
+    body: Sequence[ast.stmt], prefix: str, values: Values, context: list[str]
+) -> Iterator[tuple[str, list[Expectation]]]:
+    """Functions that are no tests are known by what they do, so that their changes are seen."""
+    functions = [node for node in body if isinstance(node, Function)]
+    helpers = [node for node in functions if not node.name.startswith("test")]
+    others = [node for node in body if not isinstance(node, Function | ast.ClassDef)]
+    list(_checks(others, values, context))
+    list(_checks([*helpers, *helpers], values, context))  # they may call each other
+    if prefix:  # read as attributes of the object
+        context += [text for node in [*others, *helpers] if not HARMLESS.match(text := _text(node))]
+    context += [_text(values[node.name]) for node in helpers if SETS_UP.search(_text(node))]
+    for node in (each for each in body if isinstance(each, Function | ast.ClassDef) and each not in helpers):
+        own = [*context, *(_text(each) for each in node.decorator_list if not _rows(each, values))]
+        if isinstance(node, ast.ClassDef):
+            yield from _tests(node.body, f"{prefix}{node.name}::", {**values}, own)
+        else:
+            own += [_text(values[each.arg]) for each in node.args.args if each.arg in values]
+            calls = [values]
+            for rows in filter(None, (_rows(each, values) for each in node.decorator_list)):
+                calls = [{**call, **row} for call in calls for row in rows][:MAX_CALLS]
+            yield f"{prefix}{node.name}", [each for call in calls for each in _checks(node.body, {**call}, [*own])]
+
+
+def _rows(decorator: ast.expr, values: Values) -> list[Values]:
+    """The parameters of each call of a test, without skipped ones; none if it is another decorator."""
+    if not isinstance(decorator, ast.Call) or name_of(decorator) != "parametrize" or len(decorator.args) < 2:
+        return []
+    names, rows = _values(decorator.args[0]), getattr(_resolved(decorator.args[1], values), "elts", [])
+    targets = [
+        ast.Name(name.strip()) for each in names for name in (each.split(",") if isinstance(each, str) else each)
+    ]
+    target = targets[0] if len(targets) == 1 else ast.Tuple([*targets])
+    return [_bound(target, row) for row in rows[:MAX_CALLS] if not DISABLING.search(_text(row))]
+
+
+def _checks(body: Sequence[ast.stmt], values: Values, context: list[str]) -> Iterator[Expectation]:
+    for node in body:
+        text, before = _text(node), {**values}
+        for each in [] if isinstance(node, Function) else ast.walk(node):
+            if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
+                values.pop(each.id, None)
+        whole = _resolved(node, before if isinstance(node, ast.Assign) else values)
+        match whole:
+            case ast.ImportFrom(names=names):
+                module = "." * whole.level + (whole.module or "")
+                values |= {each.asname or each.name: ast.Name(f"{module}.{each.name}", ast.Load()) for each in names}
+            case ast.Import(names=names):
+                values |= {each.asname: ast.Name(each.name, ast.Load()) for each in names if each.asname}
+            case ast.Assign(targets=[target], value=value) if not DISABLING.search(text) and _bound(target, value):
+                values |= _bound(target, value)
+            case ast.Assert(test=test) if any(isinstance(each, ast.Name | ast.Call) for each in ast.walk(test)):
+                yield _asserted(text, test, context)
+            case ast.Expr(value=ast.Call() as call) if _is_checking(call):
+                yield _check(text, "call", [call], [call.func], context)
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                whole.name = ""
+                values[name] = ast.Name(f"<{hash(_text(whole))}>", ast.Load())
+            case _ if not HARMLESS.match(text):
+                yield from _block(whole, values, context)
+                context.append(_text(whole))
+
+
+def _block(node: ast.stmt, values: Values, context: list[str]) -> Iterator[Expectation]:
+    """The checks of a compound statement; its first line is part of their context."""
+    header, body = _text(node).partition("\n")[0], getattr(node, "body", [])
+    for item in getattr(node, "items", []):
+        call = item.context_expr
+        if _is_checking(call):
+            subject = [getattr(each, "value", each) for each in body]
+            yield _check(header, "raises", [*call.args, *(each.value for each in call.keywords)], subject, context)
+        values |= _bound(item.optional_vars, call)
+    branches = [body, *(getattr(node, name, []) for name in ("orelse", "finalbody"))]
+    branches += [each.body for name in ("handlers", "cases") for each in getattr(node, name, [])]
+    for number, branch in enumerate(branches):
+        yield from _checks(branch, values, [*context, f"{number} {header}"])
+
+
+def _asserted(text: str, test: ast.expr, context: list[str]) -> Expectation:
+    if isinstance(test, ast.Compare) and len(test.ops) == 1:
+        operator, sides = type(test.ops[0]).__name__, [test.left, *test.comparators]
+        stated = sorted(sides, key=_text) if operator in ("Eq", "NotEq", "Is", "IsNot") else sides
+        return _check(text, operator, stated, [each for each in stated if not _values(_unwrapped(each))], context)
+    subject = test.operand if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) else test
+    return _check(text, "true", [ast.Constant(subject is test)], [subject], context)
+
+
+def _check(
+    text: str, operator: str, nodes: list[ast.expr], subject: Sequence[ast.AST], context: list[str]
+) -> Expectation:
+    stated, about = (tuple(map(_text, each)) for each in (nodes, subject))
+    guards = tuple(each for each in context if DISABLING.search(each))
+    return Expectation(text, operator, nodes, stated, about, tuple(context), guards)
+
+
+def _is_checking(call: ast.AST) -> bool:
+    """Whether a call checks something; functions of the same file may do so."""
+    name = name_of(call) if isinstance(call, ast.Call) else ""
+    return name in CHECKING_CALLS - {"xfail"} or name.startswith(("assert", "<"))
+
+
+class _Values(ast.NodeTransformer):
+    """Replaces names by their values, as long as the result is not too large."""
+
+    def __init__(self, values: Values) -> None:
+        self._values, self._left = values, MAX_NODES
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        value = self._values.get(node.id, node) if isinstance(node.ctx, ast.Load) else node
+        self._left -= sum(1 for _ in ast.walk(value))
+        return value if self._left > 0 else node
+
+
+def _resolved(node: Node, values: Values) -> Node:
+    resolved: Node = _Values(values).visit(deepcopy(node))
+    return resolved
+
+
+def _bound(target: ast.expr | None, value: ast.expr) -> Values:
+    """The names in ``target`` with their values, if these can be told apart."""
+    parts = value.args if isinstance(value, ast.Call) and name_of(value) == "param" else getattr(value, "elts", [])
+    if isinstance(target, ast.Name):
+        return {target.id: parts[0] if isinstance(value, ast.Call) and parts else value}
+    pairs = zip(getattr(target, "elts", []), parts, strict=False)
+    return {each.id: part for each, part in pairs if isinstance(each, ast.Name)}
+
+
+def _unwrapped(node: ast.expr) -> ast.expr:
+    match node:
+        case ast.Call(args=[argument], keywords=[]) if name_of(node) in SAYING:
+            return argument
+    return node
+
+
+def _outside_of_calls(node: ast.AST) -> Iterator[ast.AST]:
+    """All nodes except those of calls of the code under test: not the 0 of ``sign(0) == 1``."""
+    if not isinstance(node, ast.Call) or name_of(node) in SAYING or name_of(node).startswith(("assert", "<")):
+        yield node
+        for child in ast.iter_child_nodes(node):
+            yield from _outside_of_calls(child)
+
+
+def _is(node: ast.AST, expected: object) -> bool:
+    if isinstance(node, ast.Name | ast.Attribute):
+        return isinstance(expected, str) and name_of(node) == expected.split("(")[0].rpartition(".")[2]
+    wanted = [expected, *_values(_parsed(expected) if isinstance(expected, str) else None)]
+    return any((type(each) is bool, each) == (type(value) is bool, value) for each in wanted for value in _values(node))
+
+
+def _text(node: ast.AST) -> str:
+    try:
+        return ast.unparse(node)
+    except ValueError:  # before Python 3.12, a value with a backslash fits into no f-string
+        return ast.dump(node)
+
+
+def _parsed(text: str) -> ast.expr | None:
+    try:
+        return syntax_tree(text.strip(), "eval").body
+    except NotPython:
+        return None
+
+
+def _values(node: ast.AST | None) -> list[Any]:
+    """The value of a literal, or nothing."""
+    try:
+        return [ast.literal_eval(node)] if isinstance(node, ast.expr) else []
+    except (ValueError, RecursionError, MemoryError, TypeError):
+        return []

@@ -1,0 +1,184 @@
+"""The check ``prune_tests``: remove failing and flaky tests, and measure the others."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from pydantic import Field
+
+from codex_multi_role.checks import CheckContext, CheckOptions, ResultPart, at_most_own, declare_check
+from codex_multi_role.checks.coverage import CoverageResult, Places, measure_coverage
+from codex_multi_role.checks.junit_report import FailedTest
+from codex_multi_role.checks.measured_process import interpreter_of
+from codex_multi_role.checks.output_files import scratch_folder
+from codex_multi_role.checks.python_targets import none_python
+from codex_multi_role.checks.suite import Suite, repeat
+from codex_multi_role.extensions.test_generation.expectations import expects
+from codex_multi_role.extensions.test_generation.test_files import (
+    TestFile,
+    Texts,
+    names_in,
+    put_all,
+    remove,
+    shown,
+    texts_of,
+    without_tests,
+)
+from codex_multi_role.extensions.test_generation.tests_source import tests_of, tests_without_assertion, untested
+from codex_multi_role.reading.json_types import Json
+
+GONE: Json = {"passed": 0, "coverage": None, "uncovered": []}
+NOTHING: Json = {"status": "no tests", "crashed": True, "passed": 0, "coverage": None, "failures": []}
+MOST_ROUNDS = 5
+"""A report names at most twenty failures, and a test may fail only after another is removed."""
+MOST_RUNS = 10
+
+
+class PruneTestsOptions(CheckOptions):
+    """``files`` are the tests of the file ``target``; ``plan`` says what its items expect.
+
+    ``changed``: assertions of failing tests that a developer changed and that were restored, as ``{test, assertion}``.
+
+    The tests run ``runs`` times to find flaky ones; with 1, flaky ones are not searched for.
+    """
+
+    target: str = Field(min_length=1, description="a Python file of the workspace")
+    files: list[TestFile] = Field(description="a list of {path, content}")
+    plan: list[Json] = Field(default=[], description="the plan's items")
+    changed: list[Json] = Field(default=[], description="a list of {test, assertion}")
+    runs: int = Field(default=3, ge=1, le=MOST_RUNS, description="a number from 1 to 10")
+    timeout_seconds: float | None = Field(default=None, gt=0, allow_inf_nan=False, description="a number of seconds")
+
+
+def _longest(options: Mapping[str, object], deadline_seconds: float) -> float:
+    runs = options.get("runs", MOST_RUNS)
+    repeated = 2 * runs * at_most_own(options, deadline_seconds) if isinstance(runs, int) else 0.0
+    return MOST_ROUNDS * measure_coverage.max_seconds(options, deadline_seconds) + repeated
+
+
+class FlakyTests(ResultPart):
+    """``tests``: the outcomes of each test that differ, run by run. ``reason``: why they were not all run."""
+
+    runs: int
+    reason: str
+    tests: dict[str, list[str]]
+
+
+class PruneTestsResult(CoverageResult):
+    """The coverage by the tests that are left, and what was ``pruned``. Without one, optional fields are missing.
+
+    ``files``: the paths of those that are left. ``suspected_bugs``: plan items whose test failed although it expects
+    what the plan says, or whose assertion was ``changed``, with its ``tests``. A test of no item is one of its own.
+    """
+
+    reason: str = ""
+    exit_code: int | None = None
+    failed: int = 0
+    errors: int = 0
+    skipped: int = 0
+    uncovered: list[Places] = Field(default=[])
+    seconds: float = 0.0
+    output_tail: str = ""
+    files: list[str]
+    pruned: list[FailedTest]
+    flaky: FlakyTests
+    suspected_bugs: list[Json]
+    untested: list[str]
+    unasserting: list[str]
+
+
+@declare_check(options=PruneTestsOptions, result=PruneTestsResult, max_seconds=_longest, uses_python=True)
+def prune_tests(context: CheckContext) -> PruneTestsResult:
+    """Write ``files``, remove flaky tests and then failing ones, and measure again, until none fails.
+
+    Files that crash or have no test left are removed, but kept as the artifact ``removed.py.txt``. Raises the errors of
+    the check ``coverage``.
+    """
+    options = context.read_options(PruneTestsOptions, "prune_tests")
+    given = left = texts_of(options.files)
+    flaky = _flaky(context, options, given)
+    left = without_tests(left, flaky.tests)
+    pruned: list[Json] = []
+    for number in range(1, MOST_ROUNDS + 1):
+        put_all(context, left)
+        remove(context, given.keys() - left.keys())
+        result = _measure(context, options, list(left), number) if left else NOTHING
+        smaller = left if result["crashed"] else without_tests(left, [each["test"] for each in result["failures"]])
+        if smaller == left or number == MOST_ROUNDS:  # nothing fails, or no failure is a function of these files
+            break
+        pruned += result["failures"]
+        left = smaller
+        if number == 1 and flaky.reason and flaky.runs:  # the test that prevented the repetition may be gone
+            flaky = _flaky(context, options, left)
+            left = without_tests(left, flaky.tests)
+    if result["crashed"] and given:
+        context.write_artifact("removed.py.txt", shown(left or given))
+        left, result = {}, {**result, **GONE}
+        remove(context, given)
+    bugs = _bugs(given, options, pruned)
+    fields = {
+        "files": list(left),
+        "pruned": pruned,
+        "flaky": flaky,
+        "suspected_bugs": bugs,
+        **_gaps(left, options, bugs),
+    }
+    return PruneTestsResult.model_validate({**result, **fields})
+
+
+def _gaps(left: Texts, options: PruneTestsOptions, bugs: Sequence[Json]) -> Json:
+    """What the remaining tests do not check, suspected bugs excluded."""
+    reported = {bug["id"] for bug in bugs}
+    return {
+        "untested": [each for each in untested(list(left.values()), options.plan) if each not in reported],
+        "unasserting": [name for text in left.values() for name in tests_without_assertion(text)],
+    }
+
+
+def _flaky(context: CheckContext, options: PruneTestsOptions, texts: Texts) -> FlakyTests:
+    put_all(context, texts)
+    root = context.workspace.root
+    if not texts or options.runs == 1 or interpreter_of(context).problem or none_python(root, list(texts)):
+        reason = "not looked for" if options.runs == 1 else "no test can run"
+        return FlakyTests(runs=0, reason=reason, tests={})
+    seconds = at_most_own({"timeout_seconds": options.timeout_seconds}, context.deadline_seconds)
+    with scratch_folder(context.workspace) as scratch:
+        repeated = repeat(
+            Suite(context, list(texts), scratch, options.target),
+            options.runs,
+            time.monotonic() + options.runs * seconds,
+        )
+    return FlakyTests(runs=len(repeated.outcomes), reason=repeated.problem, tests=dict(repeated.flaky))
+
+
+def _measure(context: CheckContext, options: PruneTestsOptions, tests: Sequence[str], number: int) -> Json:
+    given: dict[str, object] = {"target": options.target, "tests": list(tests)}
+    if options.timeout_seconds is not None:
+        given["timeout_seconds"] = options.timeout_seconds
+    return measure_coverage(replace(context, folder=context.folder / f"{number:03d}", options=given))
+
+
+def _is_import_error(message: str, target: str) -> bool:
+    """Whether it failed by a missing module, or by an import in another file than the target: no bug in the code."""
+    raised = re.findall(r"^(\S+?):\d+: (ModuleNotFoundError|ImportError)$", message, re.MULTILINE)
+    return bool(raised) and (raised[-1][1] == "ModuleNotFoundError" or raised[-1][0] != target)
+
+
+def _bugs(texts: Texts, options: PruneTestsOptions, pruned: Sequence[Json]) -> list[Json]:
+    """The plan items whose failing tests expect what the plan says: the code may be wrong."""
+    failed = [each["test"] for each in pruned if not _is_import_error(each["message"], options.target)]
+    changed = {str(each["test"]): each["assertion"] for each in options.changed}
+    found, left = [], {name for path in texts for name in names_in(path, failed) if name in changed}
+    for item in options.plan:
+        own: list[str] = []
+        for path, text in texts.items():
+            names = [name for name in names_in(path, failed) if name in changed or expects(text, item)]
+            own += [each.name for each in tests_of(text, str(item["id"])) if each.name in names]
+        if own:
+            found.append({**item, "tests": own})
+            left -= {*own}
+    about = {"rationale": "", "target": "", "input": ""}
+    return found + [{"id": name, **about, "expected": changed[name], "tests": [name]} for name in sorted(left)]

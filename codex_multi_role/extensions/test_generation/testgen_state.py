@@ -1,0 +1,180 @@
+"""The check ``testgen_state``: report an event to the state machine; restore the best tests if an attempt is worse."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import BeforeValidator, Field, JsonValue, model_validator
+
+from codex_multi_role.checks import CheckContext, CheckOptions, CheckResult, declare_check, no_time
+from codex_multi_role.checks.choose import Criterion, choose
+from codex_multi_role.checks.merge_items import RefusedItem, merged_items
+from codex_multi_role.extensions.test_generation.expectations import changed_expectations
+from codex_multi_role.extensions.test_generation.state_machine import (
+    BOTH,
+    START,
+    Compared,
+    Event,
+    Executed,
+    MeasuredTests,
+    MutantsJudged,
+    Next,
+    Planned,
+    RoundLimits,
+    State,
+    transition,
+    with_score,
+)
+from codex_multi_role.extensions.test_generation.test_files import TestFile, put_all, remove, shown, texts_of
+from codex_multi_role.extensions.test_generation.tests_source import tests_without_assertion, untested
+from codex_multi_role.reading.json_types import Json
+
+ITEM_FIELDS = ("rationale", "target", "input", "expected")
+BETTER: Final = [
+    Criterion(key="away", prefer="lowest"),
+    Criterion(key="steps.execute.crashed", prefer="false"),
+    Criterion(key="steps.execute.coverage", prefer="highest"),
+    Criterion(key="steps.execute.failed", prefer="lowest"),
+    Criterion(key="steps.mutants.score_percent", prefer="highest"),
+]
+"""Which of two developers wins, the most important criterion first; the first developer wins a tie."""
+
+
+class TestgenStateOptions(CheckOptions):
+    """``state``: the ``state`` of this check's latest result, {} at first. The others report one event each.
+
+    ``executed``: the result of ``coverage`` for ``tests``, the result of ``write_tests`` or ``merge_tests``.
+    ``judged``: the result of ``mutation``, {} if it was not run. ``not_merged``: why ``merge_tests`` failed.
+    """
+
+    __test__ = False
+
+    state: Annotated[State, BeforeValidator(lambda given: given or START)] = Field(description='"{{ vars.state }}"')
+    target: str = Field(default="", description="the file under test")
+    limits: RoundLimits = Field(description="{max_iterations, target_coverage, target_mutation_score, mutation, merge}")
+    planned: list[JsonValue] | None = Field(default=None, description="the items of the planner's answer")
+    compared: list[Json] | None = Field(default=None, description='"{{ steps.<fan-out>.results }}"')
+    executed: dict[str, Any] | None = Field(default=None, description='"{{ steps.<coverage> }}"')
+    tests: dict[str, Any] = Field(default={}, description='"{{ steps.<write_tests> }}"')
+    judged: dict[str, Any] | None = Field(default=None, description='"{{ steps.<mutation> }}"')
+    not_merged: str = Field(default="", description="a text")
+
+    @model_validator(mode="after")
+    def _have_one_event(self) -> TestgenStateOptions:
+        if sum(event is not None for event in (self.planned, self.compared, self.executed, self.judged)) != 1:
+            raise ValueError("needs one of planned, compared, executed and judged")
+        return self
+
+
+class TestgenStateResult(CheckResult):
+    """``planned``: the ids ``added`` to the plan, and the items ``refused``. ``compared``: the index of the ``winner``.
+
+    ``kept`` and ``rolled back``: the verdict on the state's attempt, and its ``reason``.
+    """
+
+    __test__ = False
+
+    status: Literal["planned", "compared", "executed", "kept", "rolled back"]
+    reason: str = ""
+    next: Next
+    state: State
+    added: list[str] = Field(default=[])
+    refused: list[RefusedItem] = Field(default=[])
+    winner: int | None = None
+
+
+@declare_check(options=TestgenStateOptions, result=TestgenStateResult, max_seconds=no_time)
+def advance_state(context: CheckContext) -> TestgenStateResult:
+    """Move to the next state. Raises UsageError, CheckFailed if the best tests cannot be restored."""
+    options = context.read_options(TestgenStateOptions, "testgen_state")
+    event, told = _event(options)
+    state, following = transition(options.state, event, options.limits)
+    if isinstance(event, MutantsJudged):
+        told = _keep_best(context, options.state.best, state)
+    return TestgenStateResult(next=following, state=state, **told)
+
+
+def _event(options: TestgenStateOptions) -> tuple[Event, Json]:
+    """The event, and what the result reports about it."""
+    state = options.state
+    if options.planned is not None:
+        plan, refused = merged_items(state.plan, options.planned, "id", ITEM_FIELDS)
+        added = [str(item["id"]) for item in plan[len(state.plan) :]]
+        return Planned(plan), {"status": "planned", "added": added, "refused": refused}
+    if options.compared is not None:
+        event, winner = _compared(options, options.compared)
+        return event, {"status": "compared", "winner": winner}
+    if options.executed is not None:
+        return _executed(options, options.executed), {"status": "executed"}
+    return MutantsJudged(options.judged or {}, options.not_merged), {}
+
+
+def _compared(options: TestgenStateOptions, candidates: Sequence[Json]) -> tuple[Compared, int | None]:
+    attempts = [_candidate(options, each) if each.get("status") != "failed" else None for each in candidates]
+    judged = [{**each, "away": len(own.away) if own else 0} for each, own in zip(candidates, attempts, strict=True)]
+    chosen = choose(judged, BETTER)
+    if chosen.index is None:
+        return Compared(None), None
+    attempt = attempts[chosen.index]
+    assert attempt is not None
+    duel = {"winner": candidates[chosen.index]["vars"]["developer"], "reason": chosen.reason}
+    can_merge = all(each and not each.crashed and not each.away for each in attempts)
+    return Compared(attempt.model_copy(update={"chosen": duel}), can_merge), chosen.index
+
+
+def _candidate(options: TestgenStateOptions, candidate: Json) -> MeasuredTests:
+    steps = candidate["steps"]
+    attempt = _attempt(options, [_file(steps["write"]), *options.state.others], steps["execute"], {})
+    return with_score(attempt, steps.get("mutants", {}))
+
+
+def _executed(options: TestgenStateOptions, measured: Json) -> Executed:
+    tests = options.tests
+    if "files" not in tests:
+        return Executed(_attempt(options, [_file(tests)], measured, {}))
+    duel = {"winner": BOTH, **{name: tests[name] for name in ("reason", "candidates", "merged", "dropped")}}
+    attempt = _attempt(options, [_file(file) for file in tests["files"]], measured, duel)
+    return Executed(with_score(attempt, tests), is_scored=True)
+
+
+def _file(written: Json) -> TestFile:
+    return TestFile(path=written["path"], content=written["content"])
+
+
+def _attempt(
+    options: TestgenStateOptions, files: list[TestFile], measured: Mapping[str, Any], chosen: Json
+) -> MeasuredTests:
+    """The attempt before its mutants are judged. A collection error is a crash.
+
+    Merged tests were compared with the best before, one developer's at a time: the merge itself drops failing tests.
+    """
+    texts, plan, best = texts_of(files), options.state.plan, options.state.best
+    is_compared = best and not chosen and (best.crashed or not measured["crashed"])
+    sources, crashed = list(texts.values()), measured["crashed"]
+    names = ("reason", "crashed", "passed", "failures", "coverage", "uncovered", "output_tail")
+    return MeasuredTests(
+        files=files,
+        code=shown(texts),
+        **{name: measured[name] for name in names},
+        failed=measured["failed"] + (0 if crashed else measured["errors"]),
+        untested=[] if crashed else untested(sources, plan),
+        unasserting=[name for text in sources for name in tests_without_assertion(text)],
+        away=list(changed_expectations(best, texts, plan, options.target)) if best and is_compared else [],
+        score=None,
+        survivors=[],
+        chosen=chosen,
+    )
+
+
+def _keep_best(context: CheckContext, before: MeasuredTests | None, state: State) -> Json:
+    """Leave the files of the best attempt in the workspace, without those of the other one; return the verdict."""
+    assert state.attempt is not None
+    assert state.best is not None
+    context.write_artifact("attempt.py.txt", state.attempt.code)
+    verdict, kept = state.rounds[-1], texts_of(state.best.files)
+    other = before if verdict.status == "kept" else state.attempt
+    if verdict.status == "rolled back":
+        put_all(context, kept)
+    remove(context, (texts_of(other.files) if other else {}).keys() - kept.keys())
+    return {"status": verdict.status, "reason": verdict.reason}

@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codex_multi_role.extensions.test_generation.prune_tests import prune_tests
+from tests.support.checks import MakeContext
+from tests.support.suites_here import suites_here
+
+__all__ = ["suites_here"]
+here = pytest.mark.usefixtures("suites_here")
+
+FILES = {"one.py": "def one():\n    return 1\n"}
+MISSING_MODULE, MISSING_NAME = "import not_there_x", "from one import not_there_x"
+USUAL = ("auto", MISSING_MODULE)
+"""How pytest reports a failed import without any setting."""
+OTHER_REPORTS = pytest.mark.long(
+    "extensions/test_generation/test_prune_tests.py::test_import_error_is_not_a_suspected_bug[auto-import not_there_x]"
+)
+GOOD = "def test_good():\n    assert one() == 1\n"
+
+
+def _prune(make_context: MakeContext, code: str, runs: int = 1, **options: object) -> tuple[dict[str, Any], str]:
+    files = [{"path": "tests/test_one.py", "content": code}]
+    context = make_context(FILES, target="one.py", files=files, runs=runs, **options)
+    result = prune_tests(context)
+    place = context.workspace.root / "tests/test_one.py"
+    return result, place.read_text() if place.exists() else ""
+
+
+@pytest.mark.long
+def test_more_failures_than_a_report_names_are_all_taken_out(make_context: MakeContext) -> None:
+    bad = "".join(f"\n\ndef test_bad_{number}():\n    assert one() == 2\n" for number in range(45))
+    result, left = _prune(make_context, f"from one import one\n\n\n{GOOD}{bad}")
+    assert (len(result["pruned"]), result["passed"], result["failed"], result["coverage"]) == (45, 1, 0, 100.0)
+    assert left.strip() == f"from one import one\n\n\n{GOOD}".strip()
+
+
+@here
+def test_where_nothing_passes_no_file_is_left(make_context: MakeContext) -> None:
+    result, left = _prune(make_context, "def test_bad():\n    assert False\n")
+    assert (result["status"], result["passed"], left) == ("no tests", 0, "")
+
+
+@pytest.mark.real
+@pytest.mark.parametrize(
+    ("style", "line"),
+    [
+        pytest.param(style, line, marks=[] if (style, line) == USUAL else [OTHER_REPORTS])
+        for style in ("auto", "short", "line", "native", "no")
+        for line in (MISSING_MODULE, MISSING_NAME)
+    ],
+)
+def test_import_error_is_not_a_suspected_bug(make_context: MakeContext, line: str, style: str) -> None:
+    """However short the project's settings make pytest's messages."""
+    code = f"def test_p1_one():\n    {line}\n    assert not_there_x.one() == 1\n"
+    make_context({"pytest.ini": f"[pytest]\naddopts = --tb={style}\n"})
+    result, _ = _prune(make_context, code, plan=[{"id": "P1", "expected": "1"}])
+    assert (len(result["pruned"]), result["suspected_bugs"]) == (1, [])
+    assert (result["untested"], result["passed"], result["coverage"]) == (["P1"], 0, None)
+
+
+@pytest.mark.real
+def test_removed_tests_are_not_counted_as_passed(make_context: MakeContext) -> None:
+    crash = {"tests/conftest.py": "def pytest_sessionfinish(session): session.exitstatus = 3\n"}
+    files = [{"path": "tests/test_one.py", "content": f"from one import one\n\n\n{GOOD}"}]
+    result: dict[str, Any] = prune_tests(make_context({**FILES, **crash}, target="one.py", files=files, runs=1))
+    assert (result["crashed"], result["files"], result["passed"], result["coverage"]) == (True, [], 0, None)
+
+
+@pytest.mark.real
+def test_file_that_crashes_is_removed(make_context: MakeContext) -> None:
+    result, left = _prune(make_context, "import nowhere\n")
+    assert (result["crashed"], result["pruned"], left) == (True, [], "")
+
+
+@here
+def test_pruning_again_after_a_kill_gives_the_same_result(make_context: MakeContext) -> None:
+    code = f"from one import one\n\n\n{GOOD}\n\ndef test_p1_two():\n    assert one() == 2\n"
+    plan = [{"id": "P1", "expected": "2"}]
+    first, second = (_prune(make_context, code, plan=plan) for _ in range(2))
+    assert first[1] == second[1]
+    assert [bug["tests"] for bug in second[0]["suspected_bugs"]] == [["test_p1_two"]]
+
+
+@pytest.mark.real
+def test_what_cannot_be_taken_out_is_not_tried_for_ever(make_context: MakeContext) -> None:
+    inherited = "class Base:\n    def test_it(self):\n        assert False\n\n\nclass TestIt(Base):\n    pass\n"
+    result, _ = _prune(make_context, f"from one import one\n\n\n{GOOD}\n\n{inherited}")
+    assert (result["status"], result["failed"], result["pruned"]) == ("failed", 1, [])
+
+
+@here
+def test_flaky_tests_are_removed_and_not_suspected_bugs(make_context: MakeContext, tmp_path: Path) -> None:
+    turns = (
+        f"    with open({str(tmp_path / 'turns')!r}, 'a+') as f:\n        f.write('x')\n        assert f.tell() % 2\n"
+    )
+    code = f"from one import one\n\n\n{GOOD}\n\ndef test_p1_turns():\n    assert one() == 1\n{turns}"
+    result, left = _prune(make_context, code, runs=3, plan=[{"id": "P1", "expected": "1"}])
+    assert result["flaky"] == {
+        "runs": 3, "reason": "", "tests": {"tests.test_one::test_p1_turns": ["passed", "failed", "passed"]},
+    }  # fmt: skip
+    assert (result["passed"], result["pruned"], result["suspected_bugs"]) == (1, [], [])
+    assert "turns" not in left
+
+
+@here
+def test_of_several_files_each_loses_its_own(make_context: MakeContext) -> None:
+    bad = "def test_bad():\n    assert one() == 2\n"
+    files = [
+        {"path": "tests/test_one.py", "content": f"from one import one\n\n\n{GOOD}\n\ndef test_too():\n    pass\n"},
+        {"path": "tests/test_one__2.py", "content": f"from one import one\n\n\n{GOOD}\n\n{bad}"},
+        {"path": "tests/test_one__3.py", "content": f"from one import one\n\n\n{bad}"},
+    ]
+    context = make_context(FILES, target="one.py", files=files, runs=1)
+    result: dict[str, Any] = prune_tests(context)
+    assert (result["files"], result["passed"]) == (["tests/test_one.py", "tests/test_one__2.py"], 3)
+    assert [each["test"] for each in result["pruned"]] == ["tests.test_one__2::test_bad", "tests.test_one__3::test_bad"]
+    left = {path.name: path.read_text() for path in (context.workspace.root / "tests").glob("*.py")}
+    assert left == {"test_one.py": files[0]["content"], "test_one__2.py": f"from one import one\n\n\n{GOOD}"}
+
+
+@here
+def test_restored_assertion_is_a_suspected_bug(make_context: MakeContext) -> None:
+    """Whatever it states, and whether or not its test belongs to the plan; not if its test passes in the end."""
+    bad = "def test_p1_less():\n    assert one() < 1\n\n\ndef test_own():\n    assert one() > 1\n"
+    changed = [
+        {"test": name, "assertion": f"assert {name}"}
+        for name in ("test_good", "test_p1_less", "test_own", "test_p1_less")
+    ]
+    code = f"from one import one\n\n\n{GOOD}\n\n{bad}"
+    result, _ = _prune(make_context, code, plan=[{"id": "P1", "expected": "7"}], changed=changed)
+    assert [(bug["id"], bug["tests"]) for bug in result["suspected_bugs"]] == [
+        ("P1", ["test_p1_less"]),
+        ("test_own", ["test_own"]),
+    ]

@@ -1,0 +1,199 @@
+"""The flow ``testgen-duel``: both developers at once; their tests are merged, or the
+better ones are taken; what they wrote is kept."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from codex_multi_role.errors import UsageError
+from codex_multi_role.extensions.test_generation.mutants import is_installed
+from codex_multi_role.workspace.manifest import Manifest
+from tests.support.generation import ABOVE, BELOW, IMPORT, P1, P2, SIGN, Generation, code, item, plan
+from tests.support.suites_here import suites_here
+from tests.support.teams import Record
+from tests.support.workspaces import collectable
+
+pytestmark = pytest.mark.usefixtures("scripted_codex")
+
+__all__ = ["suites_here"]
+
+WHOLE = IMPORT + BELOW + ABOVE
+HALF = IMPORT + BELOW
+CRASHES = "import nowhere\n"
+FAILS = WHOLE.replace("sign(4)", "sign(-4)") + "\n\ndef test_p2_again():\n    assert sign(4) == 1\n"
+
+
+def duel(folder: Path, first: list[Record], second: list[Record], plans: list[Record] | None = None) -> Generation:
+    plans = plans or [plan(P1, P2)]
+    return Generation(folder, {"sign.py": SIGN}, test_planner=plans, test_developer=first, test_developer_2=second)
+
+
+@pytest.mark.long(
+    "extensions/test_generation/test_flow_ways.py::test_results_decide_the_way",
+    "extensions/test_generation/test_testgen_state.py::test_better_candidate_wins",
+    "engine/test_isolation.py::test_of_a_duel_only_the_winner_is_merged_and_the_loser_kept",
+)
+@pytest.mark.parametrize(
+    ("first", "second", "winner", "why"),
+    [
+        (CRASHES, WHOLE, "test_developer_2", "crashed is false"),
+        (HALF, WHOLE, "test_developer_2", "coverage is 100.0, the next best has 66.67"),
+        (FAILS, WHOLE, "test_developer_2", "failed is 0, the next best has 1"),
+        (WHOLE, WHOLE, "test_developer", "equal in every key"),
+    ],
+)
+def test_better_one_wins(tmp_path: Path, first: str, second: str, winner: str, why: str) -> None:
+    given = duel(tmp_path, [code(first)], [code(second)])
+    report = given.run("sign.py", flow="testgen-duel")
+    assert (report.outcome, report.exit_code) == ("success", 0)
+    (round_,) = given.results[0]["rounds"]
+    assert round_["chosen"]["winner"] == winner
+    assert why in round_["chosen"]["reason"]
+    assert given.text() == WHOLE
+    kept = [path.read_text() for path in Manifest(report.folder / "worktrees").place.rglob("test_sign.py")]
+    assert sorted(kept) == sorted([first, second])
+    assert collectable(report.folder) == []
+    assert given.metrics()["total_tokens"] == report.totals["input_tokens"] + report.totals["output_tokens"]
+
+
+@pytest.mark.long
+def test_both_are_asked_again_when_the_better_one_fails(tmp_path: Path) -> None:
+    given = duel(tmp_path, [code(CRASHES), code(HALF)], [code(FAILS), code(WHOLE)])
+    assert given.run("sign.py", flow="testgen-duel").outcome == "success"
+    assert given.rounds == [("generate", "kept"), ("fix", "kept")]
+    assert sorted(given.asked) == ["test_developer"] * 2 + ["test_developer_2"] * 2 + ["test_planner"]
+    for role in ("test_developer", "test_developer_2"):
+        assert "assert -1 == 1" in given.prompt(role, 2)
+        assert "MODE: fix" in given.prompt(role, 2)
+
+
+@pytest.mark.long
+def test_planner_is_asked_again_while_too_little_is_reached(tmp_path: Path) -> None:
+    given = duel(tmp_path, [code(HALF), code(ABOVE)], [code(HALF), code("x = 1\n")], [plan(P1), plan(P2)])
+    assert given.run("sign.py", flow="testgen-duel").outcome == "success"
+    assert given.rounds == [("generate", "kept"), ("append", "kept")]
+    assert "TESTS SO FAR" in given.prompt("test_planner", 2)
+    assert given.text() == f"{HALF}\n\n{ABOVE}"
+
+
+@pytest.mark.long
+def test_it_ends_when_no_iteration_is_left(tmp_path: Path) -> None:
+    given = duel(tmp_path, [code(CRASHES)], [code(HALF)])
+    report = given.run("sign.py", flow="testgen-duel", max_iterations=1)
+    assert (report.outcome, report.exit_code) == ("timeout", 1)
+    assert given.metrics()["coverage_percent"] == 66.67
+
+
+@pytest.mark.long
+def test_developer_that_fails_for_good_has_lost(tmp_path: Path) -> None:
+    given = duel(tmp_path, [{"text": "no", "repairs": [{"text": "no"}, {"text": "no"}]}], [code(WHOLE)])
+    assert given.run("sign.py", flow="testgen-duel").outcome == "success"
+    chosen = given.results[0]["rounds"][0]["chosen"]
+    why = {"reason": "the only candidate that was not rejected", "not_merged": ""}
+    assert chosen == {"winner": "test_developer_2", **why}
+
+
+@pytest.mark.long
+def test_run_without_any_candidate_is_not_a_success(tmp_path: Path) -> None:
+    given = duel(tmp_path, [], [])
+    report = given.run("sign.py", flow="testgen-duel")
+    assert (report.outcome, report.exit_code) == ("incomplete", 1)
+    assert given.results[0]["status"] == "no_candidate"
+    assert "no developer gave" in given.results[0]["reason"]
+
+
+needs_mutants = pytest.mark.skipif(not is_installed(), reason="the extra [mutation] is not installed")
+OTHER = IMPORT + ABOVE
+ZERO = "def test_p3_zero():\n    assert sign(0) == 1\n"
+
+
+@pytest.mark.long
+@needs_mutants
+@pytest.mark.usefixtures("suites_here")
+def test_tests_of_both_are_merged_into_the_fewest(tmp_path: Path) -> None:
+    again = "def test_p1_again():\n    assert sign(-4) == -1\n"
+    given = duel(tmp_path, [code(HALF + again)], [code(OTHER)])
+    report = given.run("sign.py", flow="testgen-duel", mutation=True, max_mutants=2)
+    assert (report.outcome, report.exit_code, given.rounds) == ("success", 0, [("generate", "kept")])
+    (result,) = given.results
+    assert result["tests"] == ["tests/test_sign.py", "tests/test_sign__2.py"]
+    assert (given.text(), given.text("tests/test_sign__2.py")) == (HALF, OTHER)
+    chosen = result["rounds"][0]["chosen"]
+    assert (chosen["winner"], [each["tests"] for each in chosen["candidates"]]) == ("both", [2, 1])
+    assert [each["test"] for each in chosen["dropped"]] == ["tests.test_sign::test_p1_again"]
+    assert result["metrics"]["n_passed_tests"] == 2
+    kept = [path.read_text() for path in Manifest(report.folder / "worktrees").place.rglob("test_sign.py")]
+    assert sorted(kept) == sorted([HALF + again, OTHER])
+
+
+@needs_mutants
+@pytest.mark.long
+def test_gaps_after_merge_are_appended_and_merged_again(tmp_path: Path) -> None:
+    """The gaps are planned, both developers append tests for them, and the result is merged again."""
+    branches = "    if n < 0:\n        return 'below'\n    if n == 0:\n        return 'none'\n    return 'some'\n"
+
+    def test(number: int, given: int, expected: str) -> str:
+        return f"def test_p{number}():\n    assert size({given}) == '{expected}'\n"
+
+    names = "from size import size\n\n\n"
+    below, none, some = test(1, -1, "below"), test(2, 0, "none"), test(3, 1, "some")
+    given = Generation(
+        tmp_path,
+        {"size.py": f"def size(n):\n{branches}"},
+        test_planner=[plan(item("P1", "below"), item("P2", "none")), plan(item("P3", "some"))],
+        test_developer=[code(names + below), code("x = 1\n")],
+        test_developer_2=[code(names + none), code(some)],
+    )
+    assert given.run("size.py", flow="testgen-duel", mutation=True, max_mutants=5).exit_code == 0
+    assert given.rounds == [("generate", "kept"), ("append", "kept")]
+    assert "SURVIVING MUTANTS" in given.prompt("test_planner", 2)
+    tests = "".join(given.text(path) for path in given.results[0]["tests"])
+    assert [tests.count(each) for each in (below, none, some)] == [1, 1, 1]
+    there = {path.relative_to(given.team.workspace).as_posix() for path in given.team.workspace.rglob("test_*.py")}
+    assert there == set(given.results[0]["tests"])
+
+
+@needs_mutants
+@pytest.mark.long
+def test_failing_test_that_matches_plan_is_reported_as_bug(tmp_path: Path) -> None:
+    """The merge does not drop it as it drops other failing tests."""
+    wrong = "def test_p1_wrong():\n    assert sign(-3) == 5\n"
+    planned = "def test_p3_zero():\n    assert sign(0) == 0\n"
+    given = duel(tmp_path, [code(WHOLE)], [code(WHOLE + wrong + planned)], [plan(P1, P2, item("P3", "0", given="0"))])
+    report = given.run("sign.py", flow="testgen-duel", mutation=True, max_mutants=4, max_iterations=1)
+    assert (report.outcome, report.exit_code) == ("suspected_bugs", 1)
+    (result,) = given.results
+    assert [bug["id"] for bug in result["suspected_bugs"]] == ["P3"]
+    assert [each["test"] for each in result["pruned"]] == ["tests.test_sign__2::test_p3_zero"]
+    reasons = {each["test"]: each["reason"] for each in result["rounds"][0]["chosen"]["dropped"]}
+    assert reasons["tests.test_sign__2::test_p1_wrong"] == "it fails"
+    assert (result["tests"], given.text()) == (["tests/test_sign.py"], WHOLE)
+
+
+@needs_mutants
+@pytest.mark.long
+def test_higher_mutation_score_wins_at_equal_coverage(tmp_path: Path) -> None:
+    given = duel(tmp_path, [code(WHOLE)], [code(WHOLE + ZERO)])
+    assert given.run("sign.py", flow="testgen-duel", mutation=True, merge="winner").exit_code == 0
+    chosen = given.results[0]["rounds"][0]["chosen"]
+    assert chosen["winner"] == "test_developer_2"
+    assert "steps.mutants.score_percent is 100.0, the next best has" in chosen["reason"]
+    assert given.text() == WHOLE + ZERO
+
+
+@pytest.mark.long
+def test_without_the_extra_the_winner_is_taken_and_it_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "libcst", None)
+    given = duel(tmp_path, [code(HALF)], [code(WHOLE)])
+    assert given.run("sign.py", flow="testgen-duel", mutation=True, max_mutants=4).exit_code == 0
+    chosen = given.results[0]["rounds"][0]["chosen"]
+    assert chosen["winner"] == "test_developer_2"
+    assert 'pip install "codex-multi-role[mutation]"' in chosen["not_merged"]
+
+
+def test_another_way_to_merge_is_none(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="merge"):
+        duel(tmp_path, [], []).run("sign.py", flow="testgen-duel", merge="best")

@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from codex_multi_role.extensions.test_generation.expectations import expects
+from codex_multi_role.extensions.test_generation.tests_source import functions_in, without
+from tests.extensions.test_generation.programs import candidates
+
+SOURCE = '''\
+import pytest
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_p1_twice(n):
+    """text with def test_p2_fake(): inside"""
+    assert double(n) == 2 * n
+
+
+class TestShape:
+    def test_p2_area(self):
+        assert area(3) == 9
+
+    async def test_p3_later(self):
+        with pytest.raises(ValueError):
+            await later()  # kept
+
+
+class TestOne:
+    def test_p10_only(self):
+        assert area(10) == pytest.approx(100.0)
+'''
+
+
+def test_functions_go_by_the_names_that_pytest_gives_them() -> None:
+    names = [each.name for each in functions_in(SOURCE)]
+    assert names == ["test_p1_twice", "TestShape::test_p2_area", "TestShape::test_p3_later", "TestOne::test_p10_only"]
+    assert functions_in("def test_x(:") == []
+
+
+@pytest.mark.parametrize(
+    ("name", "expected", "found"),
+    [
+        ("P2", "9", True),
+        ("P2", 9, True),
+        ("P2", "3", False),  # that is the input
+        ("P3", "ValueError", True),
+        ("P3", "TypeError", False),
+        ("P10", "100.0", True),
+        ("P1", "2", True),
+        ("P4", "9", False),  # it has no test
+        ("P1", "True", False),  # not the same as 1
+    ],
+)
+def test_whether_a_test_expects_what_the_plan_says(name: str, expected: object, found: bool) -> None:
+    assert expects(SOURCE, {"id": name, "expected": expected}) is found
+
+
+def test_taking_out_leaves_all_else_as_written() -> None:
+    left = without(SOURCE, ["test_p1_twice", "TestShape::test_p2_area", "TestOne::test_p10_only"])
+    assert [each.name for each in functions_in(left)] == ["TestShape::test_p3_later"]
+    assert "await later()  # kept\n" in left
+    assert "class TestOne" not in left
+    assert "parametrize" not in left
+    ast.parse(left)
+
+
+def test_function_of_one_line_goes_alone() -> None:
+    left = without("x = 1; y = 2\ndef test_a(): pass\ndef test_b(): pass\n", ["test_a"])
+    assert left == "x = 1; y = 2\ndef test_b(): pass\n"
+
+
+def test_line_breaks_unknown_to_python_do_not_shift_the_cut() -> None:
+    """`str.splitlines` splits at U+2028 and form feed, but Python source does not."""
+    kept = "x = 'a\u2028b'  # \x0c\n"
+    assert without(f"{kept}def test_a():\n    pass\n\r\ny = 1\n", ["test_a"]) == f"{kept}\r\ny = 1\n"
+
+
+def test_only_named_tests_are_removed_and_rest_is_unchanged() -> None:
+    """A class that is left without tests is removed as well."""
+    source = """\
+import pytest  # why
+
+@pytest.mark.slow
+def test_a():
+    pass
+
+
+class TestX:  # a class
+    LIMIT = 3
+
+    def test_a(self):
+        def test_b(): ...
+
+    # this one stays
+    def test_b(self): assert  self.LIMIT==3
+
+class TestY:
+    def test_c(self): pass
+
+class TestZ:
+    class TestIn:
+        def test_d(self): pass
+"""
+    expected = """\
+import pytest  # why
+
+
+class TestX:  # a class
+    LIMIT = 3
+
+    # this one stays
+    def test_b(self): assert  self.LIMIT==3
+"""
+    assert without(source, {"test_a", "TestX::test_a", "TestY::test_c", "TestZ::TestIn::test_d", "no_such"}) == expected
+
+
+@pytest.mark.parametrize("source", [candidates.HAPPY, candidates.STRICT, candidates.CARELESS])
+def test_without_any_it_is_the_same_and_without_all_it_is_python(source: str) -> None:
+    assert without(source, []) == source
+    functions = [node.name for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef)]
+    ast.parse(without(source, functions))
