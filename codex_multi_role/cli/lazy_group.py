@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
 import click
 
+from codex_multi_role.errors import UsageError
 from codex_multi_role.reading.nearest import find_nearest
+from codex_multi_role.reading.registry import Registry
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -19,7 +21,7 @@ class LazyGroup(click.Group):
 
     ``sections``: headings of ``--help`` by the first command below each. ``default``: the command that is meant if the
     first argument is an option or a goal. ``foreign``: our command by a name that people know from other programs.
-    ``internal``: commands that only our own processes use.
+    ``installed``: the commands of extensions, which are looked up only for a name that is not in ``targets``.
     """
 
     def __init__(
@@ -29,7 +31,7 @@ class LazyGroup(click.Group):
         sections: Mapping[str, str] | None = None,
         default: str = "",
         foreign: Mapping[str, str] | None = None,
-        internal: Collection[str] = (),
+        installed: Registry[click.Command] | None = None,
         **settings: object,
     ) -> None:
         super().__init__(**settings)  # type: ignore[arg-type]  # click's own keywords, passed through
@@ -37,14 +39,15 @@ class LazyGroup(click.Group):
         self.sections = sections or {}
         self.default = default
         self.foreign = foreign or {}
-        self.internal = internal
+        self.installed = installed
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [name for name in self.targets if name not in self.internal]
+        """Our own, then those of each extension."""
+        return [*self.targets, *(name for _, name in sorted((self._extension(name), name) for name in self._others()))]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.targets:
-            return None
+            return self.installed.find(cmd_name) if self.installed and cmd_name in self._others() else None
         module, attribute = self.targets[cmd_name].split(":")
         return cast(click.Command, getattr(import_module(module), attribute))
 
@@ -62,7 +65,16 @@ class LazyGroup(click.Group):
         first, *others = args
         if first.startswith("-") or (others and not others[0].startswith("-")):
             return False
-        return first not in self.targets and (" " in first or not self._suggestion(first))
+        return " " in first or not (self._is_command(first) or self._suggestion(first))
+
+    def _is_command(self, name: str) -> bool:
+        return name in self.targets or name in self._others()
+
+    def _others(self) -> list[str]:
+        return [name for name in self.installed.names() if name not in self.targets] if self.installed else []
+
+    def _extension(self, name: str) -> str:
+        return self.installed.extension(name) if self.installed else ""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands below the headings of ``sections``."""
@@ -70,18 +82,27 @@ class LazyGroup(click.Group):
         heading = "Commands"
         for name in self.list_commands(ctx):
             heading = self.sections.get(name, heading)
-            command = self.get_command(ctx, name)
-            if command is not None:
-                rows.setdefault(heading, []).append((name, command.get_short_help_str(formatter.width)))
-        width = max(map(len, self.targets))
+            if name not in self.targets:
+                heading = self._extension(name).replace("_", " ").capitalize()
+            if (words := self._about(ctx, name, formatter.width)) is not None:
+                rows.setdefault(heading, []).append((name, words))
+        width = max(len(name) for commands in rows.values() for name, _ in commands)
         for heading, commands in rows.items():
             with formatter.section(heading):
                 formatter.write_dl([(name.ljust(width), words) for name, words in commands])
 
+    def _about(self, ctx: click.Context, name: str, width: int) -> str | None:
+        """The line of a command in ``--help``; None for one that only our own processes use."""
+        try:
+            command = self.get_command(ctx, name)
+        except UsageError as error:  # the extension's fault, which hides no other command
+            return str(error)
+        return None if command is None or command.hidden else command.get_short_help_str(width)
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args[0] not in self.targets and not ctx.resilient_parsing:
+        if not ctx.resilient_parsing and not self._is_command(args[0]):
             raise click.UsageError(self._unknown(args[0]), ctx)
         return super().resolve_command(ctx, args)
 
@@ -99,5 +120,5 @@ class LazyGroup(click.Group):
         return f'unknown command "{name}"{self._suggestion(name) or otherwise}'
 
     def _suggestion(self, name: str) -> str:
-        found = find_nearest(name, [*self.targets, *self.foreign])
+        found = find_nearest(name, [*self.targets, *self._others(), *self.foreign])
         return "".join(f'; did you mean "{self.foreign.get(each, each)}"?' for each in found)

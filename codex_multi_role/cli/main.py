@@ -16,6 +16,7 @@ from codex_multi_role.cli.completion import VARIABLE
 from codex_multi_role.cli.lazy_group import LazyGroup
 from codex_multi_role.cli.output import open_missing
 from codex_multi_role.errors import CodexMultiRoleError, ExitCode
+from codex_multi_role.reading.registry import Registry
 from codex_multi_role.run_folder.folder import PROGRAM
 from codex_multi_role.version import __version__
 
@@ -73,7 +74,8 @@ SECTIONS = {
     "doctor": "Set up",
 }
 """The headings of ``--help``, by the first command below each."""
-INTERNAL = ("work-on",)
+INSTALLED: Registry[click.Command] = Registry("command", "codex_multi_role.commands", {})
+"""The commands of extensions."""
 FOREIGN = {
     **dict.fromkeys(("start", "exec"), "run"),
     **dict.fromkeys(("stop", "kill"), "cancel"),
@@ -129,7 +131,7 @@ group = LazyGroup(
     sections=SECTIONS,
     default="run",
     foreign=FOREIGN,
-    internal=INTERNAL,
+    installed=INSTALLED,
     help=HELP,
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},

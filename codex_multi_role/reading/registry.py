@@ -58,6 +58,11 @@ class Registry(Generic[PartT]):
             raise UsageError(f"{where} does not load: {error}", hint) from error
         return part
 
+    def extension(self, name: str) -> str:
+        """The extension that the installed part called ``name`` belongs to: its folder, or the package of a plug-in."""
+        entry = _installed(self.group)[name]
+        return entry.module.split(".")[2] if _is_own(entry) else str(entry.dist.name if entry.dist else entry.module)
+
     def code(self, name: str) -> Path | None:
         """Where the code of the part called ``name`` is; None if it is in no file.
 

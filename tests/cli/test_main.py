@@ -64,7 +64,7 @@ def test_goal_on_the_command_line_wins_over_the_file(tmp_path: Path) -> None:
 def test_run_is_the_latest_unless_named() -> None:
     context = click.Context(group)
     commands = [group.get_command(context, name) for name in group.list_commands(context)]
-    runs = {each.name: run for each in commands if each for run in each.params if run.name == "run"}
+    runs = {each.name: run for each in commands if each and not each.hidden for run in each.params if run.name == "run"}
     decided = {"resume", "fork", "restart", "rerun", "approve", "reject", "cancel"}
     decided |= {"diff", "blame", "apply", "export", "bisect", "pr", "bundle"}
     assert decided | {"show", "watch", "report"} == set(runs)
