@@ -122,9 +122,9 @@ PLACES = {
         "store/store.py",
         "with ThreadPoolExecutor(min(REQUESTS, len(items)), thread_name_prefix='store')",
     ): "files, and requests with REQUEST_SECONDS (store/remote_objects.py)",
-    ("web/followers.py", "self._changed.wait()"): "WAKE_SECONDS",
+    ("extensions/web/followers.py", "self._changed.wait()"): "WAKE_SECONDS",
     (
-        "web/followers.py",
+        "extensions/web/followers.py",
         "while looks_left and (not is_ending())",
     ): "ends with the server, or a while after the last viewer",
     (
@@ -204,7 +204,7 @@ LOCKS = {
     ("steps/protection.py", "run.progress.workspace_lock"): "calls of git, and the check's deadline",
     ("steps/resources.py", "self.progress.workspace_lock"): "calls of git, GIT_SECONDS each",
     ("tools/calculator.py", "_functions_lock"): "one function of a number of bounded size",
-    ("web/starting.py", "self._lock"): QUICK,
+    ("extensions/web/starting.py", "self._lock"): QUICK,
     ("workspace/manifest.py", "self._lock"): "one small file",
     ("workspace/snapshots.py", "self._lock"): "calls of git, GIT_SECONDS each",
     ("workspace/worktrees.py", "self._lock"): "calls of git, GIT_SECONDS each",

@@ -14,9 +14,9 @@ import pytest
 import yaml
 
 from codex_multi_role import RunReport, fork, resume, run
+from codex_multi_role.extensions.web.flow_form import read_flows
+from codex_multi_role.extensions.web.starting import NewRun, RunStarter
 from codex_multi_role.run_folder import Answer, Question, RunFolder, answer_of_person
-from codex_multi_role.web.flow_form import read_flows
-from codex_multi_role.web.starting import NewRun, RunStarter
 from tests.support.catalogs import files_of_skill as files_of
 from tests.support.catalogs import seven_zipped, zipped
 from tests.support.console import console

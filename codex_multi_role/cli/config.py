@@ -12,9 +12,8 @@ import click
 from click.core import ParameterSource
 
 from codex_multi_role.cli.batch import batch
-from codex_multi_role.cli.browser import serve
-from codex_multi_role.cli.lazy_group import LazyGroup
-from codex_multi_role.cli.options import JSON, TOKEN, command
+from codex_multi_role.cli.lazy_group import LazyGroup, installed_commands
+from codex_multi_role.cli.options import JSON, command
 from codex_multi_role.cli.output import put_json, put_table, say
 from codex_multi_role.cli.run import run
 from codex_multi_role.cli.settings import FOUND, Found, Setting, find_nearest
@@ -56,10 +55,11 @@ def show_config(json: bool) -> None:
 
 
 def _settings() -> Iterator[Row]:
-    """The settings of `run`, then those of `serve` and `batch` that are not the same."""
+    """The settings of `run`, then those of `batch` and of the commands of extensions that are not the same."""
     seen: set[str] = set()
-    for each, arguments in ((run, []), (serve, []), (batch, ["-"])):
-        with each.make_context(str(each.name), arguments) as context:
+    for each, arguments in ((run, []), (batch, ["-"]), *((each, []) for each in installed_commands())):
+        incomplete = each not in (run, batch) and any(param.required for param in each.params)
+        with each.make_context(str(each.name), list(arguments), resilient_parsing=incomplete) as context:
             for setting in each.params:
                 if isinstance(setting, Setting) and setting.key not in seen:
                     seen.add(setting.key)
@@ -70,7 +70,7 @@ def _row(context: click.Context, setting: Setting) -> Row:
     value = context.params[setting.key]
     if isinstance(value, Path):
         value = str(value)
-    if value is not None and setting.key == TOKEN.key:
+    if value is not None and setting.is_secret:
         value = MASK
     return {"setting": setting.key.replace("_", "-"), "value": value, "source": _source(context, setting)}
 

@@ -26,7 +26,7 @@ def demo(ctx: click.Context, /, no_open: bool, plain: bool) -> None:
     The answers come from a playbook, so no model is asked. Everything else is real: the Codex processes, the files, the
     tests, the record of the run. At the end the report opens in a browser if this is a terminal.
     """
-    from codex_multi_role.cli.browser import open_page
+    from codex_multi_role.cli.report_page import open_page
     from codex_multi_role.cli.views import on_terminal
 
     folder = Path(tempfile.mkdtemp(prefix="codex-multi-role-demo-"))

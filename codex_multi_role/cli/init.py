@@ -10,9 +10,9 @@ from pathlib import Path
 
 import click
 
-from codex_multi_role.cli.options import FOLDER, HOST, PORT, REPORTS, RUN, RUNS_DIR
+from codex_multi_role.cli.options import FOLDER, REPORTS, RUN, RUNS_DIR
 from codex_multi_role.cli.output import say
-from codex_multi_role.cli.settings import FILE, Setting
+from codex_multi_role.cli.settings import FILE, Setting, settings_of_extensions
 from codex_multi_role.cli.team import option_for
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.run_options import LOCAL_ROLES
@@ -179,8 +179,8 @@ def settings_file() -> str:
         "# A flag overrides an environment variable (CODEX_MULTI_ROLE_<NAME>), which overrides this file.",
         "# Paths are relative to this file.",
     ]
-    for setting in (*RUN, HOST, PORT):
-        if setting.key not in OF_ONE_RUN:
+    for setting in {each.key: each for each in (*RUN, *settings_of_extensions().values())}.values():
+        if setting.key not in OF_ONE_RUN and not setting.is_secret:
             lines += ["", *textwrap.wrap(setting.help or "", 100, initial_indent="# ", subsequent_indent="# ")]
             lines.append(f"# {setting.key.replace('_', '-')}: {_example(setting)}")
     return "\n".join(lines) + "\n"

@@ -14,7 +14,7 @@ import click
 
 from codex_multi_role.cli.options import KNOWN
 from codex_multi_role.cli.output import put_text
-from codex_multi_role.cli.settings import WORKSPACE, WORKSPACE_PARTS, Setting
+from codex_multi_role.cli.settings import WORKSPACE, WORKSPACE_PARTS, Setting, settings_of_extensions
 from codex_multi_role.reading.json_types import Json
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -100,7 +100,7 @@ def _events() -> Json:
 
 def _settings() -> Json:
     """Keys may be written with hyphens or underscores."""
-    settings = {setting.key: setting for setting in KNOWN}
+    settings = {**{setting.key: setting for setting in KNOWN}, **settings_of_extensions()}
     keys = {name: each for key, each in settings.items() for name in dict.fromkeys((key.replace("_", "-"), key))}
     properties = {name: _setting(each) for name, each in keys.items()}
     parts = {part: _setting(settings[key]) for part, key in WORKSPACE_PARTS.items()}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
@@ -14,6 +15,16 @@ from codex_multi_role.reading.registry import Registry
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
+
+INSTALLED: Registry[click.Command] = Registry("command", "codex_multi_role.commands", {})
+"""The commands of extensions."""
+
+
+def installed_commands() -> Iterator[click.Command]:
+    """Those of the commands of extensions that load."""
+    for name in INSTALLED.names():
+        with suppress(UsageError):
+            yield INSTALLED.find(name)
 
 
 class LazyGroup(click.Group):

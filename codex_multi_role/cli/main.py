@@ -13,10 +13,9 @@ import click
 
 from codex_multi_role.cli.boundary import run_guarded
 from codex_multi_role.cli.completion import VARIABLE
-from codex_multi_role.cli.lazy_group import LazyGroup
+from codex_multi_role.cli.lazy_group import INSTALLED, LazyGroup
 from codex_multi_role.cli.output import open_missing
 from codex_multi_role.errors import CodexMultiRoleError, ExitCode
-from codex_multi_role.reading.registry import Registry
 from codex_multi_role.run_folder.folder import PROGRAM
 from codex_multi_role.version import __version__
 
@@ -42,8 +41,7 @@ COMMANDS = {
     "runs": "runs",
     "show": "runs",
     "watch": "watch",
-    "report": "browser",
-    "serve": "browser",
+    "report": "report_page",
     "diff": "results",
     "blame": "results",
     "apply": "results",
@@ -74,8 +72,6 @@ SECTIONS = {
     "doctor": "Set up",
 }
 """The headings of ``--help``, by the first command below each."""
-INSTALLED: Registry[click.Command] = Registry("command", "codex_multi_role.commands", {})
-"""The commands of extensions."""
 FOREIGN = {
     **dict.fromkeys(("start", "exec"), "run"),
     **dict.fromkeys(("stop", "kill"), "cancel"),

@@ -164,27 +164,6 @@ AWAIT_ANSWERS = Setting(
 )
 QUIET = Setting(["--quiet"], is_flag=True, section=Section.OUTPUT, help="Print errors only.")
 
-HOST = Setting(["--host"], metavar="NAME", default="127.0.0.1", callback=not_empty, help="The address to listen on.")
-PORT = Setting(
-    ["--port"],
-    metavar="N",
-    type=click.IntRange(0, 65535),
-    default=8765,
-    help="The port to listen on; 0 chooses a free one.",
-)
-PUBLIC_URL = Setting(
-    ["--public-url"],
-    metavar="URL",
-    callback=not_empty,
-    help="The public address, if visitors come through a proxy; they then need the token.",
-    show_default="none",
-)
-TOKEN = Setting(
-    ["--token"],
-    metavar="TEXT",
-    help="The access token for visitors. Set it in the environment: other users can see command lines.",
-    show_default="none for this machine only, otherwise generated and printed",
-)
 JUNIT = _report("--junit", "the run and its latest tests to FILE as JUnit XML")
 SUMMARY = _report("--summary", "a Markdown summary to FILE (appended if FILE is $GITHUB_STEP_SUMMARY)")
 ANNOTATIONS = _report("--annotations", "GitLab annotations with links into the run folder to FILE")
@@ -260,9 +239,8 @@ BATCH = [CONCURRENCY, SHARD, *TOTALS.values(), MAX_FAILURES, QUEUE, STORE]
 """The settings of a whole batch."""
 RUN_OF_BATCH = [*_with(Use.BATCH), JSON, PLAIN, QUIET]
 """The settings of a run that a batch takes for its goals."""
-SERVE = [HOST, PORT, PUBLIC_URL, RUNS_DIR, ROLES, TOKEN]
-KNOWN = [*RUN, *SERVE, *BATCH]
-"""The settings that a settings file may have."""
+KNOWN = [*RUN, *BATCH]
+"""The settings of the core's own commands, which are keys of settings files."""
 BOUNDING = _with(Use.BOUND)
 """The settings that determine the worst case of a run."""
 

@@ -19,6 +19,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from codex_multi_role.cli.lazy_group import installed_commands
 from codex_multi_role.cli.output import say
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.host.settings_files import (
@@ -51,18 +52,20 @@ ASSIGNMENT = re.compile(r"[^=\s][^=]*=")
 class Setting(click.Option):
     """An option whose errors name the source of a wrong value; if repeatable, its variable is split as in a shell.
 
-    ``section``: its heading in the ``--help`` of commands with many options.
+    ``section``: its heading in the ``--help`` of commands with many options. ``is_secret``: `config show` hides it.
     """
 
     def __init__(
         self,
         declarations: Sequence[str],
         section: Section | None = None,
+        is_secret: bool = False,
         **keywords: Any,  # noqa: ANN401 - click's own
     ) -> None:
         is_plain_flag = keywords.get("is_flag") and "/" not in declarations[0]
         super().__init__(declarations, **{"show_default": not is_plain_flag, **keywords})
         self.section = section
+        self.is_secret = is_secret
         self.key = str(self.name)
         self.envvar = PREFIX + self.key.upper()
 
@@ -99,7 +102,7 @@ class Found:
 class SettingsCommand(click.Command):
     """A command whose settings may come from files.
 
-    ``known``: the settings of all commands, which are the keys of the file.
+    ``known``: the settings of all commands of the core, which are keys of the file as those of extensions are.
     """
 
     def __init__(self, *args: Any, known: Sequence[Setting], **keywords: Any) -> None:  # noqa: ANN401 - click's own
@@ -128,6 +131,12 @@ class SettingsCommand(click.Command):
         return super().parse_args(ctx, args)
 
 
+def settings_of_extensions() -> dict[str, Setting]:
+    """The settings of the commands that extensions add, by their keys. Looks all of them up, which takes a while."""
+    params = (param for each in installed_commands() for param in each.params)
+    return {param.key: param for param in params if isinstance(param, Setting)}
+
+
 def read_files(known: Mapping[str, Setting]) -> dict[str, Found]:
     """Read the nearest settings file and, for what it does not set, the user's. Raises `DefinitionError`."""
     return {**read_file(user_file(), known), **(read_file(nearest, known) if (nearest := find_nearest()) else {})}
@@ -149,6 +158,8 @@ def _warn_of_unknown_variables(known: Mapping[str, Setting]) -> None:
     """Report variables that look like settings but are not; other programs may have set them, so nothing fails."""
     names = [f"{PREFIX}{key.upper()}" for key in known]
     unknown = {name for name in os.environ if name.startswith(PREFIX)} - {*names} - OTHER_VARIABLES
+    if unknown:
+        unknown -= {f"{PREFIX}{key.upper()}" for key in settings_of_extensions()}
     for name in sorted(unknown):
         from codex_multi_role.reading.nearest import did_you_mean  # here: only a mistake needs it
 
@@ -209,6 +220,8 @@ def _of_workspace(path: Path, part: str) -> tuple[str, str]:
 
 def _find(path: Path, key: str, known: Mapping[str, Setting]) -> Setting:
     name = key.replace("-", "_")
+    if name not in known:
+        known = {**known, **settings_of_extensions()}
     if name in known:
         return known[name]
     from codex_multi_role.reading.nearest import no_such  # as above

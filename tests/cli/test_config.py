@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 from codex_multi_role.cli.options import KNOWN
+from codex_multi_role.cli.settings import settings_of_extensions
 from tests.support.console import console
 
 FILE = "codex-multi-role.yaml"
@@ -18,7 +19,7 @@ def test_each_setting_is_shown_with_its_value_and_source(tmp_path: Path) -> None
     assert shown["run-tests"] == {"value": False, "source": f"{FILE}:4"}
     assert shown["config"] == {"value": ["a=1", "b=2"], "source": "CODEX_MULTI_ROLE_CONFIG"}
     assert shown["flow"] == {"value": "cycles", "source": "default"}
-    assert shown.keys() == {setting.key.replace("_", "-") for setting in KNOWN}
+    assert shown.keys() == {setting.key.replace("_", "-") for setting in (*KNOWN, *settings_of_extensions().values())}
 
 
 def test_lines_of_a_pyproject_are_shown(tmp_path: Path) -> None:

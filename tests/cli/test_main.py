@@ -82,6 +82,7 @@ def test_help_groups_commands_and_options(tmp_path: Path) -> None:
         "Use the result:",
         "Your team:",
         "Set up:",
+        "Web:",
     ]
     shown = console("run", "--help", folder=tmp_path).stdout
     headings = [line for line in shown.splitlines() if re.match(r"\w.*:$", line)]

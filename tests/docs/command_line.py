@@ -10,6 +10,7 @@ import click
 
 from codex_multi_role.cli.main import group
 from codex_multi_role.cli.options import KNOWN
+from codex_multi_role.cli.settings import settings_of_extensions
 from tests.docs.markdown import code, page, prose, table
 
 DEFAULT = re.compile(r"\s*\[(?:default: )?([^\[\]]*)\]$")
@@ -87,7 +88,7 @@ def _row(names: str, about: str) -> tuple[str, str, str]:
 
 def settings() -> str:
     """Every setting: its key, its variable and its option."""
-    known = {setting.key: setting for setting in KNOWN}
+    known = {**{setting.key: setting for setting in KNOWN}, **settings_of_extensions()}
     rows = [
         (
             code(key.replace("_", "-")),

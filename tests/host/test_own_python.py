@@ -23,10 +23,10 @@ from codex_multi_role.batches.planned_runs import plan_runs
 from codex_multi_role.errors import CodexMultiRoleError, StorageError, UsageError
 from codex_multi_role.extensions.research.search_providers import SearchQuery, ask
 from codex_multi_role.extensions.research.search_settings import SearchProvider
+from codex_multi_role.extensions.web.starting import NewRun, RunNotStarted, RunStarter
 from codex_multi_role.host import own_python
 from codex_multi_role.host.own_python import Lifetime, OwnProcess, read_order, start
 from codex_multi_role.lifecycle.process_guard import guarded
-from codex_multi_role.web.starting import NewRun, RunNotStarted, RunStarter
 from codex_multi_role.workers.worker import RunChild
 from tests.support.batches import defaults, goals
 from tests.support.checks import MakeContext, make_context

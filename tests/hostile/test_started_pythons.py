@@ -13,9 +13,9 @@ import pytest
 
 import codex_multi_role
 from codex_multi_role.errors import UsageError
+from codex_multi_role.extensions.web.starting import NewRun, RunStarter
 from codex_multi_role.host import own_python, programs
 from codex_multi_role.host.own_python import Lifetime, own_environment, own_module, start
-from codex_multi_role.web.starting import NewRun, RunStarter
 from codex_multi_role.workers.worker import RunChild
 from tests.support.console import environment
 

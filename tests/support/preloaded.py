@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 TOP = Path(__file__).parents[2]
-ROOMS = ("cli", "lifecycle", "engine", "steps", "codex", "playbook", "report", "web")
+ROOMS = ("cli", "lifecycle", "engine", "steps", "codex", "playbook", "report", "extensions.web")
 SET_CHILD_SUBREAPER = 36
 LONGEST_REQUEST = 1 << 17
 LOOK_SECONDS = 0.001

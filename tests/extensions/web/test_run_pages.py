@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
+from codex_multi_role.extensions.web.access import Access
 from codex_multi_role.run_folder import Question, Questions, RunFolder
-from codex_multi_role.web.access import Access
 from tests.support.recorded_runs import make_run
 from tests.support.serving import client
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from codex_multi_role.web.forms import in_form_words
+from codex_multi_role.extensions.web.forms import in_form_words
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from codex_multi_role.extensions.web.starting import RunStarter
 from codex_multi_role.lifecycle.stopping import stop_run
 from codex_multi_role.presentation.recorded import RecordedRun, Records
 from codex_multi_role.run_folder import Question, RunFolder
 from codex_multi_role.run_folder.folder import RUN_ID
 from codex_multi_role.run_folder.owner import is_alive
-from codex_multi_role.web.starting import RunStarter
 
 
 class ServedRuns:

@@ -9,8 +9,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from codex_multi_role.web.access import Access
-from codex_multi_role.web.forms import page
+from codex_multi_role.extensions.web.access import Access
+from codex_multi_role.extensions.web.forms import page
 
 COOKIE = "codex_multi_role"
 COOKIE_SECONDS = 30 * 24 * 3600

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codex_multi_role.errors import UsageError
+from codex_multi_role.extensions.web.forms import Form
+from codex_multi_role.extensions.web.starting import NewRun
 from codex_multi_role.run_options import RunOptions
-from codex_multi_role.web.forms import Form
-from codex_multi_role.web.starting import NewRun
 
 if TYPE_CHECKING:
     from codex_multi_role.catalog import FlowEntry, FlowSpec, InputSpec

@@ -8,8 +8,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from codex_multi_role.errors import StorageError
+from codex_multi_role.extensions.web.access import Access
 from codex_multi_role.run_folder import Question, Questions
-from codex_multi_role.web.access import Access
 from codex_multi_role.workers.membership import Membership, WorkerSettings
 from codex_multi_role.workers.queued_runs import RunState
 from codex_multi_role.workers.shared_runs import SharedRuns

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from sse_starlette import ServerSentEvent
 
+from codex_multi_role.extensions.web import followers
+from codex_multi_role.extensions.web.followed_run import FollowedRun
+from codex_multi_role.extensions.web.followers import Followers
 from codex_multi_role.run_folder import RunFolder
-from codex_multi_role.web import followers
-from codex_multi_role.web.followed_run import FollowedRun
-from codex_multi_role.web.followers import Followers
 from tests.support.recorded_runs import make_run
 
 DEADLINE_SECONDS = 30

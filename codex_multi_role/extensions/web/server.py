@@ -19,9 +19,9 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from codex_multi_role.errors import UsageError
+from codex_multi_role.extensions.web.access import Access
+from codex_multi_role.extensions.web.application import create_application
 from codex_multi_role.lifecycle.stopping import stopping_signals
-from codex_multi_role.web.access import Access
-from codex_multi_role.web.application import create_application
 
 if TYPE_CHECKING:
     from codex_multi_role.workers.shared_runs import SharedRuns

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.web import server
+from codex_multi_role.extensions.web import server
 from tests.support.recorded_runs import make_run
 from tests.support.serving import SMALL, answering
 

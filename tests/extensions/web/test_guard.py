@@ -11,10 +11,10 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from codex_multi_role.errors import UsageError
-from codex_multi_role.web import artifacts, guard
-from codex_multi_role.web.access import Access
-from codex_multi_role.web.forms import MOST_BYTES
-from codex_multi_role.web.listing import RunList
+from codex_multi_role.extensions.web import artifacts, guard
+from codex_multi_role.extensions.web.access import Access
+from codex_multi_role.extensions.web.forms import MOST_BYTES
+from codex_multi_role.extensions.web.listing import RunList
 from tests.support.recorded_runs import make_run
 from tests.support.serving import HOST, client
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from codex_multi_role.extensions.web import followed_run
+from codex_multi_role.extensions.web.followed_run import FollowedRun
 from codex_multi_role.presentation.plain import PlainLines
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.run_folder import RunFolder
-from codex_multi_role.web import followed_run
-from codex_multi_role.web.followed_run import FollowedRun
 from tests.support.recorded_runs import make_run, whole_run
 
 

@@ -16,13 +16,13 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response, S
 from starlette.types import Receive, Scope, Send
 
 from codex_multi_role.errors import CodexMultiRoleError, RunNotFound, UsageError
+from codex_multi_role.extensions.web.artifacts import chunks, list_folder, open_file, real_path
+from codex_multi_role.extensions.web.followers import Followers, TooManyViewers
+from codex_multi_role.extensions.web.forms import Form, in_form_words, page, problem
+from codex_multi_role.extensions.web.served_runs import ServedRuns
+from codex_multi_role.extensions.web.starting import RunNotStarted
 from codex_multi_role.presentation.outcome import RAISED
 from codex_multi_role.run_folder import RunFolder
-from codex_multi_role.web.artifacts import chunks, list_folder, open_file, real_path
-from codex_multi_role.web.followers import Followers, TooManyViewers
-from codex_multi_role.web.forms import Form, in_form_words, page, problem
-from codex_multi_role.web.served_runs import ServedRuns
-from codex_multi_role.web.starting import RunNotStarted
 
 PING_SECONDS = 15
 REPORT_POLICY = "; ".join(

@@ -12,9 +12,9 @@ from anyio import to_thread
 from sse_starlette import ServerSentEvent
 
 from codex_multi_role.errors import CodexMultiRoleError
+from codex_multi_role.extensions.web.followed_run import FollowedRun, Snapshot
 from codex_multi_role.presentation.outcome import run_status
 from codex_multi_role.run_folder import RunFolder
-from codex_multi_role.web.followed_run import FollowedRun, Snapshot
 
 LOOK_SECONDS = 0.2
 LINGER_LOOKS = 25

@@ -89,9 +89,9 @@ def assert_accessible(page: Page) -> None:
 
 
 @pytest.mark.long(
-    "web/test_serve.py::test_answer_resumes_parked_run_and_is_accepted_once",
-    "web/test_starting.py::test_long_goal_is_not_passed_as_process_argument",
-    "web/test_listing.py::test_run_waiting_for_person_is_listed_with_question",
+    "extensions/web/test_serve.py::test_answer_resumes_parked_run_and_is_accepted_once",
+    "extensions/web/test_starting.py::test_long_goal_is_not_passed_as_process_argument",
+    "extensions/web/test_listing.py::test_run_waiting_for_person_is_listed_with_question",
 )
 def test_run_is_started_found_and_approved_with_comment(page: Page, team: TeamFolder) -> None:
     run_id = start(page, "ship")

@@ -11,9 +11,9 @@ from urllib.parse import parse_qsl
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, Response
 
+from codex_multi_role.extensions.web.access import Access
 from codex_multi_role.presentation.outcome import status_in_words
 from codex_multi_role.presentation.rendering import template
-from codex_multi_role.web.access import Access
 
 Form = dict[str, str]
 FORM_TYPE = "application/x-www-form-urlencoded"

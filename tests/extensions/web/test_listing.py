@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from codex_multi_role.extensions.web.listing import ROWS, RunList
 from codex_multi_role.presentation.recorded import Records
 from codex_multi_role.run_folder import Question, Questions
-from codex_multi_role.web.listing import ROWS, RunList
 from tests.support.recorded_runs import make_run, record
 
 

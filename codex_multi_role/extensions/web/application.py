@@ -19,17 +19,17 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from codex_multi_role.errors import CodexMultiRoleError, StorageError
+from codex_multi_role.extensions.web.access import Access
+from codex_multi_role.extensions.web.flow_form import form_of, read_flows, read_playbooks, requested_run
+from codex_multi_role.extensions.web.followers import Followers
+from codex_multi_role.extensions.web.forms import LABELS, MOST_BYTES, Form, in_form_words, page, problem, with_form
+from codex_multi_role.extensions.web.guard import RequestGuard
+from codex_multi_role.extensions.web.listing import EVERY, RunList
+from codex_multi_role.extensions.web.run_pages import RunPages
+from codex_multi_role.extensions.web.served_runs import ServedRuns
+from codex_multi_role.extensions.web.starting import RunStarter
 from codex_multi_role.presentation.rendering import ASSETS
 from codex_multi_role.run_options import OPTIONS
-from codex_multi_role.web.access import Access
-from codex_multi_role.web.flow_form import form_of, read_flows, read_playbooks, requested_run
-from codex_multi_role.web.followers import Followers
-from codex_multi_role.web.forms import LABELS, MOST_BYTES, Form, in_form_words, page, problem, with_form
-from codex_multi_role.web.guard import RequestGuard
-from codex_multi_role.web.listing import EVERY, RunList
-from codex_multi_role.web.run_pages import RunPages
-from codex_multi_role.web.served_runs import ServedRuns
-from codex_multi_role.web.starting import RunStarter
 
 if TYPE_CHECKING:
     from codex_multi_role.workers.shared_runs import SharedRuns
@@ -80,7 +80,7 @@ def _runs_of(
     """The runs to show, and the pages about workers."""
     if shared is None:
         return ServedRuns(runs_dir, starter, is_ending), []
-    from codex_multi_role.web.runs_with_workers import RunsWithWorkers, WorkerPages  # here: slow to import
+    from codex_multi_role.extensions.web.runs_with_workers import RunsWithWorkers, WorkerPages  # here: slow to import
 
     pages = WorkerPages(shared.database)
     routes = [Route("/workers", pages.workers), Route("/queues", pages.queues)]

@@ -7,7 +7,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from codex_multi_role.web.starting import NewRun, RunNotStarted, RunStarter
+from codex_multi_role.extensions.web.starting import NewRun, RunNotStarted, RunStarter
 from tests.support.recorded_runs import make_run
 from tests.support.serving import PLAYBOOK, project
 

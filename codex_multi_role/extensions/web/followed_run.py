@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from codex_multi_role.errors import RunNotFound, RunStatus
+from codex_multi_role.extensions.web.listing import shown_status
 from codex_multi_role.presentation.event_tail import EventReader
 from codex_multi_role.presentation.outcome import next_from_record, raised_limits
 from codex_multi_role.presentation.plain import PlainLines
@@ -22,7 +23,6 @@ from codex_multi_role.run_folder import Question, RunFolder, event_of
 from codex_multi_role.run_folder.folder import SHARED, has_reached_end
 from codex_multi_role.run_folder.owner import is_alive
 from codex_multi_role.run_folder.states import OVER, ReportedStates
-from codex_multi_role.web.listing import shown_status
 
 KEPT_LINES = 1000
 EVENTS_A_LOOK = 5000

@@ -1,0 +1,44 @@
+"""``report``: a run on one page in the browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from codex_multi_role.cli.options import QUIET, RUNS_DIR, SHARED_RUNS, command, run_argument
+from codex_multi_role.cli.output import say
+from codex_multi_role.cli.run_reference import find_run
+from codex_multi_role.cli.settings import output_file
+
+
+@command(RUNS_DIR, SHARED_RUNS, QUIET, short_help="Write the report of a run, one HTML page.")
+@run_argument
+@output_file("-o", "--output", help="Write the report to FILE instead of the run's folder.")
+@click.option("--open", "open_it", is_flag=True, help="Open the report in the browser.")
+def report(run: str, output: Path | None, open_it: bool, runs_dir: Path, database_url: str | None, quiet: bool) -> None:
+    """Write everything that happened in RUN (default: the latest run) to one file, report.html.
+
+    Every run writes its report when it ends. This command writes it again, also for a run that was killed or is still
+    running. The page needs no network, and known secrets are masked.
+
+    \b
+    Examples:
+      codex-multi-role report --open
+      codex-multi-role report -o /tmp/for-a-friend.html
+    """
+    from codex_multi_role.report import write_report  # here: `--help` should not load it
+
+    path = write_report(find_run(run, runs_dir, database_url), output).resolve()
+    if not quiet:
+        say(f"wrote {path}")
+    if open_it:
+        open_page(path)
+
+
+def open_page(path: Path) -> None:
+    """Show a file in the user's browser, or say that none could be started."""
+    import webbrowser  # here: few commands need it
+
+    if not webbrowser.open(path.resolve().as_uri()):
+        say("No browser could be started. Open the file yourself.")
