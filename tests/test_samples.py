@@ -1,4 +1,7 @@
-"""Every system, and every command that starts a process, has one real test that the gate runs on every Python."""
+"""Every system and command that starts a process has one real test that the gate runs on every Python.
+
+A system is an extension without commands.
+"""
 
 from __future__ import annotations
 

@@ -29,7 +29,6 @@ COMMANDS = {
     "fork": "resume",
     "restart": "resume",
     "rerun": "rerun",
-    "replay-test": "replay_test",
     "batch": "batch",
     "work-on": "batch",
     "worker": "workers",
@@ -48,8 +47,6 @@ COMMANDS = {
     "export": "results",
     "bisect": "bisect",
     "pr": "pull_request",
-    "bundle": "proof",
-    "verify": "proof",
     "roles": "roles",
     "flows": "flows",
     "init": "init",
@@ -107,7 +104,6 @@ Examples:
   codex-multi-role export --branch agents/roman          one commit per turn, on a new branch
   codex-multi-role bisect -- pytest -q                   the turn that first made a command fail
   codex-multi-role pr --create                           push that branch, and open a pull request
-  codex-multi-role bundle -o run.bundle                  a recorded run in one file, for `verify` elsewhere
   codex-multi-role doctor                                check that everything a run needs is installed
 
 \b

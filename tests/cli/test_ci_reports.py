@@ -14,11 +14,9 @@ from codex_multi_role.cli.boundary import run_guarded
 from codex_multi_role.cli.ci_reports import report_end, reported
 from codex_multi_role.cli.main import group
 from codex_multi_role.cli.output import JsonLines, put_json, put_json_line, put_line, say
-from codex_multi_role.cli.replay_test import put_result
 from codex_multi_role.cli.run import run as command
 from codex_multi_role.errors import UsageError
 from codex_multi_role.presentation.progress import Progress
-from codex_multi_role.proof.replay_tests import DIFFERS, Replayed
 from tests.support.console import console
 from tests.support.continuous_integration import read_log
 from tests.support.teams import TeamFolder
@@ -157,10 +155,9 @@ def test_no_text_of_others_is_a_command_in_a_workflow(
         put_json({"summary": HOSTILE})
         put_json_line({"summary": HOSTILE})
         put_line(HOSTILE)
-        put_result(Replayed("shop.ndjson", DIFFERS, (HOSTILE,), diffs={"one.diff": HOSTILE}))
         said = capsys.readouterr()
         return said.out + said.err
 
-    assert len(read_log(all_said())) == 10
+    assert len(read_log(all_said())) == 7
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     assert read_log(all_said()) == []

@@ -29,14 +29,20 @@ LOOKING = (
 )
 """Commands that start no process."""
 READERS = (
-    ("verify",),
+    pytest.param(("verify",), marks=pytest.mark.extensions),
     ("batch",),
     ("run", "--goal-file"),
     ("run", "x", "--replay"),
     ("run", "x", "--prices"),
     ("run", "x", "--playbook"),
 )
-WRITERS = (("report", "-o"), ("show", "--svg"), ("bundle", "-o"), ("run", "x", "--junit"), ("batch", "g", "--output"))
+WRITERS = (
+    ("report", "-o"),
+    ("show", "--svg"),
+    pytest.param(("bundle", "-o"), marks=pytest.mark.extensions),
+    ("run", "x", "--junit"),
+    ("batch", "g", "--output"),
+)
 
 
 @pytest.fixture
@@ -118,7 +124,10 @@ def test_name_that_is_too_long_is_wrong_usage(
 
 
 @pytest.mark.parametrize("key", ["options", "workspace", "inputs", "flow", "goal"])
-@pytest.mark.parametrize("command", ["resume", "rerun", "fork", "bundle -o b", "diff", "apply --to ."])
+@pytest.mark.parametrize(
+    "command",
+    ["resume", "rerun", "fork", pytest.param("bundle -o b", marks=pytest.mark.extensions), "diff", "apply --to ."],
+)
 def test_damaged_record_is_wrong_usage(
     command: str, key: str, project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -181,7 +181,7 @@ def test_unreachable_database_is_named(on_workers: RunsWithoutWorkers) -> None:
     assert "cannot be reached" in done.stderr
 
 
-@pytest.mark.parametrize("command", ["diff", "bundle"])
+@pytest.mark.parametrize("command", ["diff", pytest.param("bundle", marks=pytest.mark.extensions)])
 def test_run_without_saved_state_says_what_is_missing(on_workers: RunsWithoutWorkers, command: str) -> None:
     on_workers.submit("first")
     more = ["-o", "x.bundle"] if command == "bundle" else []

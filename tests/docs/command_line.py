@@ -48,7 +48,8 @@ def command_line() -> str:
 def _commands(parent: click.Group, context: click.Context) -> Iterator[str]:
     for name in parent.list_commands(context):
         command = parent.get_command(context, name)
-        assert command is not None
+        if command is None or command.hidden:
+            continue
         own = click.Context(command, info_name=name, parent=context)
         yield f"## `{own.command_path.removeprefix('codex-multi-role ')}`"
         yield f"```text\n{own.command_path} {' '.join(command.collect_usage_pieces(own))}\n```"

@@ -1,4 +1,4 @@
-"""What the systems register, as any plug-in does: the entry points of our own package."""
+"""What extensions register, as any plug-in does: the entry points of our own package."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import pytest
 
 from codex_multi_role.checks import CHECKS, find_check
 from codex_multi_role.checks.contract import CheckResult
+from codex_multi_role.cli.lazy_group import INSTALLED
+from codex_multi_role.cli.main import COMMANDS
 from codex_multi_role.lifecycle.steering import FROM_ANY_FOLDER
 from codex_multi_role.run_options import LOCAL_ROLES
 from codex_multi_role.tools import TOOLS, find_tool
@@ -40,6 +42,15 @@ def test_every_check_declares_what_it_returns(name: str) -> None:
 @pytest.mark.parametrize("name", _names("tools"))
 def test_every_tool_goes_by_its_own_name(name: str) -> None:
     assert find_tool(name).name == name
+
+
+@pytest.mark.parametrize("name", _names("commands"))
+def test_every_command_goes_by_its_own_name(name: str) -> None:
+    """If it works on a run, that is the latest unless named."""
+    command = INSTALLED.find(name)
+    assert command.name == name
+    assert name not in COMMANDS
+    assert not any(each.required for each in command.params if each.name == "run")
 
 
 def test_settings_of_every_check_are_off_limits_in_any_folder() -> None:

@@ -13,10 +13,11 @@ from itertools import chain
 from pathlib import Path
 from xml.etree import ElementTree
 
+import click
 import pytest
 import yaml
-from click import Context
 
+from codex_multi_role.cli.main import COMMANDS as EVERY_COMMAND
 from codex_multi_role.cli.main import group
 from codex_multi_role.errors import ExitCode
 from codex_multi_role.integrations.ci.ended_run import EndedRun
@@ -146,9 +147,6 @@ COMMANDS = {
     "approve": ["approve", "--comment", HOSTILE],
     "reject": ["reject", "--comment", HOSTILE],
     "cancel": ["cancel"],
-    "bundle": ["bundle", "-o", "x.bundle"],
-    "verify": ["verify", f"conflicting/{NAMES[0]}"],
-    "replay-test": ["replay-test", "recordings"],
     "gc": ["gc"],
     "no such run": ["show", HOSTILE],
     "no such option": ["show", f"--{HOSTILE}"],
@@ -168,8 +166,12 @@ COMMANDS = {
     "config": ["config", "show"],
     "batch": ["batch", "goals.jsonl"],
 }
-
-
+OF_EXTENSIONS = {
+    "bundle": ["bundle", "-o", "x.bundle"],
+    "verify": ["verify", f"conflicting/{NAMES[0]}"],
+    "replay-test": ["replay-test", "recordings"],
+}
+"""Each under its own name."""
 EXACT = {"show result", "diff", "diff of a turn", "diff stat"}
 """What is printed byte by byte where no terminal is."""
 TEXTS = {"show result", "pr", "dry run"}
@@ -220,7 +222,9 @@ def surroundings(folder: Folder) -> Folder:
 
 
 @pytest.mark.parametrize("on_terminal", [False, True], ids=["piped", "on a terminal"])
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    "command", [*COMMANDS, *(pytest.param(each, marks=pytest.mark.extensions) for each in OF_EXTENSIONS)]
+)
 def test_no_command_prints_what_controls_a_terminal_or_a_log(
     surroundings: Folder, monkeypatch: pytest.MonkeyPatch, command: str, on_terminal: bool
 ) -> None:
@@ -228,7 +232,7 @@ def test_no_command_prints_what_controls_a_terminal_or_a_log(
     if on_terminal:
         monkeypatch.setattr("tests.support.console.TextIOWrapper", Terminal)
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
-    done = _run(surroundings, COMMANDS[command], TERM="xterm")
+    done = _run(surroundings, {**COMMANDS, **OF_EXTENSIONS}[command], TERM="xterm")
     _assert_harmless(done.stderr)
     if on_terminal or command not in EXACT:
         _assert_harmless(done.stdout, of_lines=command in TEXTS)
@@ -279,9 +283,9 @@ def test_run_with_hostile_answers_prints_nothing_of_that_kind(
         _assert_readable((tmp_path / name).read_text())
 
 
-NOT_ON_A_RECORDED_RUN = {"run", "batch", "init", "demo", "serve", "worker", "workers", "queues", "bisect", "doctor"}
+NOT_ON_A_RECORDED_RUN = {"run", "batch", "init", "demo", "worker", "workers", "queues", "bisect", "doctor"}
 NOT_ON_A_RECORDED_RUN |= {"schema", "completion", "codex", "work-on"}
-"""They start processes, need a database, or print nothing of a run; `serve` has tests of its own below."""
+"""They start processes, need a database, or print nothing of a run."""
 
 
 def test_flow_with_its_explanation_is_still_a_flow(surroundings: Folder) -> None:
@@ -291,9 +295,13 @@ def test_flow_with_its_explanation_is_still_a_flow(surroundings: Folder) -> None
 
 
 def test_every_command_that_prints_names_is_tried() -> None:
-    assert {arguments[0] for arguments in COMMANDS.values()} | NOT_ON_A_RECORDED_RUN == {
-        *group.list_commands(Context(group))
-    }
+    assert {arguments[0] for arguments in COMMANDS.values()} | NOT_ON_A_RECORDED_RUN == {*EVERY_COMMAND}
+
+
+@pytest.mark.extensions
+def test_every_command_of_an_extension_is_tried() -> None:
+    """`serve` has tests of its own below."""
+    assert {*OF_EXTENSIONS, "serve"} == {*group.list_commands(click.Context(group))} - {*EVERY_COMMAND}
 
 
 def test_report_page_shows_no_control_characters(surroundings: Folder) -> None:

@@ -9,6 +9,8 @@ import zipfile
 from codex_multi_role.workspace.git import Git
 
 MANY = "abcdefghij"
+HUGE = 20
+"""Megabytes of zeros, which a pack has as 20 kB."""
 
 
 def make_tree(git: Git, *entries: str) -> str:
@@ -45,3 +47,38 @@ def tar_of(*members: tuple[str, bytes], kind: bytes = tarfile.REGTYPE, mode: str
             info.type, info.size, info.linkname = kind, len(content), "/etc/passwd"
             archive.addfile(info, io.BytesIO(content))
     return data.getvalue()
+
+
+def many_large(git: Git) -> str:
+    blob = make_blob(git, bytes(HUGE * 2**20))
+    return make_tree(git, *(f"100644 blob {blob}\tfile{number}" for number in range(180)))
+
+
+def one_file(git: Git) -> str:
+    return make_tree(git, f"100644 blob {make_blob(git, b'x')}\tfile")
+
+
+def bomb(git: Git) -> str:
+    return nested(git, one_file(git), 40)
+
+
+def raw_tree(git: Git, *entries: tuple[str, str]) -> str:
+    """A tree of modes and objects as they are, each with a letter as its name."""
+    content = b"".join(
+        f"{mode} {name}\0".encode() + bytes.fromhex(oid)
+        for name, (mode, oid) in zip("abcdefghij", entries, strict=False)
+    )
+    made = git.run("hash-object", "-w", "-t", "tree", "--literally", "--stdin", stdin=content)
+    return made.stdout.decode().strip()
+
+
+def under_modes(git: Git, *modes: str) -> str:
+    inner = one_file(git)
+    for level in range(40):
+        inner = raw_tree(git, *[(modes[level % len(modes)], inner)] * 10)
+    return inner
+
+
+def folders_of_other_modes(git: Git) -> str:
+    """Git takes many modes for folders, also one that is too large for its number."""
+    return under_modes(git, "40755", "040000", "41777", "20000040000")

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from codex_multi_role.proof import Bundled, make_bundle
+from codex_multi_role.extensions.replays.bundling import Bundled, make_bundle
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.workspace.git import Git
 from tests.support.teams import WRITER, Record, TeamFolder, say, with_flow

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role.errors import UsageError
-from codex_multi_role.proof import verify_bundle
-from codex_multi_role.proof.bundle_file import BUDGET
+from codex_multi_role.extensions.replays.bundle_file import BUDGET
+from codex_multi_role.extensions.replays.verifying import verify_bundle
 from tests.support.bundles import Parts
 
 pytestmark = [pytest.mark.usefixtures("scripted_codex"), pytest.mark.real]

@@ -12,10 +12,16 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Literal
 
+from codex_multi_role.extensions.replays.bundle_file import TEAM
+from codex_multi_role.extensions.replays.claims import (
+    ClaimedChange,
+    ClaimedTests,
+    ClaimedTurn,
+    Environment,
+    ObservedRun,
+)
 from codex_multi_role.playbook.recording import LINE, Line, RecordedTurn, Recording
 from codex_multi_role.presentation.wording import plural
-from codex_multi_role.proof.bundle_file import TEAM
-from codex_multi_role.proof.claims import ClaimedChange, ClaimedTests, ClaimedTurn, Environment, ObservedRun
 
 SAME: Literal["same"] = "same"
 DIFFERS: Literal["differs"] = "differs"

@@ -13,16 +13,9 @@ from typing import Any
 from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, RoleSpecCatalog
 from codex_multi_role.checks import find_check
 from codex_multi_role.errors import ExitCode, RunNotFound, UsageError
-from codex_multi_role.flow import walk_bound
-from codex_multi_role.history import RunHistory, history_of
-from codex_multi_role.host.atomic import make_folder
-from codex_multi_role.host.unpacking import measure_trees, unpack_objects
-from codex_multi_role.lifecycle.recordings.comparison import kept_in
-from codex_multi_role.lifecycle.team_loading import load_team
-from codex_multi_role.presentation.wording import plural
-from codex_multi_role.proof.bundle_file import BUDGET, TEAM, Bundle, no_bundle, read_bundle
-from codex_multi_role.proof.claims import observe
-from codex_multi_role.proof.comparing import (
+from codex_multi_role.extensions.replays.bundle_file import BUDGET, TEAM, Bundle, no_bundle, read_bundle
+from codex_multi_role.extensions.replays.claims import observe
+from codex_multi_role.extensions.replays.comparing import (
     DIFFERS,
     NOT_CHECKED,
     SAME,
@@ -34,8 +27,15 @@ from codex_multi_role.proof.comparing import (
     compare_tests_before,
     numbers,
 )
-from codex_multi_role.proof.replay_tests import ERROR, Replayed, replay_test, working_folder
-from codex_multi_role.proof.surroundings import environment_of, tests_before
+from codex_multi_role.extensions.replays.replay_tests import ERROR, Replayed, replay_test, working_folder
+from codex_multi_role.extensions.replays.surroundings import environment_of, tests_before
+from codex_multi_role.flow import walk_bound
+from codex_multi_role.history import RunHistory, history_of
+from codex_multi_role.host.atomic import make_folder
+from codex_multi_role.host.unpacking import measure_trees, unpack_objects
+from codex_multi_role.lifecycle.recordings.comparison import kept_in
+from codex_multi_role.lifecycle.team_loading import load_team
+from codex_multi_role.presentation.wording import plural
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_options import RunOptions
 from codex_multi_role.steps.check import terms

@@ -40,7 +40,7 @@ def bundle(run: str, output: Path, runs_dir: Path, database_url: str | None, jso
     Examples:
       codex-multi-role bundle -o version.bundle
     """
-    from codex_multi_role.proof import make_verified_bundle  # here: `--help` needs none of it
+    from codex_multi_role.extensions.replays.bundling import make_verified_bundle  # here: `--help` needs none of it
 
     made = make_verified_bundle(find_run(run, runs_dir, database_url), output)
     observed = made.claims.observed
@@ -71,7 +71,7 @@ def verify(file: Path, trust_team: bool, json: bool, **options: Any) -> None:  #
       codex-multi-role verify version.bundle
       codex-multi-role verify version.bundle --python ../shop/.venv --json
     """
-    from codex_multi_role.proof import verify_bundle  # as above
+    from codex_multi_role.extensions.replays.verifying import verify_bundle  # as above
 
     result = verify_bundle(file, options, trust_team=trust_team, on_command=lambda each: say(f"runs {each}"))
     if json:

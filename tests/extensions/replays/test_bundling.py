@@ -10,8 +10,10 @@ from types import SimpleNamespace
 import pytest
 
 from codex_multi_role.errors import UsageError
-from codex_multi_role.proof import bundling, make_bundle, make_verified_bundle, verify_bundle
-from codex_multi_role.proof.comparing import DIFFERS, ComparedLine
+from codex_multi_role.extensions.replays import bundling
+from codex_multi_role.extensions.replays.bundling import make_bundle, make_verified_bundle
+from codex_multi_role.extensions.replays.comparing import DIFFERS, ComparedLine
+from codex_multi_role.extensions.replays.verifying import verify_bundle
 from codex_multi_role.run_folder import RunFolder
 from tests.support.bundles import STEPS, bundle_of, shop_team
 from tests.support.histories import Files, Link, Program, commit_all, write
@@ -24,8 +26,8 @@ def run_of(bundle: Path) -> RunFolder:
 
 
 @pytest.mark.long(
-    "proof/test_bundling.py::test_bundle_of_a_run_has_the_same_bytes_each_time",
-    "cli/test_proof.py::test_run_is_bundled_and_verified_elsewhere",
+    "extensions/replays/test_bundling.py::test_bundle_of_a_run_has_the_same_bytes_each_time",
+    "extensions/replays/test_bundle_commands.py::test_run_is_bundled_and_verified_elsewhere",
 )
 def test_line_ends_links_and_recording_keep_a_bundle_the_same(tmp_path: Path) -> None:
     """Its recording, which is in the workspace, is no part of the work; the bundle holds it once."""
@@ -49,8 +51,8 @@ def test_line_ends_links_and_recording_keep_a_bundle_the_same(tmp_path: Path) ->
 
 
 @pytest.mark.long(
-    "proof/test_bundling.py::test_differing_run_is_not_bundled",
-    "proof/test_forgeries.py::test_forged_bundle_is_refused",
+    "extensions/replays/test_bundling.py::test_differing_run_is_not_bundled",
+    "extensions/replays/test_forgeries.py::test_forged_bundle_is_refused",
 )
 def test_run_that_goes_another_way_again_is_refused(tmp_path: Path) -> None:
     by_chance = {"id": "now", "check": "command", "with": {"argv": ["sh", "-c", "date +%s%N > when.txt"]}}

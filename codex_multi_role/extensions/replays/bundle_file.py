@@ -17,11 +17,11 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from codex_multi_role.errors import UsageError
+from codex_multi_role.extensions.replays.claims import Claims
 from codex_multi_role.host.atomic import replacing, storage_errors
 from codex_multi_role.host.unpacking import Charges, UnpackBudget, UnpackingRefused, unpack_zip, write_files
 from codex_multi_role.playbook.recording import Recording
 from codex_multi_role.playbook.request import first_problem
-from codex_multi_role.proof.claims import Claims
 
 CLAIMS, RECORDING, STATES, TEAM = "claims.json", "recording.ndjson", "states.pack", "team/"
 PARTS = (CLAIMS, RECORDING, STATES)

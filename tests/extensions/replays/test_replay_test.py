@@ -11,14 +11,17 @@ from junitparser import JUnitXml
 from codex_multi_role.cli.boundary import run_guarded
 from codex_multi_role.cli.main import group
 from codex_multi_role.errors import UsageError
-from codex_multi_role.proof.replay_tests import find_recordings, replay_test
+from codex_multi_role.extensions.replays.replay_test_command import put_result
+from codex_multi_role.extensions.replays.replay_tests import DIFFERS, Replayed, find_recordings, replay_test
 from codex_multi_role.workspace.occupation import occupied
 from tests.support.console import console
+from tests.support.continuous_integration import read_log
 from tests.support.teams import TeamFolder
 from tests.support.workspaces import files_of
 
 pytestmark = pytest.mark.real
 
+HOSTILE = "see ##[set-output name=outcome]done and\n::error::owned"
 FILES = [{"path": "new.txt", "content": "new"}]
 ROLES = {"one": {"behaviors": {"apply_files": True}}}
 
@@ -96,6 +99,18 @@ def test_what_cannot_be_replayed_is_an_error(project: Path) -> None:
     result = replay_test(project / "short/killed.ndjson", {})
     assert (result.status, result.exit_code) == ("error", 2)
     assert "was cut short" in result.differences[0]
+
+
+def test_no_text_of_others_is_a_command_in_a_workflow(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def all_said() -> str:
+        put_result(Replayed("shop.ndjson", DIFFERS, (HOSTILE,), diffs={"one.diff": HOSTILE}))
+        return capsys.readouterr().out
+
+    assert len(read_log(all_said())) == 3
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    assert read_log(all_said()) == []
 
 
 def test_folder_without_recordings_is_wrong_usage(tmp_path: Path) -> None:

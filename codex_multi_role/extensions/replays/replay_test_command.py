@@ -18,8 +18,8 @@ from codex_multi_role.presentation.wording import duration, one_line, plural
 from codex_multi_role.run_options import RunTests
 
 if TYPE_CHECKING:
+    from codex_multi_role.extensions.replays.replay_tests import Replayed
     from codex_multi_role.integrations.ci.ended_run import Case
-    from codex_multi_role.proof.replay_tests import Replayed
 
 SHOWN_DIFFERENCES, SHOWN_LINES = 20, 40
 TESTS_OF_THE_RUN = [SETTINGS[field.name] for field in fields(RunTests)]
@@ -45,7 +45,7 @@ def replay_test(ctx: click.Context, /, folder: Path, **values: Any) -> None:  # 
       codex-multi-role replay-test recordings
       codex-multi-role replay-test recordings --roles ../roles --replay-match nearest
     """
-    from codex_multi_role.proof.replay_tests import find_recordings, replay_tests  # here: slow to import
+    from codex_multi_role.extensions.replays.replay_tests import find_recordings, replay_tests  # here: slow to import
 
     json, quiet, keep, junit = (values.pop(name) for name in ("json", "quiet", "keep", "junit"))
     given = {

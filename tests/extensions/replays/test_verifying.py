@@ -10,7 +10,8 @@ import pytest
 
 from codex_multi_role import run
 from codex_multi_role.errors import UsageError
-from codex_multi_role.proof import Verification, replay_tests, verify_bundle
+from codex_multi_role.extensions.replays import replay_tests
+from codex_multi_role.extensions.replays.verifying import Verification, verify_bundle
 from codex_multi_role.run_options import RunOptions, RunReport
 from tests.support.bundles import Parts, bundled, shop_team
 from tests.support.teams import WRITER, TeamFolder, fan, say, with_flow

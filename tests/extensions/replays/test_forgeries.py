@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.proof import verify_bundle
+from codex_multi_role.extensions.replays.verifying import verify_bundle
 from tests.support.bundles import RIGHT, TESTS, Parts, bundled, shop_team
 from tests.support.long_run import by_default
 
