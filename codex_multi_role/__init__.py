@@ -13,7 +13,7 @@ from codex_multi_role.version import __version__
 if TYPE_CHECKING:
     from codex_multi_role.api.python_team import Flow, Role, Route, Step, Team
     from codex_multi_role.api.recorded_runs import ReportedRun, Run, Turn, load_run, runs
-    from codex_multi_role.api.run_goal import fork, rerun, restart, resume, run
+    from codex_multi_role.api.run_goal import fork, restart, resume, run
     from codex_multi_role.api.running import answer, cancel_task
     from codex_multi_role.catalog import RoleSpec, RoleSpecCatalog
     from codex_multi_role.errors import (
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "api.python_team": ("Flow", "Role", "Route", "Step", "Team"),
     "api.recorded_runs": ("ReportedRun", "Run", "Turn", "load_run", "runs"),
-    "api.run_goal": ("fork", "rerun", "restart", "resume", "run"),
+    "api.run_goal": ("fork", "restart", "resume", "run"),
     "api.running": ("answer", "cancel_task"),
     "catalog": ("RoleSpec", "RoleSpecCatalog"),
     "errors": (
@@ -45,7 +45,10 @@ _MODULES = {
     "run_folder": ("RunEvent", "events"),
     "run_options": ("RunOptions", "RunReport"),
 }
-_MOVED = dict.fromkeys(("PlanSolved", "PlanSolver", "create_plan_solver"), "extensions.plan_solve.plan_solver")
+_MOVED = {
+    **dict.fromkeys(("PlanSolved", "PlanSolver", "create_plan_solver"), "extensions.plan_solve.plan_solver"),
+    "rerun": "extensions.replays",
+}
 _PUBLIC = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
@@ -79,7 +82,6 @@ __all__ = [
     "events",
     "fork",
     "load_run",
-    "rerun",
     "restart",
     "resume",
     "run",

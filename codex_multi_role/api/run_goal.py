@@ -75,7 +75,9 @@ def run(
         return ReportedRun.of(running.run(own, untyped(on_event), ask_person))
 
 
-def _as_reported_run(call: Callable[Given, RunReport]) -> Callable[Given, ReportedRun]:
+def as_reported_run(call: Callable[Given, RunReport]) -> Callable[Given, ReportedRun]:
+    """``call``, whose report knows everything that the run left."""
+
     @wraps(call)
     def with_contents(*args: Given.args, **keywords: Given.kwargs) -> ReportedRun:
         return ReportedRun.of(call(*args, **keywords))
@@ -83,7 +85,6 @@ def _as_reported_run(call: Callable[Given, RunReport]) -> Callable[Given, Report
     return with_contents
 
 
-resume = _as_reported_run(running.resume)
-fork = _as_reported_run(running.fork)
-restart = _as_reported_run(running.restart)
-rerun = _as_reported_run(running.rerun)
+resume = as_reported_run(running.resume)
+fork = as_reported_run(running.fork)
+restart = as_reported_run(running.restart)

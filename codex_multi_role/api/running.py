@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from codex_multi_role.lifecycle.forking import Fork
     from codex_multi_role.option_keywords import ForkKeywords, ResumeKeywords
 
-__all__ = ["OnEvent", "answer", "cancel_task", "fork", "rerun", "restart", "resume", "run"]
+__all__ = ["OnEvent", "answer", "cancel_task", "fork", "restart", "resume", "run", "work_on"]
 
 
 def run(
@@ -117,7 +117,7 @@ def fork(
     from codex_multi_role.lifecycle.forking import prepare_fork  # lazy: a run without a past needs no part of it
 
     made = prepare_fork(RunFolder.find(runs_dir, reference), start, changes or {})
-    return _work_on(made, on_event, ask_person)
+    return work_on(made, on_event, ask_person)
 
 
 def restart(
@@ -137,29 +137,12 @@ def restart(
     from codex_multi_role.lifecycle.forking import prepare_restart  # lazy: a run without a past needs no part of it
 
     made = prepare_restart(RunFolder.find(runs_dir, reference), task, changes or {})
-    return _work_on(made, on_event, ask_person)
+    return work_on(made, on_event, ask_person)
 
 
-def rerun(
-    reference: str,
-    *,
-    runs_dir: Path = RunPlace.runs_dir,
-    changes: ForkKeywords | None = None,
-    on_event: OnEvent | None = None,
-    ask_person: AskPerson | None = None,
-) -> RunReport:
-    """Do a run again with the current YAML, and wait until it ends; equal turns are taken over instead of asked.
+def work_on(made: Fork, on_event: OnEvent | None, ask_person: AskPerson | None) -> RunReport:
+    """Work on a run that was prepared from the past of another, and wait until it ends."""
 
-    A turn counts as equal if everything it depends on is: its prompt, the role's settings, the conversation so far, and
-    the workspace if it looked at files. Raises everything that `fork` raises.
-    """
-    from codex_multi_role.lifecycle.forking import prepare_rerun  # lazy: a run without a past needs no part of it
-
-    made = prepare_rerun(RunFolder.find(runs_dir, reference), changes or {})
-    return _work_on(made, on_event, ask_person)
-
-
-def _work_on(made: Fork, on_event: OnEvent | None, ask_person: AskPerson | None) -> RunReport:
     def session(emit: OnEvent | None) -> Session:
         return Session(
             made.definitions,

@@ -179,7 +179,8 @@ def settings_file() -> str:
         "# A flag overrides an environment variable (CODEX_MULTI_ROLE_<NAME>), which overrides this file.",
         "# Paths are relative to this file.",
     ]
-    for setting in {each.key: each for each in (*RUN, *settings_of_extensions().values())}.values():
+    known = {each.key: each for each in RUN}
+    for setting in {**known, **settings_of_extensions(known)}.values():
         if setting.key not in OF_ONE_RUN and not setting.is_secret:
             lines += ["", *textwrap.wrap(setting.help or "", 100, initial_indent="# ", subsequent_indent="# ")]
             lines.append(f"# {setting.key.replace('_', '-')}: {_example(setting)}")

@@ -100,7 +100,8 @@ def _events() -> Json:
 
 def _settings() -> Json:
     """Keys may be written with hyphens or underscores."""
-    settings = {**{setting.key: setting for setting in KNOWN}, **settings_of_extensions()}
+    known = {setting.key: setting for setting in KNOWN}
+    settings = {**known, **settings_of_extensions(known)}
     keys = {name: each for key, each in settings.items() for name in dict.fromkeys((key.replace("_", "-"), key))}
     properties = {name: _setting(each) for name, each in keys.items()}
     parts = {part: _setting(settings[key]) for part, key in WORKSPACE_PARTS.items()}

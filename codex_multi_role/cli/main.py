@@ -28,7 +28,6 @@ COMMANDS = {
     "resume": "resume",
     "fork": "resume",
     "restart": "resume",
-    "rerun": "rerun",
     "batch": "batch",
     "work-on": "batch",
     "worker": "workers",
@@ -92,7 +91,6 @@ Examples:
   codex-multi-role resume --cycles 6                     continue the latest run where it stopped
   codex-multi-role fork --from develop:2                 start a new run from that point
   codex-multi-role restart --task T3                     redo one task in a new run
-  codex-multi-role rerun --dry-run                       which turns a changed prompt would cost
   codex-multi-role batch goals.jsonl --concurrency 4     many goals, one per line of a file
   codex-multi-role approve --resume                      approve what the run asks, and resume it
   codex-multi-role show                                  what happened, turn by turn

@@ -127,11 +127,6 @@ DRY_RUN = Setting(
     section=Section.WITHOUT_A_MODEL,
     help="Show every prompt of the first pass without starting anything; <role.field> marks unknown values.",
 )
-RERUN_DRY_RUN = Setting(
-    ["--dry-run"],
-    is_flag=True,
-    help="List the turns that would be asked, why, and what they used before; nothing is started or changed.",
-)
 NEW_WORKSPACE = Setting(
     ["--workspace"],
     section=Section.TEAM,

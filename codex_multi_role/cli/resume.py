@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, cast
 
 import click
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 GIVEN_NOW = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
 LONGEST_NAP_SECONDS = 30.0
+RUNNING = "codex_multi_role.api.running"
 
 
 @command(
@@ -98,7 +100,7 @@ def fork(ctx: click.Context, /, run: str, **values: Any) -> None:  # noqa: ANN40
       codex-multi-role fork --from develop:2 --goal "The same in Rust"
       codex-multi-role fork 20260131_101500 --from plan --roles ../other/roles --workspace ../attempt
     """
-    start_from(ctx, *parent_and_changes(ctx, run), "fork", start=values["from"])
+    start_from(ctx, *parent_and_changes(ctx, run), f"{RUNNING}:fork", start=values["from"])
 
 
 @command(RUNS_DIR, *FORKABLE, *OF_THIS_PROCESS, short_help="Redo one task of a run in a new run.")
@@ -118,7 +120,7 @@ def restart(ctx: click.Context, /, run: str, task: str, **values: Any) -> None: 
       codex-multi-role restart --task T3
       codex-multi-role restart 20260131_101500 --task T3 --model gpt-5-codex
     """
-    start_from(ctx, *parent_and_changes(ctx, run), "restart", task=task)
+    start_from(ctx, *parent_and_changes(ctx, run), f"{RUNNING}:restart", task=task)
 
 
 def parent_and_changes(ctx: click.Context, run: str) -> tuple[RunFolder, ForkKeywords]:
@@ -130,12 +132,10 @@ def parent_and_changes(ctx: click.Context, run: str) -> tuple[RunFolder, ForkKey
 
 
 def start_from(ctx: click.Context, parent: RunFolder, changes: ForkKeywords, how: str, **point: Any) -> None:  # noqa: ANN401
-    """Start a run from another with the function ``how`` of `running`, and exit with its code."""
-    import codex_multi_role.api.running as running
-
+    """Start a run from another with the function ``how`` (``module:name``), and exit with its code."""
+    start = resolve_name(how)  # here: it is slow to import
     progress = Progress()
     with in_foreground(ctx, progress) as callbacks:
-        start = getattr(running, how)
         report = start(parent.run_id, runs_dir=parent.path.parent, changes=changes, **point, **callbacks)
     report_and_exit(ctx, report, progress)
 

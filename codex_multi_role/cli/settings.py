@@ -11,7 +11,7 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -131,10 +131,13 @@ class SettingsCommand(click.Command):
         return super().parse_args(ctx, args)
 
 
-def settings_of_extensions() -> dict[str, Setting]:
-    """The settings of the commands that extensions add, by their keys. Looks all of them up, which takes a while."""
+def settings_of_extensions(known: Container[str]) -> dict[str, Setting]:
+    """The settings of the commands that extensions add to those with the keys ``known``, by their keys.
+
+    Looks all of these commands up, which takes a while.
+    """
     params = (param for each in installed_commands() for param in each.params)
-    return {param.key: param for param in params if isinstance(param, Setting)}
+    return {param.key: param for param in params if isinstance(param, Setting) and param.key not in known}
 
 
 def read_files(known: Mapping[str, Setting]) -> dict[str, Found]:
@@ -159,7 +162,7 @@ def _warn_of_unknown_variables(known: Mapping[str, Setting]) -> None:
     names = [f"{PREFIX}{key.upper()}" for key in known]
     unknown = {name for name in os.environ if name.startswith(PREFIX)} - {*names} - OTHER_VARIABLES
     if unknown:
-        unknown -= {f"{PREFIX}{key.upper()}" for key in settings_of_extensions()}
+        unknown -= {f"{PREFIX}{key.upper()}" for key in settings_of_extensions(known)}
     for name in sorted(unknown):
         from codex_multi_role.reading.nearest import did_you_mean  # here: only a mistake needs it
 
@@ -221,7 +224,7 @@ def _of_workspace(path: Path, part: str) -> tuple[str, str]:
 def _find(path: Path, key: str, known: Mapping[str, Setting]) -> Setting:
     name = key.replace("-", "_")
     if name not in known:
-        known = {**known, **settings_of_extensions()}
+        known = {**known, **settings_of_extensions(known)}
     if name in known:
         return known[name]
     from codex_multi_role.reading.nearest import no_such  # as above

@@ -34,7 +34,8 @@ def test_public_names_are_listed() -> None:
     assert set(codex_multi_role.__all__) <= set(dir(codex_multi_role))
 
 
-@pytest.mark.parametrize("name", ["PlanSolved", "PlanSolver", "create_plan_solver"])
+@pytest.mark.extensions
+@pytest.mark.parametrize("name", ["PlanSolved", "PlanSolver", "create_plan_solver", "rerun"])
 def test_moved_name_tells_where_it_is_now(name: str) -> None:
     with pytest.raises(ImportError, match=f"{name} has moved: (.+)") as refused:
         exec(f"from codex_multi_role import {name}")

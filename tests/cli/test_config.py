@@ -19,7 +19,9 @@ def test_each_setting_is_shown_with_its_value_and_source(tmp_path: Path) -> None
     assert shown["run-tests"] == {"value": False, "source": f"{FILE}:4"}
     assert shown["config"] == {"value": ["a=1", "b=2"], "source": "CODEX_MULTI_ROLE_CONFIG"}
     assert shown["flow"] == {"value": "cycles", "source": "default"}
-    assert shown.keys() == {setting.key.replace("_", "-") for setting in (*KNOWN, *settings_of_extensions().values())}
+    assert shown.keys() == {
+        key.replace("_", "-") for key in (*(each.key for each in KNOWN), *settings_of_extensions(()))
+    }
 
 
 def test_lines_of_a_pyproject_are_shown(tmp_path: Path) -> None:

@@ -43,6 +43,7 @@ WRITERS = (
     ("run", "x", "--junit"),
     ("batch", "g", "--output"),
 )
+OF_EXTENSIONS = [pytest.param(each, marks=pytest.mark.extensions) for each in ("rerun", "bundle -o b")]
 
 
 @pytest.fixture
@@ -124,10 +125,7 @@ def test_name_that_is_too_long_is_wrong_usage(
 
 
 @pytest.mark.parametrize("key", ["options", "workspace", "inputs", "flow", "goal"])
-@pytest.mark.parametrize(
-    "command",
-    ["resume", "rerun", "fork", pytest.param("bundle -o b", marks=pytest.mark.extensions), "diff", "apply --to ."],
-)
+@pytest.mark.parametrize("command", ["resume", "fork", "diff", "apply --to .", *OF_EXTENSIONS])
 def test_damaged_record_is_wrong_usage(
     command: str, key: str, project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -89,7 +89,8 @@ def _row(names: str, about: str) -> tuple[str, str, str]:
 
 def settings() -> str:
     """Every setting: its key, its variable and its option."""
-    known = {**{setting.key: setting for setting in KNOWN}, **settings_of_extensions()}
+    known = {setting.key: setting for setting in KNOWN}
+    known |= settings_of_extensions(known)
     rows = [
         (
             code(key.replace("_", "-")),

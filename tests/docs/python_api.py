@@ -27,8 +27,9 @@ report = run(RunOptions(goal="Write roman.py", playbook="roman-numerals"))
 print(report.outcome, report.exit_code, report.folder)
 ```
 
-Three more modules have public names: [`codex_multi_role.history`](#codex_multi_rolehistory),
-[`codex_multi_role.lifecycle.trials`](#codex_multi_rolelifecycletrials) and
+More modules have public names: [`codex_multi_role.history`](#codex_multi_rolehistory),
+[`codex_multi_role.lifecycle.trials`](#codex_multi_rolelifecycletrials),
+[`codex_multi_role.extensions.replays`](#codex_multi_roleextensionsreplays) and
 [`codex_multi_role.extensions.plan_solve.plan_solver`](#codex_multi_roleextensionsplan_solveplan_solver).
 """
 MODULES = {
@@ -39,6 +40,10 @@ MODULES = {
     "codex_multi_role.lifecycle.trials": (
         "The turn of a run that first made a command fail, or pass.",
         ("bisect", "BisectedRun", "Trial"),
+    ),
+    "codex_multi_role.extensions.replays": (
+        "A run again, asking only the turns that changed; see [Repeat only what changed](../how-to/rerun.md).",
+        ("rerun",),
     ),
     "codex_multi_role.extensions.plan_solve.plan_solver": (
         "A goal as a plan of tasks; see [Plan and solve](../how-to/plan-and-solve.md).",

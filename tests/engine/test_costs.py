@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from functools import partial
@@ -15,11 +16,11 @@ from codex_multi_role.catalog import RoleSpec
 from codex_multi_role.codex.usage import TokenUsage
 from codex_multi_role.errors import BudgetUsedUp, DefinitionError
 from codex_multi_role.lifecycle.definitions import load_definitions
-from codex_multi_role.lifecycle.forking.rerun_forecast import forecast_rerun
 from codex_multi_role.presentation.progress import Progress
-from codex_multi_role.run_folder import RunFolder, read_events
+from codex_multi_role.run_folder import read_events
 from codex_multi_role.steps.budget import Budget, Limits
 from codex_multi_role.steps.work_clock import WorkClock
+from tests.support.console import console
 from tests.support.models import Body, Items, any_model, call, message
 from tests.support.prices import price_playbook, write_prices
 from tests.support.sub_agents import DONE
@@ -207,13 +208,14 @@ def test_sub_agent_is_priced_at_its_own_model(tmp_path: Path, kind: tuple[str, s
     assert turn["cost"] == report.totals["cost"] == used["input"] + used["output"] > 0
 
 
+@pytest.mark.extensions
 @pytest.mark.usefixtures("real_codex")
 def test_dry_run_prices_a_sub_agent_at_its_own_model(tmp_path: Path) -> None:
     team, report = with_a_sub_agent(tmp_path, FIRST_KIND, FIRST_KIND[:2])
     team.roles["one"]["prompt_text"] = "Do it again."
     team.write_catalog()
-    (turn,) = forecast_rerun(RunFolder(report.folder), {}).asked
-    assert turn.cost == Decimal(str(report.totals["cost"])) > 0
+    turn = json.loads(console("rerun", "--dry-run", "--json", folder=team.folder).stdout.splitlines()[0])
+    assert turn["cost"] == report.totals["cost"] > 0
 
 
 @pytest.mark.usefixtures("real_codex")
@@ -269,3 +271,15 @@ def test_tokens_of_a_turn_that_hits_a_bug_are_recorded(tmp_path: Path, monkeypat
     assert report.outcome == "internal_error"
     assert (turn["status"], turn["reason"]) == ("failed", "internal_error: ZeroDivisionError: no")
     assert turn["tokens"]["input"] > 0 < turn["cost"]
+
+
+def test_resumed_run_with_other_roles_keeps_its_price_list(tmp_path: Path) -> None:
+    short = TeamFolder(tmp_path, {"one": {}, "two": {}}, {"one": [say()], "two": [say()]})
+    short.run(cycles=1, prices=price_playbook(short.folder / "own.yaml", 10), max_turns=1)
+    others = shutil.copytree(short.folder / "roles", short.folder / "others")
+    price_playbook(others / "prices.yaml", 20)
+    report = short.resume(roles=others, max_turns=9)
+    assert (
+        read(report.folder / "run.json")["totals"]["cost"]
+        == sum(report.totals[kind] for kind in ("input_tokens", "output_tokens")) / 100_000
+    )

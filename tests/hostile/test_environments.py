@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from codex_multi_role import UsageError
-from codex_multi_role.api.running import fork, rerun
+from codex_multi_role import RunReport, UsageError
+from codex_multi_role.api.running import fork
 from codex_multi_role.errors import ExitCode
 from codex_multi_role.host import programs
 from tests.support.batches import batch, one_role, write_goals
@@ -119,16 +121,16 @@ def test_folder_that_settings_make_writable_counts(place: str, tmp_path: Path, m
     assert not made.runs.exists()
 
 
-@pytest.mark.parametrize("command", ["resume", "fork", "rerun"])
+@pytest.mark.parametrize("command", ["resume", "fork", pytest.param("rerun", marks=pytest.mark.extensions)])
 def test_run_that_exists_is_not_continued(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = team(tmp_path)
     assert made.run().outcome == "cycles_used_up"
     before = sorted(path.name for path in made.runs.iterdir())
     set_variable(made, monkeypatch, "PYTHONPATH", "{workspace}/src")
-    commands = {
+    commands: dict[str, Callable[[], RunReport]] = {
         "resume": lambda: made.resume(cycles=2),
         "fork": lambda: fork("latest", runs_dir=made.runs, start="team"),
-        "rerun": lambda: rerun("latest", runs_dir=made.runs),
+        "rerun": lambda: import_module("codex_multi_role.extensions.replays").rerun("latest", runs_dir=made.runs),
     }
     with pytest.raises(UsageError, match="PYTHONPATH"):
         commands[command]()

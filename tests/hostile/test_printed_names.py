@@ -143,7 +143,6 @@ COMMANDS = {
     "resume": ["resume"],
     "fork": ["fork", "--from", HOSTILE],
     "restart": ["restart", "--task", HOSTILE],
-    "rerun": ["rerun", "--dry-run"],
     "approve": ["approve", "--comment", HOSTILE],
     "reject": ["reject", "--comment", HOSTILE],
     "cancel": ["cancel"],
@@ -167,6 +166,7 @@ COMMANDS = {
     "batch": ["batch", "goals.jsonl"],
 }
 OF_EXTENSIONS = {
+    "rerun": ["rerun", "--dry-run"],
     "bundle": ["bundle", "-o", "x.bundle"],
     "verify": ["verify", f"conflicting/{NAMES[0]}"],
     "replay-test": ["replay-test", "recordings"],

@@ -1,1 +1,21 @@
-"""Runs again without a model: the test of a team by its recordings, and bundles, which another machine checks."""
+"""A run once more: without a model, as a test of the team or of what was claimed, or with the turns that changed.
+
+The public names are loaded on first use.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from codex_multi_role.extensions.replays.rerunning import rerun
+
+__all__ = ["rerun"]
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - PEP 562: the type depends on the name
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from codex_multi_role.extensions.replays import rerunning
+
+    return getattr(rerunning, name)

@@ -8,19 +8,25 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from codex_multi_role.cli.ci_reports import reported
-from codex_multi_role.cli.options import FORKABLE, OF_THIS_PROCESS, RERUN_DRY_RUN, RUNS_DIR, command, run_argument
+from codex_multi_role.cli.options import FORKABLE, OF_THIS_PROCESS, RUNS_DIR, command, run_argument
 from codex_multi_role.cli.output import put_json_line, put_line, say
 from codex_multi_role.cli.resume import parent_and_changes, start_from
+from codex_multi_role.cli.settings import Setting
 from codex_multi_role.presentation.wording import cost_in_words, plural
 from codex_multi_role.run_folder.cost import Cost
 
 if TYPE_CHECKING:
-    from codex_multi_role.lifecycle.forking.rerun_forecast import ExpectedTurn, Forecast
+    from codex_multi_role.extensions.replays.rerun_forecast import ExpectedTurn, Forecast
 
 
-@command(
-    RUNS_DIR, *FORKABLE, RERUN_DRY_RUN, *OF_THIS_PROCESS, short_help="Repeat a run; equal turns are not asked again."
+DRY_RUN = Setting(
+    ["--dry-run"],
+    is_flag=True,
+    help="List the turns that would be asked, why, and what they used before; nothing is started or changed.",
 )
+
+
+@command(RUNS_DIR, *FORKABLE, DRY_RUN, *OF_THIS_PROCESS, short_help="Repeat a run; equal turns are not asked again.")
 @run_argument
 @click.pass_context
 @reported
@@ -42,9 +48,9 @@ def rerun(ctx: click.Context, /, run: str, **values: Any) -> None:  # noqa: ANN4
     """
     folder, changes = parent_and_changes(ctx, run)
     if not values["dry_run"]:
-        start_from(ctx, folder, changes, "rerun")
+        start_from(ctx, folder, changes, "codex_multi_role.extensions.replays:rerun")
         return
-    from codex_multi_role.lifecycle.forking.rerun_forecast import forecast_rerun  # here: slow to import
+    from codex_multi_role.extensions.replays.rerun_forecast import forecast_rerun  # here: slow to import
 
     _put_forecast(forecast_rerun(folder, changes), as_json=values["json"], quiet=values["quiet"])
 

@@ -11,10 +11,11 @@ from typing import Unpack
 
 import pytest
 
-from codex_multi_role import RunOptions, RunReport, fork, rerun, resume
+from codex_multi_role import RunOptions, RunReport, fork, resume
 from codex_multi_role.errors import UsageError
-from codex_multi_role.lifecycle.forking.prepare_rerun import prepare_rerun
-from codex_multi_role.lifecycle.forking.rerun_forecast import forecast_rerun
+from codex_multi_role.extensions.replays import rerun
+from codex_multi_role.extensions.replays.prepare_rerun import prepare_rerun
+from codex_multi_role.extensions.replays.rerun_forecast import forecast_rerun
 from codex_multi_role.option_keywords import ForkKeywords
 from codex_multi_role.run_folder import RunFolder
 from tests.support.forks import builders
@@ -62,6 +63,7 @@ def talkers(folder: Path, model: AnyModel, steps: list[Record]) -> TeamFolder:
 
 
 @pytest.mark.real
+@pytest.mark.sample("rerun")
 @pytest.mark.usefixtures("real_codex")
 def test_unchanged_run_asks_nothing(tmp_path: Path) -> None:
     """Without a process and without a bill, and its workspace is the same byte for byte."""
@@ -113,17 +115,6 @@ def test_rerun_keeps_the_price_list_of_its_run(short: TeamFolder) -> None:
     assert prepare_rerun(RunFolder(first.folder), {}).definitions.prices.models["playbook"].input == 20
     prices.unlink()
     assert prepare_rerun(RunFolder(first.folder), {}).definitions.prices.models["playbook"].input == 10
-
-
-def test_resumed_run_with_other_roles_keeps_its_price_list(short: TeamFolder) -> None:
-    short.run(flow="own", prices=price_playbook(short.folder / "own.yaml", 10), max_turns=1)
-    others = shutil.copytree(short.folder / "roles", short.folder / "others")
-    price_playbook(others / "prices.yaml", 20)
-    report = short.resume(roles=others, max_turns=9)
-    assert (
-        read(report.folder / "run.json")["totals"]["cost"]
-        == sum(report.totals[kind] for kind in ("input_tokens", "output_tokens")) / 100_000
-    )
 
 
 def test_forecast_has_no_removed_turn(short: TeamFolder) -> None:

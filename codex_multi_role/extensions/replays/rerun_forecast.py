@@ -15,11 +15,11 @@ from typing import Any
 from codex_multi_role.codex.usage import TokenUsage
 from codex_multi_role.engine.recorded_step import Past
 from codex_multi_role.errors import CodexMultiRoleError
+from codex_multi_role.extensions.replays.prepare_rerun import first_visit, make_rerun, rerun_options, workspace_of
 from codex_multi_role.flow import new_state
 from codex_multi_role.lifecycle.assembly import idle_parts, with_first_protected
 from codex_multi_role.lifecycle.definitions import Definitions
 from codex_multi_role.lifecycle.forking.prepare import Fork
-from codex_multi_role.lifecycle.forking.prepare_rerun import first_visit, make_rerun, rerun_options, workspace_of
 from codex_multi_role.lifecycle.forking.workspace import ForkWorkspace
 from codex_multi_role.lifecycle.reuse_sources import earlier_run, earlier_turns
 from codex_multi_role.lifecycle.steering import Steering

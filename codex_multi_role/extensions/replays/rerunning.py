@@ -1,0 +1,33 @@
+"""`rerun`: do a run again, and wait until it ends."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from codex_multi_role.api.run_goal import as_reported_run
+from codex_multi_role.api.running import OnEvent, work_on
+from codex_multi_role.extensions.replays.prepare_rerun import prepare_rerun
+from codex_multi_role.run_folder import AskPerson, RunFolder
+from codex_multi_role.run_options import RunPlace, RunReport
+
+if TYPE_CHECKING:
+    from codex_multi_role.option_keywords import ForkKeywords
+
+
+@as_reported_run
+def rerun(
+    reference: str,
+    *,
+    runs_dir: Path = RunPlace.runs_dir,
+    changes: ForkKeywords | None = None,
+    on_event: OnEvent | None = None,
+    ask_person: AskPerson | None = None,
+) -> RunReport:
+    """Do a run again with the current YAML, and wait until it ends; equal turns are taken over instead of asked.
+
+    A turn counts as equal if everything it depends on is: its prompt, the role's settings, the conversation so far, and
+    the workspace if it looked at files. Raises everything that `fork` raises.
+    """
+    made = prepare_rerun(RunFolder.find(runs_dir, reference), changes or {})
+    return work_on(made, on_event, ask_person)
