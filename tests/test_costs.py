@@ -23,7 +23,7 @@ MOST_OWN_MODULES, MOST_OTHER_MODULES = 197, 300
 """Before the processes start: what is imported by then delays the first prompt."""
 MOST_PROMPT_BYTES = 2_400
 NOT_BEFORE_PROCESSES = {
-    *("sqlite3", "asyncio", "jsonschema", "markdown_it"),
+    *("sqlite3", "asyncio", "jsonschema", "markdown_it", "importlib.metadata"),
     *("codex_multi_role.engine", "codex_multi_role.report", "codex_multi_role.api.python_team"),
     *("codex_multi_role.steps.turn", "codex_multi_role.replies", "codex_multi_role.checks.tests"),
 }
@@ -39,7 +39,6 @@ NEVER = {
     "pytest",
     "networkx",
     "jsonschema",
-    "importlib.metadata",
     "opentelemetry",
     "uvicorn",
 }

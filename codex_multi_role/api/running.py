@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from codex_multi_role.api.subscribers import InstalledSubscribers
 from codex_multi_role.errors import UsageError
-from codex_multi_role.integrations.telemetry import exported
 from codex_multi_role.lifecycle.definitions import load_definitions
 from codex_multi_role.lifecycle.kept_definitions import keep_definitions, remembered_options
 from codex_multi_role.lifecycle.own_worktree import abandon_worktree, in_new_worktree, in_same_worktree
@@ -19,7 +19,15 @@ from codex_multi_role.lifecycle.readiness import require_ready
 from codex_multi_role.lifecycle.resuming import finished_report, require_same_workspace
 from codex_multi_role.lifecycle.session import OnEvent, Session
 from codex_multi_role.option import Use
-from codex_multi_role.run_folder import AskPerson, Cancellations, Question, Questions, RunFolder, answer_of_person
+from codex_multi_role.run_folder import (
+    AskPerson,
+    Cancellations,
+    Question,
+    Questions,
+    Record,
+    RunFolder,
+    answer_of_person,
+)
 from codex_multi_role.run_folder.items import find_open_task
 from codex_multi_role.run_options import RunOptions, RunPlace, RunReport, require_changeable
 
@@ -143,7 +151,7 @@ def restart(
 def work_on(made: Fork, on_event: OnEvent | None, ask_person: AskPerson | None) -> RunReport:
     """Work on a run that was prepared from the past of another, and wait until it ends."""
 
-    def session(emit: OnEvent | None) -> Session:
+    def session(emit: OnEvent) -> Session:
         return Session(
             made.definitions,
             made.folder,
@@ -157,9 +165,19 @@ def work_on(made: Fork, on_event: OnEvent | None, ask_person: AskPerson | None) 
     return _work(session, on_event)
 
 
-def _work(session: Callable[[OnEvent | None], Session], on_event: OnEvent | None) -> RunReport:
-    with exported(on_event) as emit:
-        report = session(emit).work(meanwhile=_import_page)
+def _work(session: Callable[[OnEvent], Session], on_event: OnEvent | None) -> RunReport:
+    with closing(InstalledSubscribers()) as installed:
+
+        def emit(record: Record) -> None:
+            if on_event is not None:
+                on_event(record)
+            installed(record)
+
+        def meanwhile() -> None:
+            installed.open()
+            _import_page()
+
+        report = session(emit).work(meanwhile)
     return _with_page(report)
 
 

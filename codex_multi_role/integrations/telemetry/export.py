@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from codex_multi_role.run_folder import Record
 from codex_multi_role.version import __version__
 
 if TYPE_CHECKING:
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
 LOG = logging.getLogger(__name__)
 TRACES, METRICS = "TRACES_", "METRICS_"
 GENERAL = ""
-Subscriber = Callable[[Record], None]
 
 
 def receiver_variable(signal: str) -> str:
@@ -34,23 +32,17 @@ def wanted(environment: Mapping[str, str]) -> set[str]:
 
 
 @contextmanager
-def exported(take: Subscriber | None) -> Iterator[Subscriber | None]:
-    """Yield a subscriber that passes events to ``take`` and, if `wanted`, to OpenTelemetry; delivers at the end.
+def exported() -> Iterator[Pipeline | None]:
+    """Yield a subscriber that passes events to OpenTelemetry, if `wanted`; delivers at the end.
 
-    A failed delivery is logged as a warning and never changes a run.
+    A failed delivery is logged as a warning.
     """
     pipeline = _pipeline()
     if pipeline is None:
-        yield take
+        yield None
         return
-
-    def both(record: Record) -> None:
-        if take is not None:
-            take(record)
-        pipeline(record)
-
     try:
-        yield both
+        yield pipeline
     finally:
         pipeline.close()
         if pipeline.complaints:
