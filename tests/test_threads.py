@@ -30,7 +30,7 @@ OURS = {
     r"mutant_\d+": "tests on mutants, each run with its deadline (extensions/test_generation/kill_matrix.py)",
     r"python_\d+": "asks the project's Python, which has ANSWER_SECONDS (lifecycle/definitions.py)",
     r"sandbox_\d+": "tries the sandbox, which has PROBE_SECONDS, and ends with the run (lifecycle/sandbox_probe.py)",
-    r"telemetry-end": "DELIVERY_SECONDS a request, CLOSING_SECONDS in all (integrations/telemetry/pipeline.py)",
+    r"telemetry-end": "DELIVERY_SECONDS a request, CLOSING_SECONDS in all (extensions/telemetry/pipeline.py)",
     r"flow": "the steps of the run, each with its deadlines (engine/durable_run.py)",
 }
 """By name, what bounds the thread."""

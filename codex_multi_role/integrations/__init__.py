@@ -1,1 +1,1 @@
-"""What speaks to other systems about a run: CI reports, telemetry."""
+"""What speaks to other systems about a run: CI reports, pull requests."""

@@ -16,7 +16,7 @@ from opentelemetry.sdk.resources import SERVICE_NAME, SERVICE_VERSION, Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
-from codex_multi_role.integrations.telemetry.signals import RunMetrics, RunSpans
+from codex_multi_role.extensions.telemetry.signals import RunMetrics, RunSpans
 from codex_multi_role.run_folder import Record, event_of
 
 NAME = "codex-multi-role"

@@ -23,9 +23,16 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from codex_multi_role import run
-from codex_multi_role.integrations.telemetry import exported, pipeline
-from codex_multi_role.integrations.telemetry.export import GENERAL, METRICS, TRACES, receiver_variable, wanted
-from codex_multi_role.integrations.telemetry.pipeline import ExportErrors, Pipeline
+from codex_multi_role.extensions.telemetry import pipeline
+from codex_multi_role.extensions.telemetry.extension import (
+    GENERAL,
+    METRICS,
+    TRACES,
+    exported,
+    receiver_variable,
+    wanted,
+)
+from codex_multi_role.extensions.telemetry.pipeline import ExportErrors, Pipeline
 from codex_multi_role.run_folder import Record
 from codex_multi_role.run_folder.events import RunEnded
 from tests.support.prices import price_playbook

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from codex_multi_role.version import __version__
 
 if TYPE_CHECKING:
-    from codex_multi_role.integrations.telemetry.pipeline import Pipeline
+    from codex_multi_role.extensions.telemetry.pipeline import Pipeline
 
 LOG = logging.getLogger(__name__)
 TRACES, METRICS = "TRACES_", "METRICS_"
@@ -54,7 +54,7 @@ def _pipeline() -> Pipeline | None:
     if not signals:
         return None
     try:
-        from codex_multi_role.integrations.telemetry.pipeline import (
+        from codex_multi_role.extensions.telemetry.pipeline import (
             Pipeline,  # here: part of an extra, and rarely needed
         )
 
