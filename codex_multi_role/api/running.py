@@ -183,7 +183,9 @@ def _work(session: Callable[[OnEvent], Session], on_event: OnEvent | None) -> Ru
 
 def _import_page() -> None:
     with suppress(Exception):  # reported when the page is to be written
-        import codex_multi_role.report  # noqa: F401
+        from codex_multi_role.report import load_parts
+
+        load_parts()
 
 
 def _with_page(report: RunReport) -> RunReport:

@@ -1,17 +1,23 @@
-"""Who wrote each line of the files that a run changed or tested, and what guards it, for the report."""
+"""The part of the report with the lines of changed and tested files: who wrote each, and what guards it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
+
+from markupsafe import Markup
 
 from codex_multi_role.errors import CodexMultiRoleError
 from codex_multi_role.history import RunHistory, history_of
 from codex_multi_role.history.line_guards import LineGuards, judged_files, recorded_guards
 from codex_multi_role.history.lines import LineHistory, LineOrigin, line_history
 from codex_multi_role.presentation.entries import turn_id
+from codex_multi_role.presentation.page_parts import ReportPart
+from codex_multi_role.presentation.rendering import template
 from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.run_folder.folder import command_line
 
 MOST_FILES = 20
 MOST_LINES = 300
@@ -19,6 +25,14 @@ MOST_BYTES = 500_000
 """Of a file: git needs seconds for the lines of a larger one, and every run waits for its report."""
 LONGEST_LINE = 300
 BEFORE, BETWEEN = "before", "between turns"
+
+
+def lines(folder: RunFolder, changed: Sequence[str]) -> ReportPart | None:
+    """The part for the report of the run in ``folder``; None if the states of no file are recorded."""
+    files = ChangedFiles(folder, changed)
+    blame = partial(command_line, "blame", "--run", folder.run_id, runs_dir=folder.path.parent)
+    pieces = template("changed_lines.html").generate(files=files, blame=blame)
+    return ReportPart("lines", "Lines", "Who wrote which line", map(Markup, pieces)) if files else None
 
 
 def written_by(origin: LineOrigin) -> str:

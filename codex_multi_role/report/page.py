@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from jinja2.environment import TemplateStream
@@ -15,10 +14,10 @@ from codex_multi_role.errors import CodexMultiRoleError, DefinitionError
 from codex_multi_role.flow.chart import charts
 from codex_multi_role.host.atomic import write_pieces
 from codex_multi_role.host.redaction import Redactor
-from codex_multi_role.presentation.changed_lines import ChangedFiles
 from codex_multi_role.presentation.entries import Entries, text_sizes
 from codex_multi_role.presentation.flow_picture import Picture, draw, paths_taken
 from codex_multi_role.presentation.heading import heading
+from codex_multi_role.presentation.page_parts import page_parts
 from codex_multi_role.presentation.parts import cut_length
 from codex_multi_role.presentation.recorded import changed_files, read_record
 from codex_multi_role.presentation.rendering import asset, template
@@ -28,7 +27,6 @@ from codex_multi_role.presentation.timeline import timeline
 from codex_multi_role.presentation.wording import moment, one_line
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.events import now
-from codex_multi_role.run_folder.folder import command_line
 from codex_multi_role.version import __version__
 
 BUFFERED = 50
@@ -54,14 +52,15 @@ def _page(folder: RunFolder) -> TemplateStream:
     entries = Entries(folder, story, cut_at, alive=run.alive)
     style, script = asset("common.css") + asset("report.css"), asset("report.js")
     states, record = folder.redact.within(story.states.as_json()), read_record(folder)
+    parts = page_parts(folder, changed_files(folder, record, story.turns))
     return template("report.html").stream(
         run=run,
         flows=_flows(folder, story),
         timeline=timeline(story, entries.questions),
         entries=entries,
         result=result_of(folder, record),
-        blame=partial(command_line, "blame", "--run", folder.run_id, runs_dir=folder.path.parent),
-        lines=ChangedFiles(folder, changed_files(folder, record, story.turns)),
+        parts=parts,
+        part_links=[(part.id, part.name, True) for part in parts],
         run_states=states["run"],
         tasks=states["items"],
         warnings=story.notes,

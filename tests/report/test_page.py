@@ -54,6 +54,7 @@ def report(ended: RunReport) -> Report:
     return Report(ended.folder / "report.html")
 
 
+@pytest.mark.extensions
 @pytest.mark.real
 def test_changed_lines_lead_to_their_turn(report: Report) -> None:
     assert "Who wrote which line a.py 1 line" in report.text
