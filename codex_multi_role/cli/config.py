@@ -58,12 +58,11 @@ def _settings() -> Iterator[Row]:
     """The settings of `run`, then those of `batch` and of the commands of extensions that are not the same."""
     seen: set[str] = set()
     for each, arguments in ((run, []), (batch, ["-"]), *((each, []) for each in installed_commands())):
-        incomplete = each not in (run, batch) and any(param.required for param in each.params)
-        with each.make_context(str(each.name), list(arguments), resilient_parsing=incomplete) as context:
-            for setting in each.params:
-                if isinstance(setting, Setting) and setting.key not in seen:
-                    seen.add(setting.key)
-                    yield _row(context, setting)
+        own = [param for param in each.params if isinstance(param, Setting) and param.key not in seen]
+        seen |= {setting.key for setting in own}
+        if own:
+            with each.make_context(str(each.name), list(arguments)) as context:
+                yield from (_row(context, setting) for setting in own)
 
 
 def _row(context: click.Context, setting: Setting) -> Row:

@@ -40,12 +40,6 @@ COMMANDS = {
     "show": "runs",
     "watch": "watch",
     "report": "report_page",
-    "diff": "results",
-    "blame": "results",
-    "apply": "results",
-    "export": "results",
-    "bisect": "bisect",
-    "pr": "pull_request",
     "roles": "roles",
     "flows": "flows",
     "init": "init",
@@ -63,7 +57,6 @@ SECTIONS = {
     "batch": "Many goals, many machines",
     "approve": "Decide",
     "runs": "Look",
-    "diff": "Use the result",
     "roles": "Your team",
     "doctor": "Set up",
 }
@@ -97,11 +90,6 @@ Examples:
   codex-multi-role watch                                 watch from another terminal
   codex-multi-role report --open                         everything on one page in the browser
   codex-multi-role serve                                 live pages in the browser: watch, decide, start runs
-  codex-multi-role diff --stat                           what the latest run changed
-  codex-multi-role apply --to ../main                    merge it into another checkout
-  codex-multi-role export --branch agents/roman          one commit per turn, on a new branch
-  codex-multi-role bisect -- pytest -q                   the turn that first made a command fail
-  codex-multi-role pr --create                           push that branch, and open a pull request
   codex-multi-role doctor                                check that everything a run needs is installed
 
 \b

@@ -41,9 +41,9 @@ from codex_multi_role.presentation.wording import (
 TEMPLATES, ASSETS = (Path(__file__).parent / name for name in ("templates", "assets"))
 
 
-def template(name: str) -> Template:
-    """Return a template; raises jinja2's errors for a mistake in it."""
-    return _environment().get_template(name)
+def template(name: str, folder: Path | None = None) -> Template:
+    """Return a template, of ``folder`` if it is an extension's; raises jinja2's errors for a mistake in it."""
+    return _environment(folder or TEMPLATES).get_template(name)
 
 
 def asset(name: str) -> Markup:
@@ -54,8 +54,8 @@ def asset(name: str) -> Markup:
 class _CompiledTemplates(FileSystemBytecodeCache):
     """Keeps compiled templates beside them, as Python keeps modules: compiling takes longer than a short report."""
 
-    def __init__(self) -> None:
-        folder = TEMPLATES / "__pycache__"
+    def __init__(self, templates: Path) -> None:
+        folder = templates / "__pycache__"
         with suppress(OSError):
             folder.mkdir(exist_ok=True)
         super().__init__(str(folder), f"%s.{sys.implementation.cache_tag}.jinja-{jinja2.__version__}.printable.cache")
@@ -72,10 +72,10 @@ class _CompiledTemplates(FileSystemBytecodeCache):
 
 
 @cache
-def _environment() -> Environment:
+def _environment(folder: Path) -> Environment:
     environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        bytecode_cache=_CompiledTemplates(),
+        loader=FileSystemLoader([folder, TEMPLATES]),
+        bytecode_cache=_CompiledTemplates(folder),
         autoescape=True,
         finalize=_shown,
         undefined=StrictUndefined,

@@ -32,6 +32,7 @@ def elsewhere(shared: SharedRuns, *arguments: str) -> Completed:
     return console_process(*arguments, folder=folder, variables=variables)
 
 
+@pytest.mark.extensions
 def test_run_is_watched_answered_and_taken_home(tmp_path: Path, shared: SharedRuns) -> None:
     steps = [{"id": "make", "ask": "one"}, {**REVIEW, "show": "it"}]
     team = with_flow(TeamFolder(tmp_path / "team", {"one": WRITER}, {"one": [FILE]}), {"steps": steps})

@@ -66,20 +66,18 @@ def test_run_is_the_latest_unless_named() -> None:
     commands = [group.get_command(context, name) for name in COMMANDS]
     runs = {each.name: run for each in commands if each and not each.hidden for run in each.params if run.name == "run"}
     decided = {"resume", "fork", "restart", "approve", "reject", "cancel"}
-    decided |= {"diff", "blame", "apply", "export", "bisect", "pr"}
     assert decided | {"show", "watch", "report"} == set(runs)
     assert [name for name, run in runs.items() if run.required] == []
 
 
 def test_help_groups_commands_and_options(tmp_path: Path) -> None:
     headings = [line for line in console("--help", folder=tmp_path).stdout.splitlines() if re.match(r"\w.*:$", line)]
-    assert headings[:8] == [  # those of extensions follow
+    assert headings[:7] == [  # those of extensions follow
         "Options:",
         "Run:",
         "Many goals, many machines:",
         "Decide:",
         "Look:",
-        "Use the result:",
         "Your team:",
         "Set up:",
     ]

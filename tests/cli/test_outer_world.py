@@ -125,7 +125,13 @@ def test_name_that_is_too_long_is_wrong_usage(
 
 
 @pytest.mark.parametrize("key", ["options", "workspace", "inputs", "flow", "goal"])
-@pytest.mark.parametrize("command", ["resume", "fork", "diff", "apply --to .", *OF_EXTENSIONS])
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("resume", "fork", *OF_EXTENSIONS),
+        *(pytest.param(each, marks=pytest.mark.extensions) for each in ("diff", "apply --to .")),
+    ],
+)
 def test_damaged_record_is_wrong_usage(
     command: str, key: str, project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -186,6 +186,7 @@ def test_every_command_printed_about_an_example_works(shell: Shell, example: Pat
     assert_all_work(shell, [each for each in printed if each not in Path("playbook.yaml").read_text()])
 
 
+@pytest.mark.extensions
 def test_commands_that_print_what_was_cut_work(shell: Shell) -> None:
     """A long result and a long file, whose name needs quotes, from a folder that is not the workspace."""
     lines = "".join(f"line {number}\n" for number in range(400))

@@ -110,6 +110,7 @@ def test_ended_run_is_watched_and_resumed_without_work(on_workers: RunsWithoutWo
         assert json.loads(done.stdout.splitlines()[-1])["type"] == "run_ended"
 
 
+@pytest.mark.extensions
 def test_diff_and_apply_need_no_workspace(on_workers: RunsWithoutWorkers, tmp_path: Path) -> None:
     on_workers.share(changed(tmp_path).run)
     (tmp_path / "workspace").rename(tmp_path / "gone")
@@ -121,6 +122,7 @@ def test_diff_and_apply_need_no_workspace(on_workers: RunsWithoutWorkers, tmp_pa
     assert "writer" in on_workers.command("blame", "a.txt").stdout
 
 
+@pytest.mark.extensions
 def test_export_works_in_any_clone(on_workers: RunsWithoutWorkers, tmp_path: Path) -> None:
     on_workers.share(changed(tmp_path).run)
     subprocess.run(["git", "clone", "-q", "workspace", "clone"], cwd=tmp_path, check=True)
@@ -135,6 +137,7 @@ def test_export_works_in_any_clone(on_workers: RunsWithoutWorkers, tmp_path: Pat
     assert described.startswith("Run first of the flow own\n")
 
 
+@pytest.mark.extensions
 def test_commit_that_a_clone_lacks_is_named(on_workers: RunsWithoutWorkers, tmp_path: Path) -> None:
     on_workers.share(changed(tmp_path).run)
     subprocess.run(["git", "init", "-q", "other"], cwd=tmp_path, check=True)
@@ -181,7 +184,8 @@ def test_unreachable_database_is_named(on_workers: RunsWithoutWorkers) -> None:
     assert "cannot be reached" in done.stderr
 
 
-@pytest.mark.parametrize("command", ["diff", pytest.param("bundle", marks=pytest.mark.extensions)])
+@pytest.mark.extensions
+@pytest.mark.parametrize("command", ["diff", "bundle"])
 def test_run_without_saved_state_says_what_is_missing(on_workers: RunsWithoutWorkers, command: str) -> None:
     on_workers.submit("first")
     more = ["-o", "x.bundle"] if command == "bundle" else []

@@ -27,19 +27,15 @@ report = run(RunOptions(goal="Write roman.py", playbook="roman-numerals"))
 print(report.outcome, report.exit_code, report.folder)
 ```
 
-More modules have public names: [`codex_multi_role.history`](#codex_multi_rolehistory),
-[`codex_multi_role.lifecycle.trials`](#codex_multi_rolelifecycletrials),
+More modules have public names: [`codex_multi_role.extensions.results`](#codex_multi_roleextensionsresults),
 [`codex_multi_role.extensions.replays`](#codex_multi_roleextensionsreplays) and
 [`codex_multi_role.extensions.plan_solve.plan_solver`](#codex_multi_roleextensionsplan_solveplan_solver).
 """
 MODULES = {
-    "codex_multi_role.history": (
-        "What a run changed: as a patch, and as a branch with one commit per turn.",
-        ("diff", "Diff", "export", "Exported", "Change"),
-    ),
-    "codex_multi_role.lifecycle.trials": (
-        "The turn of a run that first made a command fail, or pass.",
-        ("bisect", "BisectedRun", "Trial"),
+    "codex_multi_role.extensions.results": (
+        "What a run changed: as a patch, as a branch with one commit per turn, and the turn that first made a command "
+        "fail, or pass.",
+        ("diff", "Diff", "export", "Exported", "bisect", "BisectedRun", "Trial", "Change"),
     ),
     "codex_multi_role.extensions.replays": (
         "A run again, asking only the turns that changed; see [Repeat only what changed](../how-to/rerun.md).",

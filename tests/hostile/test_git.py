@@ -13,11 +13,6 @@ import pytest
 
 import codex_multi_role
 from codex_multi_role.errors import UsageError
-from codex_multi_role.history import history_of, result_of
-from codex_multi_role.history.applying import apply_result
-from codex_multi_role.history.exporting import Exported, export_branch, start_of
-from codex_multi_role.history.lines import line_history
-from codex_multi_role.history.patches import diff
 from codex_multi_role.host import programs
 from codex_multi_role.workspace import Snapshots, Workspace
 from codex_multi_role.workspace.cloning import RemoteGit, clone
@@ -52,9 +47,12 @@ def program(folder: Path) -> tuple[str, Path]:
     return f"touch {folder}/ran; cat", folder / "ran"
 
 
-def exported(history: History, branch: str) -> Exported:
+def exported(history: History, branch: str) -> None:
+    from codex_multi_role.extensions.results.exporting import export_branch, start_of  # without it, tests are skipped
+    from codex_multi_role.extensions.results.run_history import history_of
+
     recorded = history_of(history.run)
-    return export_branch(recorded, branch, *start_of(recorded, None))
+    export_branch(recorded, branch, *start_of(recorded, None))
 
 
 def repository(folder: Path, attributes: str = "") -> History:
@@ -92,6 +90,7 @@ def use_everything(history: History) -> None:
     clone(str(top), "", history.folder / "clone", "it")
 
 
+@pytest.mark.extensions
 @pytest.mark.parametrize("key", KEYS)
 def test_repository_runs_no_program(tmp_path: Path, key: str) -> None:
     """Whatever its configuration says; a run in it, its worktree, branch and push are as without it."""
@@ -104,6 +103,7 @@ def test_repository_runs_no_program(tmp_path: Path, key: str) -> None:
     assert "new.txt" in git(tmp_path / "remote.git", "ls-tree", "--name-only", "made")
 
 
+@pytest.mark.extensions
 @pytest.mark.parametrize("place", ["configured", "default", "of the worktree", "included"])
 def test_hooks_and_other_places_of_settings_run_nothing(tmp_path: Path, place: str) -> None:
     history = repository(tmp_path)
@@ -122,6 +122,7 @@ def test_hooks_and_other_places_of_settings_run_nothing(tmp_path: Path, place: s
     assert not ran.exists()
 
 
+@pytest.mark.extensions
 @pytest.mark.parametrize("key", FILTERS)
 def test_filter_of_a_repository_is_refused_by_name(tmp_path: Path, key: str) -> None:
     history = repository(tmp_path, "a.txt filter=evil\n")
@@ -134,6 +135,7 @@ def test_filter_of_a_repository_is_refused_by_name(tmp_path: Path, key: str) -> 
     assert not ran.exists()
 
 
+@pytest.mark.extensions
 @pytest.mark.parametrize("value", ["git-lfs clean -- %f; touch RAN", "sh git-lfs", "$(touch RAN)", "./git-lfs clean"])
 def test_what_looks_like_a_known_filter_is_none(tmp_path: Path, value: str) -> None:
     history = repository(tmp_path, "a.txt filter=lfs\n")
@@ -148,6 +150,7 @@ def of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> N
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
 
 
+@pytest.mark.extensions
 def test_filter_of_the_user_runs_in_no_workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It converts as with ``git add``, in a folder that has attribute files and nothing else."""
     history = repository(tmp_path, "*.txt filter=mine\n")
@@ -165,6 +168,7 @@ def test_filter_of_the_user_runs_in_no_workspace(tmp_path: Path, monkeypatch: py
     assert set(log.read_text().splitlines()) == {"./.gitattributes"}
 
 
+@pytest.mark.extensions
 def test_program_of_the_users_filter_in_the_workspace_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -181,9 +185,15 @@ def test_program_of_the_users_filter_in_the_workspace_is_refused(
     programs._excluded.discard(history.workspace)
 
 
+@pytest.mark.extensions
 @pytest.mark.parametrize("hidden", ["fsmonitor", "filter", "hooks", "include", "commondir", "worktree"])
 def test_run_folder_runs_no_program(tmp_path: Path, hidden: str) -> None:
     """One from elsewhere: `diff`, `apply`, `export` and `blame` only take its objects."""
+    from codex_multi_role.extensions.results.applying import apply_result
+    from codex_multi_role.extensions.results.lines import line_history
+    from codex_multi_role.extensions.results.patches import diff
+    from codex_multi_role.extensions.results.run_history import history_of, result_of
+
     history = repository(tmp_path)
     evil, ran = program(tmp_path)
     states = history.run.snapshots_path
@@ -291,6 +301,7 @@ WATCHING: list[bool] = []
 sys.addaudithook(_watch)
 
 
+@pytest.mark.extensions
 def test_one_module_starts_git(tmp_path: Path) -> None:
     history = repository(tmp_path)
     WATCHING.append(True)
@@ -316,6 +327,7 @@ def _is_git(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value == "git"
 
 
+@pytest.mark.extensions
 def test_large_files_are_pushed_without_the_hook(tmp_path: Path) -> None:
     if subprocess.run(["git", "lfs", "version"], capture_output=True, check=False).returncode:
         pytest.skip("Git LFS is not installed")

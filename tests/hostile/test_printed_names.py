@@ -126,20 +126,6 @@ COMMANDS = {
     "watch plain": ["watch", "--plain"],
     "watch all": ["watch", "--all"],
     "report": ["report"],
-    "diff": ["diff"],
-    "diff of a turn": ["diff", "--role", "writer", "--turn", "1"],
-    "diff stat": ["diff", "--stat"],
-    "diff of a role": ["diff", "--role", HOSTILE],
-    "blame": ["blame", f"workspace/{NAMES[0]}"],
-    "blame json": ["blame", f"workspace/{NAMES[0]}", "--json"],
-    "blame nothing": ["blame", HOSTILE],
-    "apply conflicts": ["apply", "--to", "conflicting"],
-    "apply json": ["apply", "--to", "conflicting", "--json"],
-    "apply": ["apply", "--to", "other"],
-    "export": ["export", "--branch", "agents/x"],
-    "export json": ["export", "--branch", "agents/x", "--json"],
-    "export elsewhere": ["export", "--branch", HOSTILE],
-    "pr": ["pr"],
     "resume": ["resume"],
     "fork": ["fork", "--from", HOSTILE],
     "restart": ["restart", "--task", HOSTILE],
@@ -166,12 +152,25 @@ COMMANDS = {
     "batch": ["batch", "goals.jsonl"],
 }
 OF_EXTENSIONS = {
+    "diff": ["diff"],
+    "diff of a turn": ["diff", "--role", "writer", "--turn", "1"],
+    "diff stat": ["diff", "--stat"],
+    "diff of a role": ["diff", "--role", HOSTILE],
+    "blame": ["blame", f"workspace/{NAMES[0]}"],
+    "blame json": ["blame", f"workspace/{NAMES[0]}", "--json"],
+    "blame nothing": ["blame", HOSTILE],
+    "apply conflicts": ["apply", "--to", "conflicting"],
+    "apply json": ["apply", "--to", "conflicting", "--json"],
+    "apply": ["apply", "--to", "other"],
+    "export": ["export", "--branch", "agents/x"],
+    "export json": ["export", "--branch", "agents/x", "--json"],
+    "export elsewhere": ["export", "--branch", HOSTILE],
+    "pr": ["pr"],
     "rerun": ["rerun", "--dry-run"],
     "bundle": ["bundle", "-o", "x.bundle"],
     "verify": ["verify", f"conflicting/{NAMES[0]}"],
     "replay-test": ["replay-test", "recordings"],
 }
-"""Each under its own name."""
 EXACT = {"show result", "diff", "diff of a turn", "diff stat"}
 """What is printed byte by byte where no terminal is."""
 TEXTS = {"show result", "pr", "dry run"}
@@ -256,6 +255,7 @@ def _assert_harmless(text: str, *, of_lines: bool = False) -> None:
     assert of_lines or "\nerror: forged" not in f"\n{plain}"
 
 
+@pytest.mark.extensions
 @pytest.mark.usefixtures("scripted_codex")
 @pytest.mark.parametrize("on_terminal", [False, True], ids=["piped", "on a terminal"])
 def test_run_with_hostile_answers_prints_nothing_of_that_kind(
@@ -283,7 +283,7 @@ def test_run_with_hostile_answers_prints_nothing_of_that_kind(
         _assert_readable((tmp_path / name).read_text())
 
 
-NOT_ON_A_RECORDED_RUN = {"run", "batch", "init", "demo", "worker", "workers", "queues", "bisect", "doctor"}
+NOT_ON_A_RECORDED_RUN = {"run", "batch", "init", "demo", "worker", "workers", "queues", "doctor"}
 NOT_ON_A_RECORDED_RUN |= {"schema", "completion", "codex", "work-on"}
 """They start processes, need a database, or print nothing of a run."""
 
@@ -300,8 +300,9 @@ def test_every_command_that_prints_names_is_tried() -> None:
 
 @pytest.mark.extensions
 def test_every_command_of_an_extension_is_tried() -> None:
-    """`serve` has tests of its own below."""
-    assert {*OF_EXTENSIONS, "serve"} == {*group.list_commands(click.Context(group))} - {*EVERY_COMMAND}
+    """`serve` has tests of its own below, and `bisect` starts processes."""
+    tried = {arguments[0] for arguments in OF_EXTENSIONS.values()}
+    assert tried | {"serve", "bisect"} == {*group.list_commands(click.Context(group))} - {*EVERY_COMMAND}
 
 
 def test_report_page_shows_no_control_characters(surroundings: Folder) -> None:
@@ -359,6 +360,7 @@ def test_reports_to_ci_have_no_control_characters(ended: EndedRun) -> None:
         _assert_readable(text)
 
 
+@pytest.mark.extensions
 @pytest.mark.parametrize("name", ["commit", "author", "branch"])
 def test_exported_commits_have_no_control_characters(surroundings: Folder, name: str) -> None:
     _run(surroundings, ["export", "--branch", "agents/x"])

@@ -10,8 +10,6 @@ import pytest
 
 from codex_multi_role.api import running
 from codex_multi_role.errors import StorageError
-from codex_multi_role.history import history_of
-from codex_multi_role.history.exporting import export_branch, start_of
 from codex_multi_role.lifecycle.placement import Placement
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.store import Store, bundle_workspace, make_workspace
@@ -123,9 +121,13 @@ def test_copies_are_prepared_again_elsewhere(tmp_path: Path) -> None:
     assert not (both.other / "files/made.txt").exists()
 
 
+@pytest.mark.extensions
 @pytest.mark.long
 def test_run_in_its_own_worktree_continues_in_a_clone(tmp_path: Path) -> None:
     """A clone is as separate from the user's files as the worktree was; the branch can be exported from it."""
+    from codex_multi_role.extensions.results.exporting import export_branch, start_of
+    from codex_multi_role.extensions.results.run_history import history_of
+
     both = machines(tmp_path)
     (both.team.workspace / "kept.txt").write_text("committed\n")
     commit_all(both.team.workspace)

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from codex_multi_role.history import RunHistory, history_of
 from codex_multi_role.run_folder import RunEvent, RunFolder, TurnFolder
 from codex_multi_role.run_folder import events as e
 from codex_multi_role.workspace import Snapshots, Workspace, Worktrees
@@ -135,10 +134,9 @@ class History:
         write(self.workspace, files)
         self._state()
 
-    def ended(self) -> RunHistory:
+    def ended(self) -> None:
         ending = e.RunEnded("succeeded", "done", "", 0, {}, str(self.run.path), workspace=self._state())
         self.happened(ending)
-        return history_of(self.run)
 
     def _state(self) -> str:
         self.states.append(self.snapshots.take())

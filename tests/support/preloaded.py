@@ -23,12 +23,14 @@ import time
 from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from io import FileIO, TextIOWrapper
 from pathlib import Path
 from typing import Any
 
 TOP = Path(__file__).parents[2]
-ROOMS = ("cli", "lifecycle", "engine", "steps", "codex", "playbook", "report", "extensions.web")
+ROOMS = ("cli", "lifecycle", "engine", "steps", "codex", "playbook", "report")
+OF_EXTENSIONS = ("extensions.results", "extensions.web")
 SET_CHILD_SUBREAPER = 36
 LONGEST_REQUEST = 1 << 17
 LOOK_SECONDS = 0.001
@@ -126,7 +128,8 @@ def _line() -> socket.socket:
 
 def serve(descriptor: int, client: int) -> None:
     """Start what is asked for over ``descriptor``, as a child of the process ``client``; ends with it."""
-    for room in (f"codex_multi_role.{name}" for name in ROOMS):
+    rooms = ROOMS if find_spec("codex_multi_role.extensions") is None else (*ROOMS, *OF_EXTENSIONS)
+    for room in (f"codex_multi_role.{name}" for name in rooms):
         for module in pkgutil.iter_modules(import_module(room).__path__, f"{room}."):
             import_module(module.name)
     gc.freeze()  # otherwise each process would copy all of it as it looks for garbage, and at its end

@@ -16,7 +16,7 @@ from codex_multi_role.extensions.replays.comparing import DIFFERS
 from codex_multi_role.extensions.replays.replay_tests import working_folder
 from codex_multi_role.extensions.replays.surroundings import environment_of, tests_before
 from codex_multi_role.extensions.replays.verifying import verify_bundle
-from codex_multi_role.history import RunHistory, history_of
+from codex_multi_role.extensions.results.run_history import RunHistory, history_of
 from codex_multi_role.host.atomic import write_bytes
 from codex_multi_role.lifecycle.kept_definitions import RELOADED, remembered_options
 from codex_multi_role.playbook.recording import Recording

@@ -12,8 +12,8 @@ from codex_multi_role.checks.python_files import is_test_file
 from codex_multi_role.checks.tests import PytestResult
 from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.extensions.replays.claims import ClaimedTests, Environment
+from codex_multi_role.extensions.results.trials import context_of_tests
 from codex_multi_role.host.atomic import make_folder
-from codex_multi_role.lifecycle.trials import context_of_tests
 from codex_multi_role.run_folder import RunFolder, read_events
 from codex_multi_role.run_folder.events import RunStarted
 from codex_multi_role.run_options import RunOptions

@@ -20,7 +20,7 @@ from codex_multi_role.codex import permissions, project_instructions
 from codex_multi_role.codex.approvals import _decide
 from codex_multi_role.codex.codex_settings import without_project_settings
 from codex_multi_role.codex.fleet import Member
-from codex_multi_role.history.commit_texts import inert
+from codex_multi_role.extensions.results.commit_texts import inert
 from codex_multi_role.host import own_python, programs, unpacking
 from codex_multi_role.lifecycle import members, own_worktree
 from codex_multi_role.lifecycle.definitions import sandbox_of_tests
@@ -351,13 +351,13 @@ OUTSIDE = (
         "what a role reports does nothing on a git host",
         replaced(inert, lambda _, text: text),
         (
-            "history/test_commit_texts.py::test_reports_of_roles_refer_to_nothing_of_a_git_host",
-            "integrations/pull_request/test_description.py::test_title_refers_to_nothing",
+            "extensions/results/test_commit_texts.py::test_reports_of_roles_refer_to_nothing_of_a_git_host",
+            "extensions/results/pull_request/test_description.py::test_title_refers_to_nothing",
         ),
     ),
     broken(
         "a result is not published by programs of the workspace",
         returns(programs.exclude_from_path, None),
-        ("integrations/pull_request/test_creating.py::test_programs_of_the_workspace_are_not_run",),
+        ("extensions/results/pull_request/test_creating.py::test_programs_of_the_workspace_are_not_run",),
     ),
 )

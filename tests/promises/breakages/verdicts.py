@@ -12,9 +12,9 @@ from codex_multi_role.engine.durable_run import DurableRun
 from codex_multi_role.errors import Ending
 from codex_multi_role.extensions.documentation.quality import BELOW, PASSED, _Gate
 from codex_multi_role.extensions.research.search_providers import _has_searched
+from codex_multi_role.extensions.results.bisecting import _StateSearch
+from codex_multi_role.extensions.results.line_guards import _has_same_text
 from codex_multi_role.flow.routing import End
-from codex_multi_role.history.bisecting import _StateSearch
-from codex_multi_role.history.line_guards import _has_same_text
 from codex_multi_role.host.spelling import folded
 from codex_multi_role.steps.ask import ask
 from codex_multi_role.steps.protection import ProtectedState, _put_back_first, protected_among
@@ -54,12 +54,12 @@ VERDICTS = (
     broken(
         "results that vary name no turn",
         returns(_StateSearch.are_confirmed, True),
-        ("history/test_bisecting.py::test_change_is_found_despite_wrong_results[seeds0]",),
+        ("extensions/results/test_bisecting.py::test_change_is_found_despite_wrong_results[seeds0]",),
     ),
     broken(
         "no figure of mutants counts for another text",
         returns(_has_same_text, True),
-        ("history/test_line_guards.py::test_nothing_is_known_of_another_text",),
+        ("extensions/results/test_line_guards.py::test_nothing_is_known_of_another_text",),
     ),
     broken(
         "what a turn changed of the protected is put back",

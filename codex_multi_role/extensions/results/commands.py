@@ -1,0 +1,270 @@
+"""``diff``, ``blame``, ``apply`` and ``export``: what a run changed, and its result in a checkout or on a branch."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from codex_multi_role.cli.options import (
+    CODEX_BIN,
+    JSON,
+    PYTHON,
+    RUNS_DIR,
+    SETTINGS,
+    SHARED_RUNS,
+    TEST_SANDBOX,
+    command,
+    run_argument,
+)
+from codex_multi_role.cli.output import put_bytes, put_json, put_line, say
+from codex_multi_role.cli.run_reference import find_run
+from codex_multi_role.errors import ExitCode
+from codex_multi_role.presentation.wording import plural
+from codex_multi_role.run_folder.folder import LATEST
+
+if TYPE_CHECKING:
+    from codex_multi_role.extensions.results.applying import Applied
+    from codex_multi_role.extensions.results.line_guards import LineGuards
+    from codex_multi_role.extensions.results.run_history import RunHistory
+
+COLOURS = {"+": "green", "-": "red", "@": "cyan"}
+FILE_LINES = ("+++ ", "--- ", "diff ")
+KINDS = {
+    "modified here, deleted in the copy": "you changed it, the run deleted it",
+    "deleted here, modified in the copy": "you deleted it, the run changed it",
+    "both modified": "you and the run changed it",
+    "both added": "you and the run added it",
+}
+repository_option = click.option(
+    "--repo",
+    type=click.Path(file_okay=False, exists=True, path_type=Path),
+    metavar="DIR",
+    help="A git repository; by default that of the run's workspace, or the current one if workers executed the run.",
+)
+
+
+@command(RUNS_DIR, SHARED_RUNS, short_help="Show what a run, a role or a turn changed.")
+@run_argument
+@click.option("--role", metavar="ROLE", help="Only the turns of this role, one after the other.")
+@click.option("--turn", type=click.IntRange(min=1), metavar="N", help="Only this turn.")
+@click.option("--stat", is_flag=True, help="Only how many lines changed in each file.")
+def diff(run: str, role: str | None, turn: int | None, stat: bool, runs_dir: Path, database_url: str | None) -> None:
+    """Print what RUN (default: the latest run) changed as a patch, from its first state to its latest.
+
+    Works for every run: ended, killed, or still running. Paths are relative to the workspace.
+
+    \b
+    Examples:
+      codex-multi-role diff
+      codex-multi-role diff latest --stat
+      codex-multi-role diff latest --role implementer --turn 2
+    """
+    from codex_multi_role.extensions.results.patches import diff as diff_of_run  # here: `--help` needs none of it
+
+    found = diff_of_run(find_run(run, runs_dir, database_url), role=role, turn=turn, stat=stat)
+    if not found.patches:
+        say(f"Run {found.run_id} changed no files.")
+    elif sys.stdout.isatty():  # with colours, and without control characters
+        for line in found.text.splitlines():
+            put_line(line, **_style(line))
+    else:
+        put_bytes(found.patch)
+
+
+def _style(line: str) -> dict[str, Any]:
+    if line.startswith(FILE_LINES):
+        return {"bold": True}
+    return {"fg": COLOURS[line[0]]} if line[:1] in COLOURS else {}
+
+
+@command(
+    *(RUNS_DIR, SHARED_RUNS, SETTINGS["test_seconds"], TEST_SANDBOX, PYTHON, CODEX_BIN, JSON),
+    short_help="Show which turn wrote each line of a file.",
+)
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option("--run", default=LATEST, metavar="RUN", show_default=True, help="The last run to look at.")
+@click.option("--tests", multiple=True, metavar="PATH", help="Run these tests, and show how many reach each line.")
+def blame(
+    path: Path,
+    run: str,
+    tests: tuple[str, ...],
+    runs_dir: Path,
+    database_url: str | None,
+    json: bool,
+    **of_tests: Any,  # noqa: ANN401 - the settings above
+) -> None:
+    """Show for each line of PATH, a file of the workspace, which turn of which run wrote it.
+
+    All earlier runs in the same workspace count. Lines that moved within the file keep their origin. A line without a
+    role came between the turns of a step: from tests, a check or a person. One without a run is by a person.
+
+    If a run judged mutants of this very text, as testgen does, each line has the number of those killed, of all. --json
+    also names the tests that kill them or, with --tests, that reach the line, and the file with the prompt of the turn.
+
+    \b
+    Examples:
+      codex-multi-role blame roman.py
+      codex-multi-role blame roman.py --tests test_roman.py
+      codex-multi-role blame roman.py --json | jq -r '.[] | select(.role == "implementer") | .line'
+    """
+    from codex_multi_role.extensions.results.changed_lines import written_by
+    from codex_multi_role.extensions.results.line_guards import LineGuards, recorded_guards  # as above
+    from codex_multi_role.extensions.results.lines import line_history, runs_in_the_same_workspace
+
+    folder = find_run(run, runs_dir, database_url)
+    root = Path(str(folder.record().get("workspace", "")))
+    below = _below(path, root)
+    now = root / below if (root / below).is_file() else None
+    histories = runs_in_the_same_workspace(folder)
+    with line_history(histories) as recorded:
+        lines = recorded.origins(below.as_posix(), now)
+    mutants = recorded_guards(histories, below.as_posix(), now)
+    named = [_below(Path(each), root).as_posix() for each in tests]
+    reaching = _reaching(histories[-1], below.as_posix(), named, of_tests) if tests else {}
+    if json:
+        known = {line: guards.tests for line, guards in mutants.items()} if not tests else reaching
+        put_json([asdict(each) | _guards(known.get(each.line), mutants.get(each.line)) for each in lines])
+        return
+    columns = [[f"{line.run}  {written_by(line)}" if line.run else "no run" for line in lines]]
+    columns += [[_mutants(mutants.get(line.line, LineGuards())) for line in lines]] if mutants else []
+    columns += [[_tests(reaching.get(line.line)) for line in lines]] if tests else []
+    columns = [[f"{cell:{max(map(len, column), default=0)}}" for cell in column] for column in columns]
+    width = len(str(len(lines)))
+    for line, *cells in zip(lines, *columns, strict=True):
+        put_line("  ".join([*cells, f"{line.line:{width}}", line.text.expandtabs()]))
+
+
+def _reaching(
+    history: RunHistory, path: str, tests: Sequence[str], of_tests: Mapping[str, Any]
+) -> dict[int, tuple[str, ...]]:
+    from codex_multi_role.extensions.results.reached_lines import tests_by_line  # as above
+    from codex_multi_role.run_options import RunOptions
+
+    return tests_by_line(history, path, tests, RunOptions(**of_tests))
+
+
+def _guards(tests: Sequence[str] | None, mutants: LineGuards | None) -> dict[str, object]:
+    """``tests`` is null where nothing was judged or measured, ``mutants`` where none of the line was judged."""
+    if mutants is None:
+        return {"tests": tests, "mutants": None}
+    judged = dict.fromkeys(mutants.killed, "killed") | dict.fromkeys(mutants.survived, "survived")
+    return {"tests": tests, "mutants": judged}
+
+
+def _mutants(guards: LineGuards) -> str:
+    judged = len(guards.killed + guards.survived)
+    return f"{len(guards.killed)}/{judged} killed" if judged else ""
+
+
+def _tests(names: Sequence[str] | None) -> str:
+    return "" if names is None else plural(len(names), "test")
+
+
+def _below(path: Path, root: Path) -> Path:
+    """The file relative to the workspace: as given from the current folder, otherwise from the workspace."""
+    here = Path.cwd() / path
+    for place in (here, here.resolve()):
+        if place.is_relative_to(root):
+            return place.relative_to(root)
+    return path
+
+
+@command(RUNS_DIR, SHARED_RUNS, JSON, short_help="Bring the result of a run into a checkout.")
+@run_argument
+@click.option(
+    "--to",
+    "target",
+    type=click.Path(file_okay=False, exists=True, path_type=Path),
+    default=".",
+    show_default="the current folder",
+    metavar="DIR",
+    help="The checkout.",
+)
+@click.option("--copy", "key", metavar="KEY", help="The result of one isolated copy, by its key, such as `write.1.0`.")
+@click.option("--3way", "mark_conflicts", is_flag=True, help="Mark conflicts in the files, as git does.")
+def apply(
+    run: str, target: Path, key: str | None, mark_conflicts: bool, runs_dir: Path, database_url: str | None, json: bool
+) -> None:
+    """Merge what RUN (default: the latest run) changed into a checkout; nothing that you changed is overwritten.
+
+    If a file conflicts, nothing is written, and the exit code is 1. With --3way the other files are written, and texts
+    that conflict get both versions between markers. The index and the branches of the checkout stay as they are.
+
+    \b
+    Examples:
+      codex-multi-role apply latest --to ../main
+      codex-multi-role apply 2026 --3way
+    """
+    from codex_multi_role.extensions.results.applying import apply_result
+    from codex_multi_role.extensions.results.run_history import history_of, result_of  # as above
+    from codex_multi_role.workspace import Workspace
+
+    folder = find_run(run, runs_dir, database_url)
+    result = result_of(history_of(folder), key)
+    workspace = Workspace.of_run(target.resolve(), folder.path.resolve())
+    applied = apply_result(result, workspace, folder.path / "applied", mark_conflicts=mark_conflicts)
+    if json:
+        put_json(
+            {
+                "to": str(workspace.root),
+                "paths": applied.paths,
+                "marked": applied.marked,
+                "conflicts": [conflict.as_json() for conflict in applied.conflicts],
+            }
+        )
+    else:
+        for line in _lines(applied, workspace.root):
+            put_line(line)
+    if applied.conflicts:
+        if not mark_conflicts:
+            say("hint: --3way writes the other files, and marks the conflicts.")
+        raise click.exceptions.Exit(ExitCode.GOAL_NOT_REACHED)
+
+
+def _lines(applied: Applied, root: Path) -> Iterator[str]:
+    for conflict in applied.conflicts:
+        marked = "; both versions are in it, between markers" if conflict.path in applied.marked else ""
+        yield f"conflict: {conflict.path}: {KINDS.get(conflict.kind, conflict.kind)}{marked}"
+    if applied.paths:
+        yield from (f"changed {path}" for path in applied.paths)
+    elif not applied.conflicts:
+        yield f"nothing to do: {root} has these changes"
+    elif not applied.marked:
+        yield f"nothing was written: {plural(len(applied.conflicts), 'conflict')}"
+
+
+@command(RUNS_DIR, SHARED_RUNS, JSON, short_help="Make a branch with one commit per turn.")
+@run_argument
+@click.option("--branch", required=True, metavar="NAME", help="The branch: new, or from an earlier export of RUN.")
+@repository_option
+def export(run: str, branch: str, repo: Path | None, runs_dir: Path, database_url: str | None, json: bool) -> None:
+    """Make a branch with one commit per turn of RUN (default: the latest run) that changed files.
+
+    It starts at the commit that was checked out when the run started. The author of a commit is the role; what tests,
+    checks or a person changed between turns is a commit of its own. Exporting a run again gives the same commits. The
+    work tree, the index, hooks and signing are not used.
+
+    \b
+    Examples:
+      codex-multi-role export --branch agents/roman
+      codex-multi-role export 2026 --branch agents/roman --repo ../clone
+    """
+    from codex_multi_role.extensions.results.exporting import export as export_run  # as above
+
+    exported = export_run(find_run(run, runs_dir, database_url), branch=branch, repo=repo)
+    place = str(exported.repository)
+    if json:
+        put_json({**asdict(exported), "repository": place})
+        return
+    known = "" if exported.is_new else ", as before"
+    onto = f" on {exported.base[:12]}" if exported.base else ""
+    put_line(f"branch {branch}: {plural(len(exported.commits), 'commit')}{onto} in {place}{known}")
+    if exported.ignored:
+        put_line(f"left out, because git ignores them: {', '.join(exported.ignored)}")
+    put_line(f"next: git -C {shlex.quote(place)} log {shlex.quote(branch)}")

@@ -1,0 +1,225 @@
+"""A run as a branch: each commit is its turn's state, whatever the files are, and nothing else of the owner changes."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+from itertools import groupby
+from pathlib import Path
+
+import pytest
+
+from codex_multi_role.errors import UsageError
+from codex_multi_role.extensions.results.exporting import Exported, export_branch, start_of
+from codex_multi_role.extensions.results.run_history import history_of
+from tests.support.disks import PERSON
+from tests.support.histories import SUBMODULE, Files, History, Program, random_changes, write
+from tests.support.kills import is_killed
+
+pytestmark = pytest.mark.real
+
+BRANCH = "agents/run"
+COMMITTED: Files = {"a.txt": "one\ntwo\n", "b.py": "b = 1\n", "kept/c.txt": "c\n"}
+
+
+def git(folder: Path, *arguments: str, **environment: str) -> str:
+    done = subprocess.run(
+        ["git", *PERSON, *arguments], cwd=folder, env={**ENVIRONMENT, **environment}, capture_output=True, check=True
+    )
+    return done.stdout.decode(errors="surrogateescape")
+
+
+ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"}
+
+
+def exported(history: History, branch: str = BRANCH) -> Exported:
+    recorded = history_of(history.run)
+    return export_branch(recorded, branch, *start_of(recorded, None))
+
+
+def subjects(history: History) -> list[str]:
+    return git(history.workspace, "log", "--format=%an: %s", "--reverse", BRANCH).splitlines()
+
+
+def differences(history: History, commit: str, state: str, folder: Path) -> str:
+    """What git sees as changed between ``commit`` and a recorded state of the workspace."""
+    folder.mkdir()
+    private = {"GIT_DIR": str(history.run.snapshots_path), "GIT_INDEX_FILE": str(folder.with_suffix(".index"))}
+    git(folder, "read-tree", state, **private)
+    git(folder, "checkout-index", "-a", f"--prefix={folder}/", **private)
+    there = {"GIT_DIR": str(history.workspace / ".git"), "GIT_WORK_TREE": str(folder)}
+    there["GIT_INDEX_FILE"] = str(folder.with_suffix(".theirs"))
+    git(folder, "read-tree", commit, **there)
+    changed = git(folder, "diff", "--name-status", "--ignore-submodules", **there)
+    return changed + git(folder, "ls-files", "--others", **there)
+
+
+def test_each_change_is_a_commit_of_who_made_it(tmp_path: Path) -> None:
+    history = History(tmp_path, {"a.txt": "dirty\n"}, COMMITTED)
+    history.turn("writer", {"a.txt": "one\n"})
+    history.turn("reader", {})
+    history.between({"b.py": None})
+    history.turn("tester", {"test_a.py": "def test(): pass\n"})
+    history.ended()
+    made = exported(history)
+    assert subjects(history) == [
+        "somebody: x",
+        "codex-multi-role: Changes before the run",
+        "writer: writer: writer did it",
+        "codex-multi-role: Changes between turns: by tests, a check or a person",
+        "tester: tester: tester did it",
+    ]
+    before, written, _, tested = made.commits
+    for commit, state in ((before, history.states[0]), (written, history.states[1]), (tested, history.states[4])):
+        assert differences(history, commit, state, tmp_path / commit) == ""
+    trailers = git(history.workspace, "log", "-1", "--format=%(trailers:unfold)", BRANCH)
+    assert trailers.strip() == "Run: first\nFlow: own\nTurn: tester 1"
+
+
+def test_nothing_of_the_owner_changes(tmp_path: Path) -> None:
+    history = History(tmp_path, {"a.txt": "dirty\n"}, COMMITTED)
+    for hook in ("reference-transaction", "post-commit", "pre-commit"):
+        write(history.workspace / ".git/hooks", {hook: Program(f"#!/bin/sh\ntouch {tmp_path}/hooked\nexit 1\n")})
+    git(history.workspace, "add", "a.txt")
+    git(history.workspace, "config", "commit.gpgSign", "true")
+    history.turn("writer", {"b.py": "b = 2\n"})
+    history.ended()
+    before = git(history.workspace, "status", "--porcelain=v2", "--branch")
+    index = (history.workspace / ".git/index").read_bytes()
+    exported(history)
+    assert (history.workspace / ".git/index").read_bytes() == index
+    assert git(history.workspace, "status", "--porcelain=v2", "--branch") == before
+    assert not (tmp_path / "hooked").exists()
+
+
+def test_export_again_gives_the_same_commits(tmp_path: Path) -> None:
+    history = History(tmp_path, {}, COMMITTED)
+    history.turn("writer", {"a.txt": "1\n"})
+    first = exported(history)
+    assert (first.is_new, exported(history).is_new) == (True, False)
+    history.turn("writer", {"a.txt": "2\n"})
+    longer = exported(history)
+    assert (longer.is_new, longer.commits[0]) == (True, first.tip)
+
+
+def test_branch_of_somebody_else_stays(tmp_path: Path) -> None:
+    history = History(tmp_path, {}, COMMITTED)
+    history.turn("writer", {"a.txt": "1\n"})
+    git(history.workspace, "commit", "-q", "--allow-empty", "-m", "mine")
+    for branch, message in (("main", "is not an earlier export"), ("..", "cannot be the name of a branch")):
+        with pytest.raises(UsageError, match=message):
+            exported(history, branch)
+    git(history.workspace, "branch", "base", "HEAD~")
+    with pytest.raises(UsageError, match="is not an earlier export"):
+        exported(history, "base")
+    exported(history, "held")
+    git(history.workspace, "symbolic-ref", "HEAD", "refs/heads/held")
+    history.turn("writer", {"a.txt": "2\n"})
+    with pytest.raises(UsageError, match="is checked out"):
+        exported(history, "held")
+
+
+def test_copies_are_side_branches_that_are_merged(tmp_path: Path) -> None:
+    history = History(tmp_path, {}, COMMITTED)
+    for key in ("write.1.0", "write.1.1"):
+        history.copied(key)
+    history.turn("writer", {"a.txt": "1\n"}, "write.1.0")
+    history.turn("writer", {"a.txt": "1\n2\n"}, "write.1.0")
+    history.turn("other", {"d.txt": "d\n"}, "write.1.1")
+    history.merged("write.1.1")
+    history.merged("write.1.0")
+    history.ended()
+    made = exported(history)
+    merges = git(history.workspace, "log", "--merges", "--format=%s", BRANCH).splitlines()
+    assert merges == ["Merge the copy write.1.0", "Merge the copy write.1.1"]
+    assert git(history.workspace, "blame", "--porcelain", BRANCH, "--", "a.txt").count("author writer") == 2
+    assert differences(history, made.tip, history.states[-1], tmp_path / "end") == ""
+
+
+EXPORT = """
+from pathlib import Path
+from codex_multi_role.extensions.results.run_history import history_of
+from codex_multi_role.extensions.results.exporting import export_branch, start_of
+from codex_multi_role.run_folder import RunFolder
+
+history = history_of(RunFolder(Path(sys.argv[1])))
+export_branch(history, "agents/run", *start_of(history, None))
+"""
+
+
+@pytest.mark.parametrize("step", [97, pytest.param(1, marks=pytest.mark.long)])
+def test_killed_anywhere_the_branch_is_the_old_or_the_new_one(tmp_path: Path, step: int) -> None:
+    history = History(tmp_path, {"a.txt": "dirty\n"}, COMMITTED)
+    history.turn("writer", {"a.txt": "1\n"})
+    old = exported(history).tip
+    history.turn("tester", {"b.py": None})
+    new = exported(history, "other").tip
+    before = git(history.workspace, "status", "--porcelain=v2", "--branch")
+    at = 1
+    while is_killed(EXPORT, history.run.path, at=at):
+        assert git(history.workspace, "rev-parse", BRANCH).strip() in (old, new), at
+        assert git(history.workspace, "status", "--porcelain=v2", "--branch") == before
+        assert exported(history).tip == new
+        git(history.workspace, "update-ref", f"refs/heads/{BRANCH}", old)
+        at += step
+    assert at > 50
+    assert git(history.workspace, "rev-parse", BRANCH).strip() == new
+
+
+def test_submodule_stays_at_its_commit(tmp_path: Path) -> None:
+    history = History(tmp_path, {}, COMMITTED, submodule={"lib.py": "lib = 1\n"})
+    history.turn("writer", {"a.txt": "1\n", f"{SUBMODULE}/lib.py": "lib = 2\n"})
+    history.ended()
+    exported(history)
+    assert git(history.workspace, "diff", "--name-only", "main", BRANCH).split() == ["a.txt"]
+
+
+@pytest.mark.parametrize(
+    "seed",
+    [
+        0,
+        *(
+            pytest.param(
+                seed, marks=pytest.mark.long("extensions/results/test_exporting.py::test_any_history_is_exact[0]")
+            )
+            for seed in range(1, 200)
+        ),
+    ],
+)
+def test_any_history_is_exact(tmp_path: Path, seed: int) -> None:
+    history = random_history(tmp_path, random.Random(seed))
+    made = exported(history)
+    assert exported(history).tip == made.tip
+    if history.submodule:
+        [listed] = {git(history.workspace, "ls-tree", branch, SUBMODULE) for branch in ("main", BRANCH)}
+        assert listed.startswith("160000 commit ")
+    chain = git(history.workspace, "rev-list", "--first-parent", "--reverse", BRANCH, "^main").split()
+    states = (state for state, _ in groupby(history.states))
+    for commit in chain:
+        assert any(not differences(history, commit, state, tmp_path / f"{commit}.{state}") for state in states)
+    assert not chain or differences(history, made.tip, history.states[-1], tmp_path / "end") == ""
+
+
+def random_history(folder: Path, rng: random.Random) -> History:
+    """Turns, changes between them and merged copies: texts, binary files, links, modes, ignored files, a submodule."""
+    attributes: Files = {".gitattributes": rng.choice(("* text=auto\n", "*.txt eol=crlf\n", "*.bin -text\n"))}
+    ignored: Files = {".gitignore": "*.log\n"} if rng.random() < 0.5 else {}
+    committed = {**random_changes(rng), **(attributes if rng.random() < 0.6 else {}), **ignored}
+    submodule: Files | None = {"lib.py": "1\n"} if rng.random() < 0.3 else None
+    start = random_changes(rng) if rng.random() < 0.4 else {}
+    history = History(folder, start, committed, submodule=submodule)
+    for number in range(rng.randint(1, 5)):
+        match rng.randrange(4):
+            case 0:
+                history.between(random_changes(rng, history.workspace))
+            case 1:
+                keys = [f"step.{number}.{index}" for index in range(2)]
+                for key in keys:
+                    history.copied(key)
+                    history.turn("writer", random_changes(rng), key)
+                for key in rng.sample(keys, 2):
+                    history.merged(key)
+            case _:
+                history.turn(rng.choice(("writer", "tester")), random_changes(rng, history.workspace))
+    history.ended()
+    return history

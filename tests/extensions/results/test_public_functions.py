@@ -1,0 +1,106 @@
+"""``diff``, ``export`` and ``bisect`` as Python functions: of a run as an object or by its id, with the same errors."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codex_multi_role import Run, RunNotFound, UsageError, load_run
+from codex_multi_role.extensions.results import Trial, bisect, diff, export
+from tests.support.histories import commit_all
+from tests.support.scripted_codex import codex_replaced
+from tests.support.teams import WRITER, Record, TeamFolder, say
+
+pytestmark = pytest.mark.real
+
+
+def writes(text: str) -> Record:
+    return say(f"wrote {text}", files=[{"path": "a.txt", "content": f"{text}\n"}])
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run of three turns of ``one`` in a git repository: they write 1, 2 and 3 to ``a.txt``."""
+    team = TeamFolder(tmp_path_factory.mktemp("team"), {"one": WRITER}, {"one": [*map(writes, "123")]})
+    commit_all(team.workspace)
+    with codex_replaced():
+        report = team.run(cycles=3)
+    return load_run(report.run_id, runs_dir=team.runs)
+
+
+def test_diff_is_the_same_for_a_run_and_its_id(recorded: Run) -> None:
+    found = diff(recorded)
+    assert found.run_id == recorded.run_id
+    assert found.text.splitlines()[-1] == "+3"
+    assert found == diff("latest", runs_dir=str(recorded.folder.parent))
+    of_turns = diff(recorded, role="one")
+    assert [patch.partition(b"\n")[0] for patch in of_turns.patches] == [b"one, turn 1", b"one, turn 2", b"one, turn 3"]
+    assert diff(recorded, turn=2, stat=True).text.startswith("one, turn 2\n\n a.txt | 2 +-\n")
+
+
+def test_export_makes_a_commit_per_turn_once(recorded: Run) -> None:
+    made = export(recorded, branch="agents/one")
+    shown = subprocess.run(
+        ["git", "show", f"{made.tip}:a.txt"], cwd=made.repository, capture_output=True, text=True, check=True
+    )
+    assert (made.repository, len(made.commits), made.is_new, shown.stdout) == (
+        Path(recorded.record["workspace"]),
+        3,
+        True,
+        "3\n",
+    )
+    again = export("latest", branch="agents/one", repo=str(made.repository), runs_dir=recorded.folder.parent)
+    assert (again.commits, again.is_new) == (made.commits, False)
+
+
+def test_bisect_finds_the_turn_and_reports_each_trial(recorded: Run) -> None:
+    told: list[tuple[str, str]] = []
+
+    def note(name: str, trial: Trial | None) -> None:
+        told.append((name, trial.outcome if trial else ""))
+
+    command = ["sh", "-c", "grep 2 a.txt && echo too much && exit 1 || exit 0"]
+    found = bisect(recorded, command, repeat=1, test_sandbox=False, on_trial=note)
+    assert (found.last, found.changed, found.names) == ("pass", True, ("one turn 3",))
+    assert [(change.role, change.turn) for change in found.candidates] == [("one", 3)]
+    assert told[0] == ("one turn 3", "pass")
+    assert (found.state, found.output) == ("one turn 2", "2\ntoo much")
+    assert found.executions == len(told)
+
+
+def test_result_that_never_changes_has_no_candidates(recorded: Run) -> None:
+    found = bisect(recorded, ["true"], repeat=1, test_sandbox=False)
+    assert (found.last, found.changed, found.candidates, found.output) == ("pass", False, (), "")
+
+
+def test_missing_run_and_wrong_arguments_are_of_one_family(recorded: Run, tmp_path: Path) -> None:
+    wrong: Any = 7
+    with pytest.raises(RunNotFound):
+        diff("2026", runs_dir=tmp_path)
+    with pytest.raises(UsageError, match="run must be a recorded run or its id, not 7"):
+        export(wrong, branch="x")
+    with pytest.raises(UsageError, match="role two changed no files"):
+        diff(recorded, role="two")
+    with pytest.raises(UsageError, match="is not in a git repository"):
+        export(recorded, branch="x", repo=tmp_path)
+    commands: tuple[str | list[str], ...] = ("pytest -q", [])
+    for command in commands:
+        with pytest.raises(UsageError, match="command must be a list of words"):
+            bisect(recorded, command)
+    with pytest.raises(UsageError, match="repeat must be from 1 to 25, not 0"):
+        bisect(recorded, ["true"], repeat=0)
+
+
+def test_run_without_changes_is_an_error_where_something_is_made(tmp_path: Path) -> None:
+    team = TeamFolder(tmp_path, {"one": WRITER}, {"one": [say()]})
+    commit_all(team.workspace)
+    with codex_replaced():
+        report = team.run()
+    assert diff(report).patches == ()
+    with pytest.raises(UsageError, match="changed no files"):
+        export(report, branch="x")
+    with pytest.raises(UsageError, match="changed no files"):
+        bisect(report, ["true"])
