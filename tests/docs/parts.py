@@ -26,6 +26,7 @@ Packages add tools by the entry point `codex_multi_role.tools`.
 ABOUT_EVENTS = """
 `events.jsonl` has one event per line, in order. `--json` prints the same lines, and the live view, `watch`, the
 pages and telemetry read nothing else. Every event also has `type` and `at`, its time in UTC (ISO 8601).
+Packages add subscribers by the entry point `codex_multi_role.subscribers`.
 """
 SYSTEMS = {
     "checks": "Checks for any flow",

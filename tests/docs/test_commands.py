@@ -15,7 +15,7 @@ import yaml
 
 from codex_multi_role.playbook import Playbook, PlaybookServer
 from tests.docs.newcomer import give
-from tests.docs.pages import MANY_MACHINES, OPERATION, Block, blocks, commands, page_names
+from tests.docs.pages import EXTENSIONS, MANY_MACHINES, OPERATION, Block, blocks, commands, page_names
 from tests.support.git_hosts import scripted_host
 from tests.support.serving import listening
 
@@ -51,7 +51,7 @@ NEEDS_A_RUN = {"docs/how-to/watch.md": 2, "docs/how-to/resume-and-fork.md": 1}
 """With its cycles; the goal is reached in the second."""
 RECORDINGS = "docs/how-to/record-and-replay.md"
 SHIPPED_FLOWS = "docs/reference/shipped-flows.md"
-TRIED_ELSEWHERE = (RECORDINGS, SHIPPED_FLOWS, MANY_MACHINES, OPERATION, "examples/")
+TRIED_ELSEWHERE = (RECORDINGS, SHIPPED_FLOWS, MANY_MACHINES, OPERATION, EXTENSIONS, "examples/")
 ANSWERS = {"name": "docs", "default": {"json": {"summary": "nothing to do", "status": "DONE"}}}
 PAGES = [name for name in page_names() if commands(name) and not name.startswith(TRIED_ELSEWHERE)]
 PLAYS = sorted({each for page in PAGES if page not in PLAYED for each in commands(page) if "--playbook" in each})

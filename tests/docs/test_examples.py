@@ -11,7 +11,7 @@ import pytest
 from tests.docs.newcomer import give
 from tests.docs.pages import TOP, commands
 from tests.support.console import console
-from tests.support.examples import EXAMPLES, OUTCOMES, copy_of
+from tests.support.examples import EXAMPLES, EXTENSION, OUTCOMES, copy_of
 
 pytestmark = [pytest.mark.extensions, pytest.mark.usefixtures("scripted_codex"), pytest.mark.real]
 
@@ -53,4 +53,4 @@ def test_example_plays(example: Path, tmp_path: Path) -> None:
 
 def test_overview_lists_every_example() -> None:
     listed = re.findall(r"\]\(([^)/]+)/README\.md\)", (TOP / "examples/README.md").read_text())
-    assert sorted(listed) == [example.name for example in EXAMPLES]
+    assert sorted(listed) == sorted(example.name for example in (*EXAMPLES, EXTENSION))

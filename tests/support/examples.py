@@ -9,7 +9,9 @@ from pathlib import Path
 from tests.docs.newcomer import NEW_FOLDER
 from tests.docs.pages import TOP, commands
 
-EXAMPLES = sorted(path.parent for path in TOP.glob("examples/*/README.md"))
+EXTENSION = TOP / "examples/extension"
+"""A package, which is not a team alone: it has to be installed."""
+EXAMPLES = sorted({path.parent for path in TOP.glob("examples/*/README.md")} - {EXTENSION})
 OUTCOMES = {
     "best-of-two": ("success", {"clamp.py": "max(low"}),
     "fix-until-green": ("green", {"mean.py": "len(numbers)"}),

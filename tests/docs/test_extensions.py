@@ -1,0 +1,52 @@
+"""The exercise of the page on extensions works as written, and ``examples/extension`` is what it results in."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.docs.newcomer import give
+from tests.docs.pages import EXTENSIONS, TOP, commands
+from tests.support.examples import EXTENSION
+
+FILES: dict[str, str] = dict(
+    re.findall(r"New file `([^`]+)`:\n\n```\w+\n(.*?)```", (TOP / EXTENSIONS).read_text(), re.DOTALL)
+)
+SECONDS = 60.0
+
+
+def install(project: Path, folder: Path) -> None:
+    """Install the package of ``project`` into ``folder`` without a network; uv has the backend that builds it."""
+    uv = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--offline", "--no-cache", "--no-config"]
+    command = [*uv, "--no-deps", "--python", sys.executable, "--target", str(folder), str(project)]
+    subprocess.run(command, check=True, timeout=SECONDS)
+
+
+def test_example_is_what_the_page_writes() -> None:
+    assert {path: (EXTENSION / path).read_text() for path in FILES} == FILES
+    assert set(commands("examples/extension/README.md")) <= set(commands(EXTENSIONS))
+
+
+@pytest.mark.real
+@pytest.mark.usefixtures("scripted_codex")
+def test_exercise_works_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (project := tmp_path / "project").mkdir()
+    for name, text in FILES.items():
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text(text)
+    first, *others = commands(EXTENSIONS)
+    assert first == "pip install ."
+    install(project, tmp_path / "installed")
+    monkeypatch.syspath_prepend(tmp_path / "installed")
+    said = {}
+    for command in others:
+        done = give(command, project)
+        assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+        said[command] = done.stdout
+    run = (project / "runs/latest").resolve().name
+    assert re.fullmatch(rf"\S+ {run}: summarized\n", said["codex-multi-role diary"])
+    assert "My-extension:\n  diary " in give("codex-multi-role --help", project).stdout
