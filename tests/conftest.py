@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import signal
 from collections.abc import Iterator
 from importlib.util import find_spec
+from pathlib import Path
 from shutil import which
 
 import pytest
@@ -30,6 +32,9 @@ from tests.support.scripted_codex import real_codex, scripted_codex  # noqa: E40
 from tests.support.shared_collection import SharedCollection  # noqa: E402
 
 __all__ = ["browser", "database_server", "database_url", "real_codex", "scripted_codex"]
+
+EXTENSIONS = find_spec("codex_multi_role.extensions") is not None
+MODULE_NEEDS_EXTENSION = re.compile(r"^pytestmark = .*\bpytest\.mark\.extensions\b", re.MULTILINE)
 
 settings.register_profile("gate", derandomize=True, database=None, deadline=None)
 settings.register_profile("search", max_examples=100_000, deadline=None)
@@ -60,8 +65,15 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(SharedCollection() if hasattr(config, "workerinput") else Progress())
 
 
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Without extensions, a module whose ``pytestmark`` says that it needs one is not imported."""
+    if EXTENSIONS or collection_path.suffix != ".py":
+        return None
+    return bool(MODULE_NEEDS_EXTENSION.search(collection_path.read_text(encoding="utf-8"))) or None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    if find_spec("codex_multi_role.extensions") is None:
+    if not EXTENSIONS:
         for item in items:
             if item.get_closest_marker("extensions"):
                 item.add_marker(pytest.mark.skip(reason="no extension is installed"))

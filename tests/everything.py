@@ -24,7 +24,7 @@ SEARCHED = "tests/host/test_redaction.py tests/replies/test_exactness.py"
 CHECKS = {
     "gate": "bash .ci/run --whole",
     "long": "python -m pytest -m long",
-    "core": "python -m tests.core -n 4",
+    "core": "python -m tests.core --minimal -n 4",
     "search": f"python -m pytest -n 4 --hypothesis-profile=search {SEARCHED}",
     "promises": "python -m tests.promises",
     "kill": "python -m tests.endurance kill --double 200",

@@ -331,6 +331,7 @@ def test_every_wait_of_the_package_has_a_deadline_or_a_reason() -> None:
     assert PLACES.keys() - found == set(), "these are gone: take them out of PLACES"
 
 
+@pytest.mark.extensions
 def test_what_is_done_under_every_lock_is_bounded() -> None:
     found = {
         (module, source(item.context_expr))

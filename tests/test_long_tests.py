@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from tests.support.tables import TESTS, functions_of, is_long
 
 MODULE = """
@@ -28,6 +30,7 @@ def named_tests(file: Path) -> Iterator[str]:
             yield from map(ast.literal_eval, node.args)
 
 
+@pytest.mark.extensions  # some name tests of them
 def test_named_tests_exist_and_are_not_long() -> None:
     named = {test: file.name for file in TESTS.rglob("test_*.py") for test in named_tests(file)}
     assert named

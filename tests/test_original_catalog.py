@@ -14,8 +14,6 @@ import pytest
 import yaml
 
 from codex_multi_role import RunReport, fork, resume, run
-from codex_multi_role.extensions.web.flow_form import read_flows
-from codex_multi_role.extensions.web.starting import NewRun, RunStarter
 from codex_multi_role.run_folder import Answer, Question, RunFolder, answer_of_person
 from tests.support.catalogs import files_of_skill as files_of
 from tests.support.catalogs import seven_zipped, zipped
@@ -168,7 +166,11 @@ def test_every_command_takes_the_file(project: Project, way: str) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.extensions
 def test_page_starts_runs_with_the_file(project: Project) -> None:
+    from codex_multi_role.extensions.web.flow_form import read_flows
+    from codex_multi_role.extensions.web.starting import NewRun, RunStarter
+
     add_flow(project, {"steps": [{"ask": "planner"}]}, "planner")
     starter = RunStarter(project.runs, project.catalog, lambda: False)
     wanted = NewRun("own", "reach it", "1", str(project.workspace), str(project.playbook))

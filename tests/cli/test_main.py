@@ -70,6 +70,7 @@ def test_run_is_the_latest_unless_named() -> None:
     assert [name for name, run in runs.items() if run.required] == []
 
 
+@pytest.mark.extensions
 def test_help_groups_commands_and_options(tmp_path: Path) -> None:
     headings = [line for line in console("--help", folder=tmp_path).stdout.splitlines() if re.match(r"\w.*:$", line)]
     assert headings[:7] == [  # those of extensions follow

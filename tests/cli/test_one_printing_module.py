@@ -61,6 +61,7 @@ def test_only_one_module_prints() -> None:
     assert found - OWN_PROTOCOL.keys() == {"cli/output.py"}
 
 
+@pytest.mark.extensions
 def test_every_reason_is_still_needed() -> None:
     for name in OWN_PROTOCOL:
         assert [*_printing(ast.parse((PACKAGE / name).read_text()))], name

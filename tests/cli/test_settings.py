@@ -248,6 +248,7 @@ def test_documented_settings_are_read_as_they_are(language: str, text: str) -> N
     assert {"yaml", "toml"} == {name for name, _ in EXAMPLES}
 
 
+@pytest.mark.extensions
 def test_misspelt_variable_is_reported(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """Nothing fails, because another program may have set it; those of a run's own processes are known."""
     for name in ("CYLCES", "CYCLES", "DEBUG", "RUN", "COMMAND", "TESTS_OVERDUE", "MEASURING", "TOKEN"):

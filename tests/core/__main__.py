@@ -2,22 +2,27 @@
 
 python -m tests.core                        all of them
 python -m tests.core -n 2 tests/engine      pytest's arguments, such as a room
+python -m tests.core --minimal              in a new environment without what only extensions need
 """
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
+import tomllib
 from pathlib import Path
 
-from tests.core.without_extensions import PACKAGE, copy_without_extensions, environment
+from tests.core.without_extensions import PACKAGE, TOP, copy_without_extensions, environment
+from tests.support.uv_like_pip import uv_like_pip
 
 DOCUMENTS = ("docs", "examples", "mkdocs.yml", "README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
 INSTALLATION = ("Dockerfile", ".dockerignore", ".pre-commit-hooks.yaml", ".github", "LICENSE")
 NAMES = (
     *PACKAGE,
     "tests",
+    "schemas",
     "benchmarks",
     "action.yml",
     "templates",
@@ -27,11 +32,36 @@ NAMES = (
 )
 
 
+MINIMAL = "--minimal"
+NOT_OF_THE_CORE = ("networkx",)
+"""Dependencies that only an extension imports."""
+
+
 def main() -> int:
     with tempfile.TemporaryDirectory(prefix="core-") as name:
-        copy = copy_without_extensions(Path(name), NAMES)
-        command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", f"--rootdir={copy}", *sys.argv[1:]]
-        return subprocess.run(command, cwd=copy, env=environment(copy), check=False).returncode
+        folder = Path(name)
+        arguments = [each for each in sys.argv[1:] if each != MINIMAL]
+        python = _minimal_python(folder / "environment") if MINIMAL in sys.argv else sys.executable
+        copy = copy_without_extensions(folder / "copy", NAMES)
+        command = [python, "-m", "pytest", "-p", "no:cacheprovider", f"--rootdir={copy}", *arguments]
+        return subprocess.run(command, cwd=copy, env=_first_on_path(python, environment(copy)), check=False).returncode
+
+
+def _minimal_python(folder: Path) -> str:
+    """The Python of a new environment with the dependencies of the core and the tools of its tests, but without us."""
+    project = tomllib.loads((TOP / "pyproject.toml").read_text())["project"]
+    every = [*project["dependencies"], *project["optional-dependencies"]["dev"]]
+    packages = [each for each in every if not each.startswith(("codex-multi-role", *NOT_OF_THE_CORE))]
+    python = str(folder / "bin/python")
+    uv, variables = [sys.executable, "-m", "uv"], {**os.environ, **uv_like_pip()}
+    subprocess.run([*uv, "venv", "--quiet", "--python", sys.executable, folder], env=variables, check=True)
+    subprocess.run([*uv, "pip", "install", "--quiet", "--python", python, *packages], env=variables, check=True)
+    return python
+
+
+def _first_on_path(python: str, variables: dict[str, str]) -> dict[str, str]:
+    path = os.pathsep.join([str(Path(python).parent), variables.get("PATH", os.defpath)])
+    return {**variables, "PATH": path, "VIRTUAL_ENV": str(Path(python).parents[1])}
 
 
 if __name__ == "__main__":

@@ -21,9 +21,6 @@ from codex_multi_role.batches.batch_folder import BatchFolder
 from codex_multi_role.batches.local_runs import LocalRuns
 from codex_multi_role.batches.planned_runs import plan_runs
 from codex_multi_role.errors import CodexMultiRoleError, StorageError, UsageError
-from codex_multi_role.extensions.research.search_providers import SearchQuery, ask
-from codex_multi_role.extensions.research.search_settings import SearchProvider
-from codex_multi_role.extensions.web.starting import NewRun, RunNotStarted, RunStarter
 from codex_multi_role.host import own_python
 from codex_multi_role.host.own_python import Lifetime, OwnProcess, read_order, start
 from codex_multi_role.lifecycle.process_guard import guarded
@@ -84,6 +81,8 @@ def _start_batch(folder: Path, _: MakeContext) -> None:
 
 
 def _start_web(folder: Path, _: MakeContext) -> None:
+    from codex_multi_role.extensions.web.starting import NewRun, RunNotStarted, RunStarter
+
     starter, before = RunStarter(folder / "runs", None, lambda: True), psutil.Process().children()
     with pytest.raises(RunNotStarted):
         starter.start(NewRun("cycles"))
@@ -100,6 +99,9 @@ def _start_guard(folder: Path, _: MakeContext) -> None:
 
 
 def _start_search(folder: Path, make_context: MakeContext) -> None:
+    from codex_multi_role.extensions.research.search_providers import SearchQuery, ask
+    from codex_multi_role.extensions.research.search_settings import SearchProvider
+
     context = make_context({}, environment=dict(os.environ))
     provider = SearchProvider(name="web", kind="http", endpoint="http://127.0.0.1:9/{query}", timeout_seconds=SECONDS)
     outcome = ask(context, provider, SearchQuery("bridge", 1, ""))
@@ -108,7 +110,16 @@ def _start_search(folder: Path, make_context: MakeContext) -> None:
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("starts", [_start_worker, _start_batch, _start_web, _start_guard, _start_search])
+@pytest.mark.parametrize(
+    "starts",
+    [
+        _start_worker,
+        _start_batch,
+        pytest.param(_start_web, marks=pytest.mark.extensions),
+        _start_guard,
+        pytest.param(_start_search, marks=pytest.mark.extensions),
+    ],
+)
 def test_processes_of_ours_import_nothing_from_where_they_start(
     starts: Callable[[Path, MakeContext], None],
     make_context: MakeContext,

@@ -33,7 +33,6 @@ from codex_multi_role.run_options import RunOptions, RunReport
 from tests.support.browser import Report
 from tests.support.console import Completed, console
 from tests.support.histories import AT, History, write
-from tests.support.serving import client
 from tests.support.teams import WRITER, TeamFolder, say, with_flow
 
 JOB = {"CI_JOB_URL": "https://ci.example/job"}
@@ -294,6 +293,7 @@ def test_flow_with_its_explanation_is_still_a_flow(surroundings: Folder) -> None
     assert yaml.safe_load(shown) == json.loads((surroundings.path / "strange/flows/own.yaml").read_text())
 
 
+@pytest.mark.extensions
 def test_every_command_that_prints_names_is_tried() -> None:
     assert {arguments[0] for arguments in COMMANDS.values()} | NOT_ON_A_RECORDED_RUN == {*EVERY_COMMAND}
 
@@ -329,8 +329,11 @@ PAGES = {
 }
 
 
+@pytest.mark.extensions
 @pytest.mark.parametrize("page", PAGES)
 def test_pages_of_the_server_show_no_control_characters(surroundings: Folder, page: str) -> None:
+    from tests.support.serving import client
+
     question = Question("ask.1", HOSTILE, HOSTILE, AT, None, None)
     Questions(surroundings.run).ask(question)
     write(surroundings.run, {f"strange/{name}": "" for name in NAMES if "\udce9" not in name})

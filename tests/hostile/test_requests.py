@@ -12,7 +12,7 @@ import pytest
 from tests.support.recorded_runs import make_run
 from tests.support.serving import answering
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.extensions]
 
 DEADLINE_SECONDS = 20
 STATUS = re.compile(rb"HTTP/1\.1 (\d{3}) ")

@@ -13,7 +13,6 @@ import pytest
 
 import codex_multi_role
 from codex_multi_role.errors import UsageError
-from codex_multi_role.extensions.web.starting import NewRun, RunStarter
 from codex_multi_role.host import own_python, programs
 from codex_multi_role.host.own_python import Lifetime, own_environment, own_module, start
 from codex_multi_role.workers.worker import RunChild
@@ -168,8 +167,11 @@ def test_order_of_any_text_arrives_without_waiting(order: str, tmp_path: Path) -
     assert log.read_bytes() == order.encode("utf-8", "replace")
 
 
+@pytest.mark.extensions
 @pytest.mark.parametrize("value", ["a\0b", "\ud800", "x" * 200_000], ids=["nul", "surrogate", "long"])
 def test_value_that_no_process_can_get_is_wrong_usage(value: str, tmp_path: Path) -> None:
+    from codex_multi_role.extensions.web.starting import NewRun, RunStarter
+
     starter = RunStarter(tmp_path / "runs", None, lambda: True)
     with pytest.raises(UsageError, match="the values cannot be passed to a process: "):
         starter.start(NewRun("cycles", "goal", playbook=value))
