@@ -58,11 +58,13 @@ def _settings() -> Iterator[Row]:
     """The settings of `run`, then those of `batch` and of the commands of extensions that are not the same."""
     seen: set[str] = set()
     for each, arguments in ((run, []), (batch, ["-"]), *((each, []) for each in installed_commands())):
-        own = [param for param in each.params if isinstance(param, Setting) and param.key not in seen]
-        seen |= {setting.key for setting in own}
-        if own:
-            with each.make_context(str(each.name), list(arguments)) as context:
-                yield from (_row(context, setting) for setting in own)
+        own = {param.key: param for param in each.params if isinstance(param, Setting) and param.key not in seen}
+        if not own:  # such as `bisect`, which cannot be parsed without its command
+            continue
+        seen.update(own)
+        incomplete = each not in (run, batch) and any(param.required for param in each.params)
+        with each.make_context(str(each.name), list(arguments), resilient_parsing=incomplete) as context:
+            yield from (_row(context, setting) for setting in own.values())
 
 
 def _row(context: click.Context, setting: Setting) -> Row:
