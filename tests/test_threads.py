@@ -21,7 +21,7 @@ OURS = {
     r"playbook": "waits for connections; woken by the server's end (playbook/loopback.py)",
     r"playbook-connection": "QUIET_CONNECTION_SECONDS; closed by the server's end (playbook/loopback.py)",
     r"recording|replay": "as playbook: it stands in its place",
-    r"(recording|replay)-connection": "as playbook-connection, and upstream QUIET_SECONDS (playbook/upstream.py)",
+    r"(recording|replay)-connection": "as playbook-connection, and QUIET_SECONDS (extensions/replays/upstream.py)",
     r"item_\d+": "the steps of one item, each with its deadlines (engine/scheduler.py)",
     r"role_\d+": "the turns of one role, each with its deadlines (engine/scheduler.py)",
     r"role-files": "looks every LOOK_SECONDS whether the run has ended (lifecycle/live_roles.py)",

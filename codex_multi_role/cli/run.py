@@ -93,10 +93,9 @@ def _refuse_flow_as_goal(ctx: click.Context) -> None:
 def _suggested(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the playbook or the recording suggests for settings that are not given."""
     if values["replay"] is not None:
-        from codex_multi_role.lifecycle.recordings.run_outcome import suggested_options
-        from codex_multi_role.playbook.recording import Recording
+        from codex_multi_role.lifecycle.model_providers import SOURCES  # here: slow to import
 
-        return suggested_options(Recording.load(values["replay"]), values["workspace"])
+        return SOURCES.find("replay").suggest(values["replay"], values["workspace"])
     if values["playbook"] is None:
         return {}
     from codex_multi_role.lifecycle.team_loading import roles_folder

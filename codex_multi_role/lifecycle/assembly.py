@@ -19,8 +19,8 @@ from codex_multi_role.flow import first_asked, new_state
 from codex_multi_role.host.processes import Family
 from codex_multi_role.lifecycle.definitions import Definitions, role_settings, sandbox_of_tests
 from codex_multi_role.lifecycle.members import Members, unwritable_paths
+from codex_multi_role.lifecycle.model_providers import ModelProviders, start_providers
 from codex_multi_role.lifecycle.preparing import preparation_of, sandbox_variables
-from codex_multi_role.lifecycle.recordings.model_providers import ModelProviders, start_providers
 from codex_multi_role.lifecycle.reuse_sources import earlier_turns, named_runs
 from codex_multi_role.lifecycle.role_inputs import RoleReader
 from codex_multi_role.lifecycle.sandbox_probe import trying_sandbox

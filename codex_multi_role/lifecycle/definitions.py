@@ -32,7 +32,8 @@ from codex_multi_role.flow import WalkBound, walk_bound
 from codex_multi_role.host.programs import exclude_from_path, require_unsteered
 from codex_multi_role.host.redaction import Redactor
 from codex_multi_role.host.spelling import as_on_disk, require_utf8
-from codex_multi_role.lifecycle.model_prices import PLAYBOOK_MODEL, model_of, recorded_model, require_prices
+from codex_multi_role.lifecycle.model_prices import PLAYBOOK_MODEL, model_of, require_prices
+from codex_multi_role.lifecycle.model_providers import SOURCES
 from codex_multi_role.lifecycle.sandbox_probe import require_sandbox
 from codex_multi_role.lifecycle.team_loading import load_team
 from codex_multi_role.run_options import RunOptions
@@ -143,7 +144,7 @@ class Definitions:
         if self.playbook is not None:
             return PLAYBOOK_MODEL
         if self.recording is not None:
-            return recorded_model(self.recording, role.name)
+            return str(self.recording.model(role.name))
         return model_of(role, self.options.answers.model, (*role_settings(role), *self.options.answers.config))
 
     @property
@@ -216,9 +217,7 @@ def _load(options: RunOptions, codex: Path, workspace: Path, python: Interpreter
     options = replace(options, goal=goal.resolve(options.flow, options.goal or goal.default or suggested))
     recording = None
     if options.answers.replay is not None:
-        from codex_multi_role.playbook.recording import Recording
-
-        recording = Recording.load(options.answers.replay)
+        recording = SOURCES.find("replay").load(options.answers.replay)
     return Definitions(
         options=options.changed(codex_bin=codex) if options.answers.codex_bin else options,  # PATH may differ on resume
         catalog=catalog,

@@ -32,8 +32,8 @@ from codex_multi_role.codex.warm_home import WarmHomes, user_store
 from codex_multi_role.host.processes import Family
 from codex_multi_role.host.programs import loaded_in_temporary_folders, program_path
 from codex_multi_role.lifecycle.definitions import Definitions, role_settings
+from codex_multi_role.lifecycle.model_providers import ModelProviders
 from codex_multi_role.lifecycle.own_worktree import users_tree
-from codex_multi_role.lifecycle.recordings.model_providers import ModelProviders
 from codex_multi_role.lifecycle.steering import Steering
 from codex_multi_role.run_folder import EventLog, RunFolder, inherited_threads, list_turns
 from codex_multi_role.run_folder.events import RoleRestarted, RoleStarted, Warning

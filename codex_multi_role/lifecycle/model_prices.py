@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from codex_multi_role.catalog import RoleSpec
 from codex_multi_role.catalog.prices import PriceList
@@ -21,11 +20,6 @@ def model_of(role: RoleSpec, run_model: str | None, settings: tuple[str, ...]) -
     if named := role.resolved_model(os.environ, run_model):
         return named
     return known_settings(settings, needed_user_home(settings, os.environ)).get("model") or None
-
-
-def recorded_model(recording: Any, role: str) -> str:  # noqa: ANN401 - loaded lazily, because most runs have none
-    """The model that the role asked when the recording was made."""
-    return str(recording.models.get(role, PLAYBOOK_MODEL))
 
 
 def require_prices(prices: PriceList, models: Mapping[str, str | None]) -> None:

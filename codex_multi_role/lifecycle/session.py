@@ -31,6 +31,7 @@ from codex_multi_role.lifecycle.assembly import live_parts
 from codex_multi_role.lifecycle.definitions import Definitions, role_settings
 from codex_multi_role.lifecycle.kept_definitions import RELOADED, keep_definitions
 from codex_multi_role.lifecycle.live_roles import LiveRoles, named_keys
+from codex_multi_role.lifecycle.model_providers import sources_of
 from codex_multi_role.lifecycle.own_worktree import differences, keep_worktree
 from codex_multi_role.lifecycle.placement import Placement
 from codex_multi_role.lifecycle.preparing import prepare_first
@@ -115,11 +116,9 @@ class Session:
 
     def _person(self, ask_person: AskPerson | None) -> AskPerson | None:
         """Who answers questions: in a replay, the recording first."""
-        if self._definitions.recording is None:
-            return ask_person
-        from codex_multi_role.lifecycle.recordings.run_outcome import as_recorded, places_of
-
-        return as_recorded(self._definitions.recording, places_of(self._definitions, self._folder), ask_person)
+        for source in sources_of(self._definitions.options):
+            ask_person = source.person(self._definitions, self._folder, ask_person)
+        return ask_person
 
     def _first_state(self) -> FlowState:
         options = self._definitions.options
@@ -217,7 +216,7 @@ class Session:
             write_state(self._folder, self._state)
             report = self._record.close(ending, self._clock.seconds, self._result, self._files)
             self._publish_last_state(states, report)
-            self._close_recording(events, report)
+            self._close_sources(events, report)
             if self._definitions.options.place.worktree:
                 keep_worktree(self._folder, report, self._last_snapshot)
             events.publish(ended(report, self._last_snapshot))
@@ -225,13 +224,10 @@ class Session:
             events.close()
         return report
 
-    def _close_recording(self, events: EventLog, report: RunReport) -> None:
-        if self._definitions.options.answers.record is None and self._definitions.recording is None:
-            return
-        from codex_multi_role.lifecycle.recordings.closing import close_recording  # lazy: most runs record nothing
-
-        for note in close_recording(self._definitions, self._folder, report):
-            events.publish(Warning(note))
+    def _close_sources(self, events: EventLog, report: RunReport) -> None:
+        for source in sources_of(self._definitions.options):
+            for note in source.close(self._definitions, self._folder, report):
+                events.publish(Warning(note))
 
     def _publish_last_state(self, states: States, report: RunReport) -> None:
         """Publish the final state. A run that is parked or was interrupted stays in its current state."""

@@ -1,4 +1,4 @@
-"""The embedded model, a loopback Responses API that plays YAML or a recording; and a recorder of model traffic."""
+"""The embedded model, a loopback Responses API that plays YAML."""
 
 from codex_multi_role.playbook.playbook_server import PlaybookServer
 from codex_multi_role.playbook.request import AnswerKey

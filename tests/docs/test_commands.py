@@ -121,8 +121,8 @@ def test_server_answers_until_it_is_ended(tmp_path: Path) -> None:
 
 
 @pytest.mark.long(
-    "lifecycle/recordings/test_record_and_replay.py::test_recorded_run_goes_as_it_would",
-    "lifecycle/recordings/test_record_and_replay.py::test_replay_gives_same_result_without_provider_and_login",
+    "extensions/replays/test_record_and_replay.py::test_recorded_run_goes_as_it_would",
+    "extensions/replays/test_record_and_replay.py::test_replay_gives_same_result_without_provider_and_login",
     "extensions/replays/test_replay_test.py::test_team_that_is_as_it_was_passes_and_leaves_nothing",
 )
 def test_commands_of_recordings_work(tmp_path: Path) -> None:

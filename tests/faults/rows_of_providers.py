@@ -54,9 +54,7 @@ PROVIDER_ROWS = (
         "a replay has no recorded answer",
         "fails at once, with the diff of the prompts",
         "not_as_recorded",
-        (
-            "lifecycle/recordings/test_record_and_replay.py::test_changed_prompt_fails_its_turn_and_shows_the_difference",
-        ),
+        ("extensions/replays/test_record_and_replay.py::test_changed_prompt_fails_its_turn_and_shows_the_difference",),
     ),
     Row(
         "402",

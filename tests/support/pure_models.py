@@ -31,7 +31,7 @@ from codex_multi_role.flow import new_state
 from codex_multi_role.lifecycle.assembly import idle_parts, with_first_protected
 from codex_multi_role.lifecycle.definitions import load_definitions
 from codex_multi_role.lifecycle.members import Members
-from codex_multi_role.lifecycle.recordings.model_providers import ModelProviders
+from codex_multi_role.lifecycle.model_providers import ModelProviders
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.workspace.manifest import Manifest

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from codex_multi_role.extensions.replays.recording import RecordingFile
 from codex_multi_role.playbook import AnswerKey, Playbook
 from codex_multi_role.playbook.loopback import JSON, LoopbackServer
 from codex_multi_role.playbook.playbook_server import ResponsesHandler
-from codex_multi_role.playbook.recording import RecordingFile
 from tests.support.teams import read_lines
 
 KEY_VARIABLE = "MY_PROVIDER_KEY"

@@ -1,7 +1,7 @@
 """The file of a bundle: a zip archive with the same bytes for the same run, and how one of anybody is unpacked.
 
 claims.json        what is claimed (see claims.py)
-recording.ndjson   the model's answers, people's decisions and the outcome (see playbook/recording.py)
+recording.ndjson   the model's answers, people's decisions and the outcome (see extensions/replays/recording.py)
 states.pack        every state of the workspace, as a git pack
 team/…             catalog, roles, flows and settings, as the run kept them
 """
@@ -18,9 +18,9 @@ from pydantic import ValidationError
 
 from codex_multi_role.errors import UsageError
 from codex_multi_role.extensions.replays.claims import Claims
+from codex_multi_role.extensions.replays.recording import Recording
 from codex_multi_role.host.atomic import replacing, storage_errors
 from codex_multi_role.host.unpacking import Charges, UnpackBudget, UnpackingRefused, unpack_zip, write_files
-from codex_multi_role.playbook.recording import Recording
 from codex_multi_role.playbook.request import first_problem
 
 CLAIMS, RECORDING, STATES, TEAM = "claims.json", "recording.ndjson", "states.pack", "team/"

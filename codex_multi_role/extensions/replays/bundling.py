@@ -13,13 +13,13 @@ from codex_multi_role.errors import UsageError
 from codex_multi_role.extensions.replays.bundle_file import CLAIMS, RECORDING, STATES, TEAM, write_bundle
 from codex_multi_role.extensions.replays.claims import Claims, observe
 from codex_multi_role.extensions.replays.comparing import DIFFERS
+from codex_multi_role.extensions.replays.recording import Recording
 from codex_multi_role.extensions.replays.replay_tests import working_folder
 from codex_multi_role.extensions.replays.surroundings import environment_of, tests_before
 from codex_multi_role.extensions.replays.verifying import verify_bundle
 from codex_multi_role.extensions.results.run_history import RunHistory, history_of
 from codex_multi_role.host.atomic import write_bytes
 from codex_multi_role.lifecycle.kept_definitions import RELOADED, remembered_options
-from codex_multi_role.playbook.recording import Recording
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.workspace.git import Git
 from codex_multi_role.workspace.trees import repositories_in

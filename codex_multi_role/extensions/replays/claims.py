@@ -13,9 +13,9 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from codex_multi_role.checks.tests import PytestResult
+from codex_multi_role.extensions.replays.run_outcome import places_around
 from codex_multi_role.extensions.results.run_history import RunHistory
 from codex_multi_role.extensions.results.workspace_states import Change
-from codex_multi_role.lifecycle.recordings.run_outcome import places_around
 from codex_multi_role.run_folder import skim_with_inherited
 from codex_multi_role.run_folder.events import RunEvent, TestsEnded, TestsStarted, TurnEnded, TurnStarted
 from codex_multi_role.run_options import A_DAY

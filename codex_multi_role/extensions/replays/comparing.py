@@ -20,7 +20,7 @@ from codex_multi_role.extensions.replays.claims import (
     Environment,
     ObservedRun,
 )
-from codex_multi_role.playbook.recording import LINE, Line, RecordedTurn, Recording
+from codex_multi_role.extensions.replays.recording import LINE, Line, RecordedTurn, Recording
 from codex_multi_role.presentation.wording import plural
 
 SAME: Literal["same"] = "same"

@@ -19,10 +19,10 @@ from typing import Any
 from codex_multi_role.api.run_goal import run
 from codex_multi_role.codex.warm_home import user_store
 from codex_multi_role.errors import CodexMultiRoleError, ExitCode, RunInterrupted, UsageError
+from codex_multi_role.extensions.replays.comparison import DIFFS, kept_in
+from codex_multi_role.extensions.replays.recording import Recording
+from codex_multi_role.extensions.replays.run_outcome import suggested_options
 from codex_multi_role.host.atomic import make_folder, storage_errors
-from codex_multi_role.lifecycle.recordings.comparison import DIFFS, kept_in
-from codex_multi_role.lifecycle.recordings.run_outcome import suggested_options
-from codex_multi_role.playbook.recording import Recording
 from codex_multi_role.run_options import RunOptions
 from codex_multi_role.workspace.occupation import occupied
 

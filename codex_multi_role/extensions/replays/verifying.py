@@ -27,13 +27,13 @@ from codex_multi_role.extensions.replays.comparing import (
     compare_tests_before,
     numbers,
 )
+from codex_multi_role.extensions.replays.comparison import kept_in
 from codex_multi_role.extensions.replays.replay_tests import ERROR, Replayed, replay_test, working_folder
 from codex_multi_role.extensions.replays.surroundings import environment_of, tests_before
 from codex_multi_role.extensions.results.run_history import RunHistory, history_of
 from codex_multi_role.flow import walk_bound
 from codex_multi_role.host.atomic import make_folder
 from codex_multi_role.host.unpacking import measure_trees, unpack_objects
-from codex_multi_role.lifecycle.recordings.comparison import kept_in
 from codex_multi_role.lifecycle.team_loading import load_team
 from codex_multi_role.presentation.wording import plural
 from codex_multi_role.run_folder import RunFolder

@@ -16,14 +16,14 @@ from codex_multi_role.codex import codex_settings
 from codex_multi_role.codex.child import Child
 from codex_multi_role.codex.running_turn import ApprovalAnswered
 from codex_multi_role.codex.wire_log import WireLog
+from codex_multi_role.extensions.replays.closing import recording_file
+from codex_multi_role.extensions.replays.recorder import RecordingProxy
+from codex_multi_role.extensions.replays.recording import RecordingFile
+from codex_multi_role.extensions.replays.run_outcome import places_of
 from codex_multi_role.host import redaction
 from codex_multi_role.host.atomic import write_text
 from codex_multi_role.host.redaction import LOGIN, SECRET_NAME, Redactor
 from codex_multi_role.lifecycle.definitions import _refuse_secrets
-from codex_multi_role.lifecycle.recordings.model_providers import recording_file
-from codex_multi_role.lifecycle.recordings.run_outcome import places_of
-from codex_multi_role.playbook.recorder import RecordingProxy
-from codex_multi_role.playbook.recording import RecordingFile
 from codex_multi_role.run_folder import folder
 from codex_multi_role.run_folder.event_log import EventLog
 from codex_multi_role.run_folder.events import RunEvent
@@ -183,12 +183,12 @@ SECRETS = (
             recording_file,
             lambda _, definitions, path, folder: RecordingFile(path, places_of(definitions, folder).named),
         ),
-        ("lifecycle/recordings/test_record_and_replay.py::test_no_secret_and_no_path_of_this_machine_is_in_the_file",),
+        ("extensions/replays/test_record_and_replay.py::test_no_secret_and_no_path_of_this_machine_is_in_the_file",),
     ),
     broken(
         "a recording has no login that an answer repeats",
         replaced(RecordingProxy.write, _recorded_as_it_is),
-        ("playbook/test_recorder.py::test_token_that_the_answer_repeats_is_masked",),
+        ("extensions/replays/test_recorder.py::test_token_that_the_answer_repeats_is_masked",),
     ),
     broken(
         "a password in an address is masked",

@@ -15,13 +15,13 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role.errors import UsageError
+from codex_multi_role.extensions.replays.recorder import RecordingProxy
+from codex_multi_role.extensions.replays.recording import RecordingFile
+from codex_multi_role.extensions.replays.upstream import certificates
 from codex_multi_role.playbook.loopback import END_OF_STREAM, JSON, LoopbackHandler, LoopbackServer
-from codex_multi_role.playbook.recorder import RecordingProxy
-from codex_multi_role.playbook.recording import RecordingFile
 from codex_multi_role.playbook.responses import StreamIds, encode, stream
 from codex_multi_role.playbook.script import Usage
 from codex_multi_role.playbook.selection import Message
-from codex_multi_role.playbook.upstream import certificates
 from tests.support.models import PLANNER, body, user
 from tests.support.recordings import exchanges_of
 

@@ -13,13 +13,13 @@ from http import HTTPStatus
 from typing import Any, cast
 
 from codex_multi_role.errors import UsageError
+from codex_multi_role.extensions.replays.answers import BROKEN, TEXT, reduced
+from codex_multi_role.extensions.replays.recording import COMPACTION, TURN, Line, RecordingFile
+from codex_multi_role.extensions.replays.upstream import ProviderFailed, Upstream, is_address
 from codex_multi_role.host.redaction import SHORTEST_SECRET, Redactor
 from codex_multi_role.host.unpacking import GZIP, UnpackBudget, UnpackingRefused, inflate
-from codex_multi_role.playbook.answers import BROKEN, TEXT, reduced
 from codex_multi_role.playbook.loopback import END_OF_STREAM, LoopbackHandler, LoopbackServer
-from codex_multi_role.playbook.recording import COMPACTION, TURN, Line, RecordingFile
 from codex_multi_role.playbook.request import Asked, read_asked
-from codex_multi_role.playbook.upstream import ProviderFailed, Upstream, is_address
 
 SETTLING_SECONDS = 1.0
 LARGEST_ANSWER_BYTES = 64 * 1024 * 1024

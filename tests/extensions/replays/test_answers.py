@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codex_multi_role.playbook.answers import BROKEN, ENDS, KEPT_OF_RESPONSE, events_of, reduced
+from codex_multi_role.extensions.replays.answers import BROKEN, ENDS, KEPT_OF_RESPONSE, events_of, reduced
 from codex_multi_role.playbook.responses import Event, StreamIds, encode, stream
 from codex_multi_role.playbook.script import Fault, Usage
 from codex_multi_role.playbook.selection import Message, ToolCall

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from codex_multi_role.extensions.replays.closing import compare_end
 from codex_multi_role.lifecycle.definitions import Definitions, load_definitions
-from codex_multi_role.lifecycle.recordings.closing import close_recording
-from codex_multi_role.lifecycle.recordings.model_providers import start_providers
+from codex_multi_role.lifecycle.model_providers import start_providers
 from codex_multi_role.playbook.request import AnswerKey
 from codex_multi_role.run_folder import EventLog, RunFolder
 from codex_multi_role.run_options import RunReport
@@ -78,5 +78,5 @@ def test_replay_that_was_interrupted_is_not_compared(
     compared: bool,
 ) -> None:
     report = RunReport(folder.run_id, folder.path, "x", "x", "", exit_code, "", {})
-    assert bool(close_recording(definitions, folder, report)) == compared
+    assert bool(compare_end(definitions, folder, report)) == compared
     assert ("differences" in read(folder.path / "replay.json")) == compared

@@ -14,9 +14,9 @@ from http import HTTPStatus
 from typing import cast
 
 from codex_multi_role.errors import CodexMultiRoleError, UsageError
-from codex_multi_role.playbook.answers import BROKEN, TEXT, events_of
+from codex_multi_role.extensions.replays.answers import BROKEN, TEXT, events_of
+from codex_multi_role.extensions.replays.recording import COMPACTION, LINE, Line, RecordedTurn, Recording
 from codex_multi_role.playbook.loopback import END_OF_STREAM, JSON, LoopbackHandler, LoopbackServer
-from codex_multi_role.playbook.recording import COMPACTION, LINE, Line, RecordedTurn, Recording
 from codex_multi_role.playbook.request import Asked, read_asked
 from codex_multi_role.playbook.responses import encode
 from codex_multi_role.reading.normalization import PathNames, normalize

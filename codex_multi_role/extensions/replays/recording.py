@@ -22,7 +22,8 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from codex_multi_role.errors import DefinitionError, StorageError, UsageError
-from codex_multi_role.playbook.answers import BROKEN, ENDS
+from codex_multi_role.extensions.replays.answers import BROKEN, ENDS
+from codex_multi_role.lifecycle.model_prices import PLAYBOOK_MODEL
 from codex_multi_role.playbook.request import AnswerKey, first_problem
 
 Line = dict[str, Any]
@@ -112,6 +113,10 @@ class Recording:
     @property
     def name(self) -> str:
         return self.path.name
+
+    def model(self, role: str) -> str:
+        """The model that the role asked when the recording was made."""
+        return self.models.get(role, PLAYBOOK_MODEL)
 
     @classmethod
     def load(cls, path: Path) -> Recording:

@@ -13,10 +13,10 @@ import pytest
 
 from codex_multi_role import RunOptions, RunReport, resume, run
 from codex_multi_role.errors import CodexNotLoggedIn, UsageError
+from codex_multi_role.extensions.replays.recording import Recording
+from codex_multi_role.extensions.replays.run_outcome import suggested_options
 from codex_multi_role.lifecycle.definitions import load_definitions
-from codex_multi_role.lifecycle.recordings.model_providers import start_providers
-from codex_multi_role.lifecycle.recordings.run_outcome import suggested_options
-from codex_multi_role.playbook.recording import Recording
+from codex_multi_role.lifecycle.model_providers import start_providers
 from codex_multi_role.run_folder import EventLog, RunFolder
 from tests.support.recordings import KEY, KEY_VARIABLE, exchanges_of, provider_of
 from tests.support.teams import ECHO, Record, TeamFolder, read, read_lines, say, warnings, with_flow
@@ -269,8 +269,8 @@ def test_role_cannot_change_its_recording(tmp_path: Path) -> None:
 
 
 @pytest.mark.long(
-    "lifecycle/recordings/test_run_outcome.py::test_in_what_a_run_differs_from_the_recorded_one",
-    "lifecycle/recordings/test_record_and_replay.py::test_changed_prompt_fails_its_turn_and_shows_the_difference",
+    "extensions/replays/test_run_outcome.py::test_in_what_a_run_differs_from_the_recorded_one",
+    "extensions/replays/test_record_and_replay.py::test_changed_prompt_fails_its_turn_and_shows_the_difference",
 )
 def test_replay_that_leaves_another_file_says_so(tmp_path: Path) -> None:
     copy = {"call": "exec_command", "arguments": {"cmd": "cp seed.txt grown.txt"}}

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from codex_multi_role.playbook.recording import Recording
+from codex_multi_role.extensions.replays.recording import Recording
 from tests.support.codex import log_in
 from tests.support.recordings import KEY, Provider, exchanges_of, provider_of
 from tests.support.teams import Record, TeamFolder, read, say

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role.errors import DefinitionError, UsageError
-from codex_multi_role.playbook.recording import Recording, RecordingFile
+from codex_multi_role.extensions.replays.recording import Recording, RecordingFile
 from tests.support.recordings import ENDED, HEADER, exchange, written
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from codex_multi_role.playbook.recording import RecordedTurn
-from codex_multi_role.playbook.replay import find_turn
+from codex_multi_role.extensions.replays.recording import RecordedTurn
+from codex_multi_role.extensions.replays.replay_server import find_turn
 from codex_multi_role.playbook.request import AnswerKey, Asked
 from tests.support.recordings import WHOLE
 

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from codex_multi_role.lifecycle.definitions import load_definitions
-from codex_multi_role.lifecycle.recordings.run_outcome import (
+from codex_multi_role.extensions.replays.recording import Recording
+from codex_multi_role.extensions.replays.run_outcome import (
     differences,
     outcome_of,
     places_around,
     suggested_options,
     workspace_tree,
 )
-from codex_multi_role.playbook.recording import Recording
+from codex_multi_role.lifecycle.definitions import load_definitions
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_options import RunReport
 from tests.support.teams import TeamFolder

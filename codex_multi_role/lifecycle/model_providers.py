@@ -1,0 +1,83 @@
+"""What answers the roles of a run: their model providers, a playbook, or what an extension puts in their place.
+
+An extension registers a `ModelSource` in the group ``codex_multi_role.providers``, under the option that chooses it. It
+is looked up only for a run with that option.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from codex_multi_role.codex.codex_settings import as_settings
+from codex_multi_role.lifecycle.model_prices import PLAYBOOK_MODEL
+from codex_multi_role.reading.registry import Registry
+from codex_multi_role.run_folder import AskPerson, EventLog, RunFolder
+from codex_multi_role.run_options import RunOptions, RunReport
+
+if TYPE_CHECKING:
+    from codex_multi_role.lifecycle.definitions import Definitions
+
+Settings = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ModelProviders:
+    """``provider``: by role, the settings that override all others. ``model``: by role, the model if decided here.
+
+    ``proxy_settings``: those that lead to the recorder, from all settings of a role and the user's home they depend on.
+    """
+
+    provider: Callable[[str], Settings] = lambda _: ()
+    proxy_settings: Callable[[Settings, Path | None], Settings] = lambda _, __: ()
+    model: Callable[[str], str | None] = lambda _: None
+
+
+@dataclass(frozen=True)
+class ModelSource:
+    """What the option ``record`` or ``replay`` does to a run; its value is the path of a file.
+
+    ``start`` returns what replaces the given providers, or is in front of them, until the stack exits. ``close`` is
+    called once the run has ended, and returns messages for the user. ``load`` reads the file before anything starts: an
+    object with ``path``, ``name`` and ``model``, a function from a role to its model. ``suggest``: from the file and
+    the workspace, the options that are not given. ``person`` returns who answers questions, from the one given.
+    """
+
+    start: Callable[[Definitions, RunFolder, EventLog, ExitStack, ModelProviders], ModelProviders]
+    close: Callable[[Definitions, RunFolder, RunReport], list[str]]
+    load: Callable[[Path], Any] = lambda path: path
+    suggest: Callable[[Path, Path], dict[str, Any]] = lambda _, __: {}
+    person: Callable[[Definitions, RunFolder, AskPerson | None], AskPerson | None] = lambda _, __, person: person
+
+
+SOURCES: Registry[ModelSource] = Registry("model source", "codex_multi_role.providers", {})
+
+
+def sources_of(options: RunOptions) -> list[ModelSource]:
+    """What the options choose. Raises `UsageError` if its extension is missing."""
+    chosen = {"replay": options.answers.replay, "record": options.answers.record}
+    return [SOURCES.find(name) for name, path in chosen.items() if path is not None]
+
+
+def start_providers(definitions: Definitions, folder: RunFolder, events: EventLog, stack: ExitStack) -> ModelProviders:
+    """Start what the run requests, until ``stack`` exits. Raises `UsageError`, `CodexUnavailable`, `StorageError`."""
+    models = ModelProviders()
+    if definitions.playbook is not None:
+        from codex_multi_role.playbook import PlaybookServer  # lazy: most runs have none
+
+        server = stack.enter_context(PlaybookServer(definitions.playbook))
+        settings = provider_settings("playbook", "playbook", server.base_url, PLAYBOOK_MODEL)
+        models = ModelProviders(lambda _: settings, model=lambda _: PLAYBOOK_MODEL)
+    for source in sources_of(definitions.options):
+        models = source.start(definitions, folder, events, stack, models)
+    return models
+
+
+def provider_settings(key: str, name: str, base_url: str, model: str) -> Settings:
+    """The settings of a provider on the loopback interface, without its own retries."""
+    retries = {"request_max_retries": 0, "stream_max_retries": 0}
+    table = {"name": name, "base_url": base_url, "wire_api": "responses", **retries}
+    return as_settings({"model_provider": key, "model": model, f"model_providers.{key}": table})
