@@ -13,7 +13,7 @@ import click
 
 from codex_multi_role.cli.output import annotate, discard_output, say
 from codex_multi_role.errors import CodexMultiRoleError, DefinitionError, ExitCode, system_error
-from codex_multi_role.integrations.ci.github import command, runs_here
+from codex_multi_role.host.workflow_log import command, runs_here
 from codex_multi_role.reading.nearest import did_you_mean
 from codex_multi_role.run_folder.folder import PROGRAM
 

@@ -14,7 +14,8 @@ from codex_multi_role.cli.options import REPORTS
 from codex_multi_role.cli.output import annotate, say
 from codex_multi_role.errors import CodexMultiRoleError, StorageError
 from codex_multi_role.host.atomic import append_text, still_there, write_bytes, write_json, write_text
-from codex_multi_role.integrations.ci.github import SUMMARY_VARIABLE, TOP_VARIABLE, run_annotations, runs_here
+from codex_multi_role.host.workflow_log import runs_here
+from codex_multi_role.integrations.ci.github import SUMMARY_VARIABLE, TOP_VARIABLE, run_annotations
 
 if TYPE_CHECKING:
     from codex_multi_role.integrations.ci.ended_run import EndedRun

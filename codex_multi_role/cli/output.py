@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from codex_multi_role.host.spelling import printable
-from codex_multi_role.integrations.ci.github import harmless, runs_here
+from codex_multi_role.host.workflow_log import harmless, runs_here
 from codex_multi_role.presentation.wording import one_line
 
 if TYPE_CHECKING:

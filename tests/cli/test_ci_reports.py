@@ -18,9 +18,9 @@ from codex_multi_role.cli.run import run as command
 from codex_multi_role.errors import UsageError
 from codex_multi_role.presentation.progress import Progress
 from tests.support.console import console
-from tests.support.continuous_integration import read_log
 from tests.support.teams import TeamFolder
 from tests.support.teams import say as answer
+from tests.support.workflow_log import read_log
 
 pytestmark = pytest.mark.usefixtures("scripted_codex")
 

@@ -10,7 +10,7 @@ import pytest
 
 import codex_multi_role
 from codex_multi_role.cli.output import annotate, put_json, put_line, put_text, put_yaml, say
-from codex_multi_role.integrations.ci.github import command
+from codex_multi_role.host.workflow_log import command
 
 PACKAGE = Path(codex_multi_role.__file__).parent
 PRINTING = {"click": {"echo", "secho", "echo_via_pager"}, "traceback": {"print_exc", "print_exception"}}

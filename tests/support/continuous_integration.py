@@ -22,18 +22,6 @@ from tests.support.teams import say
 
 RUN_ID = "20260131_101500_0a1b2c3d"
 TOTALS = {"turns": 5, "repairs": 1, "input_tokens": 6000, "output_tokens": 170, "seconds": 12.5}
-HOSTILE = [
-    "::error::owned",
-    "x\n::add-mask::owned",
-    "x\r::set-output name=outcome::done",
-    "see ##[set-output name=outcome]done",
-    "100 %0A::error::owned",
-    "`` ` **bold** <img src=x onerror=alert(1)> @everyone #1 [a](https://evil) ![b](https://evil) www.evil.com",
-    "a | b \\| c \\\\| d",
-    "`",
-    "``` \n # heading",
-    "\x1b[2J]]>&<\x00\ud800\ufffe",
-]
 PYTEST_REPORT = """<testsuites><testsuite name="pytest">
 <testcase classname="tests.test_a" name="test_good" time="0.1" />
 <testcase classname="tests.test_a" name="test_bad" time="0.2"><failure message="assert 1 == 2">def test_bad():
@@ -50,7 +38,6 @@ EXPRESSION = re.compile(r"\$\{\{ *([\w.-]+) *\}\}")
 GIVEN = re.compile(r"inputs\.([\w-]+) != ''")
 SHELL = ["bash", "--noprofile", "--norc", "-eo", "pipefail"]
 SECONDS = 120
-OLDER_COMMAND = re.compile(r"##\[[^\]]*\]")
 
 
 def make_ended(folder: Path, exit_code: int = 1, reason: str = "all 3 cycles are used up", **changes: Any) -> EndedRun:
@@ -158,27 +145,3 @@ class Workflow:
         for line in output.read_text().splitlines():
             name, _, value = line.partition("=")
             self.values[f"steps.{step['id']}.outputs.{name}"] = value
-
-
-def read_log(log: str) -> list[tuple[str, dict[str, str], str]]:
-    """The commands in a log, as ``src/Runner.Common/ActionCommand.cs`` of actions/runner finds them."""
-    found = []
-    for line in re.split(r"\r\n|\n|\r", log):
-        begins = line.lstrip()
-        if begins.startswith("::") and (end := begins.find("::", 2)) >= 0:
-            name, _, told = begins[2:end].partition(" ")
-            pairs = (each.split("=", 1) for each in told.strip().split(",") if "=" in each)
-            found.append((name, {key: unescape_property(value) for key, value in pairs}, unescape(begins[end + 2 :])))
-        elif OLDER_COMMAND.search(line):
-            found.append(("older", {}, line))
-    return found
-
-
-def unescape(text: str) -> str:
-    """The text of a workflow command before it was escaped."""
-    return text.replace("%0D", "\r").replace("%0A", "\n").replace("%25", "%")
-
-
-def unescape_property(text: str) -> str:
-    """The value of a property of a workflow command before it was escaped."""
-    return unescape(text.replace("%3A", ":").replace("%2C", ","))

@@ -15,8 +15,8 @@ from codex_multi_role.extensions.replays.replay_test_command import put_result
 from codex_multi_role.extensions.replays.replay_tests import DIFFERS, Replayed, find_recordings, replay_test
 from codex_multi_role.workspace.occupation import occupied
 from tests.support.console import console
-from tests.support.continuous_integration import read_log
 from tests.support.teams import TeamFolder
+from tests.support.workflow_log import read_log
 from tests.support.workspaces import files_of
 
 pytestmark = pytest.mark.real

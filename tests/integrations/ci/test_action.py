@@ -19,12 +19,12 @@ from tests.support.continuous_integration import (
     WRITES_AND_ENDS,
     WRITTEN,
     Workflow,
-    read_log,
     read_yaml,
 )
 from tests.support.git_hosts import add_remote, scripted_host, show
 from tests.support.histories import commit_all
 from tests.support.teams import TeamFolder, say
+from tests.support.workflow_log import read_log
 
 pytestmark = pytest.mark.real
 

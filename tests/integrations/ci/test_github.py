@@ -1,39 +1,12 @@
-"""Workflow commands say what is meant, and what others wrote is none: read as GitHub's runner reads a log."""
+"""Annotations of a run: its failure, its failing tests and its warnings, as GitHub's runner reads a log."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from codex_multi_role.integrations.ci.github import MOST_OF_A_KIND, command, harmless, run_annotations, runs_here
-from tests.support.continuous_integration import HOSTILE, PYTEST_REPORT, leave_tests, make_ended, read_log
-
-TEXTS = (
-    st.text()
-    | st.sampled_from(HOSTILE)
-    | st.lists(st.sampled_from(["##[x]", "::x::", " ", "\r", "\n", ":", "#", "["])).map("".join)
-)
-
-
-@pytest.mark.parametrize("escape", ["%", "%25", "a%0Ab"])
-def test_what_is_escaped_arrives(escape: str) -> None:
-    [(name, properties, text)] = read_log(command("error", f"one: {escape}\ntwo", file="a,b:c.py", title="x=y"))
-    assert (name, properties, text) == ("error", {"file": "a,b:c.py", "title": "x=y"}, f"one: {escape}\ntwo")
-
-
-@given(TEXTS, TEXTS)
-def test_text_never_becomes_a_command_of_its_own(text: str, title: str) -> None:
-    [(name, properties, _)] = read_log(command("warning", text, title=title))
-    assert name == "warning"
-    assert set(properties) <= {"title"}
-
-
-@given(TEXTS)
-def test_harmless_text_has_no_command(text: str) -> None:
-    assert read_log(harmless(text)) == []
+from codex_multi_role.integrations.ci.github import MOST_OF_A_KIND, run_annotations
+from tests.support.continuous_integration import PYTEST_REPORT, leave_tests, make_ended
+from tests.support.workflow_log import read_log
 
 
 def test_failure_its_tests_and_the_warnings_are_annotated(tmp_path: Path) -> None:
@@ -73,9 +46,3 @@ def test_no_more_than_github_shows(tmp_path: Path) -> None:
 def test_good_run_has_no_errors(tmp_path: Path) -> None:
     run = make_ended(tmp_path, 0)
     assert {name for name, _, _ in read_log("\n".join(run_annotations(run, None)))} == {"warning"}
-
-
-def test_only_githubs_own_word_counts() -> None:
-    assert runs_here({"GITHUB_ACTIONS": "true"})
-    assert not runs_here({"GITHUB_ACTIONS": "false"})
-    assert not runs_here({})

@@ -18,7 +18,8 @@ from codex_multi_role.integrations.ci.run_blocks import MOST_LISTED, cell, code,
 from codex_multi_role.presentation.progress import RoleProgress
 from codex_multi_role.presentation.wording import one_line
 from codex_multi_role.run_folder import Question, Questions, TurnFolder
-from tests.support.continuous_integration import HOSTILE, PYTEST_REPORT, leave_tests, make_ended
+from tests.support.continuous_integration import PYTEST_REPORT, leave_tests, make_ended
+from tests.support.workflow_log import HOSTILE
 
 OURS = {
     *("heading_open", "heading_close", "paragraph_open", "paragraph_close", "inline", "text", "code_inline"),

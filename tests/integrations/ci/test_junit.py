@@ -16,7 +16,8 @@ from codex_multi_role.errors import UsageError
 from codex_multi_role.integrations.ci.ended_run import LONGEST_TEXT, MOST_PARTS, MOST_PLACES, EndedRun
 from codex_multi_role.integrations.ci.junit import junit_report
 from codex_multi_role.run_folder import Question, Questions
-from tests.support.continuous_integration import HOSTILE, PYTEST_REPORT, leave_tests, make_ended
+from tests.support.continuous_integration import PYTEST_REPORT, leave_tests, make_ended
+from tests.support.workflow_log import HOSTILE
 
 ILLEGAL_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 

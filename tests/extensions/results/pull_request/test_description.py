@@ -22,10 +22,11 @@ from codex_multi_role.extensions.results.pull_request.description import (
 from codex_multi_role.extensions.results.run_history import history_of
 from codex_multi_role.run_folder import events as e
 from codex_multi_role.run_options import OPTIONS, RunOptions
-from tests.support.continuous_integration import HOSTILE, PYTEST_REPORT, leave_tests
+from tests.support.continuous_integration import PYTEST_REPORT, leave_tests
 from tests.support.histories import History
 from tests.support.long_run import by_default
 from tests.support.recorded_runs import started
+from tests.support.workflow_log import HOSTILE
 
 pytestmark = pytest.mark.real
 
