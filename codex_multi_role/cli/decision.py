@@ -9,11 +9,11 @@ from typing import Any
 
 import click
 
-from codex_multi_role.cli.ci_reports import reported, say_unreported
 from codex_multi_role.cli.options import JSON, OF_THIS_PROCESS, QUIET, RUNS_DIR, SHARED_RUNS, command, run_argument
 from codex_multi_role.cli.output import put_json, say
+from codex_multi_role.cli.run_additions import report_leaving
 from codex_multi_role.cli.run_reference import RunOnWorkers, find_either, waiting_in_words
-from codex_multi_role.cli.settings import not_empty
+from codex_multi_role.cli.settings import RunCommand, not_empty
 from codex_multi_role.errors import RunStatus
 from codex_multi_role.lifecycle.stopping import outlives, stop_run
 from codex_multi_role.presentation.outcome import outcome_in_words
@@ -34,13 +34,12 @@ TASK_SECONDS = 10.0
 """Maximum wait for the end of a task: as long as an interrupted turn gets to end."""
 
 
-@command(RUNS_DIR, SHARED_RUNS, *OF_THIS_PROCESS, short_help="Approve what a run asks.")
+@command(RUNS_DIR, SHARED_RUNS, *OF_THIS_PROCESS, cls=RunCommand, short_help="Approve what a run asks.")
 @run_argument
 @click.option("--comment", metavar="TEXT", default="", help="A comment that the roles may read with the answer.")
 @QUESTION
 @RESUME
 @click.pass_context
-@reported
 def approve(ctx: click.Context, /, run: str, comment: str, question: str | None, and_resume: bool, **_: Any) -> None:  # noqa: ANN401 - the settings above
     """Approve the open question of RUN (default: the latest run), from any terminal.
 
@@ -55,7 +54,7 @@ def approve(ctx: click.Context, /, run: str, comment: str, question: str | None,
     _decide(ctx, run, approved=True, comment=comment.strip(), question=question, and_resume=and_resume)
 
 
-@command(RUNS_DIR, SHARED_RUNS, *OF_THIS_PROCESS, short_help="Reject what a run asks, with a reason.")
+@command(RUNS_DIR, SHARED_RUNS, *OF_THIS_PROCESS, cls=RunCommand, short_help="Reject what a run asks, with a reason.")
 @run_argument
 @click.option(
     "--comment",
@@ -67,7 +66,6 @@ def approve(ctx: click.Context, /, run: str, comment: str, question: str | None,
 @QUESTION
 @RESUME
 @click.pass_context
-@reported
 def reject(ctx: click.Context, /, run: str, comment: str, question: str | None, and_resume: bool, **_: Any) -> None:  # noqa: ANN401 - the settings above
     """Reject the open question of RUN (default: the latest run), from any terminal.
 
@@ -149,7 +147,7 @@ def _decide(
 
         resume_run(ctx, folder, {})
         return
-    say_unreported(ctx)
+    report_leaving(ctx)
     if ctx.params["json"]:
         put_json(asdict(answered))
     elif not quiet:
@@ -200,7 +198,7 @@ def _answer_on_workers(
     from codex_multi_role.workers.deciding import answer_shared  # here: most runs are not on workers
 
     answered = answer_shared(found.shared, found.run, approved=approved, comment=comment, question=question)
-    say_unreported(ctx)
+    report_leaving(ctx)
     if ctx.params["json"]:
         put_json(asdict(answered))
     elif not ctx.params["quiet"]:

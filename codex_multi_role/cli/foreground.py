@@ -9,8 +9,8 @@ from typing import TypedDict
 
 import click
 
-from codex_multi_role.cli.ci_reports import report_end
 from codex_multi_role.cli.output import say
+from codex_multi_role.cli.run_additions import report_end
 from codex_multi_role.cli.terminal_questions import is_at_terminal, person_at
 from codex_multi_role.cli.views import View, open_view
 from codex_multi_role.errors import ExitCode
@@ -55,7 +55,7 @@ def in_foreground(ctx: click.Context, progress: Progress) -> Iterator[Callbacks]
 
 
 def report_and_exit(ctx: click.Context, report: RunReport, progress: Progress) -> None:
-    """Tell people and a CI system how the run ended, and exit with its code."""
+    """Tell people and extensions how the run ended, and exit with its code."""
     say_end(ctx, report, progress)
     report_end(ctx, report, progress)
     ctx.exit(report.exit_code)

@@ -10,19 +10,15 @@ from pathlib import Path
 
 import click
 
-from codex_multi_role.cli.options import FOLDER, REPORTS, RUN, RUNS_DIR
+from codex_multi_role.cli.options import FOLDER, RUN, RUNS_DIR
 from codex_multi_role.cli.output import say
+from codex_multi_role.cli.run_additions import added_settings
 from codex_multi_role.cli.settings import FILE, Setting, settings_of_extensions
 from codex_multi_role.cli.team import option_for
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.run_options import LOCAL_ROLES
 
-OF_ONE_RUN = frozenset(
-    {
-        *("goal", "goal_file", "run_id", "json", "quiet", "input", "yes", "record", "replay", "dry_run"),
-        *(each.key for each in REPORTS),
-    }
-)
+OF_ONE_RUN = frozenset(("goal", "goal_file", "run_id", "json", "quiet", "input", "yes", "record", "replay", "dry_run"))
 """Settings that make no sense for every run in a folder."""
 STARTERS = "starters"
 SETTINGS = f"""\
@@ -180,8 +176,9 @@ def settings_file() -> str:
         "# Paths are relative to this file.",
     ]
     known = {each.key: each for each in RUN}
+    of_one_run = {*OF_ONE_RUN, *(each.key for each in added_settings())}
     for setting in {**known, **settings_of_extensions(known)}.values():
-        if setting.key not in OF_ONE_RUN and not setting.is_secret:
+        if setting.key not in of_one_run and not setting.is_secret:
             lines += ["", *textwrap.wrap(setting.help or "", 100, initial_indent="# ", subsequent_indent="# ")]
             lines.append(f"# {setting.key.replace('_', '-')}: {_example(setting)}")
     return "\n".join(lines) + "\n"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
@@ -18,13 +17,6 @@ if TYPE_CHECKING:
 
 INSTALLED: Registry[click.Command] = Registry("command", "codex_multi_role.commands", {})
 """The commands of extensions."""
-
-
-def installed_commands() -> Iterator[click.Command]:
-    """Those of the commands of extensions that load."""
-    for name in INSTALLED.names():
-        with suppress(UsageError):
-            yield INSTALLED.find(name)
 
 
 class LazyGroup(click.Group):

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from codex_multi_role.cli.completion import flow_names, playbook_names, run_ids
-from codex_multi_role.cli.settings import Setting, SettingsCommand, assignments, finite, not_empty, report_file
+from codex_multi_role.cli.settings import Setting, SettingsCommand, assignments, finite, not_empty
 from codex_multi_role.option import Option, Section, Use
 from codex_multi_role.run_folder.folder import LATEST
 from codex_multi_role.run_options import LIMITS, OPTIONS
@@ -46,11 +46,6 @@ OPEN_FILES = ("-", "/dev/stdin", "/dev/fd/", "/proc/self/fd/")
 def default_concurrency(processors: int) -> int:
     """How many goals run at once by default: each has several processes, and tests."""
     return max(1, processors // 2)
-
-
-def _report(flag: str, told: str) -> Setting:
-    about: dict[str, Any] = {"type": click.Path(path_type=Path), "callback": report_file, "section": Section.OUTPUT}
-    return Setting([flag], metavar="FILE", help=f"When the run ends, write {told}.", **about)
 
 
 COMPLETIONS = {"flow": flow_names, "playbook": playbook_names}
@@ -159,13 +154,7 @@ AWAIT_ANSWERS = Setting(
 )
 QUIET = Setting(["--quiet"], is_flag=True, section=Section.OUTPUT, help="Print errors only.")
 
-JUNIT = _report("--junit", "the run and its latest tests to FILE as JUnit XML")
-SUMMARY = _report("--summary", "a Markdown summary to FILE (appended if FILE is $GITHUB_STEP_SUMMARY)")
-ANNOTATIONS = _report("--annotations", "GitLab annotations with links into the run folder to FILE")
-REPORTS = [JUNIT, SUMMARY, ANNOTATIONS]
-"""The report files for a CI system."""
-
-OF_THIS_PROCESS = [AWAIT_ANSWERS, JSON, PLAIN, QUIET, *REPORTS]
+OF_THIS_PROCESS = [AWAIT_ANSWERS, JSON, PLAIN, QUIET]
 """How this process shows and reports the run, and who answers its questions; the run does not remember these."""
 
 RUN = sorted(

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 from click.core import ParameterSource
 
-from codex_multi_role.cli.ci_reports import reported
 from codex_multi_role.cli.foreground import in_foreground, report_and_exit
 from codex_multi_role.cli.options import (
     CHANGEABLE,
@@ -27,7 +26,7 @@ from codex_multi_role.cli.options import (
 from codex_multi_role.cli.output import say
 from codex_multi_role.cli.run import choose_goal, parse_inputs
 from codex_multi_role.cli.run_reference import RunOnWorkers, find_either
-from codex_multi_role.cli.settings import Setting
+from codex_multi_role.cli.settings import RunCommand, Setting
 from codex_multi_role.cli.watch import recorded_report, view_run
 from codex_multi_role.errors import QuotaUsedUp, UsageError
 from codex_multi_role.presentation.progress import LASTING_EVENTS, Progress
@@ -48,11 +47,11 @@ RUNNING = "codex_multi_role.api.running"
     *CHANGEABLE,
     WAIT,
     *OF_THIS_PROCESS,
+    cls=RunCommand,
     short_help="Resume a run; finished turns are not repeated.",
 )
 @run_argument
 @click.pass_context
-@reported
 def resume(ctx: click.Context, /, run: str, **values: Any) -> None:  # noqa: ANN401 - the settings above
     """Resume RUN (default: the latest run) where it stopped.
 
@@ -80,10 +79,16 @@ def resume(ctx: click.Context, /, run: str, **values: Any) -> None:  # noqa: ANN
     resume_run(ctx, folder, changes)
 
 
-@command(RUNS_DIR, START, *FORKABLE, *OF_THIS_PROCESS, short_help="Start a new run from a point in another run.")
+@command(
+    RUNS_DIR,
+    START,
+    *FORKABLE,
+    *OF_THIS_PROCESS,
+    cls=RunCommand,
+    short_help="Start a new run from a point in another run.",
+)
 @run_argument
 @click.pass_context
-@reported
 def fork(ctx: click.Context, /, run: str, **values: Any) -> None:  # noqa: ANN401 - the settings above
     """Start a new run that shares the history of RUN (default: the latest run) up to a step.
 
@@ -103,11 +108,10 @@ def fork(ctx: click.Context, /, run: str, **values: Any) -> None:  # noqa: ANN40
     start_from(ctx, *parent_and_changes(ctx, run), f"{RUNNING}:fork", start=values["from"])
 
 
-@command(RUNS_DIR, *FORKABLE, *OF_THIS_PROCESS, short_help="Redo one task of a run in a new run.")
+@command(RUNS_DIR, *FORKABLE, *OF_THIS_PROCESS, cls=RunCommand, short_help="Redo one task of a run in a new run.")
 @run_argument
 @click.option("--task", metavar="ID", required=True, help="The task to redo; `show` lists the ids.")
 @click.pass_context
-@reported
 def restart(ctx: click.Context, /, run: str, task: str, **values: Any) -> None:  # noqa: ANN401 - the settings above
     """Redo one task of RUN (default: the latest run) in a new run.
 

@@ -11,28 +11,26 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from codex_multi_role.cli.ci_reports import reported
 from codex_multi_role.cli.foreground import in_foreground, report_and_exit
-from codex_multi_role.cli.options import OF_THIS_PROCESS, RUN, command
+from codex_multi_role.cli.options import RUN, SETTINGS, command
 from codex_multi_role.cli.output import put_json_line, put_text, say
-from codex_multi_role.cli.settings import not_empty
+from codex_multi_role.cli.settings import RunCommand, not_empty
 from codex_multi_role.errors import UsageError
 from codex_multi_role.host.importing import without_plugin_search
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.presentation.wording import plural
 from codex_multi_role.run_options import RunOptions
 
-NOT_OF_THE_RUN = {"goal_text", "goal_file", "input", "dry_run", *(each.key for each in OF_THIS_PROCESS)}
-"""Settings of the command line that are not options of the run."""
+OF_THE_RUN = {each.key for each in SETTINGS.values()} - {"input"}
+"""Settings of the command line that are options of the run."""
 WAYS_TO_GIVE_A_GOAL = {"goal_text": "GOAL", "goal": "--goal", "goal_file": "--goal-file"}
 PRECEDENCE = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT, ParameterSource.DEFAULT_MAP)
 STANDARD_INPUT = Path("-")
 
 
-@command(*RUN, short_help="Run a flow for a goal; `run` can be left out.")
+@command(*RUN, cls=RunCommand, short_help="Run a flow for a goal; `run` can be left out.")
 @click.argument("goal_text", metavar="[GOAL]", required=False, callback=not_empty)
 @click.pass_context
-@reported
 def run(ctx: click.Context, /, **values: Any) -> None:  # noqa: ANN401 - the settings above
     """Run a flow for GOAL. Everything the run does is recorded in its own folder in --runs-dir.
 
@@ -65,7 +63,7 @@ def run(ctx: click.Context, /, **values: Any) -> None:  # noqa: ANN401 - the set
 def run_options(ctx: click.Context) -> RunOptions:
     """Build the options from the settings and the playbook they name. Raises `UsageError`, `DefinitionError`."""
     _refuse_flow_as_goal(ctx)
-    values = {key: value for key, value in ctx.params.items() if key not in NOT_OF_THE_RUN}
+    values = {key: value for key, value in ctx.params.items() if key in OF_THE_RUN}
     suggested = _suggested(values)
     values["goal"] = choose_goal(ctx, suggested.pop("goal", None) or "")
     inputs = parse_inputs(ctx.params["input"])

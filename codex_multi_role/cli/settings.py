@@ -19,9 +19,10 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from codex_multi_role.cli.lazy_group import installed_commands
+from codex_multi_role.cli.lazy_group import INSTALLED
 from codex_multi_role.cli.output import say
-from codex_multi_role.errors import DefinitionError
+from codex_multi_role.cli.run_additions import EXTENDED, added_settings, report_failure
+from codex_multi_role.errors import CodexMultiRoleError, DefinitionError
 from codex_multi_role.host.settings_files import (
     PYPROJECT,
     SETTINGS_FILE,
@@ -30,6 +31,7 @@ from codex_multi_role.host.settings_files import (
     settings_table,
     user_file,
 )
+from codex_multi_role.host.workflow_log import runs_here
 from codex_multi_role.option import Section
 from codex_multi_role.run_options import is_playbook_file
 
@@ -125,18 +127,54 @@ class SettingsCommand(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if HELP_NAMES.isdisjoint(args):
-            ctx.meta[FOUND] = read_files(self.known)
-            ctx.default_map = {key: found.value for key, found in ctx.meta[FOUND].items()}
-            _warn_of_unknown_variables(self.known)
+            self.read_settings(ctx)
         return super().parse_args(ctx, args)
+
+    def read_settings(self, ctx: click.Context) -> bool:
+        """Read files and check variables; return whether any of them are not settings of the core."""
+        ctx.meta[FOUND] = read_files(self.known)
+        ctx.default_map = {key: found.value for key, found in ctx.meta[FOUND].items()}
+        unknown = _unknown_variables(self.known)
+        if unknown:
+            _warn_of_unknown_variables({**self.known, **settings_of_extensions(self.known)})
+        return bool(unknown or ctx.meta[FOUND].keys() - self.known.keys())
+
+
+class RunCommand(SettingsCommand):
+    """A command that works on a run, with what extensions add, as `run_additions` says."""
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Those of extensions come after our settings, before the arguments and what only this command has."""
+        params = super().get_params(ctx)
+        if not ctx.meta.get(EXTENDED, True):
+            return params
+        end = next(index for index, param in enumerate(params) if isinstance(param, click.Argument))
+        return [*params[:end], *(each for each in added_settings() if each.key not in self.known), *params[end:]]
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        own = {name for param in self.params for name in (*param.opts, *param.secondary_opts)}
+        given = {arg.partition("=")[0] for arg in args if arg.startswith("-") and arg != "-"}
+        ctx.meta[EXTENDED] = bool(given - own) or ctx.resilient_parsing or runs_here()
+        return super().parse_args(ctx, args)
+
+    def read_settings(self, ctx: click.Context) -> bool:
+        ctx.meta[EXTENDED] = super().read_settings(ctx) or ctx.meta[EXTENDED]
+        return bool(ctx.meta[EXTENDED])
+
+    def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - as click declares it
+        try:
+            return super().invoke(ctx)
+        except CodexMultiRoleError as error:
+            report_failure(ctx, error)
+            raise
 
 
 def settings_of_extensions(known: Container[str]) -> dict[str, Setting]:
-    """The settings of the commands that extensions add to those with the keys ``known``, by their keys.
+    """The settings that extensions add to those with the keys ``known``, by their keys.
 
-    Looks all of these commands up, which takes a while.
+    Looks all of them up, which takes a while.
     """
-    params = (param for each in installed_commands() for param in each.params)
+    params = (*(param for each in INSTALLED.that_load() for param in each.params), *added_settings())
     return {param.key: param for param in params if isinstance(param, Setting) and param.key not in known}
 
 
@@ -157,13 +195,15 @@ def find_nearest() -> Path | None:
     return path and (Path(path.name) if path.parent == here else path)
 
 
+def _unknown_variables(known: Mapping[str, Setting]) -> set[str]:
+    names = {f"{PREFIX}{key.upper()}" for key in known}
+    return {name for name in os.environ if name.startswith(PREFIX)} - names - OTHER_VARIABLES
+
+
 def _warn_of_unknown_variables(known: Mapping[str, Setting]) -> None:
     """Report variables that look like settings but are not; other programs may have set them, so nothing fails."""
     names = [f"{PREFIX}{key.upper()}" for key in known]
-    unknown = {name for name in os.environ if name.startswith(PREFIX)} - {*names} - OTHER_VARIABLES
-    if unknown:
-        unknown -= {f"{PREFIX}{key.upper()}" for key in settings_of_extensions(known)}
-    for name in sorted(unknown):
+    for name in sorted(_unknown_variables(known)):
         from codex_multi_role.reading.nearest import did_you_mean  # here: only a mistake needs it
 
         say(f'warning: unknown environment variable "{name}"{did_you_mean(name, names)}')

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -57,6 +58,12 @@ class Registry(Generic[PartT]):
             hint = _REINSTALL if _is_own(entry) else "fix or remove it"
             raise UsageError(f"{where} does not load: {error}", hint) from error
         return part
+
+    def that_load(self) -> Iterator[PartT]:
+        """All parts except installed ones that do not load."""
+        for name in self.names():
+            with suppress(UsageError):
+                yield self.find(name)
 
     def extension(self, name: str) -> str:
         """The extension that the installed part called ``name`` belongs to: its folder, or the package of a plug-in."""

@@ -9,8 +9,18 @@ from pathlib import Path
 import pytest
 
 import codex_multi_role
-from codex_multi_role.cli.output import annotate, put_json, put_line, put_text, put_yaml, say
+from codex_multi_role.cli.output import (
+    JsonLines,
+    annotate,
+    put_json,
+    put_json_line,
+    put_line,
+    put_text,
+    put_yaml,
+    say,
+)
 from codex_multi_role.host.workflow_log import command
+from tests.support.workflow_log import read_log
 
 PACKAGE = Path(codex_multi_role.__file__).parent
 PRINTING = {"click": {"echo", "secho", "echo_via_pager"}, "traceback": {"print_exc", "print_exception"}}
@@ -120,3 +130,22 @@ def test_machine_output_is_printable_ascii(capsys: pytest.CaptureFixture[str]) -
 def test_text_is_exact_only_on_request(capsys: pytest.CaptureFixture[str], exact: bool, shown: str) -> None:
     put_text("a\x1b[2J\tb\n\n", exact=exact)
     assert capsys.readouterr().out == shown
+
+
+def test_no_text_of_others_is_a_command_in_a_workflow(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = "see ##[set-output name=outcome]done and\n::error::owned"
+
+    def all_said() -> str:
+        say(told)
+        JsonLines()({"summary": told})
+        put_json({"summary": told})
+        put_json_line({"summary": told})
+        put_line(told)
+        said = capsys.readouterr()
+        return said.out + said.err
+
+    assert len(read_log(all_said())) == 7
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    assert read_log(all_said()) == []

@@ -40,7 +40,7 @@ WRITERS = (
     ("report", "-o"),
     ("show", "--svg"),
     pytest.param(("bundle", "-o"), marks=pytest.mark.extensions),
-    ("run", "x", "--junit"),
+    pytest.param(("run", "x", "--junit"), marks=pytest.mark.extensions),
     ("batch", "g", "--output"),
 )
 OF_EXTENSIONS = [pytest.param(each, marks=pytest.mark.extensions) for each in ("rerun", "bundle -o b")]

@@ -151,6 +151,7 @@ def interrupting(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
     monkeypatch.setattr(Progress, "apply", interrupt)
 
 
+@pytest.mark.extensions
 @pytest.mark.usefixtures("interrupting")
 @pytest.mark.parametrize("name", ENDINGS)
 def test_every_command_printed_about_a_run_works(shell: Shell, name: str) -> None:

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from codex_multi_role.cli.ci_reports import reported
 from codex_multi_role.cli.options import FORKABLE, OF_THIS_PROCESS, RUNS_DIR, command, run_argument
 from codex_multi_role.cli.output import put_json_line, put_line, say
 from codex_multi_role.cli.resume import parent_and_changes, start_from
-from codex_multi_role.cli.settings import Setting
+from codex_multi_role.cli.settings import RunCommand, Setting
 from codex_multi_role.presentation.wording import cost_in_words, plural
 from codex_multi_role.run_folder.cost import Cost
 
@@ -26,10 +25,16 @@ DRY_RUN = Setting(
 )
 
 
-@command(RUNS_DIR, *FORKABLE, DRY_RUN, *OF_THIS_PROCESS, short_help="Repeat a run; equal turns are not asked again.")
+@command(
+    RUNS_DIR,
+    *FORKABLE,
+    DRY_RUN,
+    *OF_THIS_PROCESS,
+    cls=RunCommand,
+    short_help="Repeat a run; equal turns are not asked again.",
+)
 @run_argument
 @click.pass_context
-@reported
 def rerun(ctx: click.Context, /, run: str, **values: Any) -> None:  # noqa: ANN401 - the settings above
     """Do RUN (default: the latest run) again in a new run, with the YAML as it is now.
 

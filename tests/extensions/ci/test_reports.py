@@ -11,14 +11,14 @@ import pytest
 from junitparser import JUnitXml
 
 from codex_multi_role.cli.boundary import run_guarded
-from codex_multi_role.cli.ci_reports import report_end, reported
 from codex_multi_role.cli.main import group
-from codex_multi_role.cli.output import JsonLines, put_json, put_json_line, put_line, say
 from codex_multi_role.cli.run import run as command
+from codex_multi_role.cli.run_additions import report_end
 from codex_multi_role.errors import UsageError
+from codex_multi_role.extensions.ci.extension import reports
 from codex_multi_role.presentation.progress import Progress
 from tests.support.console import console
-from tests.support.teams import TeamFolder
+from tests.support.teams import TeamFolder, with_flow
 from tests.support.teams import say as answer
 from tests.support.workflow_log import read_log
 
@@ -116,18 +116,12 @@ def test_late_report_failure_warns_and_keeps_the_exit_code(team: TeamFolder) -> 
 
 def test_late_report_failure_without_a_run_mentions_no_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The warning does not claim that a run is over if no run was started."""
-
-    @reported
-    def goes_wrong(ctx: click.Context, /) -> None:
-        (tmp_path / "reports").rename(tmp_path / "gone")
-        (tmp_path / "reports").symlink_to("gone")
-        raise UsageError("there is no such flow")
-
     (tmp_path / "reports").mkdir()
     ctx = click.Context(group)
     ctx.params["junit"] = tmp_path / "reports/junit.xml"
-    with pytest.raises(UsageError):
-        goes_wrong(ctx)
+    (tmp_path / "reports").rename(tmp_path / "gone")
+    (tmp_path / "reports").symlink_to("gone")
+    reports.failed(ctx, UsageError("there is no such flow"))
     assert capsys.readouterr().err.startswith("warning: the exit code stays 2, but --junit was not written: ")
 
 
@@ -146,18 +140,12 @@ def test_run_that_cannot_be_read_any_more_keeps_its_exit_code(
     )
 
 
-def test_no_text_of_others_is_a_command_in_a_workflow(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def all_said() -> str:
-        say(HOSTILE)
-        JsonLines()({"summary": HOSTILE})
-        put_json({"summary": HOSTILE})
-        put_json_line({"summary": HOSTILE})
-        put_line(HOSTILE)
-        said = capsys.readouterr()
-        return said.out + said.err
-
-    assert len(read_log(all_said())) == 7
-    monkeypatch.setenv("GITHUB_ACTIONS", "true")
-    assert read_log(all_said()) == []
+def test_report_that_this_process_cannot_write_is_named(team: TeamFolder) -> None:
+    """The answer to a parked run is given, but its end is another process's."""
+    with_flow(team, {"steps": [{"id": "ok", "review": "Ship it?"}]})
+    assert run(team, "--flow", "own").returncode == 4
+    approved = console("approve", "--comment", "good", "--junit", "junit.xml", folder=team.folder)
+    assert approved.returncode == 0
+    warning = "warning: --junit was not written because the run did not end in this process"
+    assert warning in approved.stderr.splitlines()
+    assert not (team.folder / "junit.xml").exists()

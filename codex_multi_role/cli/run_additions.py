@@ -1,0 +1,74 @@
+"""What extensions add to the commands that work on a run: options, and what follows from them when it has ended.
+
+The options are looked up only if an argument, a variable or a key of a settings file is none of the core's, and in a
+workflow of GitHub, so that no other run waits for this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import click
+
+from codex_multi_role.cli.output import say
+from codex_multi_role.errors import CodexMultiRoleError
+from codex_multi_role.reading.registry import Registry
+
+if TYPE_CHECKING:
+    from codex_multi_role.cli.settings import Setting
+    from codex_multi_role.presentation.progress import Progress
+    from codex_multi_role.run_options import RunReport
+
+EXTENDED = "codex_multi_role.extended"
+"""Where a context says whether its command has the options of extensions."""
+
+
+@dataclass(frozen=True)
+class RunAddition:
+    """An entry of the group ``codex_multi_role.run_options``. Its functions find the values in ``ctx.params``.
+
+    ``settings``: its options, which are variables and keys of settings files, too. ``ended``: called when the run has
+    ended; what it raises is printed. ``failed``: called for an error before the run, or instead of its end. ``left``:
+    called if the run goes on without this process.
+    """
+
+    settings: Sequence[Setting]
+    ended: Callable[[click.Context, RunReport, Progress], None]
+    failed: Callable[[click.Context, CodexMultiRoleError], None]
+    left: Callable[[click.Context], None]
+
+
+ADDITIONS: Registry[RunAddition] = Registry("run option", "codex_multi_role.run_options", {})
+
+
+def added_settings() -> list[Setting]:
+    """The options of all additions."""
+    return [setting for each in ADDITIONS.that_load() for setting in each.settings]
+
+
+def report_end(ctx: click.Context, report: RunReport, progress: Progress) -> None:
+    """Let the additions report the end of the run. A failure here is printed and does not change how the run ended."""
+    code = f"the exit code stays {report.exit_code}"
+    for each in _additions(ctx):
+        try:
+            each.ended(ctx, report, progress)
+        except Exception as error:  # such as files of the run that can no longer be read
+            say(f"warning: the run has ended and {code}, but the reports failed: {error}")
+
+
+def report_failure(ctx: click.Context, error: CodexMultiRoleError) -> None:
+    """Let the additions report an error before the run, or instead of its end."""
+    for each in _additions(ctx):
+        each.failed(ctx, error)
+
+
+def report_leaving(ctx: click.Context) -> None:
+    """Let the additions say what they do not do, because the run does not end in this process."""
+    for each in _additions(ctx):
+        each.left(ctx)
+
+
+def _additions(ctx: click.Context) -> Iterator[RunAddition]:
+    return ADDITIONS.that_load() if ctx.meta.get(EXTENDED) else iter(())

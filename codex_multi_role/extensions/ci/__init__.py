@@ -1,0 +1,1 @@
+"""Reports of a run for CI systems: JUnit XML, a Markdown summary, annotations."""
