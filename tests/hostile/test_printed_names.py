@@ -20,11 +20,11 @@ import yaml
 from codex_multi_role.cli.main import COMMANDS as EVERY_COMMAND
 from codex_multi_role.cli.main import group
 from codex_multi_role.errors import ExitCode
-from codex_multi_role.integrations.ci.ended_run import EndedRun
-from codex_multi_role.integrations.ci.gitlab import link_annotations
-from codex_multi_role.integrations.ci.job_summary import job_summary
-from codex_multi_role.integrations.ci.junit import junit_report
-from codex_multi_role.integrations.ci.run_blocks import code, code_block
+from codex_multi_role.extensions.ci.ended_run import EndedRun
+from codex_multi_role.extensions.ci.gitlab import link_annotations
+from codex_multi_role.extensions.ci.job_summary import job_summary
+from codex_multi_role.extensions.ci.junit import junit_report
+from codex_multi_role.extensions.ci.run_blocks import code, code_block
 from codex_multi_role.presentation.markdown import markdown_as_html
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.run_folder import Question, Questions, RunFolder, TurnFolder, read_events

@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from codex_multi_role.integrations.ci.ended_run import EndedRun
+from codex_multi_role.extensions.ci.ended_run import EndedRun
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.run_folder import RunFolder, read_events
 from codex_multi_role.run_options import RunReport

@@ -8,13 +8,13 @@ from pathlib import Path
 
 from codex_multi_role.cli.output import annotate, say
 from codex_multi_role.errors import CodexMultiRoleError, StorageError
+from codex_multi_role.extensions.ci.ended_run import EndedRun
+from codex_multi_role.extensions.ci.github import SUMMARY_VARIABLE, TOP_VARIABLE, run_annotations
+from codex_multi_role.extensions.ci.gitlab import link_annotations
+from codex_multi_role.extensions.ci.job_summary import job_summary
+from codex_multi_role.extensions.ci.junit import junit_report
 from codex_multi_role.host.atomic import append_text, still_there, write_bytes, write_json, write_text
 from codex_multi_role.host.workflow_log import runs_here
-from codex_multi_role.integrations.ci.ended_run import EndedRun
-from codex_multi_role.integrations.ci.github import SUMMARY_VARIABLE, TOP_VARIABLE, run_annotations
-from codex_multi_role.integrations.ci.gitlab import link_annotations
-from codex_multi_role.integrations.ci.job_summary import job_summary
-from codex_multi_role.integrations.ci.junit import junit_report
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.run_options import RunReport
 

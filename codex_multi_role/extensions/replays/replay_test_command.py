@@ -18,8 +18,8 @@ from codex_multi_role.presentation.wording import duration, one_line, plural
 from codex_multi_role.run_options import RunTests
 
 if TYPE_CHECKING:
+    from codex_multi_role.extensions.ci.ended_run import Case
     from codex_multi_role.extensions.replays.replay_tests import Replayed
-    from codex_multi_role.integrations.ci.ended_run import Case
 
 SHOWN_DIFFERENCES, SHOWN_LINES = 20, 40
 TESTS_OF_THE_RUN = [SETTINGS[field.name] for field in fields(RunTests)]
@@ -96,13 +96,13 @@ def _verdict(results: list[Replayed]) -> str:
 
 def _write_junit(path: Path, results: list[Replayed]) -> None:
     """Write one test case per recording. Raises `StorageError`."""
-    from codex_multi_role.integrations.ci.junit import junit_suite  # as above
+    from codex_multi_role.extensions.ci.junit import junit_suite  # as above
 
     write_bytes(still_there(path), junit_suite("replay-test", map(_case, results)))
 
 
 def _case(result: Replayed) -> Case:
-    from codex_multi_role.integrations.ci.ended_run import ERROR, FAILED, PASSED, Case
+    from codex_multi_role.extensions.ci.ended_run import ERROR, FAILED, PASSED, Case
 
     outcome = {0: PASSED, 1: FAILED}.get(result.exit_code, ERROR)
     lines = [*result.differences, *(line for diff in result.diffs.values() for line in diff.splitlines())]

@@ -16,13 +16,8 @@ from codex_multi_role.catalog import packaged_roles
 from codex_multi_role.catalog.flow_spec import CHANGED_FILES
 from codex_multi_role.catalog.prices import PRICES_FILE
 from codex_multi_role.errors import ExitCode, UsageError
-from codex_multi_role.extensions.results.commit_texts import inert
-from codex_multi_role.extensions.results.exporting import start_of
-from codex_multi_role.extensions.results.patches import diff
-from codex_multi_role.extensions.results.run_history import RunHistory, result_of
-from codex_multi_role.host.settings_files import nearest_settings
-from codex_multi_role.integrations.ci.ended_run import RunEvidence
-from codex_multi_role.integrations.ci.run_blocks import (
+from codex_multi_role.extensions.ci.ended_run import RunEvidence
+from codex_multi_role.extensions.ci.run_blocks import (
     code,
     code_block,
     facts,
@@ -32,6 +27,11 @@ from codex_multi_role.integrations.ci.run_blocks import (
     result_block,
     warnings_block,
 )
+from codex_multi_role.extensions.results.commit_texts import inert
+from codex_multi_role.extensions.results.exporting import start_of
+from codex_multi_role.extensions.results.patches import diff
+from codex_multi_role.extensions.results.run_history import RunHistory, result_of
+from codex_multi_role.host.settings_files import nearest_settings
 from codex_multi_role.option import Use
 from codex_multi_role.playbook.script import AUTOMATIC
 from codex_multi_role.presentation.outcome import exit_in_words, run_status, tokens_in_words

@@ -12,9 +12,9 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from codex_multi_role.errors import UsageError
-from codex_multi_role.integrations.ci.ended_run import EndedRun
-from codex_multi_role.integrations.ci.job_summary import MOST_ROLES, job_summary
-from codex_multi_role.integrations.ci.run_blocks import MOST_LISTED, cell, code, table
+from codex_multi_role.extensions.ci.ended_run import EndedRun
+from codex_multi_role.extensions.ci.job_summary import MOST_ROLES, job_summary
+from codex_multi_role.extensions.ci.run_blocks import MOST_LISTED, cell, code, table
 from codex_multi_role.presentation.progress import RoleProgress
 from codex_multi_role.presentation.wording import one_line
 from codex_multi_role.run_folder import Question, Questions, TurnFolder

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from codex_multi_role.extensions.ci.ended_run import ERROR, FAILED, LONGEST_TEXT, SKIPPED, Case, EndedRun, LatestTests
 from codex_multi_role.host.spelling import printable
-from codex_multi_role.integrations.ci.ended_run import ERROR, FAILED, LONGEST_TEXT, SKIPPED, Case, EndedRun, LatestTests
 from codex_multi_role.presentation.recorded import read_turns
 from codex_multi_role.presentation.wording import duration, verdict
 from codex_multi_role.run_folder.folder import PROGRAM

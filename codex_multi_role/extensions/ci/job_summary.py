@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from codex_multi_role.errors import ExitCode
-from codex_multi_role.integrations.ci.ended_run import EndedRun
-from codex_multi_role.integrations.ci.run_blocks import (
+from codex_multi_role.extensions.ci.ended_run import EndedRun
+from codex_multi_role.extensions.ci.run_blocks import (
     cell,
     code,
     facts,

@@ -13,8 +13,8 @@ from junitparser import Error, Failure, JUnitXml
 from junitparser import TestCase as Case
 
 from codex_multi_role.errors import UsageError
-from codex_multi_role.integrations.ci.ended_run import LONGEST_TEXT, MOST_PARTS, MOST_PLACES, EndedRun
-from codex_multi_role.integrations.ci.junit import junit_report
+from codex_multi_role.extensions.ci.ended_run import LONGEST_TEXT, MOST_PARTS, MOST_PLACES, EndedRun
+from codex_multi_role.extensions.ci.junit import junit_report
 from codex_multi_role.run_folder import Question, Questions
 from tests.support.continuous_integration import PYTEST_REPORT, leave_tests, make_ended
 from tests.support.workflow_log import HOSTILE
@@ -128,7 +128,7 @@ def test_report_of_nothing_but_places_is_not_looked_at_for_ever(
 ) -> None:
     run = make_ended(tmp_path)
     looked_at: list[str] = []
-    monkeypatch.setattr("codex_multi_role.integrations.ci.ended_run._is_inside", lambda file, _: looked_at.append(file))
+    monkeypatch.setattr("codex_multi_role.extensions.ci.ended_run._is_inside", lambda file, _: looked_at.append(file))
     places = "".join(f"{number}.py:1: \n" for number in range(1500))
     leave_tests(run.folder, PYTEST_REPORT.replace("tests/test_a.py:7: AssertionError", places))
     assert run.folder is not None

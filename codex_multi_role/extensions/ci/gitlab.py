@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from codex_multi_role.integrations.ci.ended_run import EndedRun
+from codex_multi_role.extensions.ci.ended_run import EndedRun
 from codex_multi_role.run_folder.folder import PROGRAM
 
 LINKED = ("report.html", "answer.md", "run.json")

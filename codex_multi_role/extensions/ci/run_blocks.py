@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from codex_multi_role.extensions.ci.ended_run import Case, LatestTests, RunEvidence
 from codex_multi_role.host.spelling import printable
-from codex_multi_role.integrations.ci.ended_run import Case, LatestTests, RunEvidence
 from codex_multi_role.presentation.outcome import cost_of_totals, playbook_in_words, tokens_in_words, turns_in_words
 from codex_multi_role.presentation.result import ShownResult
 from codex_multi_role.presentation.wording import verdict

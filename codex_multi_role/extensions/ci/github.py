@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from codex_multi_role.extensions.ci.ended_run import Case, EndedRun
 from codex_multi_role.host.workflow_log import command
-from codex_multi_role.integrations.ci.ended_run import Case, EndedRun
 from codex_multi_role.run_folder.folder import PROGRAM
 
 SUMMARY_VARIABLE = "GITHUB_STEP_SUMMARY"

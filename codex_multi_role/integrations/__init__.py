@@ -1,1 +1,0 @@
-"""What speaks to other systems about a run: CI reports, pull requests."""

@@ -1,1 +1,0 @@
-"""Reports of a run for CI systems: JUnit XML, a Markdown summary, annotations. Nothing here prints."""
