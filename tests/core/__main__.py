@@ -41,21 +41,23 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="core-") as name:
         folder = Path(name)
         arguments = [each for each in sys.argv[1:] if each != MINIMAL]
-        python = _minimal_python(folder / "environment") if MINIMAL in sys.argv else sys.executable
         copy = copy_without_extensions(folder / "copy", NAMES)
+        python = _minimal_python(folder / "environment", copy) if MINIMAL in sys.argv else sys.executable
         command = [python, "-m", "pytest", "-p", "no:cacheprovider", f"--rootdir={copy}", *arguments]
         return subprocess.run(command, cwd=copy, env=_first_on_path(python, environment(copy)), check=False).returncode
 
 
-def _minimal_python(folder: Path) -> str:
-    """The Python of a new environment with the dependencies of the core and the tools of its tests, but without us."""
+def _minimal_python(folder: Path, copy: Path) -> str:
+    """The Python of a new environment with ``copy``, the dependencies of the core and the tools of its tests."""
     project = tomllib.loads((TOP / "pyproject.toml").read_text())["project"]
     every = [*project["dependencies"], *project["optional-dependencies"]["dev"]]
     packages = [each for each in every if not each.startswith(("codex-multi-role", *NOT_OF_THE_CORE))]
     python = str(folder / "bin/python")
     uv, variables = [sys.executable, "-m", "uv"], {**os.environ, **uv_like_pip()}
     subprocess.run([*uv, "venv", "--quiet", "--python", sys.executable, folder], env=variables, check=True)
-    subprocess.run([*uv, "pip", "install", "--quiet", "--python", python, *packages], env=variables, check=True)
+    install = [*uv, "pip", "install", "--quiet", "--python", python]
+    subprocess.run([*install, *packages], env=variables, check=True)
+    subprocess.run([*install, "--no-deps", "-e", copy], env=variables, check=True)
     return python
 
 
