@@ -52,6 +52,7 @@ json.dump({
 """
 
 
+@pytest.mark.extensions  # the page of the Python API has theirs
 @pytest.mark.real
 def test_added_option_is_known_everywhere(tmp_path: Path) -> None:
     for name in ("codex_multi_role", "tests/docs", "tests/support", "docs", "roles"):
