@@ -30,7 +30,7 @@ from codex_multi_role.cli.batch_views import batch_view
 from codex_multi_role.cli.options import TOTALS
 from codex_multi_role.cli.output import put_json_line, say
 from codex_multi_role.cli.run import parse_inputs
-from codex_multi_role.cli.run_reference import open_database
+from codex_multi_role.cli.workers import open_database
 from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.errors import ExitCode, UsageError
 from codex_multi_role.lifecycle.stopping import stop_signals

@@ -12,7 +12,7 @@ import click
 from codex_multi_role.cli.options import JSON, OF_THIS_PROCESS, QUIET, RUNS_DIR, SHARED_RUNS, command, run_argument
 from codex_multi_role.cli.output import put_json, say
 from codex_multi_role.cli.run_additions import report_leaving
-from codex_multi_role.cli.run_reference import RunOnWorkers, find_either, waiting_in_words
+from codex_multi_role.cli.run_reference import RemoteRun, find_either, waiting_in_words
 from codex_multi_role.cli.settings import RunCommand, not_empty
 from codex_multi_role.errors import RunStatus
 from codex_multi_role.lifecycle.stopping import outlives, stop_run
@@ -103,7 +103,7 @@ def cancel(
     """
     folder = find_either(run, runs_dir, database_url)
     if not isinstance(folder, RunFolder):
-        _cancel_on_workers(folder, task, comment.strip(), json=json, quiet=quiet)
+        _cancel_remote(folder, task, comment.strip(), json=json, quiet=quiet)
         return
     if task is not None:
         task_record = _cancel_task(folder, task, comment.strip())
@@ -131,7 +131,7 @@ def _decide(
     """Answer the run's question; if its process has ended, resume the run or print how to."""
     folder = find_either(reference, ctx.params["runs_dir"], ctx.params["database_url"])
     if not isinstance(folder, RunFolder):
-        _answer_on_workers(ctx, folder, approved=approved, comment=comment, question=question)
+        _answer_remote(ctx, folder, approved=approved, comment=comment, question=question)
         return
     import codex_multi_role.api.running as running
 
@@ -192,12 +192,8 @@ def _in_progress(folder: RunFolder, unit: str) -> bool:
     return IN_PROGRESS in (find_task(folder, unit)["state"], written_state(folder, unit))
 
 
-def _answer_on_workers(
-    ctx: click.Context, found: RunOnWorkers, *, approved: bool, comment: str, question: str | None
-) -> None:
-    from codex_multi_role.workers.deciding import answer_shared  # here: most runs are not on workers
-
-    answered = answer_shared(found.shared, found.run, approved=approved, comment=comment, question=question)
+def _answer_remote(ctx: click.Context, found: RemoteRun, *, approved: bool, comment: str, question: str | None) -> None:
+    answered = found.answer(approved=approved, comment=comment, question=question)
     report_leaving(ctx)
     if ctx.params["json"]:
         put_json(asdict(answered))
@@ -208,15 +204,13 @@ def _answer_on_workers(
         say(waiting_in_words(record) if waits else "The run continues by itself.")
 
 
-def _cancel_on_workers(found: RunOnWorkers, task: str | None, comment: str, *, json: bool, quiet: bool) -> None:
-    from codex_multi_role.workers.deciding import cancel_shared, cancel_shared_task  # as above
-
+def _cancel_remote(found: RemoteRun, task: str | None, comment: str, *, json: bool, quiet: bool) -> None:
     if task is not None:
-        unit = cancel_shared_task(found.shared, found.run, task, comment)
+        unit = found.cancel_task(task, comment)
         record = find_task(found.folder(), unit)
         words = f"task {record['item']} is {record['state']}; it is skipped when the run continues."
     else:
-        cancel_shared(found.shared, found.run)
+        found.cancel()
         record = found.folder().record()
         words = f"{found.run_id}: {outcome_in_words(str(record['outcome']))}: {one_line(record['reason'], 500)}"
     if json:

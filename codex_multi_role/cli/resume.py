@@ -25,7 +25,7 @@ from codex_multi_role.cli.options import (
 )
 from codex_multi_role.cli.output import say
 from codex_multi_role.cli.run import choose_goal, parse_inputs
-from codex_multi_role.cli.run_reference import RunOnWorkers, find_either
+from codex_multi_role.cli.run_reference import RemoteRun, find_either
 from codex_multi_role.cli.settings import RunCommand, Setting
 from codex_multi_role.cli.watch import recorded_report, view_run
 from codex_multi_role.errors import QuotaUsedUp, UsageError
@@ -72,7 +72,7 @@ def resume(ctx: click.Context, /, run: str, **values: Any) -> None:  # noqa: ANN
     changes = changes_of(ctx, record["options"])
     say_changes(ctx, changes)
     if not isinstance(found, RunFolder):
-        _resume_on_workers(ctx, found, changes)
+        _resume_remote(ctx, found, changes)
         return
     if values["wait"]:
         _wait_for_quota(record, quiet=values["quiet"] or values["json"])
@@ -154,15 +154,13 @@ def resume_run(ctx: click.Context, folder: RunFolder, changes: ResumeKeywords) -
     report_and_exit(ctx, report, progress)
 
 
-def _resume_on_workers(ctx: click.Context, found: RunOnWorkers, changes: Mapping[str, Any]) -> None:
+def _resume_remote(ctx: click.Context, found: RemoteRun, changes: Mapping[str, Any]) -> None:
     """Enqueue the run, show it until it ends, and exit with its code."""
-    from codex_multi_role.workers.deciding import resume_shared  # here: most runs are not on workers
-
     if ctx.params["wait"]:
         raise UsageError(
             "--wait cannot be used for a run on workers", "They resume it by themselves when the limit is reset."
         )
-    resume_shared(found.shared, found.run, changes)
+    found.resume(changes)
     folder, progress = view_run(ctx, found)
     report_and_exit(ctx, recorded_report(folder), progress)
 

@@ -1,103 +1,100 @@
-"""Which run a command means: one in --runs-dir or, with --database-url, also one that workers execute.
+"""Which run a command means: one in --runs-dir or, with --database-url, also one that an extension finds elsewhere.
 
-A database is open until the command ends.
+What an extension opens is open until the command ends.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import click
 
-from codex_multi_role.host.atomic import make_folder
 from codex_multi_role.presentation.recorded import RecordedRun, Records
 from codex_multi_role.presentation.wording import one_line
-from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.reading.registry import Registry
+from codex_multi_role.run_folder import Question, Record, RunFolder
 from codex_multi_role.run_folder.folder import SHARED
 
-if TYPE_CHECKING:
-    from codex_multi_role.workers.database import Database
-    from codex_multi_role.workers.queued_runs import QueuedRun
-    from codex_multi_role.workers.shared_runs import SharedRuns
 
+class RemoteRun(Protocol):
+    """A run that processes elsewhere work on, as it was when it was found.
 
-def open_database(database_url: str | None, runs_dir: Path) -> Database:
-    """The database at that address; without one, a file in ``runs_dir``. Raises `UsageError`, `StorageError`."""
-    from codex_multi_role.workers.database import Database  # here: most commands need none
-
-    database = Database.open(database_url or f"sqlite:///{make_folder(runs_dir.absolute()) / 'queue.sqlite'}")
-    click.get_current_context().call_on_close(database.close)
-    return database
-
-
-def open_shared(database_url: str | None) -> SharedRuns | None:
-    """The runs that workers execute; None without a database, or if that is only used for journals.
-
-    Raises `UsageError`, `StorageError`.
+    Every method raises `StorageError`, and `UsageError` for what is not possible now.
     """
-    if database_url is None:
-        return None
-    from codex_multi_role.workers.shared_runs import SharedRuns  # as above
-
-    shared = SharedRuns.open(database_url)
-    if shared is not None:
-        click.get_current_context().call_on_close(shared.close)
-    return shared
-
-
-def find_run(reference: str, runs_dir: Path, database_url: str | None) -> RunFolder:
-    """The run's folder; of a run that workers execute, a copy of what was saved last.
-
-    Raises `RunNotFound`, `UsageError`, `StorageError`.
-    """
-    shared = open_shared(database_url)
-    if shared is None:
-        return RunFolder.find(runs_dir, reference)
-    from codex_multi_role.workers.finding import find_folder
-
-    return find_folder(reference, runs_dir, shared)
-
-
-@dataclass(frozen=True)
-class RunOnWorkers:
-    """A run that workers execute, as the database knew it when it was found."""
-
-    shared: SharedRuns
-    run: QueuedRun
 
     @property
-    def run_id(self) -> str:
-        return self.run.run_id
+    def run_id(self) -> str: ...
 
     def folder(self) -> RunFolder:
         """A copy of its folder, as it is saved now."""
-        return self.shared.mirror(self.shared.row(self.run_id))
+
+    def follow(self) -> Iterator[Record]:
+        """Yield the record of every event, also those to come, until the run ends or is parked."""
+
+    def answer(self, *, approved: bool, comment: str, question: str | None) -> Question:
+        """Answer the question with that key, or the only open one; return it with its answer."""
+
+    def cancel(self) -> None:
+        """Stop the run; it can be resumed. Raises `RunBusy` if it does not stop."""
+
+    def cancel_task(self, task: str, comment: str) -> str:
+        """Cancel one task; return its unit."""
+
+    def resume(self, changes: Mapping[str, Any]) -> object:
+        """Let the run continue, with some of its options changed. Raises `RunBusy` if somebody works on it."""
+
+
+class RemoteRuns(Protocol):
+    """A place with such runs. Its text names it in messages. Every method raises `StorageError`."""
+
+    def find(self, reference: str, runs_dir: Path) -> RunFolder | RemoteRun:
+        """The run called so, of this place or of ``runs_dir``. Raises `RunNotFound`."""
+
+    def look(self, here: Records) -> list[RecordedRun]:
+        """All runs of both places, oldest first, without reading folders of this one."""
+
+    def close(self) -> None: ...
+
+
+PLACES: Registry[Callable[[str], RemoteRuns | None]] = Registry("place of runs", "codex_multi_role.runs", {})
+"""What opens the runs at the address in --database-url, if there are any of its kind."""
+
+
+def open_remote(database_url: str | None) -> RemoteRuns | None:
+    """The runs at that address; None without one, or if the database is only used for journals.
+
+    Raises `UsageError`, `StorageError`.
+    """
+    places = [] if database_url is None else map(PLACES.find, PLACES.names())
+    remote = next(filter(None, (place(str(database_url)) for place in places)), None)
+    if remote is not None:
+        click.get_current_context().call_on_close(remote.close)
+    return remote
+
+
+def find_run(reference: str, runs_dir: Path, database_url: str | None) -> RunFolder:
+    """The run's folder; of a run elsewhere, a copy of what was saved last.
+
+    Raises `RunNotFound`, `UsageError`, `StorageError`.
+    """
+    found = find_either(reference, runs_dir, database_url)
+    return found if isinstance(found, RunFolder) else found.folder()
+
+
+def find_either(reference: str, runs_dir: Path, database_url: str | None) -> RunFolder | RemoteRun:
+    """Like `find_run`, for commands that work on the two in different ways."""
+    remote = open_remote(database_url)
+    return RunFolder.find(runs_dir, reference) if remote is None else remote.find(reference, runs_dir)
+
+
+def all_records(here: Records, remote: RemoteRuns | None) -> list[RecordedRun]:
+    """All runs, oldest first."""
+    return here.look() if remote is None else remote.look(here)
 
 
 def waiting_in_words(record: Mapping[str, Any]) -> str:
     """Say why a run that is queued, by its ``run.json``, has not started yet."""
     shared = record[SHARED]
     return one_line(f"{record['run_id']} waits in the queue {shared['queue']}: {shared['why']}", 500)
-
-
-def find_either(reference: str, runs_dir: Path, database_url: str | None) -> RunFolder | RunOnWorkers:
-    """Like `find_run`, for commands that work on the two in different ways."""
-    shared = open_shared(database_url)
-    if shared is None:
-        return RunFolder.find(runs_dir, reference)
-    from codex_multi_role.workers.finding import find_here, find_shared
-
-    found = find_shared(reference, runs_dir, shared)
-    return find_here(reference, runs_dir, shared) if found is None else RunOnWorkers(shared, found)
-
-
-def all_records(here: Records, shared: SharedRuns | None) -> list[RecordedRun]:
-    """All runs, oldest first. Of those that workers execute, only the record is read."""
-    if shared is None:
-        return here.look()
-    from codex_multi_role.workers.finding import all_records as all_of_both
-
-    return all_of_both(here, shared)

@@ -12,7 +12,7 @@ import click
 
 from codex_multi_role.cli.options import JSON, RUNS_DIR, SHARED_RUNS, command, run_argument
 from codex_multi_role.cli.output import put_json, put_line, put_table, put_text, say
-from codex_multi_role.cli.run_reference import all_records, find_run, open_shared
+from codex_multi_role.cli.run_reference import all_records, find_run, open_remote
 from codex_multi_role.cli.settings import output_file
 from codex_multi_role.cli.tables import Column
 from codex_multi_role.errors import RunStatus, StorageError, UsageError
@@ -68,16 +68,16 @@ def runs(runs_dir: Path, database_url: str | None, json: bool) -> None:
       codex-multi-role runs
       codex-multi-role runs --json | jq -r '.[].run_id'
     """
-    shared = open_shared(database_url)
-    records = [_current(run) for run in all_records(Records(runs_dir), shared)]
+    remote = open_remote(database_url)
+    records = [_current(run) for run in all_records(Records(runs_dir), remote)]
     if json:
         put_json(records)
-    elif records and shared is not None:
+    elif records and remote is not None:
         put_table((*COLUMNS[:2], WORKER, *COLUMNS[2:]), map(_shared_row, records))
     elif records:
         put_table(COLUMNS, map(_run_row, records))
     else:
-        say(f"There are no runs in {runs_dir}{f' and in {shared.database}' if shared else ''}.")
+        say(f"There are no runs in {runs_dir}{f' and in {remote}' if remote else ''}.")
 
 
 def _current(run: RecordedRun) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from codex_multi_role.cli.completion import run_ids
 from codex_multi_role.cli.foreground import say_end
 from codex_multi_role.cli.options import JSON, PLAIN, QUIET, RUNS_DIR, SHARED_RUNS, command
 from codex_multi_role.cli.output import put_json_line, put_line, say
-from codex_multi_role.cli.run_reference import RunOnWorkers, all_records, find_either, open_shared, waiting_in_words
+from codex_multi_role.cli.run_reference import RemoteRun, all_records, find_either, open_remote, waiting_in_words
 from codex_multi_role.cli.tables import Column, Table
 from codex_multi_role.cli.views import on_terminal, open_view
 from codex_multi_role.errors import ExitCode, RunStatus, UsageError
@@ -70,13 +70,13 @@ def watch(ctx: click.Context, /, run: str | None, every: bool, **values: Any) ->
     _close(ctx, folder, progress)
 
 
-def view_run(ctx: click.Context, found: RunFolder | RunOnWorkers) -> tuple[RunFolder, Progress]:
+def view_run(ctx: click.Context, found: RunFolder | RemoteRun) -> tuple[RunFolder, Progress]:
     """Show the run until it ends; ``ctx`` has the settings ``json``, ``quiet`` and ``plain``."""
     if isinstance(found, RunFolder):
         folder, records = found, follow(found)
     else:
         await_worker(found, quiet=ctx.params["json"] or ctx.params["quiet"])
-        folder, records = found.folder(), found.shared.follow(found.run_id)
+        folder, records = found.folder(), found.follow()
     progress = Progress(folder.path)
     view_options = {"as_json": ctx.params["json"], "quiet": ctx.params["quiet"], "plain": ctx.params["plain"]}
     with open_view(progress, **view_options, over=lambda: not is_alive(folder), write=put_json_line) as view:
@@ -85,7 +85,7 @@ def view_run(ctx: click.Context, found: RunFolder | RunOnWorkers) -> tuple[RunFo
     return folder, progress
 
 
-def await_worker(found: RunOnWorkers, *, quiet: bool) -> None:
+def await_worker(found: RemoteRun, *, quiet: bool) -> None:
     """Wait as long as the run is in a queue, and print why it waits whenever that changes."""
     printed = ""
     while (record := found.folder().record())["status"] == RunStatus.QUEUED:
@@ -117,10 +117,10 @@ def recorded_report(folder: RunFolder) -> RunReport:
 
 
 def watch_all(runs_dir: Path, database_url: str | None, *, plain: bool) -> None:
-    """Show the runs below ``runs_dir``, and those that workers execute, until no live one is left."""
-    shared = open_shared(database_url)
+    """Show the runs below ``runs_dir``, and those elsewhere, until no live one is left."""
+    remote = open_remote(database_url)
     here = Records(runs_dir)
-    reader = RunsReader(lambda: all_records(here, shared))
+    reader = RunsReader(lambda: all_records(here, remote))
     if not reader.look():
         say(f"There are no runs in {runs_dir}.")
     elif not plain and on_terminal():

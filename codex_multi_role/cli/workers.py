@@ -13,15 +13,16 @@ import click
 
 from codex_multi_role.cli.options import DATABASE_URL, JSON, QUIET, RUNS_DIR, STORE, command
 from codex_multi_role.cli.output import put_json, put_table, say
-from codex_multi_role.cli.run_reference import open_database
 from codex_multi_role.cli.settings import Setting, assignments, not_empty
 from codex_multi_role.cli.tables import Column
 from codex_multi_role.errors import UsageError
+from codex_multi_role.host.atomic import make_folder
 from codex_multi_role.host.programs import require_unsteered
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder.folder import command_line
 
 if TYPE_CHECKING:
+    from codex_multi_role.workers.database import Database
     from codex_multi_role.workers.worker import Worker
 
 QUEUES = Setting(
@@ -117,6 +118,18 @@ def worker(**values: Any) -> None:  # noqa: ANN401 - the settings above
     at_work = Worker(database, store.address, folders, settings, report)
     _drain_on_signals(at_work)
     at_work.work(until_empty=values["until_empty"])
+
+
+def open_database(database_url: str | None, runs_dir: Path) -> Database:
+    """The database at that address; without one, a file in ``runs_dir``. Raises `UsageError`, `StorageError`.
+
+    It is open until the command ends.
+    """
+    from codex_multi_role.workers.database import Database
+
+    database = Database.open(database_url or f"sqlite:///{make_folder(runs_dir.absolute()) / 'queue.sqlite'}")
+    click.get_current_context().call_on_close(database.close)
+    return database
 
 
 def default_store(runs_dir: Path) -> str:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from codex_multi_role.cli.options import ROLES, RUNS_DIR, SHARED_RUNS, command
 from codex_multi_role.cli.output import say
-from codex_multi_role.cli.run_reference import open_shared
 from codex_multi_role.cli.settings import Setting, not_empty
 from codex_multi_role.errors import UsageError
+
+if TYPE_CHECKING:
+    from codex_multi_role.workers.shared_runs import SharedRuns
 
 NEEDED = ("starlette", "uvicorn", "sse_starlette")
 HOST = Setting(["--host"], metavar="NAME", default="127.0.0.1", callback=not_empty, help="The address to listen on.")
@@ -73,10 +76,22 @@ def serve(
             raise
         raise UsageError("`serve` needs the extra web: pip install 'codex-multi-role[web]'") from error
 
-    shared = open_shared(database_url)
+    shared = _open_shared(database_url)
 
     def on_ready(address: str) -> None:
         more = f", and those of {shared.database}," if shared else ""
         say(f"Serving the runs in {runs_dir}{more} at {address} (Ctrl-C to stop)")
 
     serve_pages(runs_dir, roles, Access.to(host, token, public_url), port, on_ready, shared)
+
+
+def _open_shared(database_url: str | None) -> SharedRuns | None:
+    """The runs that workers execute, open until the command ends. Raises `UsageError`, `StorageError`."""
+    if database_url is None:
+        return None
+    from codex_multi_role.workers.shared_runs import SharedRuns  # here: a server without workers needs no database
+
+    shared = SharedRuns.open(database_url)
+    if shared is not None:
+        click.get_current_context().call_on_close(shared.close)
+    return shared

@@ -1,0 +1,68 @@
+"""Runs that an extension finds elsewhere: an entry point in the group ``codex_multi_role.runs``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.console import console
+from tests.support.plugins import install
+from tests.support.recorded_runs import make_run
+
+SOURCE = """
+from pathlib import Path
+
+from codex_multi_role.run_folder import RunFolder
+
+class Away:
+    run_id = "away"
+
+    def folder(self):
+        return RunFolder(Path("elsewhere/away"))
+
+    def cancel(self):
+        record = self.folder().record()
+        self.folder().write_record({**record, "outcome": "cancelled", "reason": "asked to"})
+
+class Place:
+    def __str__(self):
+        return "a far place"
+
+    def find(self, reference, runs_dir):
+        return Away() if reference == "away" else RunFolder.find(runs_dir, reference)
+
+    def look(self, here):
+        return here.look()
+
+    def close(self):
+        print("closed")
+
+def away(url):
+    return Place() if url.startswith("away:") else None
+"""
+
+
+@pytest.fixture(autouse=True)
+def _installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(tmp_path, monkeypatch, "runs", ["away"], SOURCE)
+    make_run(tmp_path / "elsewhere", "away")
+
+
+def test_run_is_found_where_the_address_says(tmp_path: Path) -> None:
+    shown = console("show", "away", "--database-url", "away://there", folder=tmp_path)
+    assert shown.returncode == 0, shown.stderr
+    assert shown.stdout.endswith("closed\n")
+
+
+def test_it_is_decided_about_there(tmp_path: Path) -> None:
+    done = console("cancel", "away", "--database-url", "away://there", folder=tmp_path)
+    assert done.stderr == "away: Cancelled: asked to\n"
+
+
+def test_place_is_named_if_it_has_none(tmp_path: Path) -> None:
+    assert "and in a far place." in console("runs", "--database-url", "away://there", folder=tmp_path).stderr
+
+
+def test_no_place_is_asked_without_an_address(tmp_path: Path) -> None:
+    assert console("show", "away", folder=tmp_path).returncode == 2
