@@ -46,7 +46,7 @@ FIGURES = (
     Figure("statements of the core", 32_500),
     Figure("modules of the package", 510, "495, later free"),
     Figure("lines of the package", 67_400, "64,000, later free"),
-    Figure("statements of the package", 43_200),
+    Figure("statements of the package", 43_300),
     Figure("names of extensions in the core", 0),
     Figure("imports that a rule excuses", 0),
     Figure("fields of the largest class", 28, "12"),

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,6 +16,10 @@ from codex_multi_role.cli.options import KNOWN
 from codex_multi_role.cli.output import put_text
 from codex_multi_role.cli.settings import WORKSPACE, WORKSPACE_PARTS, Setting, settings_of_extensions
 from codex_multi_role.reading.json_types import Json
+from codex_multi_role.reading.registry import Registry
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 FOLDER = ".schemas"
@@ -26,8 +30,9 @@ DATA = ("default", "enum", "const")
 
 
 def schema_of(kind: str) -> Json:
-    """The JSON Schema of a ``kind``: one of `KINDS`."""
-    return {"$schema": DIALECT, "title": f"codex-multi-role {kind}", **_tidied(KINDS[kind]())}
+    """The JSON Schema of a ``kind``: one of `all_kinds`."""
+    schema = KINDS[kind]() if kind in KINDS else INSTALLED.find(kind).model_json_schema()
+    return {"$schema": DIALECT, "title": f"codex-multi-role {kind}", **_tidied(schema)}
 
 
 def schema_text(kind: str) -> str:
@@ -140,7 +145,6 @@ MODELS = {
     "role": "catalog.role_entries:RoleFile",
     "flow": "catalog.flow_spec:FlowFile",
     "playbook": "playbook:Playbook",
-    "batch-goal": "batches.goal_line:GoalLine",
     "prices": "catalog.prices:PricesFile",
 }
 """The models of files, by kind; they are imported when they are used, because `--help` needs none."""
@@ -149,10 +153,29 @@ KINDS: Mapping[str, Callable[[], Json]] = {
     "settings": _settings,
     "events": _events,
 }
+INSTALLED: Registry[type[BaseModel]] = Registry("schema", "codex_multi_role.schemas", {})
+"""The models of files that extensions read, by kind."""
+
+
+def all_kinds() -> list[str]:
+    """Our own, then those of extensions."""
+    return [*KINDS, *(kind for kind in INSTALLED.names() if kind not in KINDS)]
+
+
+class Kind(click.Choice[str]):
+    """A choice of `all_kinds`, which are looked up for this command alone: others that import this module need none."""
+
+    case_sensitive = True
+
+    def __init__(self) -> None: ...
+
+    @property
+    def choices(self) -> tuple[str, ...]:  # type: ignore[override]  # nobody sets them
+        return tuple(all_kinds())
 
 
 @click.command(short_help="Print the JSON Schema of a kind of file, or of a run's events.")
-@click.argument("kind", type=click.Choice(list(KINDS)))
+@click.argument("kind", type=Kind())
 def schema(kind: str) -> None:
     """Print the JSON Schema of KIND, for editors and other programs. `events` describes one line of `--json`.
 

@@ -15,12 +15,11 @@ import pytest
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel, ValidationError
 
-from codex_multi_role.batches.goal_line import GoalLine
 from codex_multi_role.catalog import load_yaml, packaged_roles
 from codex_multi_role.catalog.catalog import CatalogFile
 from codex_multi_role.catalog.flow_spec import FlowFile
 from codex_multi_role.catalog.role_entries import RoleFile
-from codex_multi_role.cli.json_schemas import KINDS, schema_of, schema_text
+from codex_multi_role.cli.json_schemas import INSTALLED, KINDS, schema_of, schema_text
 from codex_multi_role.cli.options import KNOWN
 from codex_multi_role.cli.settings import read_file
 from codex_multi_role.errors import DefinitionError
@@ -39,8 +38,8 @@ MODELS: dict[str, type[BaseModel]] = {
     "role": RoleFile,
     "flow": FlowFile,
     "playbook": Playbook,
-    "batch-goal": GoalLine,
 }
+OF_EXTENSION = pytest.param("batch-goal", marks=pytest.mark.extensions)
 SHIPPED = {
     "catalog": [
         "catalog.yaml",
@@ -229,7 +228,8 @@ MEANING = (
 
 
 @pytest.mark.parametrize(
-    "kind", [pytest.param(kind, marks=pytest.mark.extensions if kind == "settings" else ()) for kind in KINDS]
+    "kind",
+    [*(pytest.param(kind, marks=pytest.mark.extensions if kind == "settings" else ()) for kind in KINDS), OF_EXTENSION],
 )
 def test_committed_schema_is_the_current_one(kind: str) -> None:
     """`codex-multi-role schema KIND > schemas/KIND.json` writes it again."""
@@ -260,7 +260,7 @@ def test_shipped_files_fit_their_schema(kind: str, name: str) -> None:
     assert list(Draft202012Validator(schema_of(kind)).iter_errors(load_yaml(packaged_roles() / name))) == []
 
 
-@pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.parametrize("kind", [*MODELS, OF_EXTENSION])
 def test_documents_that_are_mutated_have_every_key(kind: str) -> None:
     schema: Any = schema_of(kind)
     keys = {key for each in (schema, *schema["$defs"].values()) for key in each.get("properties", ())}
@@ -275,17 +275,24 @@ def _keys(value: Any) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("step", [3, pytest.param(1, marks=pytest.mark.long)])
-@pytest.mark.parametrize("kind", by_default(["role", "flow"], MODELS))
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *by_default(["role", "flow"], MODELS),
+        pytest.param("batch-goal", marks=[pytest.mark.extensions, pytest.mark.long]),
+    ],
+)
 def test_schema_refuses_what_the_model_refuses_by_shape(kind: str, step: int) -> None:
     """Every value is removed, replaced by one of another type or outside its bounds, and given an unknown key."""
     schema = Draft202012Validator(schema_of(kind))
+    model = MODELS[kind] if kind in MODELS else INSTALLED.find(kind)
     for whole in EVERY_KEY[kind]:
         assert list(schema.iter_errors(whole)) == []
-        MODELS[kind].model_validate(whole)
+        model.model_validate(whole)
     tried = 0
     for path, mutated in chain.from_iterable(map(partial(_mutations, step=step), EVERY_KEY[kind])):
         tried += 1
-        errors = _errors(MODELS[kind], mutated)
+        errors = _errors(model, mutated)
         if problems := [each for each in errors if not any(words in each for words in MEANING)]:
             assert not schema.is_valid(mutated), (path, problems)
         elif not errors:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from codex_multi_role.cli.json_schemas import KINDS, schema_text
+from codex_multi_role.cli.json_schemas import all_kinds, schema_text
 from tests.docs.command_line import command_line, settings
 from tests.docs.option_keywords import option_keywords
 from tests.docs.parts import checks, events, tools
@@ -36,5 +36,5 @@ def generated() -> dict[Path, str]:
     drawings = {DOCS / "reference/flows" / f"{name}.svg": drawing(flow) for name, flow in exhibits().items()}
     contributing, keywords = DOCS.parent / "CONTRIBUTING.md", DOCS.parent / "codex_multi_role/option_keywords.py"
     others = {contributing: with_figures(contributing.read_text(encoding="utf-8")), keywords: option_keywords()}
-    schemas = {DOCS.parent / "schemas" / f"{kind}.json": schema_text(kind) for kind in KINDS}
+    schemas = {DOCS.parent / "schemas" / f"{kind}.json": schema_text(kind) for kind in all_kinds()}
     return {**pages, **drawings, **schemas, **others}
