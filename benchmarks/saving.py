@@ -19,9 +19,9 @@ import yaml
 
 from codex_multi_role import RunOptions
 from codex_multi_role.api import running
+from codex_multi_role.extensions.machines.store import RunSaver, Store, fill_workspace, restore_run
 from codex_multi_role.lifecycle.placement import Placement
 from codex_multi_role.run_folder import RunFolder
-from codex_multi_role.store import RunSaver, Store, fill_workspace, restore_run
 from codex_multi_role.workspace import Snapshots, Workspace
 from codex_multi_role.workspace.worktrees import Trees
 

@@ -40,8 +40,8 @@ import psutil
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from codex_multi_role.workers.queued_runs import RunState
-from codex_multi_role.workers.run_requests import RunRequest
+from codex_multi_role.extensions.machines.workers.queued_runs import RunState
+from codex_multi_role.extensions.machines.workers.run_requests import RunRequest
 from tests.support.databases import PASSWORD, DatabaseServer, execute, new_database, running_server
 from tests.support.placed_calls import WRITES, calling
 from tests.support.shared_runs import SharedRuns

@@ -11,11 +11,9 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from codex_multi_role.cli.batch import batch
 from codex_multi_role.cli.lazy_group import LazyGroup
 from codex_multi_role.cli.options import JSON, KNOWN, command
 from codex_multi_role.cli.output import put_json, put_table, say
-from codex_multi_role.cli.run import run
 from codex_multi_role.cli.settings import FOUND, Found, Setting, SettingsCommand, find_nearest, settings_of_extensions
 from codex_multi_role.host.redaction import MASK, Redactor
 from codex_multi_role.host.settings_files import PYPROJECT, SETTINGS_FILE, TABLE, exists, user_file
@@ -55,16 +53,10 @@ def show_config(json: bool) -> None:
 
 
 def _settings() -> Iterator[Row]:
-    """The settings of `run`, then those of `batch` and of extensions that are not the same."""
-    seen: set[str] = set()
-    added = settings_of_extensions({each.key for each in KNOWN})
-    others = SettingsCommand("extensions", params=[*added.values()], known=KNOWN)
-    for each, arguments in ((run, []), (batch, ["-"]), (others, [])):
-        with each.make_context(str(each.name), list(arguments)) as context:
-            for setting in each.params:
-                if isinstance(setting, Setting) and setting.key not in seen:
-                    seen.add(setting.key)
-                    yield _row(context, setting)
+    """The settings of `run`, then those of the commands of extensions that are not the same."""
+    settings = [*KNOWN, *settings_of_extensions({each.key for each in KNOWN}).values()]
+    with SettingsCommand("settings", known=KNOWN, params=settings).make_context("settings", []) as context:
+        yield from [_row(context, setting) for setting in settings]
 
 
 def _row(context: click.Context, setting: Setting) -> Row:

@@ -28,11 +28,6 @@ COMMANDS = {
     "resume": "resume",
     "fork": "resume",
     "restart": "resume",
-    "batch": "batch",
-    "work-on": "batch",
-    "worker": "workers",
-    "workers": "workers",
-    "queues": "workers",
     "approve": "decision",
     "reject": "decision",
     "cancel": "decision",
@@ -54,7 +49,6 @@ COMMANDS = {
 """The module of each command; there, its attribute has the name of the command."""
 SECTIONS = {
     "run": "Run",
-    "batch": "Many goals, many machines",
     "approve": "Decide",
     "runs": "Look",
     "roles": "Your team",

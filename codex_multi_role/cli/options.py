@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Sequence
 from copy import copy
 from pathlib import Path
@@ -15,7 +14,7 @@ from codex_multi_role.cli.completion import flow_names, playbook_names, run_ids
 from codex_multi_role.cli.settings import Setting, SettingsCommand, assignments, finite, not_empty
 from codex_multi_role.option import Option, Section, Use
 from codex_multi_role.run_folder.folder import LATEST
-from codex_multi_role.run_options import LIMITS, OPTIONS
+from codex_multi_role.run_options import OPTIONS
 
 
 class InputFile(click.Path):
@@ -39,13 +38,9 @@ PATHS: dict[str, click.Path] = {
     "file": InputFile(),
     "new file": click.Path(dir_okay=False, path_type=Path),
 }
-MAX_CONCURRENCY = 256
 OPEN_FILES = ("-", "/dev/stdin", "/dev/fd/", "/proc/self/fd/")
 
 
-def default_concurrency(processors: int) -> int:
-    """How many goals run at once by default: each has several processes, and tests."""
-    return max(1, processors // 2)
 
 
 COMPLETIONS = {"flow": flow_names, "playbook": playbook_names}
@@ -92,7 +87,8 @@ def _range(option: Option) -> click.IntRange | click.FloatRange:
     return kind(option.range.minimum, most, min_open=option.range.above)  # type: ignore[arg-type]  # whole for whole ones
 
 
-def _with(use: Use) -> list[Setting]:
+def settings_with(use: Use) -> list[Setting]:
+    """The options of a run with this use."""
     return [SETTINGS[name] for name, each in OPTIONS.items() if use in each.use]
 
 
@@ -162,70 +158,9 @@ RUN = sorted(
     key=lambda each: [*Section].index(each.section or Section.OUTPUT),
 )
 """The settings of a run, by their section."""
-CONCURRENCY = Setting(
-    ["--concurrency"],
-    metavar="N",
-    type=click.IntRange(min=1, max=MAX_CONCURRENCY),
-    default=lambda: default_concurrency(os.cpu_count() or 1),
-    section=Section.BATCH,
-    help="Maximum number of goals at once.",
-    show_default="half the number of CPUs",
-)
-SHARD = Setting(
-    ["--shard"],
-    metavar="I/N",
-    callback=not_empty,
-    section=Section.BATCH,
-    help="Run only part I of N of the goals: each goal is in exactly one part, decided by its id.",
-    show_default="all goals",
-)
-AMOUNTS = ("turns", "tokens", "seconds of work", "US dollars")
-
-
-def _total(limit: Setting, amount: str) -> Setting:
-    return Setting(
-        [f"--total-{limit.opts[0].removeprefix('--')}"],
-        metavar=limit.metavar,
-        type=limit.type,
-        callback=limit.callback,
-        section=Section.BATCH,
-        help=f"Start a goal only if its {limit.opts[0]} is left of {limit.metavar} {amount} for all goals.",
-    )
-
-
-MAX_FAILURES = Setting(
-    ["--max-failures"],
-    metavar="N",
-    type=click.IntRange(min=1),
-    section=Section.BATCH,
-    help="Start no more goals once N have failed (exit code 2 or 3). Not with --database-url.",
-    show_default="unlimited",
-)
-QUEUE = Setting(
-    ["--queue"],
-    metavar="NAME",
-    default="goals",
-    callback=not_empty,
-    section=Section.BATCH,
-    help="With --database-url: the queue of the runs.",
-)
-STORE = Setting(
-    ["--store"],
-    metavar="ADDRESS",
-    callback=not_empty,
-    section=Section.BATCH,
-    help="Where run folders are saved for all machines: a shared folder, or an address such as s3://bucket/runs.",
-    show_default="the one the database knows; at first, store/ in --runs-dir",
-)
-TOTALS = {what: _total(SETTINGS[name], words) for (what, name), words in zip(LIMITS.items(), AMOUNTS, strict=True)}
-"""The limits of all goals together, by what they limit."""
-BATCH = [CONCURRENCY, SHARD, *TOTALS.values(), MAX_FAILURES, QUEUE, STORE]
-"""The settings of a whole batch."""
-RUN_OF_BATCH = [*_with(Use.BATCH), JSON, PLAIN, QUIET]
-"""The settings of a run that a batch takes for its goals."""
-KNOWN = [*RUN, *BATCH]
+KNOWN = RUN
 """The settings of the core's own commands, which are keys of settings files."""
-BOUNDING = _with(Use.BOUND)
+BOUNDING = settings_with(Use.BOUND)
 """The settings that determine the worst case of a run."""
 
 
@@ -236,10 +171,10 @@ def _remembered(setting: Setting) -> Setting:
     return remembered
 
 
-CHANGEABLE = [*map(_remembered, _with(Use.RESUME))]
+CHANGEABLE = [*map(_remembered, settings_with(Use.RESUME))]
 FORKABLE = [
     *map(_remembered, (SETTINGS["goal"], GOAL_FILE)),
-    *(NEW_WORKSPACE if each is WORKSPACE else _remembered(each) for each in _with(Use.FORK)[1:]),
+    *(NEW_WORKSPACE if each is WORKSPACE else _remembered(each) for each in settings_with(Use.FORK)[1:]),
 ]
 
 

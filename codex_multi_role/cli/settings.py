@@ -55,6 +55,7 @@ class Setting(click.Option):
     """An option whose errors name the source of a wrong value; if repeatable, its variable is split as in a shell.
 
     ``section``: its heading in the ``--help`` of commands with many options. ``is_secret``: `config show` hides it.
+    ``is_key``: of an extension's settings, whether settings files may have it.
     """
 
     def __init__(
@@ -62,12 +63,14 @@ class Setting(click.Option):
         declarations: Sequence[str],
         section: Section | None = None,
         is_secret: bool = False,
+        is_key: bool = True,
         **keywords: Any,  # noqa: ANN401 - click's own
     ) -> None:
         is_plain_flag = keywords.get("is_flag") and "/" not in declarations[0]
         super().__init__(declarations, **{"show_default": not is_plain_flag, **keywords})
         self.section = section
         self.is_secret = is_secret
+        self.is_key = is_key
         self.key = str(self.name)
         self.envvar = PREFIX + self.key.upper()
 
@@ -175,7 +178,8 @@ def settings_of_extensions(known: Container[str]) -> dict[str, Setting]:
     Looks all of them up, which takes a while.
     """
     params = (*(param for each in INSTALLED.that_load() for param in each.params), *added_settings())
-    return {param.key: param for param in params if isinstance(param, Setting) and param.key not in known}
+    settings = (param for param in params if isinstance(param, Setting) and param.is_key)
+    return {setting.key: setting for setting in settings if setting.key not in known}
 
 
 def read_files(known: Mapping[str, Setting]) -> dict[str, Found]:

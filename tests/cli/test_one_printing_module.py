@@ -30,7 +30,7 @@ OWN_PROTOCOL = {
     "checks/plugins/codex_multi_role_python.py": "its parent reads JSON",
     "extensions/research/searching/files_search.py": "its parent reads JSON",
     "extensions/research/searching/http_search.py": "its parent reads JSON",
-    "workers/attempt_process.py": "its worker reads JSON, and logs its errors",
+    "extensions/machines/workers/attempt_process.py": "its worker reads JSON, and logs its errors",
 }
 """Processes of ours whose output another process of ours reads."""
 

@@ -30,7 +30,7 @@ LOOKING = (
 """Commands that start no process."""
 READERS = (
     pytest.param(("verify",), marks=pytest.mark.extensions),
-    ("batch",),
+    pytest.param(("batch",), marks=pytest.mark.extensions),
     ("run", "--goal-file"),
     ("run", "x", "--replay"),
     ("run", "x", "--prices"),
@@ -41,7 +41,7 @@ WRITERS = (
     ("show", "--svg"),
     pytest.param(("bundle", "-o"), marks=pytest.mark.extensions),
     pytest.param(("run", "x", "--junit"), marks=pytest.mark.extensions),
-    ("batch", "g", "--output"),
+    pytest.param(("batch", "g", "--output"), marks=pytest.mark.extensions),
 )
 OF_EXTENSIONS = [pytest.param(each, marks=pytest.mark.extensions) for each in ("rerun", "bundle -o b")]
 
@@ -100,6 +100,7 @@ def test_file_that_is_no_file_is_refused_at_once(
         assert (path.stat().st_mode, path.stat().st_ino) == (before.st_mode, before.st_ino)
 
 
+@pytest.mark.extensions
 def test_goals_may_come_from_a_pipe_that_is_open(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """As of a shell's ``<(…)``."""
     reader, writer = os.pipe()

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from codex_multi_role.extensions.machines.store import restore_run
+from codex_multi_role.extensions.machines.workers.queued_runs import RunState
 from codex_multi_role.run_folder import RunFolder, list_turns
-from codex_multi_role.store import restore_run
-from codex_multi_role.workers.queued_runs import RunState
 from tests.docs.pages import OPERATION, blocks
 from tests.support.databases import DatabaseServer, running_server
 from tests.support.databases import execute as create_database

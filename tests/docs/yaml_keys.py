@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from codex_multi_role.batches.goal_line import GoalLine
 from codex_multi_role.catalog import load_yaml, packaged_roles
 from codex_multi_role.catalog.catalog import CatalogFile
 from codex_multi_role.catalog.flow_inputs import GoalSpec, InputSpec
@@ -12,6 +11,7 @@ from codex_multi_role.catalog.prices import PRICES_FILE, ModelPrice, PricesFile
 from codex_multi_role.catalog.role_entries import LimitsEntry, RoleEntry, RoleSettings
 from codex_multi_role.catalog.role_spec import AutoApprove, PromptFlags, RoleBehaviors
 from codex_multi_role.catalog.step_spec import Retry, RouteSpec, StepLimits, StepSpec
+from codex_multi_role.extensions.machines.batches.goal_line import GoalLine
 from tests.docs.markdown import code, keys, page, prose, table
 
 CATALOG = """

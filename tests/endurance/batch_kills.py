@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from codex_multi_role.workers.database_tables import batches
+from codex_multi_role.extensions.machines.workers.database_tables import batches
 from tests.endurance.kill_command import kill_command
 from tests.support.batches import OF_TEAM, one_role, results, write_goals
 from tests.support.console import console_process, environment
@@ -33,12 +33,12 @@ SECONDS = 120
 PROGRAM = """
 import os, signal, sys, threading
 from contextlib import contextmanager
-from codex_multi_role.batches.goal_results import ResultFile
+from codex_multi_role.extensions.machines.batches.goal_results import ResultFile
 from codex_multi_role.cli.boundary import run_guarded
 from codex_multi_role.cli.main import group
-from codex_multi_role.store.objects import LocalObjects
-from codex_multi_role.workers import queued_runs
-from codex_multi_role.workers.database import Database
+from codex_multi_role.extensions.machines.store.objects import LocalObjects
+from codex_multi_role.extensions.machines.workers import queued_runs
+from codex_multi_role.extensions.machines.workers.database import Database
 
 queued_runs.ROWS_AT_ONCE = 2
 place, passed, lock = int(sys.argv[1]), 0, threading.Lock()

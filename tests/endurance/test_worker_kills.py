@@ -12,9 +12,9 @@ from tests.support.databases import DatabaseServer
 
 
 @pytest.mark.long(
-    "workers/test_membership.py::test_runs_of_a_dead_worker_are_taken_over",
-    "workers/test_queued_runs.py::test_late_process_writes_nothing",
-    "store/test_continuing.py::test_run_continues_in_other_folders_at_other_paths",
+    "extensions/machines/workers/test_membership.py::test_runs_of_a_dead_worker_are_taken_over",
+    "extensions/machines/workers/test_queued_runs.py::test_late_process_writes_nothing",
+    "extensions/machines/store/test_continuing.py::test_run_continues_in_other_folders_at_other_paths",
 )
 def test_killed_at_some_writes_and_continued(tmp_path: Path, database_server: DatabaseServer) -> None:
     trials = Trials(database_server.url, tmp_path)

@@ -20,10 +20,10 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from codex_multi_role.extensions.machines.store import fill_workspace, restore_run
+from codex_multi_role.extensions.machines.workers.queued_runs import QueuedRun, RunState
 from codex_multi_role.host.own_python import Lifetime, start
 from codex_multi_role.run_folder import RunFolder, list_turns
-from codex_multi_role.store import fill_workspace, restore_run
-from codex_multi_role.workers.queued_runs import QueuedRun, RunState
 from tests.endurance.kill_command import kill_command
 from tests.support.databases import new_database
 from tests.support.shared_runs import SharedRuns
@@ -35,9 +35,9 @@ SECONDS = 120
 PROGRAM = """
 import os, signal, sys, threading
 from dbos._sys_db import SystemDatabase
-from codex_multi_role.store.objects import LocalObjects
-from codex_multi_role.workers.queued_runs import QueuedRuns
-from codex_multi_role.workers import attempt_process
+from codex_multi_role.extensions.machines.store.objects import LocalObjects
+from codex_multi_role.extensions.machines.workers.queued_runs import QueuedRuns
+from codex_multi_role.extensions.machines.workers import attempt_process
 
 place, passed, lock = int(sys.argv[1]), 0, threading.Lock()
 

@@ -1,4 +1,4 @@
-"""Calls in copies of the workspace, and what a run asks of workers; those at work are tried in `tests/workers`."""
+"""Calls in copies of the workspace, and what a run asks of workers; those at work are tried with the extension."""
 
 from __future__ import annotations
 

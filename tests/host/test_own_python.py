@@ -17,15 +17,10 @@ import psutil
 import pytest
 
 import codex_multi_role
-from codex_multi_role.batches.batch_folder import BatchFolder
-from codex_multi_role.batches.local_runs import LocalRuns
-from codex_multi_role.batches.planned_runs import plan_runs
 from codex_multi_role.errors import CodexMultiRoleError, StorageError, UsageError
 from codex_multi_role.host import own_python
 from codex_multi_role.host.own_python import Lifetime, OwnProcess, read_order, start
 from codex_multi_role.lifecycle.process_guard import guarded
-from codex_multi_role.workers.worker import RunChild
-from tests.support.batches import defaults, goals
 from tests.support.checks import MakeContext, make_context
 from tests.support.starts import recorded_starts
 
@@ -64,12 +59,19 @@ def test_one_module_names_our_python() -> None:
 
 
 def _start_worker(folder: Path, _: MakeContext) -> None:
+    from codex_multi_role.extensions.machines.workers.worker import RunChild
+
     child = RunChild({"queue": "goals"}, folder / "worker.log")
     child.send(signal.SIGKILL)
     child.close()
 
 
 def _start_batch(folder: Path, _: MakeContext) -> None:
+    from codex_multi_role.extensions.machines.batches.batch_folder import BatchFolder
+    from codex_multi_role.extensions.machines.batches.local_runs import LocalRuns
+    from codex_multi_role.extensions.machines.batches.planned_runs import plan_runs
+    from tests.support.batches import defaults, goals
+
     batch = BatchFolder.of(folder / "runs", "goals")
     batch.output_path.mkdir(parents=True)
     [run] = plan_runs(goals({"goal": "g"}), defaults(folder), "goals", folder / "clones")
@@ -113,11 +115,11 @@ def _start_search(folder: Path, make_context: MakeContext) -> None:
 @pytest.mark.parametrize(
     "starts",
     [
-        _start_worker,
-        _start_batch,
-        pytest.param(_start_web, marks=pytest.mark.extensions),
         _start_guard,
-        pytest.param(_start_search, marks=pytest.mark.extensions),
+        *(
+            pytest.param(each, marks=pytest.mark.extensions)
+            for each in (_start_worker, _start_batch, _start_web, _start_search)
+        ),
     ],
 )
 def test_processes_of_ours_import_nothing_from_where_they_start(

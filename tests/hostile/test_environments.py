@@ -14,7 +14,6 @@ from codex_multi_role import RunReport, UsageError
 from codex_multi_role.api.running import fork
 from codex_multi_role.errors import ExitCode
 from codex_multi_role.host import programs
-from tests.support.batches import batch, one_role, write_goals
 from tests.support.console import console
 from tests.support.teams import WRITER, TeamFolder, say
 
@@ -137,7 +136,10 @@ def test_run_that_exists_is_not_continued(command: str, tmp_path: Path, monkeypa
     assert sorted(path.name for path in made.runs.iterdir()) == before
 
 
+@pytest.mark.extensions
 def test_batch_starts_no_goal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tests.support.batches import batch, one_role, write_goals
+
     made = one_role(tmp_path)
     write_goals(made, {"id": "a", "goal": "first"})
     monkeypatch.setenv("PYTHONPATH", "src")
@@ -147,6 +149,7 @@ def test_batch_starts_no_goal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert not list(made.runs.glob("*/run.json"))
 
 
+@pytest.mark.extensions
 def test_worker_takes_no_run(tmp_path: Path) -> None:
     database = f"sqlite:///{tmp_path}/runs.sqlite"
     places = {"PYTHONPATH": f"{tmp_path}/work/x"}

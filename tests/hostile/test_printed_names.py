@@ -148,7 +148,6 @@ COMMANDS = {
     "roles missing": ["roles", "validate", "--roles", HOSTILE],
     "dry run": ["run", HOSTILE, "--roles", "strange", "--flow", "own", "--dry-run"],
     "config": ["config", "show"],
-    "batch": ["batch", "goals.jsonl"],
 }
 OF_EXTENSIONS = {
     "diff": ["diff"],
@@ -169,6 +168,7 @@ OF_EXTENSIONS = {
     "bundle": ["bundle", "-o", "x.bundle"],
     "verify": ["verify", f"conflicting/{NAMES[0]}"],
     "replay-test": ["replay-test", "recordings"],
+    "batch": ["batch", "goals.jsonl"],
 }
 EXACT = {"show result", "diff", "diff of a turn", "diff stat"}
 """What is printed byte by byte where no terminal is."""
@@ -282,9 +282,8 @@ def test_run_with_hostile_answers_prints_nothing_of_that_kind(
         _assert_readable((tmp_path / name).read_text())
 
 
-NOT_ON_A_RECORDED_RUN = {"run", "batch", "init", "demo", "worker", "workers", "queues", "doctor"}
-NOT_ON_A_RECORDED_RUN |= {"schema", "completion", "codex", "work-on"}
-"""They start processes, need a database, or print nothing of a run."""
+NOT_ON_A_RECORDED_RUN = {"run", "init", "demo", "doctor", "schema", "completion", "codex"}
+"""They start processes, or print nothing of a run."""
 
 
 def test_flow_with_its_explanation_is_still_a_flow(surroundings: Folder) -> None:
@@ -300,9 +299,11 @@ def test_every_command_that_prints_names_is_tried() -> None:
 
 @pytest.mark.extensions
 def test_every_command_of_an_extension_is_tried() -> None:
-    """`serve` has tests of its own below, and `bisect` starts processes."""
+    """`serve` has tests of its own below, `bisect` and `work-on` start processes, and the others need a database."""
     tried = {arguments[0] for arguments in OF_EXTENSIONS.values()}
-    assert tried | {"serve", "bisect"} == {*group.list_commands(click.Context(group))} - {*EVERY_COMMAND}
+    assert tried | {"serve", "bisect", "work-on", "worker", "workers", "queues"} == {
+        *group.list_commands(click.Context(group))
+    } - {*EVERY_COMMAND}
 
 
 def test_report_page_shows_no_control_characters(surroundings: Folder) -> None:

@@ -15,7 +15,6 @@ import codex_multi_role
 from codex_multi_role.errors import UsageError
 from codex_multi_role.host import own_python, programs
 from codex_multi_role.host.own_python import Lifetime, own_environment, own_module, start
-from codex_multi_role.workers.worker import RunChild
 from tests.support.console import environment
 
 pytestmark = pytest.mark.real
@@ -178,10 +177,13 @@ def test_value_that_no_process_can_get_is_wrong_usage(value: str, tmp_path: Path
     assert [*(tmp_path / "runs/.starting").iterdir()] == []
 
 
+@pytest.mark.extensions
 def test_run_process_of_a_worker_executes_nothing_of_its_folder(
     work: Path, marker: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It says what is wrong with its order instead."""
+    from codex_multi_role.extensions.machines.workers.worker import RunChild
+
     monkeypatch.setenv("PYTHONPATH", ".")
     order = {"queue": "goals", "database_url": f"sqlite:///{tmp_path}/missing/queue.sqlite", "store": str(tmp_path)}
     child = RunChild(order, tmp_path / "worker.log")

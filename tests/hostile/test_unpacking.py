@@ -5,24 +5,16 @@ Nothing of it runs, and nothing is written outside its folder.
 
 from __future__ import annotations
 
-import json
 import stat
-import tarfile
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from codex_multi_role.batches.repositories import clone as clone_for_batch
 from codex_multi_role.catalog.skills import read_skill
 from codex_multi_role.errors import DefinitionError, StorageError, UsageError
-from codex_multi_role.store import Store, WorkspaceSource, make_workspace, restore_run
-from codex_multi_role.store.objects import LocalObjects
-from codex_multi_role.store.state_manifest import SUFFIX, Piece, SavedFile, StateManifest, read_pieces, write_manifest
-from codex_multi_role.workers.submission import unpack_definitions
 from codex_multi_role.workspace import Snapshots, Workspace
 from codex_multi_role.workspace.cloning import clone
 from codex_multi_role.workspace.git import Git
@@ -96,81 +88,6 @@ def test_hostile_skill_is_refused(name: str, tmp_path: Path) -> None:
     assert words in str(refused.value)
 
 
-DEFINITIONS: dict[str, tuple[Callable[[], bytes], str]] = {
-    "symbolic_link": (lambda: tar_of(("evil", b""), kind=tarfile.SYMTYPE), "links"),
-    "hard_link": (lambda: tar_of(("evil", b""), kind=tarfile.LNKTYPE), "links"),
-    "device": (lambda: tar_of(("evil", b""), kind=tarfile.CHRTYPE), "links"),
-    "pipe": (lambda: tar_of(("evil", b""), kind=tarfile.FIFOTYPE), "links"),
-    "above": (lambda: tar_of(("../evil", b"")), "does not belong there"),
-    "absolute": (lambda: tar_of(("/tmp/evil", b"")), "does not belong there"),
-    "twice": (lambda: tar_of(("a", b"1"), ("a", b"2")), "two files a"),
-    "file_below_a_file": (lambda: tar_of(("a", b""), ("a/evil", b"")), "a file below a file"),
-    "deep": (lambda: tar_of(("/".join("e" * 60), b"")), "50 nested folders"),
-    "compressed": (lambda: tar_of(("a", bytes(1000)), mode="w:gz"), "damaged"),
-    "compressed_by_xz": (lambda: tar_of(("a", bytes(1000)), mode="w:xz"), "damaged"),
-    "noise": (lambda: bytes(range(256)) * 4, "damaged"),
-}
-
-
-@pytest.mark.parametrize("name", DEFINITIONS)
-def test_hostile_definitions_are_refused(name: str, tmp_path: Path) -> None:
-    make, words = DEFINITIONS[name]
-    store = Store.open(str(tmp_path / "store"))
-    with pytest.raises(StorageError, match="the definitions") as refused:
-        unpack_definitions({"archive": store.put(make()), "catalog": "c", "playbook": None}, store, tmp_path / "out")
-    assert words in str(refused.value)
-    assert not (tmp_path / "out").exists()
-
-
-def saved(store: Store, files: dict[str, SavedFile]) -> str:
-    return write_manifest(store, 1, StateManifest(run_id="20260131_101500_0a1b2c3d", attempt=0, files={**files}))
-
-
-def piece(store: Store, content: bytes, size: int) -> Piece:
-    return Piece(size=size, digest=store.put(content))
-
-
-STORES: dict[str, tuple[Callable[[Store], dict[str, SavedFile]], str]] = {
-    "one_piece_many_times": (
-        lambda store: {"evil": SavedFile(mode=0o600, pieces=(piece(store, bytes(2**20), 2**26),) * 1100)},
-        "65536 MiB",
-    ),
-    "piece_longer_than_declared": (
-        lambda store: {"big": SavedFile(mode=0o600, pieces=(piece(store, bytes(2**20), 1),))},
-        "is not 1 bytes long",
-    ),
-    "deep_path": (lambda store: {"/".join("e" * 200): SavedFile.small(0o600, b"")}, "100 nested folders"),
-}
-
-
-@pytest.mark.parametrize("name", STORES)
-def test_hostile_saved_run_is_refused(name: str, tmp_path: Path) -> None:
-    files, words = STORES[name]
-    store = Store.open(str(tmp_path / "store"))
-    with pytest.raises(StorageError) as refused:
-        restore_run(store, saved(store, files(store)), tmp_path / "run")
-    assert words in str(refused.value)
-    assert sum(path.stat().st_size for path in (tmp_path / "run").rglob("*")) == 0
-
-
-@pytest.mark.parametrize("end", [b"", b"more"])
-def test_object_that_inflates_without_end_is_refused(end: bytes, tmp_path: Path) -> None:
-    """It is damaged in another way: cut short, or longer than any object."""
-    store = Store.open(str(tmp_path / "store"))
-    digest = store.put(b"content")
-    packed = zlib.compress(bytes(257 * 2**20), 1) if end else zlib.compress(b"content")[:-6]
-    LocalObjects(tmp_path / "store").write(f"blobs/{digest[:2]}/{digest}", packed)
-    with pytest.raises(StorageError, match="is damaged in the store"):
-        list(read_pieces(store, SavedFile(mode=0o600, pieces=(Piece(size=7, digest=digest),))))
-
-
-def test_bundled_workspace_that_is_no_file_is_refused(tmp_path: Path) -> None:
-    store = Store.open(str(tmp_path / "store"))
-    name = store.put_named("bundles/", SUFFIX, json.dumps({"evil": 1}).encode())
-    with pytest.raises(StorageError, match="cannot be read"):
-        make_workspace(WorkspaceSource(bundle=name), store, tmp_path / "work")
-
-
 @pytest.fixture
 def hostile_repository(tmp_path: Path) -> Path:
     folder = tmp_path / "hostile"
@@ -194,10 +111,13 @@ def test_hostile_repository_is_not_checked_out(ref: str, hostile_repository: Pat
 
 
 @pytest.mark.real
+@pytest.mark.extensions
 @pytest.mark.parametrize("ref", [None, "main"])
 def test_hostile_repository_of_a_batch_is_not_checked_out(
     ref: str | None, hostile_repository: Path, tmp_path: Path
 ) -> None:
+    from codex_multi_role.extensions.machines.batches.repositories import clone as clone_for_batch
+
     with pytest.raises(UsageError, match="was not cloned: it has more than 2000000 files"):
         clone_for_batch(str(hostile_repository), ref, tmp_path / "mirrors", tmp_path / "work")
     assert not (tmp_path / "work").exists()

@@ -15,7 +15,6 @@ from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.errors import CodexUnavailable, ExitCode
 from codex_multi_role.lifecycle import sandbox_probe
 from codex_multi_role.lifecycle.sandbox_probe import require_sandbox
-from tests.support.batches import batch, one_role, write_goals
 from tests.support.console import environment
 from tests.support.teams import WRITER, TeamFolder, say, with_flow
 
@@ -112,7 +111,10 @@ def test_sandbox_is_named_and_not_the_python_that_cannot_start_in_it(tmp_path: P
     assert not team.runs.exists()
 
 
+@pytest.mark.extensions
 def test_batch_ends_before_its_first_goal(tmp_path: Path) -> None:
+    from tests.support.batches import batch, one_role, write_goals
+
     team = one_role(tmp_path)
     team.roles["one"] |= WRITER
     team.write_catalog()

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from codex_multi_role.batches.goal_file import Goal
-from codex_multi_role.batches.goal_line import GoalLine
-from codex_multi_role.batches.planned_runs import Defaults
+from codex_multi_role.extensions.machines.batches.goal_file import Goal
+from codex_multi_role.extensions.machines.batches.goal_line import GoalLine
+from codex_multi_role.extensions.machines.batches.planned_runs import Defaults
 from tests.support.console import Completed, console, environment
 from tests.support.teams import Record, TeamFolder, read_lines, say
 

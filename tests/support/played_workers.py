@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from codex_multi_role.workers.database import Database
-from codex_multi_role.workers.queued_runs import QueuedRuns, RunState
+from codex_multi_role.extensions.machines.workers.database import Database
+from codex_multi_role.extensions.machines.workers.queued_runs import QueuedRuns, RunState
 
 WAIT_SECONDS = 60.0
 LOOK_SECONDS = 0.1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from random import Random
 
-from codex_multi_role.store.saved_files import select
+from codex_multi_role.extensions.machines.store.saved_files import select
 from codex_multi_role.workspace import Snapshots, Workspace
 
 Contents = dict[str, tuple[int, bytes]]

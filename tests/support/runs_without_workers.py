@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from codex_multi_role.extensions.machines.store import RunSaver, Store
+from codex_multi_role.extensions.machines.workers.database import Database
+from codex_multi_role.extensions.machines.workers.queued_runs import QueuedRun, QueuedRuns, RunState
+from codex_multi_role.extensions.machines.workers.run_requests import RunRequest
+from codex_multi_role.extensions.machines.workers.shared_runs import SharedRuns
+from codex_multi_role.extensions.machines.workers.submission import open_store
 from codex_multi_role.run_folder import RunFolder
-from codex_multi_role.store import RunSaver, Store
-from codex_multi_role.workers.database import Database
-from codex_multi_role.workers.queued_runs import QueuedRun, QueuedRuns, RunState
-from codex_multi_role.workers.run_requests import RunRequest
-from codex_multi_role.workers.shared_runs import SharedRuns
-from codex_multi_role.workers.submission import open_store
 from tests.support.console import Completed, console
 
 

@@ -14,10 +14,10 @@ from typing import Any, Unpack
 
 from codex_multi_role import RunReport
 from codex_multi_role.api import running
+from codex_multi_role.extensions.machines.store import RunSaver, SavedState, Store, fill_workspace, restore_run
 from codex_multi_role.lifecycle.placement import Placement
 from codex_multi_role.option_keywords import ResumeKeywords
 from codex_multi_role.run_folder import RunFolder
-from codex_multi_role.store import RunSaver, SavedState, Store, fill_workspace, restore_run
 from tests.support.preloaded import started
 from tests.support.teams import Record, TeamFolder, with_traceback
 
@@ -29,7 +29,7 @@ from codex_multi_role import RunOptions
 from codex_multi_role.api import running
 from codex_multi_role.lifecycle.placement import Placement
 from codex_multi_role.run_folder import RunFolder
-from codex_multi_role.store import RunSaver, Store
+from codex_multi_role.extensions.machines.store import RunSaver, Store
 
 record, store, last, is_journaled = json.loads(sys.argv[1]), sys.argv[2], int(sys.argv[3]), sys.argv[4] == "True"
 options = RunOptions.from_record(record)

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from codex_multi_role.extensions.machines.workers.database import Database
+from codex_multi_role.extensions.machines.workers.queued_runs import QueuedRun, QueuedRuns, RunState
+from codex_multi_role.extensions.machines.workers.run_requests import RunRequest
+from codex_multi_role.extensions.machines.workers.submission import Submitter, open_store
 from codex_multi_role.run_options import RunOptions
-from codex_multi_role.workers.database import Database
-from codex_multi_role.workers.queued_runs import QueuedRun, QueuedRuns, RunState
-from codex_multi_role.workers.run_requests import RunRequest
-from codex_multi_role.workers.submission import Submitter, open_store
 
 WAIT_SECONDS = 240.0
 LOOK_SECONDS = 0.1

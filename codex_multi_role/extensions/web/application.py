@@ -32,7 +32,7 @@ from codex_multi_role.presentation.rendering import ASSETS
 from codex_multi_role.run_options import OPTIONS
 
 if TYPE_CHECKING:
-    from codex_multi_role.workers.shared_runs import SharedRuns
+    from codex_multi_role.extensions.machines.workers.shared_runs import SharedRuns
 
 NOT_STARTED_HERE = (
     "Runs are not started from these pages",

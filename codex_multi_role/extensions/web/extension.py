@@ -13,7 +13,7 @@ from codex_multi_role.cli.settings import Setting, not_empty
 from codex_multi_role.errors import UsageError
 
 if TYPE_CHECKING:
-    from codex_multi_role.workers.shared_runs import SharedRuns
+    from codex_multi_role.extensions.machines.workers.shared_runs import SharedRuns
 
 NEEDED = ("starlette", "uvicorn", "sse_starlette")
 HOST = Setting(["--host"], metavar="NAME", default="127.0.0.1", callback=not_empty, help="The address to listen on.")
@@ -89,7 +89,9 @@ def _open_shared(database_url: str | None) -> SharedRuns | None:
     """The runs that workers execute, open until the command ends. Raises `UsageError`, `StorageError`."""
     if database_url is None:
         return None
-    from codex_multi_role.workers.shared_runs import SharedRuns  # here: a server without workers needs no database
+    from codex_multi_role.extensions.machines.workers.shared_runs import (
+        SharedRuns,  # here: a server without workers needs no database
+    )
 
     shared = SharedRuns.open(database_url)
     if shared is not None:

@@ -10,6 +10,17 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from codex_multi_role.errors import StorageError, UsageError
+from codex_multi_role.extensions.machines.workers.database import Database
+from codex_multi_role.extensions.machines.workers.deciding import (
+    answer_shared,
+    cancel_shared,
+    cancel_shared_task,
+    resume_shared,
+)
+from codex_multi_role.extensions.machines.workers.finding import all_records, find_folder
+from codex_multi_role.extensions.machines.workers.overview import queue_records, worker_records
+from codex_multi_role.extensions.machines.workers.queued_runs import QueuedRun
+from codex_multi_role.extensions.machines.workers.shared_runs import SharedRuns
 from codex_multi_role.extensions.web.forms import page
 from codex_multi_role.extensions.web.served_runs import ServedRuns
 from codex_multi_role.extensions.web.starting import RunStarter
@@ -17,12 +28,6 @@ from codex_multi_role.presentation.recorded import RecordedRun
 from codex_multi_role.report import write_report
 from codex_multi_role.run_folder import Question, RunFolder
 from codex_multi_role.run_folder.folder import RUN_ID
-from codex_multi_role.workers.database import Database
-from codex_multi_role.workers.deciding import answer_shared, cancel_shared, cancel_shared_task, resume_shared
-from codex_multi_role.workers.finding import all_records, find_folder
-from codex_multi_role.workers.overview import queue_records, worker_records
-from codex_multi_role.workers.queued_runs import QueuedRun
-from codex_multi_role.workers.shared_runs import SharedRuns
 
 
 class RunsWithWorkers(ServedRuns):

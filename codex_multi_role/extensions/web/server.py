@@ -24,7 +24,7 @@ from codex_multi_role.extensions.web.application import create_application
 from codex_multi_role.lifecycle.stopping import stopping_signals
 
 if TYPE_CHECKING:
-    from codex_multi_role.workers.shared_runs import SharedRuns
+    from codex_multi_role.extensions.machines.workers.shared_runs import SharedRuns
 
 ENDING_SECONDS = 5
 SEND_SECONDS = 30.0

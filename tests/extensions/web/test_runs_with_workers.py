@@ -8,11 +8,11 @@ import pytest
 from starlette.testclient import TestClient
 
 from codex_multi_role.errors import StorageError
+from codex_multi_role.extensions.machines.workers.membership import Membership, WorkerSettings
+from codex_multi_role.extensions.machines.workers.queued_runs import RunState
+from codex_multi_role.extensions.machines.workers.shared_runs import SharedRuns
 from codex_multi_role.extensions.web.access import Access
 from codex_multi_role.run_folder import Question, Questions
-from codex_multi_role.workers.membership import Membership, WorkerSettings
-from codex_multi_role.workers.queued_runs import RunState
-from codex_multi_role.workers.shared_runs import SharedRuns
 from tests.support.recorded_runs import make_run
 from tests.support.runs_without_workers import RunsWithoutWorkers, on_workers
 from tests.support.serving import client

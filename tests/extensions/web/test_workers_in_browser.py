@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from codex_multi_role.extensions.machines.workers.membership import Membership, WorkerSettings
 from codex_multi_role.run_folder import Question, Questions, RunFolder
-from codex_multi_role.workers.membership import Membership, WorkerSettings
 from tests.support.recorded_runs import make_run
 from tests.support.runs_without_workers import RunsWithoutWorkers, on_workers
 from tests.support.serving import Served, served

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from codex_multi_role.batches.schedule import Schedule
 from codex_multi_role.catalog import RoleSpec
 from codex_multi_role.codex.client import RoleClient
 from codex_multi_role.codex.usage import TokenUsage
+from codex_multi_role.extensions.machines.batches.schedule import Schedule
+from codex_multi_role.extensions.machines.workers.run_requests import RunRequest
 from codex_multi_role.lifecycle.kept_definitions import remembered_options
 from codex_multi_role.lifecycle.members import Members
 from codex_multi_role.run_folder.turn_folder import list_turns, own_turns
@@ -18,7 +19,6 @@ from codex_multi_role.steps.budget import Budget, Limits, Price
 from codex_multi_role.steps.cap import Cap
 from codex_multi_role.steps.turn_usage import TurnUsage
 from codex_multi_role.steps.work_clock import WorkClock
-from codex_multi_role.workers.run_requests import RunRequest
 from tests.promises.breakage import Breakage
 from tests.promises.change import ReplacedFunction, replaced, returns
 
@@ -51,12 +51,14 @@ LIMITS = (
     broken(
         "a goal reserves its limits before it starts",
         returns(Schedule._lack, ""),
-        ("batches/test_schedule.py::test_goal_waits_for_what_another_may_leave",),
+        ("extensions/machines/batches/test_schedule.py::test_goal_waits_for_what_another_may_leave",),
     ),
     broken(
         "a run on workers reserves the limits that it has now",
         replaced(vars(RunRequest)["limits"].fget, lambda _, self: limits_in(self.options)),
-        ("workers/test_queued_runs.py::test_run_resumed_with_another_limit_reserves_that[sqlite-saved]",),
+        (
+            "extensions/machines/workers/test_queued_runs.py::test_run_resumed_with_another_limit_reserves_that[sqlite-saved]",
+        ),
     ),
     broken(
         "a sub-agent counts at the price of its own model",

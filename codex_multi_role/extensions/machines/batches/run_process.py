@@ -1,0 +1,74 @@
+"""The process of one run of a batch: started by the batch's process, and never outliving it for long.
+
+It reads what to do from an open file, and stops as SIGTERM does once its standard input ends: the other end of that
+pipe is in the batch's process, and closes however that ends.
+"""
+
+from __future__ import annotations
+
+import shutil
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import codex_multi_role.api.running as running
+from codex_multi_role.errors import RunInterrupted
+from codex_multi_role.extensions.machines.batches.batch_folder import join_members
+from codex_multi_role.extensions.machines.batches.repositories import clone
+from codex_multi_role.lifecycle.own_worktree import abandon_worktree
+from codex_multi_role.lifecycle.stopping import stop_at_end_of
+from codex_multi_role.run_folder import Record, RunFolder
+from codex_multi_role.run_options import RunOptions, RunReport
+from codex_multi_role.workspace.manifest import make_place
+
+if TYPE_CHECKING:
+    from codex_multi_role.option_keywords import ResumeKeywords
+
+STANDARD_INPUT = 0
+
+
+@dataclass(frozen=True)
+class Order:
+    """What the process does. ``options`` as `RunOptions.as_record`.
+
+    ``changes``: the names of those that replace recorded ones.
+
+    ``members``: the lock file that all processes of the batch hold. ``repository``: to clone to the workspace, or
+    empty; ``mirrors``: the folder of its mirror.
+    """
+
+    options: Record
+    resumes: bool
+    changes: tuple[str, ...]
+    members: str
+    repository: str
+    ref: str | None
+    mirrors: str
+
+
+def carry_out(order: Order, on_event: Callable[[Record], None]) -> RunReport:
+    """Do what ``order`` says. Raises `RunInterrupted` if nobody waits for it any more, and what a run raises."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # until the run handles it: what has begun is undone
+    if not join_members(Path(order.members)):
+        raise RunInterrupted
+    stop_at_end_of(STANDARD_INPUT)  # at once if it has ended already
+    options = RunOptions.from_record(order.options)
+    assert options.place.run_id is not None
+    if order.resumes:
+        given = options.as_keywords()
+        changes = cast("ResumeKeywords", {name: given[name] for name in order.changes})
+        return running.resume(options.place.run_id, runs_dir=options.place.runs_dir, changes=changes, on_event=on_event)
+    _remove_unstarted(RunFolder(options.place.runs_dir / options.place.run_id))
+    if order.repository:
+        make_place(options.place.workspace.parent, Path(order.mirrors).parent.resolve())
+        clone(order.repository, order.ref, Path(order.mirrors), options.place.workspace)
+    return running.run(options, on_event)
+
+
+def _remove_unstarted(folder: RunFolder) -> None:
+    """Remove what a process left that was killed before its run had a ``run.json``."""
+    if folder.path.is_dir() and not folder.record_path.exists():
+        abandon_worktree(folder)
+        shutil.rmtree(folder.path, ignore_errors=True)

@@ -1,0 +1,1 @@
+"""The commands of batches and of workers."""

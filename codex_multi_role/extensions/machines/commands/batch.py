@@ -1,0 +1,60 @@
+"""``batch``: run many goals, and ``work-on``: the process of one of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from codex_multi_role.cli.options import InputFile, command
+from codex_multi_role.cli.output import JsonLines
+from codex_multi_role.cli.settings import output_file
+from codex_multi_role.extensions.machines.commands.options import BATCH, RUN_OF_BATCH
+
+
+@command(*BATCH, *RUN_OF_BATCH, short_help="Run many goals, from a file with one per line.")
+@click.argument("file", metavar="FILE|-", type=InputFile(allow_dash=True))
+@click.option(
+    "--name", metavar="NAME", help="The name of the batch; its runs are called NAME-ID.  [default: FILE's name]"
+)
+@click.option("--resume", "resumes", is_flag=True, help="Continue a batch: goals that have ended are not run again.")
+@output_file("--output", help="The result file: a JSON line per goal.  [default: results.jsonl in the batch's folder]")
+@click.pass_context
+def batch(ctx: click.Context, /, file: Path, **values: Any) -> None:  # noqa: ANN401 - the settings above
+    """Run the goals in FILE, a JSON object per line, several at once, each as a run of its own.
+
+    A line has `goal` and, if it differs from the options given here, `flow`, `inputs`, `workspace` or `repository`,
+    `roles`, `model`, limits and more; `schema batch-goal` lists all keys. Goals with the same workspace get a git
+    worktree each, or run one after another if it is in no git repository.
+
+    The exit code is 0 if every goal was reached. Otherwise it is the first of 130, 3, 2, 1, 4 and 5 that the batch or
+    any of its goals ended with.
+
+    \b
+    Examples:
+      codex-multi-role batch goals.jsonl --concurrency 4 --max-turns 20
+      codex-multi-role batch goals.jsonl --resume
+      codex-multi-role batch goals.jsonl --shard 1/3 --json > events.ndjson
+      codex-multi-role batch goals.jsonl --max-tokens 200000 --total-max-tokens 5000000
+    """
+    from codex_multi_role.extensions.machines.commands.batch_run import (
+        run_batch,  # here: `--help` should not load what runs a batch
+    )
+
+    ctx.exit(run_batch(ctx, file, values["name"]))
+
+
+@click.command(hidden=True)
+@click.argument("run")
+@click.option("--order", type=int, required=True)
+@click.pass_context
+def work_on(ctx: click.Context, run: str, order: int) -> None:
+    """Work on RUN for the process that started this one, as the file with the descriptor ORDER says.
+
+    Stops when standard input ends.
+    """
+    from codex_multi_role.extensions.machines.batches.run_process import Order, carry_out  # as above
+    from codex_multi_role.host.own_python import read_order
+
+    ctx.exit(carry_out(Order(**read_order(order)), JsonLines()).exit_code)

@@ -1,0 +1,82 @@
+"""The settings of a batch, and of the places where workers find its runs."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from codex_multi_role.cli.options import JSON, PLAIN, QUIET, SETTINGS, settings_with
+from codex_multi_role.cli.settings import Setting, not_empty
+from codex_multi_role.option import Section, Use
+from codex_multi_role.run_options import LIMITS
+
+MAX_CONCURRENCY = 256
+
+
+def default_concurrency(processors: int) -> int:
+    """How many goals run at once by default: each has several processes, and tests."""
+    return max(1, processors // 2)
+
+
+CONCURRENCY = Setting(
+    ["--concurrency"],
+    metavar="N",
+    type=click.IntRange(min=1, max=MAX_CONCURRENCY),
+    default=lambda: default_concurrency(os.cpu_count() or 1),
+    section=Section.BATCH,
+    help="Maximum number of goals at once.",
+    show_default="half the number of CPUs",
+)
+SHARD = Setting(
+    ["--shard"],
+    metavar="I/N",
+    callback=not_empty,
+    section=Section.BATCH,
+    help="Run only part I of N of the goals: each goal is in exactly one part, decided by its id.",
+    show_default="all goals",
+)
+AMOUNTS = ("turns", "tokens", "seconds of work", "US dollars")
+
+
+def _total(limit: Setting, amount: str) -> Setting:
+    return Setting(
+        [f"--total-{limit.opts[0].removeprefix('--')}"],
+        metavar=limit.metavar,
+        type=limit.type,
+        callback=limit.callback,
+        section=Section.BATCH,
+        help=f"Start a goal only if its {limit.opts[0]} is left of {limit.metavar} {amount} for all goals.",
+    )
+
+
+MAX_FAILURES = Setting(
+    ["--max-failures"],
+    metavar="N",
+    type=click.IntRange(min=1),
+    section=Section.BATCH,
+    help="Start no more goals once N have failed (exit code 2 or 3). Not with --database-url.",
+    show_default="unlimited",
+)
+QUEUE = Setting(
+    ["--queue"],
+    metavar="NAME",
+    default="goals",
+    callback=not_empty,
+    section=Section.BATCH,
+    help="With --database-url: the queue of the runs.",
+)
+STORE = Setting(
+    ["--store"],
+    metavar="ADDRESS",
+    callback=not_empty,
+    section=Section.BATCH,
+    help="Where run folders are saved for all machines: a shared folder, or an address such as s3://bucket/runs.",
+    show_default="the one the database knows; at first, store/ in --runs-dir",
+)
+TOTALS = {what: _total(SETTINGS[name], words) for (what, name), words in zip(LIMITS.items(), AMOUNTS, strict=True)}
+"""The limits of all goals together, by what they limit."""
+BATCH = [CONCURRENCY, SHARD, *TOTALS.values(), MAX_FAILURES, QUEUE, STORE]
+"""The settings of a whole batch."""
+RUN_OF_BATCH = [*settings_with(Use.BATCH), JSON, PLAIN, QUIET]
+"""The settings of a run that a batch takes for its goals."""

@@ -1,0 +1,231 @@
+"""``worker``, ``workers`` and ``queues``: take part in the runs of a database, and see who works on what."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from codex_multi_role.cli.options import DATABASE_URL, JSON, QUIET, RUNS_DIR, command
+from codex_multi_role.cli.output import put_json, put_table, say
+from codex_multi_role.cli.settings import Setting, assignments, not_empty
+from codex_multi_role.cli.tables import Column
+from codex_multi_role.errors import UsageError
+from codex_multi_role.extensions.machines.commands.options import STORE
+from codex_multi_role.host.atomic import make_folder
+from codex_multi_role.host.programs import require_unsteered
+from codex_multi_role.reading.json_types import Json
+from codex_multi_role.run_folder.folder import command_line
+
+if TYPE_CHECKING:
+    from codex_multi_role.extensions.machines.workers.database import Database
+    from codex_multi_role.extensions.machines.workers.worker import Worker
+
+_own = partial(Setting, is_key=False)
+"""A setting of workers alone: no key of settings files."""
+
+QUEUES = _own(
+    ["--queues"],
+    metavar="NAMES",
+    default="goals",
+    callback=not_empty,
+    help="The queues to take runs from, separated by commas.",
+)
+LABELS = _own(
+    ["--labels"],
+    metavar="NAMES",
+    default="",
+    help="What this machine offers, such as linux,gpu: runs may require it.",
+)
+CONCURRENCY = _own(
+    ["--concurrency"],
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=1,
+    help="Maximum number of runs at once.",
+)
+NAME = _own(
+    ["--name"],
+    metavar="NAME",
+    callback=not_empty,
+    help="Unique name of the worker.",
+    show_default="the host name",
+)
+WORK_DIR = _own(
+    ["--work-dir"],
+    metavar="DIR",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder on a local disk for the runs in progress.",
+    show_default="workers/<name> in --runs-dir",
+)
+DEAD_AFTER = _own(
+    ["--dead-after"],
+    metavar="S",
+    type=click.FloatRange(min=2),
+    default=45.0,
+    help="Other workers take this worker's runs if it does not report for S seconds.",
+)
+MAX_CRASHES = _own(
+    ["--max-crashes"],
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=5,
+    help="End a run as failed when its process or worker has been lost N times.",
+)
+WORKER_COLUMNS: Sequence[Column | str] = (
+    *("worker", "state", "busy"), Column("runs", text=20), Column("takes", text=12), Column("host", text=8), "reported",
+)  # fmt: skip
+QUEUE_COLUMNS: Sequence[Column | str] = (
+    "queue", *(Column(name, number=True) for name in ("waiting", "held", "running", "parked", "ended")),
+    Column("oldest (s)", number=True), Column("why", text=20),
+)  # fmt: skip
+LIMIT_COLUMNS = ("limit", Column("turns at once", number=True), Column("in use", number=True))
+LIMIT = _own(
+    ["--limit"],
+    metavar="NAME=N",
+    multiple=True,
+    callback=assignments,
+    help="Limit turns at the same time: provider:NAME=N or model:NAME=N, or none for N; repeatable.",
+)
+UNTIL_EMPTY = _own(["--until-empty"], is_flag=True, help="Leave when no run waits that this worker could take.")
+
+
+@command(
+    DATABASE_URL, STORE, QUEUES, LABELS, CONCURRENCY, NAME, WORK_DIR, RUNS_DIR, DEAD_AFTER, MAX_CRASHES, UNTIL_EMPTY,
+    QUIET,
+    short_help="Take runs from the queues of a database.",
+)  # fmt: skip
+def worker(**values: Any) -> None:  # noqa: ANN401 - the settings above
+    """Take runs from queues and execute each in a process of its own, until SIGTERM or Ctrl-C.
+
+    The turns in progress are then finished, and their runs go back to the queue; a second signal interrupts them. If
+    the worker is killed, other workers take its runs after the last recorded step.
+
+    \b
+    Examples:
+      codex-multi-role worker --database-url postgresql://team@db/runs --concurrency 4
+      codex-multi-role worker --database-url postgresql://team@db/runs --labels linux,gpu --store s3://team/runs
+    """
+    from codex_multi_role.extensions.machines.workers.membership import WorkerSettings
+    from codex_multi_role.extensions.machines.workers.submission import open_store
+    from codex_multi_role.extensions.machines.workers.worker import Worker, WorkerFolders
+
+    name = values["name"] or os.uname().nodename
+    runs_dir = values["runs_dir"].absolute()
+    settings = WorkerSettings(
+        name=name,
+        queues=_names(values["queues"]),
+        labels=_names(values["labels"]),
+        concurrency=values["concurrency"],
+        dead_after_seconds=values["dead_after"],
+        max_crashes=values["max_crashes"],
+    )
+    database = open_database(values["database_url"], runs_dir)
+    store = open_store(database, values["store"], default_store(runs_dir))
+    folders = WorkerFolders((values["work_dir"] or runs_dir / "workers" / name).absolute())
+    require_unsteered(os.environ, folders.work)
+    report = (lambda line: None) if values["quiet"] else say
+    at_work = Worker(database, store.address, folders, settings, report)
+    _drain_on_signals(at_work)
+    at_work.work(until_empty=values["until_empty"])
+
+
+def open_database(database_url: str | None, runs_dir: Path) -> Database:
+    """The database at that address; without one, a file in ``runs_dir``. Raises `UsageError`, `StorageError`.
+
+    It is open until the command ends.
+    """
+    from codex_multi_role.extensions.machines.workers.database import Database
+
+    database = Database.open(database_url or f"sqlite:///{make_folder(runs_dir.absolute()) / 'queue.sqlite'}")
+    click.get_current_context().call_on_close(database.close)
+    return database
+
+
+def default_store(runs_dir: Path) -> str:
+    return str(runs_dir / "store")
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _drain_on_signals(worker: Worker) -> None:
+    def drain(_number: int, _frame: FrameType | None) -> None:
+        (worker.hurried if worker.draining.is_set() else worker.draining).set()
+
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, drain)
+
+
+@command(DATABASE_URL, RUNS_DIR, JSON, short_help="List the workers of a database, and what they work on.")
+def workers(database_url: str | None, runs_dir: Path, json: bool) -> None:
+    """List the workers: what they offer, what they work on, and when they last reported.
+
+    \b
+    Examples:
+      codex-multi-role workers --database-url postgresql://team@db/runs
+    """
+    from codex_multi_role.extensions.machines.workers.overview import worker_records
+
+    records = worker_records(open_database(database_url, runs_dir))
+    if json:
+        put_json(records)
+    elif records:
+        put_table(WORKER_COLUMNS, [_worker_cells(record) for record in records])
+    else:
+        say(f"no workers; start one with `{command_line('worker', database_url=database_url or '')}`")
+
+
+def _worker_cells(record: Json) -> list[object]:
+    reported = f"{record['silent_seconds']} s ago"
+    offers = ", ".join([*record["queues"], *(f"+{label}" for label in record["labels"])])
+    places = f"{len(record['runs'])}/{record['concurrency']}"
+    return [record["name"], record["state"], places, ", ".join(record["runs"]) or "-", offers, record["host"], reported]
+
+
+@command(DATABASE_URL, RUNS_DIR, LIMIT, JSON, short_help="List the queues of a database, and why runs wait.")
+def queues(database_url: str | None, runs_dir: Path, limit: Sequence[str], json: bool) -> None:
+    """List the queues: how many runs wait, for how long, and why; and the limits on turns at the same time.
+
+    A limit applies to all workers of the database, which must be PostgreSQL.
+
+    \b
+    Examples:
+      codex-multi-role queues --database-url postgresql://team@db/runs
+      codex-multi-role queues --database-url postgresql://team@db/runs --limit provider:openai=20 --limit model:gpt-5=4
+      codex-multi-role queues --database-url postgresql://team@db/runs --limit model:gpt-5=none
+    """
+    from codex_multi_role.extensions.machines.workers.overview import queue_records
+    from codex_multi_role.extensions.machines.workers.turn_limits import limit_records, set_limit
+
+    most = dict(map(_limit, limit))
+    database = open_database(database_url, runs_dir)
+    for name, number in most.items():
+        set_limit(database, name, number)
+    records, limits = queue_records(database), limit_records(database)
+    if json:
+        put_json({"queues": records, "limits": limits})
+        return
+    if records:
+        names = ("queue", "waiting", "held", "running", "parked", "ended", "oldest_seconds", "why")
+        put_table(QUEUE_COLUMNS, [[record[name] for name in names] for record in records])
+    else:
+        say("no runs have been submitted")
+    if limits:
+        put_table(LIMIT_COLUMNS, [[record[name] for name in ("limit", "most", "in_use")] for record in limits])
+
+
+def _limit(text: str) -> tuple[str, int | None]:
+    name, _, most = text.rpartition("=")
+    if most == "none":
+        return name, None
+    if not most.isdecimal():
+        raise UsageError(f"--limit {text}: {most} is not a number of turns", "Give a number, or none for no limit.")
+    return name, int(most)

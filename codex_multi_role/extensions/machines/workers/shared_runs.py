@@ -1,0 +1,139 @@
+"""The runs that workers execute, as any machine sees them: found by reference, listed, and copied when looked at."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterator, Sequence
+from functools import cached_property, partial
+
+import sqlalchemy as sa
+
+from codex_multi_role.errors import RunNotFound, RunStatus
+from codex_multi_role.extensions.machines.store import Store
+from codex_multi_role.extensions.machines.workers.database import Database
+from codex_multi_role.extensions.machines.workers.database_tables import runs
+from codex_multi_role.extensions.machines.workers.membership import KnownWorker, list_workers
+from codex_multi_role.extensions.machines.workers.messages import answered_runs, carry_out_early
+from codex_multi_role.extensions.machines.workers.mirrors import Mirrors, mirrors_folder
+from codex_multi_role.extensions.machines.workers.queued_runs import QueuedRun, QueuedRuns
+from codex_multi_role.extensions.machines.workers.shared_record import shared_record
+from codex_multi_role.presentation.event_tail import EventReader
+from codex_multi_role.presentation.recorded import RecordedRun
+from codex_multi_role.reading.json_files import read_records
+from codex_multi_role.run_folder import Record, RunFolder
+from codex_multi_role.run_folder.folder import LATEST, command_line
+
+LOOK_SECONDS = 1.0
+"""How often a followed run is looked at: run processes save new events as often."""
+AT_ONCE = 500
+
+
+class SharedRuns:
+    """The runs of one database. Threads may share it."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.queued = QueuedRuns(database)
+        self._known: dict[str, QueuedRun] = {}
+
+    @classmethod
+    def open(cls, url: str) -> SharedRuns | None:
+        """None if the database is only used for journals. Raises `UsageError`, `StorageError`."""
+        database = Database(url)
+        try:
+            is_shared = database.setting("schema_version") is not None
+        finally:
+            database.close()
+        return cls(Database.open(url)) if is_shared else None
+
+    def close(self) -> None:
+        self.queued.close()
+        self.database.close()
+
+    @cached_property
+    def mirrors(self) -> Mirrors:
+        identity = self.database.setting("store_identity") or self.database.url
+        folder = mirrors_folder() / hashlib.sha256(identity.encode()).hexdigest()[:16]
+        return Mirrors(folder, lambda: self.store)
+
+    @cached_property
+    def store(self) -> Store:
+        from codex_multi_role.extensions.machines.workers.submission import (
+            open_store,  # here: slow to import, and not needed to list
+        )
+
+        return open_store(self.database, None, "")
+
+    def command(self, *words: str) -> str:
+        return command_line(*words, database_url=self.database.url)
+
+    def find(self, reference: str) -> QueuedRun | None:
+        """The run with that ID, the only one with that prefix, or the ``latest``; None if there is none.
+
+        Raises `RunNotFound` if several have the prefix, `StorageError`.
+        """
+        if reference == LATEST:
+            chosen = (
+                sa.select(runs.c.run_id)
+                .order_by(runs.c.submitted_at.desc(), runs.c.line.desc(), runs.c.rank.desc())
+                .limit(1)
+            )
+        else:
+            begins = sa.func.substr(runs.c.run_id, 1, len(reference)) == reference
+            shortest = (sa.func.length(runs.c.run_id), runs.c.run_id)
+            chosen = sa.select(runs.c.run_id).where(begins, sa.literal(bool(reference))).order_by(*shortest).limit(2)
+        with self.database.transaction() as connection:
+            found = connection.scalars(chosen).all()
+        if len(found) > 1 and found[0] != reference:
+            message = f"several runs of {self.database} begin with '{reference}': {found[0]}, {found[1]}, …"
+            raise RunNotFound(message, f"`{self.command('runs')}` lists them.")
+        return self.row(found[0]) if found else None
+
+    def row(self, run_id: str) -> QueuedRun:
+        """What the database knows of the run now. Raises `RunNotFound`, `StorageError`."""
+        found = self.queued.find(run_id)
+        if found is None:
+            raise RunNotFound(f'no run "{run_id}" in {self.database}', f"`{self.command('runs')}` lists them.")
+        return found
+
+    def mirror(self, run: QueuedRun) -> RunFolder:
+        """A copy of the run's folder on this machine, brought up to date. Raises `StorageError`."""
+        is_answered = run.run_id in answered_runs(self.database)
+        record = shared_record(run, self.database.url, list_workers(self.database), is_answered=is_answered)
+        return self.mirrors.refresh(run.manifest, record, partial(carry_out_early, self.database))
+
+    def follow(self, run_id: str) -> Iterator[Record]:
+        """Yield the record of every event of the run, also those to come, until the run ends or is parked.
+
+        Raises `StorageError` if the database cannot be reached for `PATIENCE_SECONDS`.
+        """
+        reader = EventReader(self.mirrors.folder_of(run_id).events_path)
+        while True:
+            status = self.database.patiently(lambda: self.mirror(self.row(run_id)).record()["status"])
+            yield from read_records(reader.lines())
+            if status not in (RunStatus.QUEUED, RunStatus.RUNNING):
+                return
+            time.sleep(LOOK_SECONDS)
+
+    def look(self) -> list[RecordedRun]:
+        """All runs without their folders, oldest first, reading only the rows that changed since the last call."""
+        with self.database.transaction() as connection:
+            changes = _changes(connection)
+        known = {name: run for name, run in self._known.items() if changes.get(name) == run.changed_at}
+        new = [name for name in changes if name not in known]
+        for start in range(0, len(new), AT_ONCE):
+            part = new[start : start + AT_ONCE]
+            known |= {run.run_id: run for run in self.queued.list(runs.c.run_id.in_(part))}
+        self._known = known
+        workers, answered = list_workers(self.database), answered_runs(self.database)
+        ordered = sorted(known.values(), key=lambda run: (run.submitted_at, run.line or 0, run.rank))
+        return [self._recorded(run, workers, is_answered=run.run_id in answered) for run in ordered]
+
+    def _recorded(self, run: QueuedRun, workers: Sequence[KnownWorker], *, is_answered: bool) -> RecordedRun:
+        record = shared_record(run, self.database.url, workers, is_answered=is_answered)
+        return RecordedRun(self.mirrors.folder_of(run.run_id), record, (int(run.changed_at * 1e9), 0))
+
+
+def _changes(connection: sa.Connection) -> dict[str, float]:
+    return dict(connection.execute(sa.select(runs.c.run_id, runs.c.changed_at)).all())

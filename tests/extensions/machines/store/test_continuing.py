@@ -1,0 +1,184 @@
+"""A run whose machine is lost continues on another one, in other folders, after its last recorded step."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from codex_multi_role.api import running
+from codex_multi_role.errors import StorageError
+from codex_multi_role.extensions.machines.store import Store, bundle_workspace, make_workspace
+from codex_multi_role.lifecycle.placement import Placement
+from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.workspace.manifest import Manifest
+from codex_multi_role.workspace.worktrees import Trees
+from tests.support.saved_runs import Machines
+from tests.support.teams import WRITER, Record, TeamFolder, read, say, with_flow
+from tests.support.workspaces import commit_all, git
+
+pytestmark = pytest.mark.real
+
+Plays = dict[str, list[Record]]
+
+
+def writes(path: str, content: str) -> Record:
+    return say(f"wrote {path}", files=[{"path": path, "content": content}])
+
+
+def machines(folder: Path) -> Machines:
+    """Two roles, of which one writes a file in each of two cycles."""
+    plays: Plays = {"one": [writes("a.txt", "first\n"), writes("sub/b.txt", "second\n")], "two": [say("x"), say("y")]}
+    (folder / "here").mkdir()
+    return Machines(TeamFolder(folder / "here", {"one": WRITER, "two": {}}, plays), folder / "there")
+
+
+def test_run_continues_in_other_folders_at_other_paths(tmp_path: Path) -> None:
+    both = machines(tmp_path)
+    (both.team.workspace / "kept.txt").write_text("was there before\n")
+    saved = both.start(last=4, cycles=2)
+    assert len(saved) == 4
+    both.lose()
+    assert both.restore(saved[-1]).attempt == 1
+    events: list[Record] = []
+    report = both.resume(saved[-1], events.append)
+    assert report.totals["turns"] == 4
+    files = {path.name: path.read_text() for path in (both.other / "files").rglob("*.txt")}
+    assert files == {"kept.txt": "was there before\n", "a.txt": "first\n", "b.txt": "second\n"}
+    assert [event["resumed"] for event in events if event["type"] == "role_started"]
+    taken = [event["role"] for event in events if event["type"] == "turn_started"]
+    assert taken == ["one", "two"]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("is_journaled", [False, True])
+@pytest.mark.parametrize("last", range(1, 9))
+def test_run_continues_after_any_of_its_saves(last: int, is_journaled: bool, tmp_path: Path) -> None:
+    """However late the machine was lost, the result is that of an undisturbed run, and no saved turn is repeated."""
+    both = machines(tmp_path)
+    saved = both.start(last, is_journaled, cycles=2)
+    both.lose()
+    finished = sum(path.endswith("/handoff.json") for path in both.restore(saved[last - 1]).files)
+    assert finished == (last + 3) // 4 + (last + 0) // 4
+    events: list[Record] = []
+    report = both.resume(saved[last - 1], events.append)
+    assert (both.other / "files/sub/b.txt").read_text() == "second\n"
+    assert report.totals["turns"] == 4
+    assert len([event for event in events if event["type"] == "turn_started"]) == 4 - finished
+
+
+def in_copies(folder: Path) -> Machines:
+    """Two items at once, each in its own copy, with an answer that must be repaired; then their copies are merged."""
+    plays: Plays = {"writer": [writes("a.txt", "A\n"), writes("b.txt", "B\n")], "last": [say()]}
+    (folder / "here").mkdir()
+    team = TeamFolder(folder / "here", {"writer": WRITER, "last": {}}, plays)
+    (team.workspace / "shared.txt").write_text("shared\n")
+    (team.workspace / ".gitignore").write_text("ignored.txt\n")
+    merged = "steps.write.results | map(attribute='merge.status') | list == ['merged', 'merged']"
+    write = {"id": "write", "ask": "writer", "isolate": "worktree", "for_each": ["a", "b"], "concurrency": 1}
+    end = [{"when": merged, "end": "both"}, {"end": "not_both", "exit": 1}]
+    return Machines(with_flow(team, {"steps": [write, {"id": "last", "ask": "last", "next": end}]}), folder / "there")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("is_repository", [False, True])
+@pytest.mark.parametrize("last", range(1, 11, 2))
+def test_isolated_items_continue_in_their_copies(last: int, is_repository: bool, tmp_path: Path) -> None:
+    both, make = in_copies(tmp_path), Path.mkdir
+    store = Store.open(both.store)
+    if is_repository:
+        commit_all(both.team.workspace)
+    source = bundle_workspace(store, both.team.workspace).source
+    saved = both.start(last, flow="own")
+    both.lose()
+    for _ in range(2):  # the second time over what the first one left
+        both.restore(saved[-1], lambda target: make_workspace(source, store, target) if is_repository else make(target))
+    report = both.resume(saved[-1])
+    assert report.outcome == "both"
+    assert report.totals["turns"] == 3
+    files = both.other / "files"
+    assert [(files / name).read_text() for name in ("a.txt", "b.txt", "shared.txt")] == ["A\n", "B\n", "shared\n"]
+    copies = Manifest(report.folder / "worktrees")
+    assert {copy.state for copy in copies} == {"merged"}
+    if is_repository:
+        listed = git(files, "worktree", "list")
+        assert str(tmp_path / "here") not in listed
+
+
+@pytest.mark.long
+def test_copies_are_prepared_again_elsewhere(tmp_path: Path) -> None:
+    """What a setup made is in no snapshot, so it is made again where work continues; it is not merged either."""
+    both = in_copies(tmp_path)
+    saved = both.start(2, flow="own", workspace_setup="echo made > made.txt")
+    both.lose()
+    both.restore(saved[-1])
+    report = both.resume(saved[-1])
+    assert report.outcome == "both"
+    copies = Manifest(report.folder / "worktrees")
+    assert all((copies.place / copy.path / "made.txt").exists() for copy in copies if not copy.removed_at)
+    assert not (both.other / "files/made.txt").exists()
+
+
+@pytest.mark.extensions
+@pytest.mark.long
+def test_run_in_its_own_worktree_continues_in_a_clone(tmp_path: Path) -> None:
+    """A clone is as separate from the user's files as the worktree was; the branch can be exported from it."""
+    from codex_multi_role.extensions.results.exporting import export_branch, start_of
+    from codex_multi_role.extensions.results.run_history import history_of
+
+    both = machines(tmp_path)
+    (both.team.workspace / "kept.txt").write_text("committed\n")
+    commit_all(both.team.workspace)
+    store = Store.open(both.store)
+    source = bundle_workspace(store, both.team.workspace).source
+    saved = both.start(last=4, cycles=2, worktree=True)
+    both.lose()
+    both.restore(saved[-1], lambda target: make_workspace(source, store, target))
+    report = both.resume(saved[-1])
+    assert report.totals["turns"] == 4
+    history = history_of(RunFolder(report.folder))
+    made = export_branch(history, "agents/run", *start_of(history, None))
+    listed = git(both.other / "files", "ls-tree", "-r", "--name-only", made.tip).split()
+    assert listed == ["a.txt", "kept.txt", "sub/b.txt"]
+    assert len(made.commits) == 2
+
+
+@pytest.mark.long
+def test_definitions_in_the_workspace_stay_off_limits_elsewhere(tmp_path: Path) -> None:
+    both = machines(tmp_path)
+    both.team.plays["one"][1] = writes("roles/catalog.yaml", "version: 1\n")
+    both.team.plays["one"][1]["json"]["files"].append({"path": "team/catalog.yml", "content": "version: 1\n"})
+    both.team.write_plays()
+    shutil.move(both.team.folder / "roles", both.team.workspace / "team")
+    (both.team.workspace / "team/catalog.yaml").rename(both.team.workspace / "team/catalog.yml")
+    saved = both.start(last=4, cycles=2, roles=both.team.workspace / "team")
+    both.lose()
+    both.restore(saved[-1])
+    before = (both.other / "files/team/catalog.yml").read_text()
+    report = both.resume(saved[-1])
+    assert report.totals["turns"] == 4
+    assert read(report.folder / "run.json")["roles_source"] == str(both.other / "files/team/catalog.yml")
+    applied = read(report.folder / "one/turn_002/applied_files.json")
+    assert [(each["status"], each["reason"]) for each in applied] == [("SKIPPED", "unsafe path")] * 2
+    assert (both.other / "files/team/catalog.yml").read_text() == before
+
+
+@pytest.mark.long
+def test_failing_save_halts_the_run_before_the_step_is_recorded(tmp_path: Path) -> None:
+    both = machines(tmp_path)
+    calls: list[int] = []
+
+    def save(take_trees: Callable[[], Trees]) -> None:
+        calls.append(len(take_trees()))
+        if len(calls) == 2:
+            raise StorageError("the store is full", "Free some space.")
+
+    report = running.run(both.team.options(cycles=2), placement=Placement(save=save))
+    assert (report.outcome, report.reason, report.hint) == ("storage_failed", "the store is full", "Free some space.")
+    assert len(calls) == 2
+    calls += [0] * 10
+    report = running.resume(report.run_id, runs_dir=both.team.runs, placement=Placement(save=save))
+    assert report.totals["turns"] == 4
+    assert len(calls) == 12 + 7, "replayed steps are not saved again"

@@ -1,0 +1,67 @@
+"""A workspace at another place gets exactly the files, modes and links that the saved one had."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from codex_multi_role.extensions.machines.store import (
+    RunSaver,
+    Store,
+    bundle_workspace,
+    fill_workspace,
+    make_workspace,
+    restore_run,
+)
+from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.workspace import Snapshots, Workspace
+from tests.support.workspaces import commit_all
+
+
+def files_in(root: Path) -> dict[str, tuple[bool, bytes]]:
+    """Whether each file can be executed, and its content; of a symlink its target."""
+    found = {}
+    for path in sorted(root.rglob("*")):
+        if ".git" not in path.parts and (path.is_symlink() or path.is_file()):
+            content = bytes(path.readlink()) if path.is_symlink() else path.read_bytes()
+            found[str(path.relative_to(root))] = (os.access(path, os.X_OK) and not path.is_symlink(), content)
+    return found
+
+
+def test_clone_becomes_what_the_workspace_was(tmp_path: Path) -> None:
+    store, workspace = Store.open(f"{tmp_path}/store"), tmp_path / "workspace"
+    for name in ("deleted.txt", "sub/changed.txt", "was_folder/x", "script.sh", "tracked.log"):
+        (workspace / name).parent.mkdir(parents=True, exist_ok=True)
+        (workspace / name).write_text("committed\r\n")
+    commit_all(workspace)
+    (workspace / ".gitignore").write_text("*.log\n")
+    (workspace / ".gitattributes").write_text("*.txt text eol=lf\n")
+    commit_all(workspace)
+    source = bundle_workspace(store, workspace).source
+    (workspace / "deleted.txt").unlink()
+    (workspace / "sub/changed.txt").write_bytes(b"other\r\n\0")
+    (workspace / "was_folder/x").unlink()
+    (workspace / "was_folder").rmdir()
+    (workspace / "was_folder").write_text("now a file\n")
+    (workspace / "script.sh").chmod(0o755)
+    (workspace / "new").mkdir()
+    (workspace / "new/link").symlink_to("../script.sh")
+    (workspace / "written.log").write_text("ignored, but written by a role")
+    (workspace / "tracked.log").write_text("changed by a role")
+    run = RunFolder(tmp_path / "runs/one")
+    run.path.mkdir(parents=True)
+    snapshots = Snapshots(run.snapshots_path, Workspace.of_run(workspace, run.path))
+    saved = RunSaver(store, run, 1).save(lambda: {"": snapshots.take(force=["written.log", "tracked.log"])})
+    expected = files_in(workspace)
+
+    elsewhere = RunFolder(tmp_path / "other/one")
+    made = make_workspace(source, store, tmp_path / "made")
+    (made / "local.log").write_text("ignored here")
+    fill_workspace(restore_run(store, saved, elsewhere.path), elsewhere, made)
+    assert files_in(made) == expected | {"local.log": (False, b"ignored here")}
+    again = Snapshots(elsewhere.snapshots_path, Workspace.of_run(made, elsewhere.path))
+    assert again.take() == snapshots.take()
+    (made / "script.sh").unlink()
+    (made / "left.txt").write_text("by a turn that was cut short")
+    fill_workspace(restore_run(store, saved, elsewhere.path), elsewhere, made)
+    assert files_in(made) == expected | {"local.log": (False, b"ignored here")}

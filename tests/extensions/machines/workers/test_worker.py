@@ -1,0 +1,35 @@
+"""A worker whose run processes are played: what it tells them when it leaves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from unittest.mock import Mock
+
+import pytest
+
+from codex_multi_role.errors import StorageError
+from codex_multi_role.extensions.machines.workers import worker as module
+from codex_multi_role.extensions.machines.workers.database import Database
+from codex_multi_role.extensions.machines.workers.membership import Membership, WorkerSettings
+from codex_multi_role.extensions.machines.workers.worker import RunChild, Worker, WorkerFolders
+
+
+def test_drain_without_the_database_interrupts_nothing(
+    tmp_path: Path, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With or without the database, the worker signals its run process to drain, and waits for it."""
+    monkeypatch.setattr(module, "LOOK_SECONDS", 0)
+    child, told = Mock(spec=RunChild, queue="goals", problem="", run_id="first", result="given back"), list[str]()
+    child.lines.return_value = child.close.return_value = []
+    child.exit_code = None
+    child.drain.side_effect = lambda: setattr(child, "exit_code", 0)
+    monkeypatch.setattr(module, "RunChild", lambda *_: child)
+    worker = Worker(database, "", WorkerFolders(tmp_path), WorkerSettings("a", ("goals",), (), 1), told.append)
+    monkeypatch.setattr(worker, "_takeable", lambda: {"goals": 1})
+    worker._fill()
+    monkeypatch.setattr(Membership, "beat", Mock(side_effect=StorageError("the database cannot be reached")))
+    worker.draining.set()
+    worker.work()
+    assert child.drain.called
+    assert not child.stop.called
+    assert told == ["run first: given back", "the database cannot be reached. "]
