@@ -41,8 +41,6 @@ PATHS: dict[str, click.Path] = {
 OPEN_FILES = ("-", "/dev/stdin", "/dev/fd/", "/proc/self/fd/")
 
 
-
-
 COMPLETIONS = {"flow": flow_names, "playbook": playbook_names}
 
 

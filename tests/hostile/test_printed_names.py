@@ -20,11 +20,6 @@ import yaml
 from codex_multi_role.cli.main import COMMANDS as EVERY_COMMAND
 from codex_multi_role.cli.main import group
 from codex_multi_role.errors import ExitCode
-from codex_multi_role.extensions.ci.ended_run import EndedRun
-from codex_multi_role.extensions.ci.gitlab import link_annotations
-from codex_multi_role.extensions.ci.job_summary import job_summary
-from codex_multi_role.extensions.ci.junit import junit_report
-from codex_multi_role.extensions.ci.run_blocks import code, code_block
 from codex_multi_role.presentation.markdown import markdown_as_html
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.run_folder import Question, Questions, RunFolder, TurnFolder, read_events
@@ -255,6 +250,7 @@ def _assert_harmless(text: str, *, of_lines: bool = False) -> None:
 
 
 @pytest.mark.extensions
+@pytest.mark.extensions
 @pytest.mark.usefixtures("scripted_codex")
 @pytest.mark.parametrize("on_terminal", [False, True], ids=["piped", "on a terminal"])
 def test_run_with_hostile_answers_prints_nothing_of_that_kind(
@@ -350,14 +346,16 @@ def test_picture_of_a_run_has_no_control_characters(surroundings: Folder) -> Non
     _assert_readable(text)
 
 
-@pytest.fixture
-def ended(surroundings: Folder) -> EndedRun:
+@pytest.mark.extensions
+def test_reports_to_ci_have_no_control_characters(surroundings: Folder) -> None:
+    from codex_multi_role.extensions.ci.ended_run import EndedRun
+    from codex_multi_role.extensions.ci.gitlab import link_annotations
+    from codex_multi_role.extensions.ci.job_summary import job_summary
+    from codex_multi_role.extensions.ci.junit import junit_report
+
     folder = RunFolder(surroundings.run)
     report = RunReport("first", folder.path, "failed", HOSTILE, HOSTILE, 3, HOSTILE, folder.record()["totals"])
-    return EndedRun.of(report, Progress.of(read_events(folder.events_path)))
-
-
-def test_reports_to_ci_have_no_control_characters(ended: EndedRun) -> None:
+    ended = EndedRun.of(report, Progress.of(read_events(folder.events_path)))
     junit = junit_report(ended).decode()
     ElementTree.fromstring(junit)
     for text in (junit, job_summary(ended), *strings(link_annotations(ended, JOB | {"CI_PROJECT_DIR": str(ROOT)}))):
@@ -379,17 +377,6 @@ def test_exported_commits_have_no_control_characters(surroundings: Folder, name:
 @pytest.mark.parametrize("text", ["&#x202e;", "&#27;[2J", '[a](b "&#x2066;")', "`\u202e`", "# \x1b]0;x", "&#xFEFF;"])
 def test_markdown_of_a_result_cannot_name_control_characters(text: str) -> None:
     _assert_readable(str(markdown_as_html(text)))
-
-
-@pytest.mark.parametrize(
-    ("line", "span"),
-    [("``\u200b`", "```` ``` ````"), ("\u202e", ""), ("a\x1b[2Jb", "`a[2Jb`"), ("\u200b/merge", "`/merge`")],
-)
-def test_code_in_markdown_is_fenced_after_cleaning(line: str, span: str) -> None:
-    """Otherwise what is removed from a text could make it end its own fence."""
-    assert code(line) == span
-    assert code_block([f"{line}`"])[0].startswith("````" if "``" in line else "```")
-    assert not code_block([line])[1].startswith("/")
 
 
 def strings(value: object) -> Iterator[str]:
