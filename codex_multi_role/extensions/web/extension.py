@@ -15,7 +15,6 @@ from codex_multi_role.errors import UsageError
 if TYPE_CHECKING:
     from codex_multi_role.extensions.machines.workers.shared_runs import SharedRuns
 
-NEEDED = ("starlette", "uvicorn", "sse_starlette")
 HOST = Setting(["--host"], metavar="NAME", default="127.0.0.1", callback=not_empty, help="The address to listen on.")
 PORT = Setting(
     ["--port"],
@@ -72,7 +71,7 @@ def serve(
         from codex_multi_role.extensions.web.access import Access  # here: the extra may not be installed
         from codex_multi_role.extensions.web.server import serve as serve_pages
     except ModuleNotFoundError as error:
-        if str(error.name).partition(".")[0] not in NEEDED:
+        if str(error.name).startswith("codex_multi_role"):
             raise
         raise UsageError("`serve` needs the extra web: pip install 'codex-multi-role[web]'") from error
 

@@ -142,15 +142,17 @@ def test_invalid_host_is_wrong_usage(tmp_path: Path) -> None:
 
 WITHOUT = """
 import sys
-sys.modules["starlette"] = None
+sys.modules[sys.argv.pop(1)] = None
 from codex_multi_role.cli.main import main
 sys.exit(main())
 """
 
 
-def test_without_the_extra_one_line_says_how_to_get_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("missing", ["starlette", "uvicorn", "h11"])
+def test_without_the_extra_one_line_says_how_to_get_it(missing: str, tmp_path: Path) -> None:
+    """Also if only a part of a part is missing, because another package brought the rest."""
     done = subprocess.run(
-        [sys.executable, "-c", WITHOUT, "serve"],
+        [sys.executable, "-c", WITHOUT, missing, "serve"],
         capture_output=True, text=True, cwd=tmp_path, env=environment(), timeout=60, check=False,
     )  # fmt: skip
     assert done.returncode == 2
