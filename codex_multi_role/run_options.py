@@ -307,6 +307,8 @@ def options_with(use: Use) -> dict[str, Option]:
 
 def require_changeable(changes: Mapping[str, Any], use: Use, whose: str) -> None:
     """Raise `UsageError` if one of the ``changes`` is to an option that ``whose`` run keeps."""
+    if not isinstance(changes, Mapping):
+        raise UsageError(f"changes must be a mapping with options, not {changes!r}")
     kept = sorted(name for name in changes if name in OPTIONS and use not in OPTIONS[name].use)
     if kept:
         raise UsageError(f"{whose} {', '.join(kept)}", "Start another run for that.")

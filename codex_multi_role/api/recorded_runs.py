@@ -241,7 +241,7 @@ class Run(RunContents):
 
 def load_run(reference: str = LATEST, *, runs_dir: Path | str = RUNS_DIR) -> Run:
     """The run with that id or a unique prefix of it, by default the newest. Raises `RunNotFound`."""
-    return Run(RunFolder.find(Path(runs_dir), reference).path)
+    return Run(RunFolder.find(runs_dir, reference).path)
 
 
 def runs(runs_dir: Path | str = RUNS_DIR) -> list[Run]:

@@ -74,7 +74,7 @@ def run(
 def resume(
     reference: str,
     *,
-    runs_dir: Path = RunPlace.runs_dir,
+    runs_dir: Path | str = RunPlace.runs_dir,
     changes: ResumeKeywords | None = None,
     on_event: OnEvent | None = None,
     ask_person: AskPerson | None = None,
@@ -110,7 +110,7 @@ def resume(
 def fork(
     reference: str,
     *,
-    runs_dir: Path = RunPlace.runs_dir,
+    runs_dir: Path | str = RunPlace.runs_dir,
     start: str | None,
     changes: ForkKeywords | None = None,
     on_event: OnEvent | None = None,
@@ -132,7 +132,7 @@ def restart(
     reference: str,
     task: str,
     *,
-    runs_dir: Path = RunPlace.runs_dir,
+    runs_dir: Path | str = RunPlace.runs_dir,
     changes: ForkKeywords | None = None,
     on_event: OnEvent | None = None,
     ask_person: AskPerson | None = None,
@@ -201,7 +201,7 @@ def _with_page(report: RunReport) -> RunReport:
 def answer(
     reference: str,
     *,
-    runs_dir: Path = RunPlace.runs_dir,
+    runs_dir: Path | str = RunPlace.runs_dir,
     approved: bool,
     comment: str = "",
     question: str | None = None,
@@ -214,7 +214,7 @@ def answer(
     return Questions(folder.path).answer(question, answer_of_person(approved, comment))
 
 
-def cancel_task(reference: str, task: str, *, runs_dir: Path = RunPlace.runs_dir, comment: str = "") -> str:
+def cancel_task(reference: str, task: str, *, runs_dir: Path | str = RunPlace.runs_dir, comment: str = "") -> str:
     """Cancel one task of a run, whether or not its process is alive: an item of a fan-out that has not ended.
 
     ``task`` is the item's id, its number in the list if it has no id, or its unit key (``solve.1.0``). Its turn is

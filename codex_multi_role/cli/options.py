@@ -61,7 +61,7 @@ def _flags(option: Option) -> Sequence[str]:
 
 
 def _values(option: Option) -> dict[str, Any]:
-    """What click is told about the values."""
+    """The keywords with which click describes the values."""
     default = {} if option.default in (None, "") else {"default": option.default}
     if option.flag_value:
         return {"is_flag": True, "callback": lambda _ctx, _option, given: option.flag_value if given else ""}

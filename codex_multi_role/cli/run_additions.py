@@ -31,7 +31,7 @@ class RunAddition:
 
     ``settings``: its options, which are variables and keys of settings files, too. ``ended``: called when the run has
     ended; what it raises is printed. ``failed``: called for an error before the run, or instead of its end. ``left``:
-    called if the run goes on without this process.
+    called if the run continues without this process.
     """
 
     settings: Sequence[Setting]

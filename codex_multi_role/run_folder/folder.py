@@ -96,8 +96,9 @@ class RunFolder:
         return cls(path)
 
     @classmethod
-    def find(cls, runs_dir: Path, reference: str) -> RunFolder:
+    def find(cls, runs_dir: Path | str, reference: str) -> RunFolder:
         """The run named by ``reference`` (an id, a unique prefix, or ``latest``). Raises `RunNotFound`."""
+        runs_dir = Path(runs_dir)
         names = [path.name for path in _recorded(runs_dir)]
         wanted = _latest(runs_dir, names) if reference == LATEST else reference
         matches = [name for name in names if name == wanted]

@@ -84,3 +84,17 @@ def test_wrong_argument_is_named(words: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=words):
         run(**{"goal": "reach it", "runs_dir": tmp_path / "runs", **WRONG_CALLS[words]})
     assert not (tmp_path / "runs").exists()
+
+
+def test_folder_of_runs_may_be_a_text_and_wrong_changes_are_named(tmp_path: Path) -> None:
+    parked = run("reach it", **keywords(folder_of_two(tmp_path), max_turns=1))
+    runs_dir = str(parked.folder.parent)
+    wrong: list[tuple[Any, str]] = [
+        ({"cycles": "3"}, "cycles must be a whole number, not '3'"),
+        (3, "changes must be a mapping with options, not 3"),
+        ({"cyles": 3}, 'unknown option of a run "cyles"; did you mean "cycles"'),
+    ]
+    for changes, words in wrong:
+        with pytest.raises(UsageError, match=words):
+            resume("latest", runs_dir=runs_dir, changes=changes)
+    assert resume("latest", runs_dir=runs_dir, changes={"max_turns": 9}).run_id == parked.run_id

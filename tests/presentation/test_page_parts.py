@@ -22,7 +22,7 @@ def nothing(folder, changed):
     return None
 
 def pieces():
-    yield "begun"
+    yield "started"
     raise OSError("ghp_0123456789abcdefghij0123456789abcdef is gone")
 
 def halfway(folder, changed):
@@ -45,5 +45,5 @@ def test_part_of_an_extension_is_below_the_turns_and_linked(report: Report) -> N
 
 
 def test_part_that_fails_says_why_and_stops_no_other(report: Report) -> None:
-    assert "Half begunThis cannot be shown: [redacted] is gone" in report.text
+    assert "Half startedThis cannot be shown: [redacted] is gone" in report.text
     assert "Not there This cannot be shown: the part of the report 'not_there'" in report.text

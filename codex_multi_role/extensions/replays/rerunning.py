@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def rerun(
     reference: str,
     *,
-    runs_dir: Path = RunPlace.runs_dir,
+    runs_dir: Path | str = RunPlace.runs_dir,
     changes: ForkKeywords | None = None,
     on_event: OnEvent | None = None,
     ask_person: AskPerson | None = None,
