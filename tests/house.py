@@ -45,7 +45,7 @@ FIGURES = (
     Figure("lines of the core", 43_900, "38,000, later 41,000"),
     Figure("statements of the core", 27_900),
     Figure("modules of the package", 514, "495, later free"),
-    Figure("lines of the package", 67_500, "64,000, later free"),
+    Figure("lines of the package", 67_600, "64,000, later free"),
     Figure("statements of the package", 43_300),
     Figure("names of extensions in the core", 0),
     Figure("imports that a rule excuses", 0),

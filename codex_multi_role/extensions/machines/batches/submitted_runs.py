@@ -52,6 +52,7 @@ class SubmittedRuns:
         self._watched: dict[str, PlannedRun] = {}
         self._executing: set[str] = set()
         self._to_submit: list[RunRequest] = []
+        self._to_resume: list[QueuedRun] = []
         self._since = 0.0
         self._is_left = False
 
@@ -90,13 +91,13 @@ class SubmittedRuns:
         return row is not None and row.state is RunState.ENDED and not _is_resumable(row)
 
     def start(self, run: PlannedRun) -> bool:
-        """Submit the run with the next `news`, or enqueue it again if it can be resumed; then watch it. False."""
+        """With the next `news`, submit the run, or enqueue it again if it can be resumed; then watch it. False."""
         self._watched[run.run_id] = run
         row = self._rows.get(run.run_id)
         if row is None:
             self._to_submit.append(self._request(run))
         elif row.state is RunState.PARKED or (row.state is RunState.ENDED and _is_resumable(row)):
-            self._queued.enqueue_again(row, "its batch is resumed")
+            self._to_resume.append(row)
         return False
 
     def news(self, seconds: float) -> Iterator[tuple[str, News]]:
@@ -152,12 +153,16 @@ class SubmittedRuns:
         return _result(run, row)
 
     def _submit(self) -> None:
-        if self._since and not self._to_submit:
+        """First the totals, which may have changed since the batch was left: a worker compares at once."""
+        if self._since and not self._to_submit and not self._to_resume:
             return
-        with self._database.transaction() as connection:  # also of a batch that is resumed: its totals may have changed
+        with self._database.transaction() as connection:
             record_batch(connection, self._place.batch, self._place.totals)
         self._queued.submit(self._to_submit)
         self._to_submit.clear()
+        for row in self._to_resume:
+            self._queued.enqueue_again(row, "its batch is resumed")
+        self._to_resume.clear()
 
     def _request(self, run: PlannedRun) -> RunRequest:
         """Raises what loading the definitions of the run raises."""

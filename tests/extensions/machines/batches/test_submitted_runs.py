@@ -167,6 +167,21 @@ class Watched:
         return [(name, news.status) for name, news in self.runs.news(0) if isinstance(news, GoalResult)]
 
 
+def test_new_totals_count_before_a_run_is_enqueued_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker that takes it at once compares it with them."""
+    watched = Watched(tmp_path)
+    second = watched.queued.find("night-2")
+    assert second is not None
+    assert watched.queued.withdraw(second, "as played", ExitCode.BUDGET_USED_UP)
+    fitted: list[bool] = []
+    monkeypatch.setattr(QueuedRuns, "enqueue_again", lambda self, run, _why: fitted.append(self.fits(run)))
+    resumed = SubmittedRuns(watched.database, Mock(), BatchQueue("night", "goals", {CONCURRENCY: 2}))
+    (_, run) = plan_runs(goals({"goal": "g"}, {"goal": "h"}), defaults(tmp_path), "night", tmp_path)
+    resumed.start(run)
+    list(resumed.news(0))
+    assert fitted == [True]
+
+
 def test_goal_that_only_waits_for_a_place_is_waited_for(tmp_path: Path) -> None:
     """A worker looks at what is held some seconds after the first goal has ended."""
     watched = Watched(tmp_path)
