@@ -183,7 +183,7 @@ def _work(session: Callable[[OnEvent], Session], on_event: OnEvent | None) -> Ru
 
 def _import_page() -> None:
     with suppress(Exception):  # reported when the page is to be written
-        from codex_multi_role.report import load_parts
+        from codex_multi_role.presentation.page_parts import load_parts
 
         load_parts()
 
@@ -191,7 +191,7 @@ def _import_page() -> None:
 def _with_page(report: RunReport) -> RunReport:
     """Write the page of a run that has ended. If that fails, the failure is reported and the run ends as it did."""
     try:
-        from codex_multi_role.report import write_report  # lazy: only the end of a run needs it
+        from codex_multi_role.presentation.report import write_report  # lazy: only the end of a run needs it
 
         return replace(report, page=write_report(RunFolder(report.folder)))
     except (Exception, KeyboardInterrupt) as error:

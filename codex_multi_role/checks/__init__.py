@@ -43,20 +43,20 @@ __all__ = [
 ]
 
 CHECKS = {
-    "answer": "text_files:write_answer",
-    "tests": "tests:run_tests",
-    "command": "command:run_argv",
-    "coverage": "coverage:measure_coverage",
-    "schema": "json_schema:check_schema",
-    "choose": "choose:choose_best",
-    "merge": "merge:merge_copies",
-    "merge_items": "merge_items:merge_items",
-    "read_file": "text_files:read_file",
-    "write_file": "text_files:write_file",
-    "python_files": "python_files:find_python_files",
-    "flaky": "flaky:find_flaky",
+    "answer": "codex_multi_role.checks.text_files:write_answer",
+    "tests": "codex_multi_role.checks.tests:run_tests",
+    "command": "codex_multi_role.checks.command:run_argv",
+    "coverage": "codex_multi_role.checks.coverage:measure_coverage",
+    "schema": "codex_multi_role.checks.json_schema:check_schema",
+    "choose": "codex_multi_role.checks.choose:choose_best",
+    "merge": "codex_multi_role.checks.merge:merge_copies",
+    "merge_items": "codex_multi_role.checks.merge_items:merge_items",
+    "read_file": "codex_multi_role.checks.text_files:read_file",
+    "write_file": "codex_multi_role.checks.text_files:write_file",
+    "python_files": "codex_multi_role.checks.python_files:find_python_files",
+    "flaky": "codex_multi_role.checks.flaky:find_flaky",
 }
-_REGISTRY: Registry[Check | CheckFunction] = Registry("check", __name__, CHECKS)
+_REGISTRY: Registry[Check | CheckFunction] = Registry("check", "codex_multi_role.checks", CHECKS)
 
 
 def check_names() -> list[str]:

@@ -27,7 +27,7 @@ def report(run: str, output: Path | None, open_it: bool, runs_dir: Path, databas
       codex-multi-role report --open
       codex-multi-role report -o /tmp/for-a-friend.html
     """
-    from codex_multi_role.report import write_report  # here: `--help` should not load it
+    from codex_multi_role.presentation.report import write_report  # here: `--help` should not load it
 
     path = write_report(find_run(run, runs_dir, database_url), output).resolve()
     if not quiet:

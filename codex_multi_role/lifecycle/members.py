@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from codex_multi_role.catalog import KEPT_SKILLS, RoleSpec, RoleSpecCatalog
+from codex_multi_role.checks.tools import find_tool
 from codex_multi_role.codex.approvals import ApprovalPolicy, ToolSpec
 from codex_multi_role.codex.child import Launch
 from codex_multi_role.codex.codex_settings import (
@@ -37,7 +38,6 @@ from codex_multi_role.lifecycle.own_worktree import users_tree
 from codex_multi_role.lifecycle.steering import Steering
 from codex_multi_role.run_folder import EventLog, RunFolder, inherited_threads, list_turns
 from codex_multi_role.run_folder.events import RoleRestarted, RoleStarted, Warning
-from codex_multi_role.tools import find_tool
 from codex_multi_role.version import __version__
 from codex_multi_role.workspace import repositories_below
 from codex_multi_role.workspace.manifest import all_places

@@ -15,13 +15,13 @@ from typing import Any
 from uuid import uuid4
 
 from codex_multi_role.catalog import RoleSpec, RoleSpecCatalog
+from codex_multi_role.checks.tools import find_tool, tool_code
 from codex_multi_role.codex.codex_settings import LEAN, known_settings, needed_user_home
 from codex_multi_role.codex.permissions import WriteAccess, has_own_rules
 from codex_multi_role.codex.project_instructions import ProjectInstructions
 from codex_multi_role.host.user_cache import expanded, home_folder
 from codex_multi_role.lifecycle.definitions import Definitions, role_settings
 from codex_multi_role.steps.turn_inputs import RoleInputs, digest
-from codex_multi_role.tools import find_tool, tool_code
 from codex_multi_role.version import __version__
 from codex_multi_role.workspace.contents import content_digest
 

@@ -28,8 +28,8 @@ _REINSTALL = "in a checkout, run `pip install -e .` again"
 class Registry(Generic[PartT]):
     """All parts of one ``kind`` (a word for messages).
 
-    ``group``: the package of the built-in parts, and the group of the entry points. ``built_in``: the ``module:name``
-    of each within that package. A part is imported only on request, so that further parts do not slow down any command.
+    ``group``: that of the entry points. ``built_in``: the ``module:name`` of each built-in part. A part is imported only
+    on request, so that further parts do not slow down any command.
     """
 
     kind: str
@@ -46,7 +46,7 @@ class Registry(Generic[PartT]):
         Raises `UsageError` for an unknown name, with the nearest one, and for an installed part that does not load.
         """
         if name in self.built_in:
-            known: PartT = resolve_name(f"{self.group}.{self.built_in[name]}")
+            known: PartT = resolve_name(self.built_in[name])
             return known
         entry = _installed(self.group).get(name)
         if entry is None:
@@ -83,7 +83,7 @@ class Registry(Generic[PartT]):
 
     def _module(self, name: str) -> str:
         if name in self.built_in:
-            return f"{self.group}.{self.built_in[name].partition(':')[0]}"
+            return self.built_in[name].partition(":")[0]
         return _installed(self.group)[name].module
 
 

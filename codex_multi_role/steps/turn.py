@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 from codex_multi_role.catalog import fill
+from codex_multi_role.checks.tools.terminate import FAILURE, TERMINATED
 from codex_multi_role.codex.client import RoleClient
 from codex_multi_role.codex.notifications import ItemCompleted, ItemStarted, ModelRerouted
 from codex_multi_role.codex.running_turn import Observed, TurnDeadlines
@@ -48,7 +49,6 @@ from codex_multi_role.steps.turn_record import (
     TurnResult,
 )
 from codex_multi_role.steps.turn_usage import TurnUsage
-from codex_multi_role.tools.terminate import FAILURE, TERMINATED
 
 KEPT_CHARACTERS = 100_000
 """At each end of a prompt that is too long: its role comes first, its answer format last."""

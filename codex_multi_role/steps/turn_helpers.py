@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from codex_multi_role.catalog import RoleSpec
+from codex_multi_role.checks.tools import Tool, ToolContext, find_tool
 from codex_multi_role.codex.approvals import Params, ToolReply
 from codex_multi_role.errors import StorageError
 from codex_multi_role.reading.json_types import Json
@@ -18,7 +19,6 @@ from codex_multi_role.replies import schema_problems
 from codex_multi_role.run_folder import Answer, AskPerson, Question, Questions, TurnFolder
 from codex_multi_role.run_folder.events import ReviewAnswered, ReviewAsked, ToolCalled, Warning, now
 from codex_multi_role.steps.resources import RunResources
-from codex_multi_role.tools import Tool, ToolContext, find_tool
 
 BY_NOBODY = "nobody"
 SKIP = "skip"

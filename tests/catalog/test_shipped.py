@@ -10,7 +10,7 @@ import pytest
 
 from codex_multi_role.catalog import RoleSpecCatalog, list_flows, load_flow, packaged_roles
 from codex_multi_role.catalog.prompts import CapabilityRules, GeneralPrompts
-from codex_multi_role.tools import tool_names
+from codex_multi_role.checks.tools import tool_names
 
 
 def test_it_has_the_team_of_the_flow_cycles(shipped: RoleSpecCatalog) -> None:

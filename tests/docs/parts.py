@@ -10,9 +10,9 @@ from dataclasses import fields
 from pydantic import BaseModel
 
 from codex_multi_role.checks import CHECKS, Check, check_names, find_check
+from codex_multi_role.checks.tools import find_tool, tool_names
 from codex_multi_role.run_folder import events as event_module
 from codex_multi_role.run_folder.events import RunEvent, UnknownEvent
-from codex_multi_role.tools import find_tool, tool_names
 from tests.docs.markdown import code, docstring, in_words, keys, page, prose, table
 
 ABOUT_CHECKS = """

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import codex_multi_role
+from codex_multi_role.checks.tools.ask_user import NO_WORDS, NOBODY
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.run_folder import Answer, Question
-from codex_multi_role.tools.ask_user import NO_WORDS, NOBODY
 from tests.support.processes import running
 from tests.support.reviews import answer, asked, summary, until_over
 from tests.support.teams import LIMITS, NEVER, Record, TeamFolder, read_lines, say

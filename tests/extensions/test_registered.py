@@ -10,11 +10,11 @@ import pytest
 
 from codex_multi_role.checks import CHECKS, find_check
 from codex_multi_role.checks.contract import CheckResult
+from codex_multi_role.checks.tools import TOOLS, find_tool
 from codex_multi_role.cli.lazy_group import INSTALLED
 from codex_multi_role.cli.main import COMMANDS
 from codex_multi_role.lifecycle.steering import FROM_ANY_FOLDER
 from codex_multi_role.run_options import LOCAL_ROLES
-from codex_multi_role.tools import TOOLS, find_tool
 
 OURS = distribution("codex-multi-role").entry_points
 

@@ -12,7 +12,7 @@ from tests.support.plugins import distribution
 CALLABLES = ("_call", "partial(_call)", "Caller()")
 SOURCE = """
 from functools import partial
-from codex_multi_role.tools import Tool, ToolResult
+from codex_multi_role.checks.tools import Tool, ToolResult
 
 def _call(context, arguments):
     return ToolResult("")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.report import write_report
+from codex_multi_role.presentation.report import write_report
 from tests.support.browser import Report
 from tests.support.plugins import install
 from tests.support.recorded_runs import make_run

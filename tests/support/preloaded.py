@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 TOP = Path(__file__).parents[2]
-ROOMS = ("cli", "lifecycle", "engine", "steps", "codex", "playbook", "report")
+ROOMS = ("cli", "lifecycle", "engine", "steps", "codex", "playbook", "presentation")
 OF_EXTENSIONS = ("extensions.results", "extensions.web")
 SET_CHILD_SUBREAPER = 36
 LONGEST_REQUEST = 1 << 17

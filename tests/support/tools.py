@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from codex_multi_role.tools import ToolContext, ToolResult, find_tool
+from codex_multi_role.checks.tools import ToolContext, ToolResult, find_tool
 from codex_multi_role.workspace import Workspace
 from tests.support import plugins
 from tests.support.teams import Record, say
 
 SHOUTING = """
-from codex_multi_role.tools import Tool, ToolResult
+from codex_multi_role.checks.tools import Tool, ToolResult
 
 def _call(context, arguments):
     if arguments["text"] == "fail":

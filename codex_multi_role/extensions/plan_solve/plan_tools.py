@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from codex_multi_role.checks.tools.tool import Tool, ToolContext, ToolResult
 from codex_multi_role.extensions.plan_solve.plan import (
     FEWEST_TASKS,
     MOST_TASKS,
@@ -12,7 +13,6 @@ from codex_multi_role.extensions.plan_solve.plan import (
     plan_problems,
     with_defaults,
 )
-from codex_multi_role.tools.tool import Tool, ToolContext, ToolResult
 
 _TODOS_SCHEMA = {
     "type": "object",

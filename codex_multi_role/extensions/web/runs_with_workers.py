@@ -25,7 +25,7 @@ from codex_multi_role.extensions.web.forms import page
 from codex_multi_role.extensions.web.served_runs import ServedRuns
 from codex_multi_role.extensions.web.starting import RunStarter
 from codex_multi_role.presentation.recorded import RecordedRun
-from codex_multi_role.report import write_report
+from codex_multi_role.presentation.report import write_report
 from codex_multi_role.run_folder import Question, RunFolder
 from codex_multi_role.run_folder.folder import RUN_ID
 

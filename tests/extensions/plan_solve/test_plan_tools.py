@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from codex_multi_role.checks.tools import find_tool
 from codex_multi_role.replies import schema_problems
-from codex_multi_role.tools import find_tool
 from tests.support.plan_solve import todo as task
 from tests.support.tools import call
 

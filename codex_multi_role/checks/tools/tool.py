@@ -7,15 +7,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from codex_multi_role.run_folder import Answer
 from codex_multi_role.workspace import Workspace
+
+if TYPE_CHECKING:
+    from codex_multi_role.run_folder import Answer
 
 NAME = re.compile(r"(?!mcp__)[A-Za-z0-9_-]{1,64}")
 """What Codex and the Responses API accept as a tool's name."""
 
-Ask = Callable[[str, str], Answer | None]
+Ask = Callable[[str, str], "Answer | None"]
 """Ask a person and wait: ``ask(question, show)``. None: nobody is available, or nobody answered in time."""
 
 

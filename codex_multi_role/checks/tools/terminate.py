@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from codex_multi_role.tools.tool import Tool, ToolContext, ToolResult
+from codex_multi_role.checks.tools.tool import Tool, ToolContext, ToolResult
 
 TERMINATED, FAILURE = "terminated", "failure"
 SUMMARY_WANTED = "Now give the final summary: answer with the JSON object that your task asks for, and nothing else."

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from codex_multi_role.checks.tools import TOOLS, Tool, find_tool, tool_names
+from codex_multi_role.checks.tools.ask_user import ask_user
 from codex_multi_role.errors import UsageError
-from codex_multi_role.tools import TOOLS, Tool, find_tool, tool_names
-from codex_multi_role.tools.ask_user import ask_user
 from tests.support.tools import SHOUTING, install
 
 
@@ -40,8 +40,8 @@ def test_installed_tool_is_found(installed: None) -> None:
     [
         ("ask_usr", 'unknown tool "ask_usr"; did you mean "ask_user"'),
         ("missing", r"the tool 'missing' \(extra_tools:missing\) does not load"),
-        ("bare", "'bare' is not a codex_multi_role.tools.Tool of that name"),
-        ("other_name", "'other_name' is not a codex_multi_role.tools.Tool of that name"),
+        ("bare", "'bare' is not a codex_multi_role.checks.tools.Tool of that name"),
+        ("other_name", "'other_name' is not a codex_multi_role.checks.tools.Tool of that name"),
         ("wrong", "the input_schema of the tool 'wrong' is not a JSON Schema: 'objekt'"),
     ],
 )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 import pytest
 
-from codex_multi_role.report import write_report
+from codex_multi_role.presentation.report import write_report
 from tests.support.recorded_runs import make_many_turns as make
 from tests.support.recorded_runs import make_run
 
@@ -158,7 +158,7 @@ def test_timeline_is_printed_and_navigation_is_not(page: Page) -> None:
     expect(page.locator("nav.bar")).to_be_hidden()
 
 
-@pytest.mark.long("report/test_in_browser.py::test_timeline_is_printed_and_navigation_is_not")
+@pytest.mark.long("presentation/test_report_in_browser.py::test_timeline_is_printed_and_navigation_is_not")
 def test_what_is_open_is_printed(page: Page, tmp_path: Path) -> None:
     few = len(page.pdf())
     page.get_by_role("button", name="Open all").click()

@@ -7,19 +7,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from codex_multi_role.checks.tools.tool import Ask, Tool, ToolContext, ToolResult
 from codex_multi_role.errors import UsageError
 from codex_multi_role.reading.registry import Registry
-from codex_multi_role.tools.tool import Ask, Tool, ToolContext, ToolResult
 
 __all__ = ["TOOLS", "Ask", "Tool", "ToolContext", "ToolResult", "find_tool", "tool_code", "tool_names"]
 
 TOOLS = {
-    "ask_user": "ask_user:ask_user",
-    "calculator": "calculator:calculator",
-    "knowledge_lookup": "knowledge_lookup:knowledge_lookup",
-    "terminate": "terminate:terminate",
+    "ask_user": "codex_multi_role.checks.tools.ask_user:ask_user",
+    "calculator": "codex_multi_role.checks.tools.calculator:calculator",
+    "knowledge_lookup": "codex_multi_role.checks.tools.knowledge_lookup:knowledge_lookup",
+    "terminate": "codex_multi_role.checks.tools.terminate:terminate",
 }
-_REGISTRY: Registry[Tool] = Registry("tool", __name__, TOOLS)
+_REGISTRY: Registry[Tool] = Registry("tool", "codex_multi_role.tools", TOOLS)
 
 
 def tool_names() -> list[str]:
@@ -49,7 +49,7 @@ def _check_installed(name: str, tool: object) -> None:
 
     hint = "fix or remove it"
     if not isinstance(tool, Tool) or tool.name != name:
-        raise UsageError(f"the tool {name!r} is not a codex_multi_role.tools.Tool of that name", hint)
+        raise UsageError(f"the tool {name!r} is not a codex_multi_role.checks.tools.Tool of that name", hint)
     try:
         Draft202012Validator.check_schema(tool.input_schema)
     except SchemaError as error:

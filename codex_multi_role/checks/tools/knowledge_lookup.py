@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from codex_multi_role.tools.tool import Tool, ToolContext, ToolResult
+from codex_multi_role.checks.tools.tool import Tool, ToolContext, ToolResult
 from codex_multi_role.workspace import PathRefused, Workspace
 
 MOST_FILES = 5_000

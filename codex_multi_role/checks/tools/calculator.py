@@ -28,8 +28,8 @@ from typing import Any
 
 import mpmath
 
+from codex_multi_role.checks.tools.tool import Tool, ToolContext, ToolResult
 from codex_multi_role.reading.python_source import NotPython, syntax_tree
-from codex_multi_role.tools.tool import Tool, ToolContext, ToolResult
 
 DIGITS = 100
 """Precision of every intermediate result."""
@@ -232,7 +232,7 @@ _SCHEMA = {
 
 
 def _call(context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
-    from codex_multi_role.tools.calculator import calculate  # imported only for a calculation
+    from codex_multi_role.checks.tools.calculator import calculate  # imported only for a calculation
 
     try:
         return ToolResult(calculate(str(arguments["expression"])))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from codex_multi_role.tools.tool import Tool, ToolContext, ToolResult
+from codex_multi_role.checks.tools.tool import Tool, ToolContext, ToolResult
 
 NOBODY = "Nobody is available to answer. Continue with your best assumption, and say in your answer which one you made."
 NO_WORDS = "The person gave no answer. Continue with your best assumption, and say in your answer which one you made."
