@@ -19,7 +19,7 @@ PACKAGE = PROJECT / "codex_multi_role"
 PHRASES = yaml.safe_load((HERE / "language.yaml").read_text())
 PATTERNS = [(re.compile(rf"\b(?:{phrase['find']})\b"), phrase["write"]) for phrase in PHRASES]
 SUFFIXES = (".html", ".js", ".md", ".txt", ".yaml", ".yml")
-READ_BY_PEOPLE = ("roles", "templates", "docs", "examples", "codex_multi_role/presentation", "action.yml", "llms.txt")
+READ_BY_PEOPLE = ("roles", "templates", "docs", "examples", "codex_multi_role", "action.yml", "llms.txt")
 
 
 def found(text: str) -> list[str]:
@@ -87,5 +87,5 @@ def test_messages_are_plain_english() -> None:
 
 def test_pages_prompts_and_documents_are_plain_english() -> None:
     texts = dict(files())
-    assert {"roles/planner.yaml", "SECURITY.md", "codex_multi_role/presentation/templates/run.html"} <= set(texts)
+    assert {"roles/planner.yaml", "SECURITY.md", "codex_multi_role/extensions/web/templates/run.html"} <= set(texts)
     assert {place: found(text) for place, text in texts.items() if found(text)} == {}

@@ -1,4 +1,4 @@
-"""Pages from the templates beside this module: ``report.html`` and those of `serve`; all values are escaped."""
+"""Pages from templates: ``report.html`` beside this module, and those of extensions; all values are escaped."""
 
 from __future__ import annotations
 

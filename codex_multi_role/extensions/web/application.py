@@ -28,12 +28,14 @@ from codex_multi_role.extensions.web.listing import EVERY, RunList
 from codex_multi_role.extensions.web.run_pages import RunPages
 from codex_multi_role.extensions.web.served_runs import ServedRuns
 from codex_multi_role.extensions.web.starting import RunStarter
-from codex_multi_role.presentation.rendering import ASSETS
 from codex_multi_role.run_options import OPTIONS
 
 if TYPE_CHECKING:
     from codex_multi_role.extensions.machines.workers.shared_runs import SharedRuns
 
+ASSETS: list[str | tuple[str, str]] = [
+    (f"codex_multi_role.{room}", "assets") for room in ("presentation", "extensions.web")
+]
 NOT_STARTED_HERE = (
     "Runs are not started from these pages",
     "Workers execute the runs of this server. Submit goals with `codex-multi-role batch`.",
@@ -66,7 +68,7 @@ def create_application(
             Route("/runs/{run}/report", run_pages.report),
             Route("/runs/{run}/files/{path:path}", run_pages.files),
             *(Route(path, with_form(access, act), methods=["POST"]) for path, act in forms.items()),
-            Mount("/static", StaticFiles(directory=ASSETS)),
+            Mount("/static", StaticFiles(packages=ASSETS)),
         ],
         middleware=[Middleware(RequestBodyLimitMiddleware, max_body_size=MOST_BYTES)],
         exception_handlers={HTTPException: _http_error, StorageError: _storage_error, 500: _internal_error},

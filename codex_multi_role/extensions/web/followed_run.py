@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from codex_multi_role.errors import RunNotFound, RunStatus
+from codex_multi_role.extensions.web.forms import TEMPLATES
 from codex_multi_role.extensions.web.listing import shown_status
 from codex_multi_role.presentation.event_tail import EventReader
 from codex_multi_role.presentation.outcome import next_from_record, raised_limits
@@ -179,7 +180,7 @@ class FollowedRun:
             number=self._number,
             lines=tuple(self._lines),
             dropped=self._line_count - len(self._lines),
-            parts=tuple(_part(name, template(f"{name}.html").render(**values)) for name in PARTS),
+            parts=tuple(_part(name, template(f"{name}.html", TEMPLATES).render(**values)) for name in PARTS),
             facts=facts,
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -15,6 +16,7 @@ from codex_multi_role.extensions.web.access import Access
 from codex_multi_role.presentation.outcome import status_in_words
 from codex_multi_role.presentation.rendering import template
 
+TEMPLATES = Path(__file__).parent / "templates"
 Form = dict[str, str]
 FORM_TYPE = "application/x-www-form-urlencoded"
 MOST_BYTES = 1024 * 1024
@@ -43,7 +45,7 @@ _PREFIX = re.compile(r"^(?:error|hint): ")
 
 def page(name: str, status_code: int = 200, **values: Any) -> HTMLResponse:  # noqa: ANN401 - what the template names
     """Render the template as a response."""
-    return HTMLResponse(template(name).render(**values), status_code)
+    return HTMLResponse(template(name, TEMPLATES).render(**values), status_code)
 
 
 def problem(status_code: int, title: str, advice: str = "") -> Response:
