@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from codex_multi_role.catalog.catalog import CATALOG_FILES, RoleSpecCatalog
-from codex_multi_role.catalog.definition import Definition
 from codex_multi_role.catalog.flow_loading import (
     EVERY_ROLE,
-    STEP_KINDS,
     FlowEntry,
     FlowSpec,
     GoalSpec,
@@ -30,60 +28,41 @@ from codex_multi_role.catalog.prompts import (
     instructions_digest,
 )
 from codex_multi_role.catalog.role_spec import (
-    ApprovalPolicy,
-    AutoApprove,
-    PromptFlags,
-    RoleBehaviors,
     RoleLimits,
     RoleSpec,
-    Sandbox,
     without_wider_rights,
 )
-from codex_multi_role.catalog.skills import KEPT_SKILLS, Skill
+from codex_multi_role.catalog.skills import KEPT_SKILLS
 from codex_multi_role.catalog.source_files import packaged_roles, settings_file
-from codex_multi_role.catalog.templates import check_expression, check_template, evaluate, render
-from codex_multi_role.reading.nearest import did_you_mean, no_such
+from codex_multi_role.catalog.templates import render
 from codex_multi_role.reading.yaml_source import load_yaml, read_text, validate
 
 __all__ = [
     "CATALOG_FILES",
     "EVERY_ROLE",
     "KEPT_SKILLS",
-    "STEP_KINDS",
-    "ApprovalPolicy",
-    "AutoApprove",
     "CapabilityRules",
-    "Definition",
     "FlowEntry",
     "FlowSpec",
     "GeneralPrompts",
     "GoalSpec",
     "InputSpec",
-    "PromptFlags",
-    "RoleBehaviors",
     "RoleLimits",
     "RoleSpec",
     "RoleSpecCatalog",
     "RouteSpec",
-    "Sandbox",
-    "Skill",
     "StepSpec",
     "asked_role_files",
     "build_continue_prompt",
     "build_prompt",
     "build_repair_prompt",
-    "check_expression",
     "check_flows",
-    "check_template",
-    "did_you_mean",
-    "evaluate",
     "fill",
     "instructions_digest",
     "list_flows",
     "load_flow",
     "load_flows",
     "load_yaml",
-    "no_such",
     "packaged_roles",
     "read_flows",
     "read_text",

@@ -28,8 +28,8 @@ _REINSTALL = "in a checkout, run `pip install -e .` again"
 class Registry(Generic[PartT]):
     """All parts of one ``kind`` (a word for messages).
 
-    ``group``: that of the entry points. ``built_in``: the ``module:name`` of each built-in part. A part is imported only
-    on request, so that further parts do not slow down any command.
+    ``group``: that of the entry points. ``built_in``: the ``module:name`` of each built-in part. A part is imported
+    only on request, so that further parts do not slow down any command.
     """
 
     kind: str
@@ -75,16 +75,12 @@ class Registry(Generic[PartT]):
 
         The file of the module for one of ours; for a plug-in the folder of the whole package, all of which it may use.
         """
-        module = self._module(name)
+        built_in = self.built_in.get(name)
+        module = built_in.partition(":")[0] if built_in else _installed(self.group)[name].module
         modules = [module] if module.startswith(_OWN) else accumulate(module.split("."), "{}.{}".format)
         files = (getattr(import_module(each), "__file__", None) for each in modules)
         file = next((Path(file) for file in files if file), None)
         return file if file is None or module.startswith(_OWN) else file.parent
-
-    def _module(self, name: str) -> str:
-        if name in self.built_in:
-            return self.built_in[name].partition(":")[0]
-        return _installed(self.group)[name].module
 
 
 def no_such_part(kind: str, group: str, name: str, known: Iterable[str]) -> tuple[str, str]:

@@ -3,7 +3,7 @@
 from codex_multi_role.run_folder.event_log import EventLog, event_of, read_events, skim_events
 from codex_multi_role.run_folder.events import Record, RunEvent
 from codex_multi_role.run_folder.folder import RunFolder, list_runs
-from codex_multi_role.run_folder.items import Cancellation, Cancellations
+from codex_multi_role.run_folder.items import Cancellations
 from codex_multi_role.run_folder.owner import Owner
 from codex_multi_role.run_folder.past import (
     Beginning,
@@ -28,7 +28,6 @@ __all__ = [
     "Answer",
     "AskPerson",
     "Beginning",
-    "Cancellation",
     "Cancellations",
     "EventLog",
     "Owner",

@@ -13,18 +13,16 @@ from codex_multi_role.steps.resources import (
     TestSettings,
     Work,
 )
-from codex_multi_role.steps.turn_record import CURRENT_THREAD, NEW_THREAD
-from codex_multi_role.steps.unit import StepKind, StepOutcome, Unit, merged_back
+from codex_multi_role.steps.turn_record import NEW_THREAD
+from codex_multi_role.steps.unit import StepOutcome, Unit, merged_back
 
 __all__ = [
-    "CURRENT_THREAD",
     "NEW_THREAD",
     "Recorder",
     "RunProgress",
     "RunResources",
     "RunServices",
     "RunSettings",
-    "StepKind",
     "StepOutcome",
     "TestSettings",
     "Unit",

@@ -8,14 +8,12 @@ from codex_multi_role.workspace.paths import FORK_MARK, PathRefused, Workspace, 
 from codex_multi_role.workspace.protected import ProtectedFiles, RestoredFiles
 from codex_multi_role.workspace.repository import ignored_folders, repositories_below
 from codex_multi_role.workspace.snapshots import Snapshots
-from codex_multi_role.workspace.worktrees import IsolatedWorkspace, MergeResult, Worktrees
+from codex_multi_role.workspace.worktrees import Worktrees
 
 __all__ = [
     "FORK_MARK",
     "AppliedFile",
     "CommandResult",
-    "IsolatedWorkspace",
-    "MergeResult",
     "PathRefused",
     "ProtectedFiles",
     "RestoredFiles",

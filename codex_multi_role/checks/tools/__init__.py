@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from codex_multi_role.checks.tools.tool import Ask, Tool, ToolContext, ToolResult
+from codex_multi_role.checks.tools.tool import Tool, ToolContext, ToolResult
 from codex_multi_role.errors import UsageError
 from codex_multi_role.reading.registry import Registry
 
-__all__ = ["TOOLS", "Ask", "Tool", "ToolContext", "ToolResult", "find_tool", "tool_code", "tool_names"]
+__all__ = ["TOOLS", "Tool", "ToolContext", "ToolResult", "find_tool", "tool_code", "tool_names"]
 
 TOOLS = {
     "ask_user": "codex_multi_role.checks.tools.ask_user:ask_user",

@@ -18,14 +18,12 @@ from codex_multi_role.extensions.machines.store.restoring import (
 from codex_multi_role.extensions.machines.store.saver import RunSaver
 from codex_multi_role.extensions.machines.store.store import Store, StoreUnwritable
 from codex_multi_role.extensions.machines.store.workspace_sources import (
-    BundledWorkspace,
     WorkspaceSource,
     bundle_workspace,
     make_workspace,
 )
 
 __all__ = [
-    "BundledWorkspace",
     "RunSaver",
     "SavedState",
     "Store",
