@@ -58,7 +58,10 @@ def _fork(team: TeamFolder) -> None:
 CASES: dict[str, tuple[Callable[[Path], TeamFolder], Callable[[TeamFolder], None]]] = {
     "resumed": (_two, _resume),
     "forked": (_two, _fork),
-    "tool": (lambda folder: _one(folder, calls("calculator", {"expression": "6 * 7"}), tools=["calculator"]), _run),
+    "tool": (
+        lambda folder: _one(folder, calls("knowledge_lookup", {"query": "one"}), tools=["knowledge_lookup"]),
+        _run,
+    ),
     "fan-out": (lambda folder: solver(folder, [fan(["a", "b"])]), _run_flow),
     **{name: (partial(_one, play=play), _run) for name, play in PLAYS.items()},
 }

@@ -42,4 +42,4 @@ def test_any_module_of_a_tools_package_counts(callable_: str, tmp_path: Path, mo
 
 
 def test_own_tool_is_equal_to_itself() -> None:
-    assert tool_inputs("calculator") == tool_inputs("calculator") != tool_inputs("terminate")
+    assert tool_inputs("ask_user") == tool_inputs("ask_user") != tool_inputs("terminate")

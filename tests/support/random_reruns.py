@@ -183,7 +183,7 @@ def edit_codex_config(chance: Random, project: Project) -> None:
 
 
 def edit_tools(chance: Random, project: Project) -> None:
-    _any_role(chance, project)["tools"] = ["calculator"]
+    _any_role(chance, project)["tools"] = ["terminate"]
 
 
 def edit_step_prompt(chance: Random, project: Project) -> None:

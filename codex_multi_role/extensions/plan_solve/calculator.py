@@ -232,8 +232,6 @@ _SCHEMA = {
 
 
 def _call(context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
-    from codex_multi_role.checks.tools.calculator import calculate  # imported only for a calculation
-
     try:
         return ToolResult(calculate(str(arguments["expression"])))
     except ValueError as error:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codex_multi_role.checks.tools.calculator import calculate
+from codex_multi_role.extensions.plan_solve.calculator import calculate
 from tests.support.tools import call
 
 
