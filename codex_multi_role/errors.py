@@ -35,6 +35,8 @@ from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from typing import ClassVar
 
+DISTRIBUTION = "codex-multi-role"
+"""The name under which pip knows this package."""
 NO_DESCRIPTOR = (errno.EMFILE, errno.ENFILE)
 """The error numbers that mean: this process, or the whole system, has too many files open."""
 TOO_MANY_FILES = "too many files are open: raise the limit (`ulimit -n`), or use fewer processes at once"
@@ -366,6 +368,11 @@ def system_error(error: BaseException) -> StorageError | None:
     if number not in SYSTEM_HINTS:
         return None
     return StorageError(f"{file}: {os.strerror(number)}" if file else message, SYSTEM_HINTS[number])
+
+
+def how_to_add(extra: str) -> str:
+    """The command that installs what only a part of this package needs."""
+    return f"pip install '{DISTRIBUTION}[{extra}]'"
 
 
 def not_started(problem: str, error: OSError | ValueError, hint: str) -> CodexMultiRoleError:

@@ -54,6 +54,10 @@ def run_guarded(entry: click.Command, arguments: Sequence[str]) -> int:
         if known := system_error(error):
             is_wrong_name = isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG  # nothing was started
             return complain(str(known), known.hint, ExitCode.WRONG_USAGE if is_wrong_name else known.exit_code)
+        from codex_multi_role.reading.extras import missing_extra  # here: rarely needed, and slow to import
+
+        if problem := missing_extra(error, "this command"):
+            return complain_about(problem)
         return complain(f"unexpected {type(error).__name__}: {error}", _keep_traceback(), ExitCode.FAILED)
     return 0
 

@@ -20,7 +20,7 @@ from codex_multi_role.codex.codex_settings import known_settings, user_home
 from codex_multi_role.codex.home import login_state
 from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.codex.protocol import changed_messages, protocol_as_tested
-from codex_multi_role.errors import CodexMultiRoleError, UsageError
+from codex_multi_role.errors import DISTRIBUTION, CodexMultiRoleError, UsageError
 from codex_multi_role.host.own_python import OWN_PYTHON
 from codex_multi_role.host.programs import exclude_from_path, program_path, require_unsteered
 from codex_multi_role.host.redaction import Redactor
@@ -36,7 +36,6 @@ from codex_multi_role.workspace.git import UPGRADE_HINT, Git, merging_problem
 ANSWER_SECONDS = 20.0
 LEAST_FREE_BYTES = 500_000_000
 LEAST_OPEN_FILES = 256
-DISTRIBUTION = "codex-multi-role"
 PINNED = re.compile(r"openai-codex-cli-bin\s*==\s*([\w.]+)")
 MCP_SERVER = "mcp server"
 

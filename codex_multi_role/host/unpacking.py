@@ -20,7 +20,7 @@ from pathlib import Path, PurePosixPath
 from subprocess import CompletedProcess
 from typing import IO, Any, Literal, cast
 
-from codex_multi_role.errors import StorageError
+from codex_multi_role.errors import StorageError, how_to_add
 from codex_multi_role.host.atomic import make_folder, storage_errors
 
 ZIP, SEVEN_ZIP = b"PK\x03\x04", b"7z\xbc\xaf\x27\x1c"
@@ -95,9 +95,11 @@ def unpack_tar(data: bytes, budget: UnpackBudget) -> dict[str, bytes]:
 
 def unpack_seven_zip(data: bytes, budget: UnpackBudget) -> dict[str, bytes]:
     """The files of a 7z archive. Its library counts as it unpacks. Raises `UnpackingRefused`."""
-    from py7zr import SevenZipFile  # as above
-    from py7zr.io import BytesIOFactory
-
+    try:
+        from py7zr import SevenZipFile  # as above
+        from py7zr.io import BytesIOFactory
+    except ModuleNotFoundError as error:
+        raise UnpackingRefused(f"a 7z archive needs {error.name}: {how_to_add('7z')}") from error
     contents = BytesIOFactory(budget.max_bytes)
     with _refusing(), SevenZipFile(io.BytesIO(data), max_extract_size=budget.max_bytes) as archive:
         entries = archive.list()

@@ -18,6 +18,7 @@ from referencing import Registry
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT202012
 
+from codex_multi_role.errors import how_to_add
 from codex_multi_role.reading.schema_mismatch import describe_mismatch
 
 Schema = Mapping[str, Any]
@@ -221,8 +222,10 @@ def _texts(schema: Schema, position: int) -> Iterator[str]:
 
 def _matching(pattern: str, repeats: int) -> str:
     """A text for a regular expression; it may not match one with lookarounds. ``repeats``: beyond the fewest."""
-    from rstr import Rstr  # here: few schemas have patterns
-
+    try:
+        from rstr import Rstr  # here: few schemas have patterns
+    except ModuleNotFoundError as error:
+        raise NoExample(f"a text for the pattern {pattern} needs rstr: {how_to_add('patterns')}") from error
     try:
         return Rstr(_First(repeats)).xeger(pattern)
     except (KeyError, IndexError, AttributeError) as error:  # what its generator does not know

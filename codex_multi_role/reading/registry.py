@@ -54,6 +54,10 @@ class Registry(Generic[PartT]):
         try:
             part: PartT = entry.load()
         except Exception as error:
+            from codex_multi_role.reading.extras import missing_extra  # here: rarely needed, and slow to import
+
+            if _is_own(entry) and (problem := missing_extra(error, f"the {self.kind} {name!r}")):
+                raise problem from error
             where = f"the {self.kind} {name!r} ({entry.value})"
             hint = _REINSTALL if _is_own(entry) else "fix or remove it"
             raise UsageError(f"{where} does not load: {error}", hint) from error

@@ -33,8 +33,6 @@ NAMES = (
 
 
 MINIMAL = "--minimal"
-NOT_OF_THE_CORE = ("networkx",)
-"""Dependencies that only an extension imports."""
 
 
 def main() -> int:
@@ -51,7 +49,7 @@ def _minimal_python(folder: Path, copy: Path) -> str:
     """The Python of a new environment with ``copy``, the dependencies of the core and the tools of its tests."""
     project = tomllib.loads((TOP / "pyproject.toml").read_text())["project"]
     every = [*project["dependencies"], *project["optional-dependencies"]["dev"]]
-    packages = [each for each in every if not each.startswith(("codex-multi-role", *NOT_OF_THE_CORE))]
+    packages = [each for each in every if not each.startswith("codex-multi-role")]
     python = str(folder / "bin/python")
     uv, variables = [sys.executable, "-m", "uv"], {**os.environ, **uv_like_pip()}
     subprocess.run([*uv, "venv", "--quiet", "--python", sys.executable, folder], env=variables, check=True)

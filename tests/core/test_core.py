@@ -2,38 +2,21 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from tests.core.commands import Ends, run_commands
 from tests.core.without_extensions import EXTENSIONS, copy_without_extensions, environment
 
 pytestmark = pytest.mark.real
 
-SECONDS = 60.0
-COMMANDS = """
-import json, sys
-from contextlib import redirect_stderr, redirect_stdout
-from io import StringIO
-from codex_multi_role.cli.boundary import run_guarded
-from codex_multi_role.cli.main import group
-
-ends = []
-for command in sys.argv[1:]:
-    with redirect_stdout(StringIO()) as stdout, redirect_stderr(StringIO()) as stderr:
-        code = run_guarded(group, command.split())
-    ends.append((code, stdout.getvalue(), stderr.getvalue()))
-print(json.dumps(ends))
-"""
 CYCLES = "--goal numbers --playbook roman-numerals --json"
 ONE_CYCLE = f"{CYCLES} --cycles 1 --no-run-tests"
 DEFINITIONS = ("flows list", "flows validate cycles", "roles validate")
 BROKEN = "raise RuntimeError('broken system')\n"
-Ends = list[tuple[int, str, str]]
 Run = Callable[..., Ends]
 
 
@@ -46,21 +29,7 @@ def core(tmp_path: Path) -> Path:
 def run(core: Path, tmp_path: Path) -> Run:
     """Run commands of the copy in an empty workspace, one after another in one process: code, stdout and stderr."""
     (workspace := tmp_path / "workspace").mkdir()
-
-    def started(*commands: str) -> Ends:
-        done = subprocess.run(
-            [sys.executable, "-c", COMMANDS, *commands],
-            cwd=workspace,
-            env=environment(core),
-            capture_output=True,
-            text=True,
-            timeout=SECONDS,
-            check=False,
-        )
-        assert done.returncode == 0, done
-        return [(code, stdout, stderr) for code, stdout, stderr in json.loads(done.stdout)]
-
-    return started
+    return partial(run_commands, workspace, env=environment(core))
 
 
 def test_core_works_without_extensions(run: Run) -> None:

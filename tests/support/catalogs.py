@@ -8,7 +8,7 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
-import py7zr
+import pytest
 
 from codex_multi_role.cli.init import starter_files
 from codex_multi_role.errors import DefinitionError
@@ -67,6 +67,7 @@ def zipped(files: dict[str, bytes]) -> bytes:
 
 def seven_zipped(files: dict[str, bytes]) -> bytes:
     """The bytes of a 7z archive of ``files``."""
+    py7zr = pytest.importorskip("py7zr", reason="the extra [7z] is not installed")
     data = io.BytesIO()
     with py7zr.SevenZipFile(data, "w") as archive:
         for name, content in files.items():

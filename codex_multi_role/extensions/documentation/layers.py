@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any, Literal
 
+import networkx
+
 BATCH = 3
 MOST_NODES = 60
 """A graph of more files is drawn by folders, and one of more folders only in part."""
@@ -18,8 +20,6 @@ MOST_IN_A_GROUP = 6
 
 def layers_of(dependencies: Dependencies) -> tuple[list[list[str]], list[list[str]]]:
     """The layers, the first without dependencies, and the cycles of more than one file, everything sorted."""
-    import networkx
-
     graph: networkx.DiGraph[str] = networkx.DiGraph()
     graph.add_nodes_from(dependencies)
     graph.add_edges_from((needed, path) for path, needs in dependencies.items() for needed in needs)

@@ -10,12 +10,13 @@ from importlib import import_module
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
+from codex_multi_role.errors import how_to_add
 from codex_multi_role.extensions.documentation.discovery import LANGUAGE_OF, Connections, Import, Symbols
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser, Query
 
-HOW_TO_INSTALL = "no grammar is installed: pip install 'codex-multi-role[document]'"
+HOW_TO_INSTALL = f"no grammar is installed: {how_to_add('document')}"
 _MODULES = "(import_statement source: (string) @i) (export_statement source: (string) @i)"
 _REQUIRED = "(import_require_clause source: (string) @i)"
 _CALLED = "(call_expression function: [(identifier) (import)] @f arguments: (arguments (string) @i)"

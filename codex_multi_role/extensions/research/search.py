@@ -9,7 +9,7 @@ from typing import Final, Literal
 from pydantic import Field
 
 from codex_multi_role.checks import CheckContext, CheckOptions, CheckResult, ResultPart, Settings, declare_check
-from codex_multi_role.errors import CheckFailed, UsageError
+from codex_multi_role.errors import CheckFailed, UsageError, how_to_add
 from codex_multi_role.extensions.research.search_providers import Searched, SearchQuery, ask_all, missing
 from codex_multi_role.extensions.research.search_settings import (
     CODEX_WEB,
@@ -238,5 +238,5 @@ def _language_of(text: str) -> str:
     try:
         return language_of(text)
     except ImportError as error:
-        hint = "pip install 'codex-multi-role[research]', or leave the language out."
+        hint = f"{how_to_add('research')}, or leave the language out."
         raise UsageError("a filter by language needs py3langid, which is not installed", hint) from error

@@ -7,6 +7,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, model_validator
 
+from codex_multi_role.errors import how_to_add
+
 SEARCH_FILE = "search.yaml"
 LONGEST_SECONDS = 120.0
 FILES, HTTP, CODEX_WEB = "files", "http", "codex-web"
@@ -73,7 +75,7 @@ class SearchProvider(BaseModel):
         try:
             import jmespath
         except ImportError as error:
-            raise ValueError("http needs jmespath: pip install 'codex-multi-role[research]'") from error
+            raise ValueError(f"http needs jmespath: {how_to_add('research')}") from error
         for key in _EXPRESSIONS:
             try:
                 jmespath.compile(getattr(self, key))

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from codex_multi_role.errors import how_to_add
 from codex_multi_role.version import __version__
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def _pipeline() -> Pipeline | None:
 
         return Pipeline.to_receiver(__version__, traces=TRACES in signals, metrics=METRICS in signals)
     except ImportError as error:
-        LOG.warning("telemetry is off: %s; install it with `pip install 'codex-multi-role[otel]'`", error)
+        LOG.warning("telemetry is off: %s; install it with `%s`", error, how_to_add("otel"))
     except Exception as error:  # whatever OpenTelemetry raises for its variables
         LOG.warning("telemetry is off: %s", error)
     return None

@@ -18,6 +18,8 @@ from itertools import accumulate
 from operator import itemgetter
 from typing import TYPE_CHECKING, cast
 
+from codex_multi_role.errors import how_to_add
+
 if TYPE_CHECKING:
     import libcst
     from libcst.metadata import CodeRange
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 MAX_DIFF_CHARACTERS = 600
 NEVER_ASKED = frozenset({"len", "isinstance"})
 """Functions whose arguments are not changed: any call kills such a mutant."""
-HOW_TO_INSTALL = 'mutants need the extra "mutation": pip install "codex-multi-role[mutation]"'
+HOW_TO_INSTALL = f"mutants need libcst: {how_to_add('mutation')}"
 
 
 @dataclass(frozen=True)

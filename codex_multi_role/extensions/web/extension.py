@@ -10,7 +10,6 @@ import click
 from codex_multi_role.cli.options import ROLES, RUNS_DIR, SHARED_RUNS, command
 from codex_multi_role.cli.output import say
 from codex_multi_role.cli.settings import Setting, not_empty
-from codex_multi_role.errors import UsageError
 
 if TYPE_CHECKING:
     from codex_multi_role.extensions.machines.workers.shared_runs import SharedRuns
@@ -67,13 +66,8 @@ def serve(
       codex-multi-role serve --host 0.0.0.0
       codex-multi-role serve --public-url https://runs.example.com
     """
-    try:
-        from codex_multi_role.extensions.web.access import Access  # here: the extra may not be installed
-        from codex_multi_role.extensions.web.server import serve as serve_pages
-    except ModuleNotFoundError as error:
-        if str(error.name).startswith("codex_multi_role"):
-            raise
-        raise UsageError("`serve` needs the extra web: pip install 'codex-multi-role[web]'") from error
+    from codex_multi_role.extensions.web.access import Access  # here: the extra may not be installed
+    from codex_multi_role.extensions.web.server import serve as serve_pages
 
     shared = _open_shared(database_url)
 

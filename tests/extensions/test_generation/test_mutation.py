@@ -228,7 +228,7 @@ def test_without_the_extra_it_says_how_to_install_it(
     monkeypatch.setitem(sys.modules, "libcst", None)
     result = _of(make_context, GRADE, EDGE)
     assert result["status"] == "could not run"
-    assert 'pip install "codex-multi-role[mutation]"' in result["reason"]
+    assert "pip install 'codex-multi-role[mutation]'" in result["reason"]
 
 
 @pytest.mark.usefixtures("suites_here")

@@ -191,7 +191,7 @@ def test_without_the_extra_the_winner_is_taken_and_it_says_why(tmp_path: Path, m
     assert given.run("sign.py", flow="testgen-duel", mutation=True, max_mutants=4).exit_code == 0
     chosen = given.results[0]["rounds"][0]["chosen"]
     assert chosen["winner"] == "test_developer_2"
-    assert 'pip install "codex-multi-role[mutation]"' in chosen["not_merged"]
+    assert "pip install 'codex-multi-role[mutation]'" in chosen["not_merged"]
 
 
 def test_another_way_to_merge_is_none(tmp_path: Path) -> None:

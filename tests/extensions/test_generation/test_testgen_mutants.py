@@ -73,7 +73,7 @@ def test_missing_extra_is_reported_and_fails_only_required_score(
     assert given.run("sign.py", mutation=True, target_mutation_score=wanted).exit_code == exit_code
     (result,) = given.results
     assert (result["mutation"]["status"], result["metrics"]["mutation_score_percent"]) == ("not judged", None)
-    assert 'pip install "codex-multi-role[mutation]"' in result["mutation"]["reason"]
+    assert "pip install 'codex-multi-role[mutation]'" in result["mutation"]["reason"]
     assert (result["status"], "50 % are required" in result["reason"]) == (
         ("incomplete", True) if wanted else ("success", False)
     )

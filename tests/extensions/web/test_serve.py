@@ -156,7 +156,10 @@ def test_without_the_extra_one_line_says_how_to_get_it(missing: str, tmp_path: P
         capture_output=True, text=True, cwd=tmp_path, env=environment(), timeout=60, check=False,
     )  # fmt: skip
     assert done.returncode == 2
-    assert done.stderr == "error: `serve` needs the extra web: pip install 'codex-multi-role[web]'\n"
+    assert done.stderr == (
+        f"error: this command needs {missing}, which is not installed\n"
+        "hint: Install it: pip install 'codex-multi-role[web]'\n"
+    )
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typing import Any
 import fsspec
 from fsspec.core import url_to_fs
 
-from codex_multi_role.errors import UsageError
+from codex_multi_role.errors import UsageError, how_to_add
 
 REQUEST_SECONDS = 120.0
 CONNECT_SECONDS = 10.0
@@ -70,7 +70,7 @@ def _open(address: str, protocol: str) -> tuple[Any, str]:
         files, prefix = url_to_fs(address, **_options(protocol))
     except ImportError as error:
         name = EXTRAS.get(protocol)
-        how = f"pip install 'codex-multi-role[{name}]'" if name else str(error)
+        how = how_to_add(name) if name else str(error)
         raise UsageError(f"the store {address} needs a package that is not installed", f"Install it: {how}") from error
     return files, prefix.rstrip("/")
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
 
+from codex_multi_role.errors import how_to_add
+
 MOST_CHARACTERS = 1_000_000
 MOST_PAGES = 500
 LARGEST_PAGE_CHARACTERS = 400_000
@@ -118,7 +120,7 @@ def _from_pdf(data: bytes) -> SearchedDocument:
 
         from pypdf import PdfReader
     except ImportError as error:
-        raise Unreadable("PDF needs pypdf: pip install 'codex-multi-role[research]'") from error
+        raise Unreadable(f"PDF needs pypdf: {how_to_add('research')}") from error
     try:
         reader = PdfReader(BytesIO(data))
         pages: list[str] = []
