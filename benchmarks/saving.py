@@ -18,8 +18,8 @@ from random import Random
 import yaml
 
 from codex_multi_role import RunOptions
-from codex_multi_role.api import running
 from codex_multi_role.extensions.machines.store import RunSaver, Store, fill_workspace, restore_run
+from codex_multi_role.lifecycle import running
 from codex_multi_role.lifecycle.placement import Placement
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.workspace import Snapshots, Workspace

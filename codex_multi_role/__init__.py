@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from codex_multi_role.api.python_team import Flow, Role, Route, Step, Team
     from codex_multi_role.api.recorded_runs import ReportedRun, Run, Turn, load_run, runs
     from codex_multi_role.api.run_goal import fork, restart, resume, run
-    from codex_multi_role.api.running import answer, cancel_task
     from codex_multi_role.catalog import RoleSpec, RoleSpecCatalog
     from codex_multi_role.errors import (
         CodexMultiRoleError,
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
         StorageError,
         UsageError,
     )
+    from codex_multi_role.lifecycle.running import answer, cancel_task
     from codex_multi_role.run_folder import RunEvent, events
     from codex_multi_role.run_options import RunOptions, RunReport
 
@@ -36,7 +36,7 @@ _MODULES = {
     "api.python_team": ("Flow", "Role", "Route", "Step", "Team"),
     "api.recorded_runs": ("ReportedRun", "Run", "Turn", "load_run", "runs"),
     "api.run_goal": ("fork", "restart", "resume", "run"),
-    "api.running": ("answer", "cancel_task"),
+    "lifecycle.running": ("answer", "cancel_task"),
     "catalog": ("RoleSpec", "RoleSpecCatalog"),
     "errors": (
         *("CodexMultiRoleError", "CodexNotFound", "CodexNotLoggedIn", "CodexUnavailable", "DefinitionError"),

@@ -187,7 +187,7 @@ PLACES = {
 
 QUICK = "memory only"
 LOCKS = {
-    ("api/subscribers.py", "self._lock"): "what subscribers do with an event, which has to be short",
+    ("lifecycle/subscribers.py", "self._lock"): "what subscribers do with an event, which has to be short",
     ("codex/fleet.py", "self._lock"): "starts no process under it, and writes no file but a new home's",
     ("codex/slots.py", "self._lock"): QUICK,
     ("codex/transport.py", "self._spawn_lock"): "one start of a program",

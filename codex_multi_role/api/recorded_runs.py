@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-import codex_multi_role.api.running as running
+import codex_multi_role.lifecycle.running as running
 import codex_multi_role.presentation.recorded as recorded
 from codex_multi_role.codex.usage import TokenUsage
 from codex_multi_role.lifecycle.stopping import stop_run

@@ -8,7 +8,7 @@ from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, Unpack, overload
 
-import codex_multi_role.api.running as running
+import codex_multi_role.lifecycle.running as running
 from codex_multi_role.api.python_team import Team
 from codex_multi_role.api.recorded_runs import OnTypedEvent, ReportedRun, untyped
 from codex_multi_role.errors import UsageError

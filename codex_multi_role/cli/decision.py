@@ -133,7 +133,7 @@ def _decide(
     if not isinstance(folder, RunFolder):
         _answer_remote(ctx, folder, approved=approved, comment=comment, question=question)
         return
-    import codex_multi_role.api.running as running
+    import codex_multi_role.lifecycle.running as running
 
     answered = running.answer(
         folder.run_id, runs_dir=folder.path.parent, approved=approved, comment=comment, question=question
@@ -178,7 +178,7 @@ def _cancel_task(folder: RunFolder, task: str, comment: str) -> dict[str, Any]:
 
     Or after `TASK_SECONDS`, or when nobody works on the run any more.
     """
-    import codex_multi_role.api.running as running
+    import codex_multi_role.lifecycle.running as running
 
     unit = running.cancel_task(folder.run_id, task, runs_dir=folder.path.parent, comment=comment)
     end = time.monotonic() + TASK_SECONDS

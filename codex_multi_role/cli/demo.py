@@ -40,7 +40,7 @@ def demo(ctx: click.Context, /, no_open: bool, plain: bool) -> None:
 
 def _play(workspace: Path, runs_dir: Path, *, plain: bool) -> RunReport:
     """Run the shipped team on a new workspace, with its view and its closing summary."""
-    import codex_multi_role.api.running as running  # here: `--help` should not load it all
+    import codex_multi_role.lifecycle.running as running  # here: `--help` should not load it all
     from codex_multi_role.catalog import packaged_roles
     from codex_multi_role.cli.foreground import summary
     from codex_multi_role.cli.views import open_view

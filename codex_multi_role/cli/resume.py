@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 GIVEN_NOW = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
 LONGEST_NAP_SECONDS = 30.0
-RUNNING = "codex_multi_role.api.running"
+RUNNING = "codex_multi_role.lifecycle.running"
 
 
 @command(
@@ -146,7 +146,7 @@ def start_from(ctx: click.Context, parent: RunFolder, changes: ForkKeywords, how
 
 def resume_run(ctx: click.Context, folder: RunFolder, changes: ResumeKeywords) -> None:
     """Resume the run and exit with its code; ``ctx`` has the settings ``runs_dir`` and `OF_THIS_PROCESS`."""
-    import codex_multi_role.api.running as running
+    import codex_multi_role.lifecycle.running as running
 
     progress = Progress.of(skim_events(folder.events_path, LASTING_EVENTS))
     with in_foreground(ctx, progress) as callbacks:

@@ -52,7 +52,7 @@ def run(ctx: click.Context, /, **values: Any) -> None:  # noqa: ANN401 - the set
         put_dry_run(dry_run(options), as_json=values["json"], quiet=values["quiet"])
         return
     with without_plugin_search():
-        import codex_multi_role.api.running as running
+        import codex_multi_role.lifecycle.running as running
 
     progress = Progress()
     with in_foreground(ctx, progress) as callbacks:

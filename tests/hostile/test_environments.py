@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role import RunReport, UsageError
-from codex_multi_role.api.running import fork
 from codex_multi_role.errors import ExitCode
 from codex_multi_role.host import programs
+from codex_multi_role.lifecycle.running import fork
 from tests.support.console import console
 from tests.support.teams import WRITER, TeamFolder, say
 

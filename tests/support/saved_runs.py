@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from codex_multi_role import RunReport
-from codex_multi_role.api import running
 from codex_multi_role.extensions.machines.store import RunSaver, SavedState, Store, fill_workspace, restore_run
+from codex_multi_role.lifecycle import running
 from codex_multi_role.lifecycle.placement import Placement
 from codex_multi_role.option_keywords import ResumeKeywords
 from codex_multi_role.run_folder import RunFolder
@@ -26,7 +26,7 @@ PROGRAM = """
 import json, os, signal, sys
 from pathlib import Path
 from codex_multi_role import RunOptions
-from codex_multi_role.api import running
+from codex_multi_role.lifecycle import running
 from codex_multi_role.lifecycle.placement import Placement
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.extensions.machines.store import RunSaver, Store

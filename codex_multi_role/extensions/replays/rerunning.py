@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codex_multi_role.api.run_goal import as_reported_run
-from codex_multi_role.api.running import OnEvent, work_on
 from codex_multi_role.extensions.replays.prepare_rerun import prepare_rerun
+from codex_multi_role.lifecycle.running import OnEvent, work_on
 from codex_multi_role.run_folder import AskPerson, RunFolder
 from codex_multi_role.run_options import RunPlace, RunReport
 

@@ -48,7 +48,7 @@ class ServedRuns:
 
     def answer(self, folder: RunFolder, *, approved: bool, comment: str, question: str) -> Question:
         """Answer a question of the run. Raises `UsageError`, `StorageError`."""
-        import codex_multi_role.api.running as running  # here: it loads everything that runs need
+        import codex_multi_role.lifecycle.running as running  # here: it loads everything that runs need
 
         return running.answer(
             folder.run_id, runs_dir=folder.path.parent, approved=approved, comment=comment, question=question
@@ -61,7 +61,7 @@ class ServedRuns:
 
     def cancel_task(self, folder: RunFolder, task: str, comment: str) -> None:
         """Cancel a task of the run. Raises `UsageError`, `StorageError`."""
-        import codex_multi_role.api.running as running  # as above
+        import codex_multi_role.lifecycle.running as running  # as above
 
         running.cancel_task(folder.run_id, task, runs_dir=folder.path.parent, comment=comment)
 

@@ -58,7 +58,7 @@ RECORDED = (
     broken(
         "without its journal a run with turns does not begin again",
         returns(Session._require_journal, None),
-        ("api/test_running.py::test_run_whose_journal_is_gone_is_not_paid_for_again",),
+        ("lifecycle/test_running.py::test_run_whose_journal_is_gone_is_not_paid_for_again",),
     ),
     broken(
         "a journal of another version is not gone on with",
@@ -106,7 +106,7 @@ RECORDED = (
     broken(
         "a replay that was cut short does not shorten the state",
         returns(_recorded_entries, 0),
-        ("api/test_running.py::test_resume_that_cannot_replay_leaves_the_state_as_it_was",),
+        ("lifecycle/test_running.py::test_resume_that_cannot_replay_leaves_the_state_as_it_was",),
     ),
     broken(
         "a flow that is edited while the run works is not the run's",

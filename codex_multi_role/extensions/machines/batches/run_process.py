@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-import codex_multi_role.api.running as running
+import codex_multi_role.lifecycle.running as running
 from codex_multi_role.errors import RunInterrupted
 from codex_multi_role.extensions.machines.batches.batch_folder import join_members
 from codex_multi_role.extensions.machines.batches.repositories import clone

@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-import codex_multi_role.api.running as running
+import codex_multi_role.lifecycle.running as running
 from codex_multi_role.engine.run_queue import QueuedJournal
 from codex_multi_role.errors import CodexMultiRoleError, ExitCode, RunInterrupted, RunNotFound, StorageError
 from codex_multi_role.extensions.machines.store import (

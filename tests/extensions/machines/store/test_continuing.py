@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.api import running
 from codex_multi_role.errors import StorageError
 from codex_multi_role.extensions.machines.store import Store, bundle_workspace, make_workspace
+from codex_multi_role.lifecycle import running
 from codex_multi_role.lifecycle.placement import Placement
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.workspace.manifest import Manifest

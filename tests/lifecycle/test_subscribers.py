@@ -10,9 +10,9 @@ from unittest.mock import Mock
 
 import pytest
 
-from codex_multi_role.api.subscribers import InstalledSubscribers
 from codex_multi_role.errors import UsageError
 from codex_multi_role.lifecycle.session import Session
+from codex_multi_role.lifecycle.subscribers import InstalledSubscribers
 from tests.support.plugins import install
 from tests.support.teams import Record, TeamFolder, say
 

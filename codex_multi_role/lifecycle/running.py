@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from codex_multi_role.api.subscribers import InstalledSubscribers
 from codex_multi_role.errors import UsageError
 from codex_multi_role.lifecycle.definitions import load_definitions
 from codex_multi_role.lifecycle.kept_definitions import keep_definitions, remembered_options
@@ -18,6 +17,7 @@ from codex_multi_role.lifecycle.placement import Placement
 from codex_multi_role.lifecycle.readiness import require_ready
 from codex_multi_role.lifecycle.resuming import finished_report, require_same_workspace
 from codex_multi_role.lifecycle.session import OnEvent, Session
+from codex_multi_role.lifecycle.subscribers import InstalledSubscribers
 from codex_multi_role.option import Use
 from codex_multi_role.run_folder import (
     AskPerson,
