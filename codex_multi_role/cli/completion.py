@@ -19,7 +19,7 @@ VARIABLE = "_CODEX_MULTI_ROLE_COMPLETE"
 Offer = list["CompletionItem"]
 
 
-@click.command(short_help="Print the completion script of your shell.")
+@click.command()
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> None:

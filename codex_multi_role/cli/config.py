@@ -11,7 +11,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from codex_multi_role.cli.lazy_group import LazyGroup
+from codex_multi_role.cli.lazy_group import LazyCommand, LazyGroup
 from codex_multi_role.cli.options import JSON, KNOWN, command
 from codex_multi_role.cli.output import put_json, put_table, say
 from codex_multi_role.cli.settings import FOUND, Found, Setting, SettingsCommand, find_nearest, settings_of_extensions
@@ -23,14 +23,13 @@ Row = dict[str, Any]
 
 config = LazyGroup(
     name="config",
-    targets={"show": f"{__name__}:show_config"},
-    short_help="Show each setting and where its value comes from.",
+    targets={"show": LazyCommand(f"{__name__}:show_config", "Show each setting's value and source.")},
     help="Show each setting and where its value comes from.",
     no_args_is_help=True,
 )
 
 
-@command(JSON, name="show", short_help="Show each setting's value and source.")
+@command(JSON, name="show")
 def show_config(json: bool) -> None:
     """Show the value of each setting, and its source: an environment variable, a line of a file, or the default.
 

@@ -34,7 +34,7 @@ TASK_SECONDS = 10.0
 """Maximum wait for the end of a task: as long as an interrupted turn gets to end."""
 
 
-@command(RUNS_DIR, SHARED_RUNS, *OF_THIS_PROCESS, cls=RunCommand, short_help="Approve what a run asks.")
+@command(RUNS_DIR, SHARED_RUNS, *OF_THIS_PROCESS, cls=RunCommand)
 @run_argument
 @click.option("--comment", metavar="TEXT", default="", help="A comment that the roles may read with the answer.")
 @QUESTION
@@ -54,7 +54,7 @@ def approve(ctx: click.Context, /, run: str, comment: str, question: str | None,
     _decide(ctx, run, approved=True, comment=comment.strip(), question=question, and_resume=and_resume)
 
 
-@command(RUNS_DIR, SHARED_RUNS, *OF_THIS_PROCESS, cls=RunCommand, short_help="Reject what a run asks, with a reason.")
+@command(RUNS_DIR, SHARED_RUNS, *OF_THIS_PROCESS, cls=RunCommand)
 @run_argument
 @click.option(
     "--comment",
@@ -79,7 +79,7 @@ def reject(ctx: click.Context, /, run: str, comment: str, question: str | None, 
     _decide(ctx, run, approved=False, comment=comment.strip(), question=question, and_resume=and_resume)
 
 
-@command(RUNS_DIR, SHARED_RUNS, JSON, QUIET, short_help="Stop a running run.")
+@command(RUNS_DIR, SHARED_RUNS, JSON, QUIET)
 @run_argument
 @click.option(
     "--task", metavar="ID", help="Cancel only this task: its turn is interrupted, and the rest of the run continues."

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 PLAYBOOK = "roman-numerals"
 
 
-@command(PLAIN, short_help="Watch a team solve a small task. Needs no model and no login.")
+@command(PLAIN)
 @click.option("--no-open", is_flag=True, help="Do not open the report in a browser.")
 @click.pass_context
 def demo(ctx: click.Context, /, no_open: bool, plain: bool) -> None:

@@ -19,7 +19,6 @@ from codex_multi_role.presentation.wording import one_line
 
 @command(
     *(CODEX_BIN, CONFIG, WORKSPACE, PYTHON, ROLES, RUNS_DIR, JSON),
-    short_help="Check that everything a run needs is installed.",
 )
 @click.pass_context
 def doctor(
@@ -62,7 +61,6 @@ def doctor(
 
 @click.command(
     context_settings={"ignore_unknown_options": True, "help_option_names": []},
-    short_help="Run the bundled Codex binary, for example `codex login`.",
 )
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def codex(arguments: Sequence[str]) -> None:

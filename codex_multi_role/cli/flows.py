@@ -11,7 +11,7 @@ import click
 
 from codex_multi_role.cli.boundary import complain_about
 from codex_multi_role.cli.completion import flow_names
-from codex_multi_role.cli.lazy_group import LazyGroup
+from codex_multi_role.cli.lazy_group import LazyCommand, LazyGroup
 from codex_multi_role.cli.options import BOUNDING, JSON, ROLES, RUNS_DIR, command
 from codex_multi_role.cli.output import put_json, put_line, put_table, put_text, say
 from codex_multi_role.cli.settings import Setting
@@ -38,14 +38,19 @@ ALL = Setting(["--all"], is_flag=True, help="Include internal flows, which only 
 
 flows = LazyGroup(
     name="flows",
-    targets={name: f"{__name__}:{name}_flows" for name in ("list", "show", "graph", "validate", "new")},
-    short_help="List, show, draw, check and add flows.",
+    targets={
+        "list": LazyCommand(f"{__name__}:list_flows", "List the flows."),
+        "show": LazyCommand(f"{__name__}:show_flows", "Explain and show a flow."),
+        "graph": LazyCommand(f"{__name__}:graph_flows", "Draw a flow."),
+        "validate": LazyCommand(f"{__name__}:validate_flows", "Check flows and show their worst case."),
+        "new": LazyCommand(f"{__name__}:new_flows", "Add a flow to your roles folder."),
+    },
     help="List, show, draw, check and add flows: yours and the shipped ones.",
     no_args_is_help=True,
 )
 
 
-@command(ROLES, ALL, JSON, name="list", short_help="List the flows.")
+@command(ROLES, ALL, JSON, name="list")
 def list_flows(roles: Path | None, all: bool, json: bool) -> None:
     """List your flows and the shipped ones, each with its inputs and ends.
 
@@ -88,7 +93,7 @@ def _row(entry: FlowEntry) -> tuple[object, ...]:
     return (entry.name, *in_short, entry.problem or entry.description, entry.source)
 
 
-@command(ROLES, RUNS_DIR, *BOUNDING, JSON, name="show", short_help="Explain and show a flow.")
+@command(ROLES, RUNS_DIR, *BOUNDING, JSON, name="show")
 @click.argument("name", metavar="FLOW", shell_complete=flow_names)
 def show_flows(
     name: str,
@@ -124,7 +129,7 @@ def show_flows(
     put_text(f"{explained}\n\n{read_text(flows[name].source).rstrip()}", exact=True)
 
 
-@command(ROLES, ASCII, OUTLINE, name="graph", short_help="Draw a flow.")
+@command(ROLES, ASCII, OUTLINE, name="graph")
 @click.argument("name", metavar="[FLOW]", default=RunOptions.flow, shell_complete=flow_names)
 @WATCH
 def graph_flows(name: str, roles: Path | None, ascii: bool, outline: bool, watch: bool) -> None:
@@ -149,7 +154,7 @@ def graph_flows(name: str, roles: Path | None, ascii: bool, outline: bool, watch
     repeatedly(roles_folder(roles), draw, watch=watch)
 
 
-@command(ROLES, RUNS_DIR, ALL, *BOUNDING, name="validate", short_help="Check flows and show their worst case.")
+@command(ROLES, RUNS_DIR, ALL, *BOUNDING, name="validate")
 @click.argument("names", metavar="[FLOW]...", nargs=-1, shell_complete=flow_names)
 @click.pass_context
 def validate_flows(
@@ -245,7 +250,7 @@ def _validate(
         say(f"note: {name} never asks {', '.join(unused)}")
 
 
-@command(ROLES, name="new", short_help="Add a flow to your roles folder.")
+@command(ROLES, name="new")
 @click.argument("name", metavar="NAME")
 def new_flows(name: str, roles: Path | None) -> None:
     """Write a small commented flow to flows/NAME.yaml next to your catalog: a role works until the tests pass."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 MANIFEST = "worktrees/manifest.json"
 
 
-@command(RUNS_DIR, short_help="Remove merged copies of the workspace, and worktrees of ended runs.")
+@command(RUNS_DIR)
 @click.option("--dry-run", is_flag=True, help="Only print what would be removed.")
 def gc(runs_dir: Path, dry_run: bool) -> None:
     """Remove the copies of the workspace in which parallel roles worked, for all runs in --runs-dir.

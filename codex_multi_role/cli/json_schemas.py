@@ -174,7 +174,7 @@ class Kind(click.Choice[str]):
         return tuple(all_kinds())
 
 
-@click.command(short_help="Print the JSON Schema of a kind of file, or of a run's events.")
+@click.command()
 @click.argument("kind", type=Kind())
 def schema(kind: str) -> None:
     """Print the JSON Schema of KIND, for editors and other programs. `events` describes one line of `--json`.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib import import_module
-from typing import TYPE_CHECKING, cast
+from dataclasses import dataclass
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,12 +16,27 @@ from codex_multi_role.reading.registry import Registry
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-INSTALLED: Registry[click.Command] = Registry("command", "codex_multi_role.commands", {})
+
+@dataclass(frozen=True)
+class LazyCommand:
+    """A command at ``place`` (``module:name``). ``about`` is its line in ``--help``, which a hidden one has not."""
+
+    place: str
+    about: str = ""
+
+
+INSTALLED: Registry[click.Command | LazyCommand] = Registry("command", "codex_multi_role.commands", {})
 """The commands of extensions."""
 
 
+def load(command: click.Command | LazyCommand) -> click.Command:
+    """The command itself, imported if need be."""
+    loaded: click.Command = resolve_name(command.place) if isinstance(command, LazyCommand) else command
+    return loaded
+
+
 class LazyGroup(click.Group):
-    """``targets``: ``module:attribute`` by command name, in the order of ``--help``.
+    """``targets``: its commands by name, in the order of ``--help``, which imports none of them.
 
     ``sections``: headings of ``--help`` by the first command below each. ``default``: the command that is meant if the
     first argument is an option or a goal. ``foreign``: our command by a name that people know from other programs.
@@ -30,11 +46,11 @@ class LazyGroup(click.Group):
     def __init__(
         self,
         *,
-        targets: Mapping[str, str],
+        targets: Mapping[str, LazyCommand],
         sections: Mapping[str, str] | None = None,
         default: str = "",
         foreign: Mapping[str, str] | None = None,
-        installed: Registry[click.Command] | None = None,
+        installed: Registry[click.Command | LazyCommand] | None = None,
         **settings: object,
     ) -> None:
         super().__init__(**settings)  # type: ignore[arg-type]  # click's own keywords, passed through
@@ -49,10 +65,13 @@ class LazyGroup(click.Group):
         return [*self.targets, *(name for _, name in sorted((self._extension(name), name) for name in self._others()))]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in self.targets:
-            return self.installed.find(cmd_name) if self.installed and cmd_name in self._others() else None
-        module, attribute = self.targets[cmd_name].split(":")
-        return cast(click.Command, getattr(import_module(module), attribute))
+        command = self._find(cmd_name)
+        return None if command is None else load(command)
+
+    def _find(self, name: str) -> click.Command | LazyCommand | None:
+        if name in self.targets:
+            return self.targets[name]
+        return self.installed.find(name) if self.installed and name in self._others() else None
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if self.default and args and (self._is_option_of_default(ctx, args[0]) or self._is_goal(args)):
@@ -87,19 +106,21 @@ class LazyGroup(click.Group):
             heading = self.sections.get(name, heading)
             if name not in self.targets:
                 heading = self._extension(name).replace("_", " ").capitalize()
-            if (words := self._about(ctx, name, formatter.width)) is not None:
+            if (words := self._about(name, formatter.width)) is not None:
                 rows.setdefault(heading, []).append((name, words))
         width = max(len(name) for commands in rows.values() for name, _ in commands)
         for heading, commands in rows.items():
             with formatter.section(heading):
                 formatter.write_dl([(name.ljust(width), words) for name, words in commands])
 
-    def _about(self, ctx: click.Context, name: str, width: int) -> str | None:
+    def _about(self, name: str, width: int = 80) -> str | None:
         """The line of a command in ``--help``; None for one that only our own processes use."""
         try:
-            command = self.get_command(ctx, name)
+            command = self._find(name)
         except UsageError as error:  # the extension's fault, which hides no other command
             return str(error)
+        if isinstance(command, LazyCommand):
+            return command.about or None
         return None if command is None or command.hidden else command.get_short_help_str(width)
 
     def resolve_command(
@@ -111,7 +132,11 @@ class LazyGroup(click.Group):
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Offer the options of the default command as well, because its name can be left out."""
-        offered = super().shell_complete(ctx, incomplete)
+        from click.shell_completion import CompletionItem  # here: only a shell that completes needs it
+
+        names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
+        commands = [CompletionItem(name, help=words) for name in names if (words := self._about(name)) is not None]
+        offered = [*commands, *click.Command.shell_complete(self, ctx, incomplete)]
         command = self.get_command(ctx, self.default) if incomplete.startswith("-") else None
         if command is None:
             return offered

@@ -13,7 +13,7 @@ import click
 
 from codex_multi_role.cli.boundary import run_guarded
 from codex_multi_role.cli.completion import VARIABLE
-from codex_multi_role.cli.lazy_group import INSTALLED, LazyGroup
+from codex_multi_role.cli.lazy_group import INSTALLED, LazyCommand, LazyGroup
 from codex_multi_role.cli.output import open_missing
 from codex_multi_role.errors import CodexMultiRoleError, ExitCode
 from codex_multi_role.run_folder.folder import PROGRAM
@@ -24,29 +24,29 @@ UNCOLLECTED_OBJECTS = 100_000
 """New objects that trigger a garbage collection. The start of a run creates 80,000, of which fewer than 1,000 are
 garbage; Python's default would collect 120 times in a run of twelve turns, in 50 ms (measured)."""
 COMMANDS = {
-    "run": "run",
-    "resume": "resume",
-    "fork": "resume",
-    "restart": "resume",
-    "approve": "decision",
-    "reject": "decision",
-    "cancel": "decision",
-    "runs": "runs",
-    "show": "runs",
-    "watch": "watch",
-    "report": "report_page",
-    "roles": "roles",
-    "flows": "flows",
-    "init": "init",
-    "demo": "demo",
-    "schema": "json_schemas",
-    "doctor": "doctor",
-    "config": "config",
-    "codex": "doctor",
-    "completion": "completion",
-    "gc": "gc",
+    "run": ("run", "Run a flow for a goal; `run` can be left out."),
+    "resume": ("resume", "Resume a run; finished turns are not repeated."),
+    "fork": ("resume", "Start a new run from a point in another run."),
+    "restart": ("resume", "Redo one task of a run in a new run."),
+    "approve": ("decision", "Approve what a run asks."),
+    "reject": ("decision", "Reject what a run asks, with a reason."),
+    "cancel": ("decision", "Stop a running run."),
+    "runs": ("runs", "List the runs."),
+    "show": ("runs", "Show what happened in a run, in order."),
+    "watch": ("watch", "Watch a run from another terminal."),
+    "report": ("report_page", "Write the report of a run, one HTML page."),
+    "roles": ("roles", "List, show, check and add roles."),
+    "flows": ("flows", "List, show, draw, check and add flows."),
+    "init": ("init", "Create a team of your own."),
+    "demo": ("demo", "Watch a team solve a small task. Needs no model and no login."),
+    "schema": ("json_schemas", "Print the JSON Schema of a kind of file, or of a run's events."),
+    "doctor": ("doctor", "Check that everything a run needs is installed."),
+    "config": ("config", "Show each setting and where its value comes from."),
+    "codex": ("doctor", "Run the bundled Codex binary, for example `codex login`."),
+    "completion": ("completion", "Print the completion script of your shell."),
+    "gc": ("gc", "Remove merged copies of the workspace, and worktrees of ended runs."),
 }
-"""The module of each command; there, its attribute has the name of the command."""
+"""The module of each command, where its attribute has the name of the command, and its line in ``--help``."""
 SECTIONS = {
     "run": "Run",
     "approve": "Decide",
@@ -99,7 +99,10 @@ Exit codes: 0 goal reached, 1 ended without reaching it, 2 wrong usage or config
 
 group = LazyGroup(
     name=PROGRAM,
-    targets={name: f"{__package__}.{module}:{name.replace('-', '_')}" for name, module in COMMANDS.items()},
+    targets={
+        name: LazyCommand(f"{__package__}.{module}:{name.replace('-', '_')}", about)
+        for name, (module, about) in COMMANDS.items()
+    },
     sections=SECTIONS,
     default="run",
     foreign=FOREIGN,

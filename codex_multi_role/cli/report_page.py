@@ -12,7 +12,7 @@ from codex_multi_role.cli.run_reference import find_run
 from codex_multi_role.cli.settings import output_file
 
 
-@command(RUNS_DIR, SHARED_RUNS, QUIET, short_help="Write the report of a run, one HTML page.")
+@command(RUNS_DIR, SHARED_RUNS, QUIET)
 @run_argument
 @output_file("-o", "--output", help="Write the report to FILE instead of the run's folder.")
 @click.option("--open", "open_it", is_flag=True, help="Open the report in the browser.")

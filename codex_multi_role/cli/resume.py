@@ -48,7 +48,6 @@ RUNNING = "codex_multi_role.lifecycle.running"
     WAIT,
     *OF_THIS_PROCESS,
     cls=RunCommand,
-    short_help="Resume a run; finished turns are not repeated.",
 )
 @run_argument
 @click.pass_context
@@ -85,7 +84,6 @@ def resume(ctx: click.Context, /, run: str, **values: Any) -> None:  # noqa: ANN
     *FORKABLE,
     *OF_THIS_PROCESS,
     cls=RunCommand,
-    short_help="Start a new run from a point in another run.",
 )
 @run_argument
 @click.pass_context
@@ -108,7 +106,7 @@ def fork(ctx: click.Context, /, run: str, **values: Any) -> None:  # noqa: ANN40
     start_from(ctx, *parent_and_changes(ctx, run), f"{RUNNING}:fork", start=values["from"])
 
 
-@command(RUNS_DIR, *FORKABLE, *OF_THIS_PROCESS, cls=RunCommand, short_help="Redo one task of a run in a new run.")
+@command(RUNS_DIR, *FORKABLE, *OF_THIS_PROCESS, cls=RunCommand)
 @run_argument
 @click.option("--task", metavar="ID", required=True, help="The task to redo; `show` lists the ids.")
 @click.pass_context

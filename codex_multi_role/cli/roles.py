@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from codex_multi_role.cli.completion import role_names
-from codex_multi_role.cli.lazy_group import LazyGroup
+from codex_multi_role.cli.lazy_group import LazyCommand, LazyGroup
 from codex_multi_role.cli.options import JSON, ROLES, command
 from codex_multi_role.cli.output import put_json, put_line, put_table, put_yaml, say
 from codex_multi_role.cli.tables import Column
@@ -23,14 +23,18 @@ COLUMNS = ("role", "model", "effort", "sandbox", "approval", Column("waits for",
 
 roles = LazyGroup(
     name="roles",
-    targets={name: f"{__name__}:{name}_roles" for name in ("list", "show", "validate", "new")},
-    short_help="List, show, check and add roles.",
+    targets={
+        "list": LazyCommand(f"{__name__}:list_roles", "List the roles."),
+        "show": LazyCommand(f"{__name__}:show_roles", "Show a role with all its settings."),
+        "validate": LazyCommand(f"{__name__}:validate_roles", "Check the catalog."),
+        "new": LazyCommand(f"{__name__}:new_roles", "Add a role to your catalog."),
+    },
     help="List, show, check and add the roles of a catalog.",
     no_args_is_help=True,
 )
 
 
-@command(ROLES, JSON, name="list", short_help="List the roles.")
+@command(ROLES, JSON, name="list")
 def list_roles(roles: Path | None, json: bool) -> None:
     """List the roles in the order of the catalog.
 
@@ -58,7 +62,7 @@ def _row(role: RoleSpec, catalog: RoleSpecCatalog) -> list[object]:
     ]
 
 
-@command(ROLES, JSON, name="show", short_help="Show a role with all its settings.")
+@command(ROLES, JSON, name="show")
 @click.argument("name", metavar="ROLE", shell_complete=role_names)
 def show_roles(name: str, roles: Path | None, json: bool) -> None:
     """Show ROLE as runs use it, with its defaults, files, limits and sandbox resolved.
@@ -72,7 +76,7 @@ def show_roles(name: str, roles: Path | None, json: bool) -> None:
     put(shown)
 
 
-@command(ROLES, name="validate", short_help="Check the catalog.")
+@command(ROLES, name="validate")
 @click.argument("names", metavar="[ROLE]...", nargs=-1, shell_complete=role_names)
 @WATCH
 @click.pass_context
@@ -117,7 +121,7 @@ def _warn_if_none_can_finish(catalog: RoleSpecCatalog, flow: str) -> None:
         say(f"warning: {error}")
 
 
-@command(ROLES, name="new", short_help="Add a role to your catalog.")
+@command(ROLES, name="new")
 @click.argument("name", metavar="NAME")
 def new_roles(name: str, roles: Path | None) -> None:
     """Write a commented file for the role NAME next to your catalog, and add it to the catalog as the last role.

@@ -28,7 +28,7 @@ PRECEDENCE = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT, Paramete
 STANDARD_INPUT = Path("-")
 
 
-@command(*RUN, cls=RunCommand, short_help="Run a flow for a goal; `run` can be left out.")
+@command(*RUN, cls=RunCommand)
 @click.argument("goal_text", metavar="[GOAL]", required=False, callback=not_empty)
 @click.pass_context
 def run(ctx: click.Context, /, **values: Any) -> None:  # noqa: ANN401 - the settings above

@@ -59,7 +59,7 @@ PLACES = {
 }
 
 
-@command(RUNS_DIR, SHARED_RUNS, JSON, short_help="List the runs.")
+@command(RUNS_DIR, SHARED_RUNS, JSON)
 def runs(runs_dir: Path, database_url: str | None, json: bool) -> None:
     """List the runs in --runs-dir, and those that the workers of --database-url execute, oldest first.
 
@@ -124,7 +124,7 @@ def _started(record: dict[str, Any]) -> str:
     return f"{moment(started):%Y-%m-%d %H:%M}" if started else ""
 
 
-@command(RUNS_DIR, SHARED_RUNS, JSON, short_help="Show what happened in a run, in order.")
+@command(RUNS_DIR, SHARED_RUNS, JSON)
 @run_argument
 @click.option("--result", "only_result", is_flag=True, help="Print only the text of the result, all of it.")
 @output_file("--svg", "picture_path", help="Write a picture of the final view of the run to FILE instead.")

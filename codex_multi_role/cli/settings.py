@@ -19,7 +19,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from codex_multi_role.cli.lazy_group import INSTALLED
+from codex_multi_role.cli.lazy_group import INSTALLED, load
 from codex_multi_role.cli.output import say
 from codex_multi_role.cli.run_additions import EXTENDED, added_settings, report_failure
 from codex_multi_role.errors import CodexMultiRoleError, DefinitionError
@@ -177,7 +177,7 @@ def settings_of_extensions(known: Container[str]) -> dict[str, Setting]:
 
     Looks all of them up, which takes a while.
     """
-    params = (*(param for each in INSTALLED.that_load() for param in each.params), *added_settings())
+    params = (*(param for each in INSTALLED.that_load() for param in load(each).params), *added_settings())
     settings = (param for param in params if isinstance(param, Setting) and param.is_key)
     return {setting.key: setting for setting in settings if setting.key not in known}
 

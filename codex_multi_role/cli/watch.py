@@ -42,7 +42,7 @@ LEAST_WIDTHS = (0, 120, 0, 78, 120, 86, 110, 60)
 """Minimum columns of a terminal for each of them."""
 
 
-@command(RUNS_DIR, SHARED_RUNS, JSON, PLAIN, QUIET, short_help="Watch a run from another terminal.")
+@command(RUNS_DIR, SHARED_RUNS, JSON, PLAIN, QUIET)
 @click.argument("run", metavar="[RUN]", required=False, shell_complete=run_ids)
 @click.option("--all", "every", is_flag=True, help="Show all runs until none is running.")
 @click.pass_context

@@ -11,7 +11,7 @@ import pytest
 from codex_multi_role.checks import CHECKS, find_check
 from codex_multi_role.checks.contract import CheckResult
 from codex_multi_role.checks.tools import TOOLS, find_tool
-from codex_multi_role.cli.lazy_group import INSTALLED
+from codex_multi_role.cli.lazy_group import INSTALLED, load
 from codex_multi_role.cli.main import COMMANDS
 from codex_multi_role.lifecycle.steering import FROM_ANY_FOLDER
 from codex_multi_role.run_options import LOCAL_ROLES
@@ -47,7 +47,7 @@ def test_every_tool_goes_by_its_own_name(name: str) -> None:
 @pytest.mark.parametrize("name", _names("commands"))
 def test_every_command_goes_by_its_own_name(name: str) -> None:
     """If it works on a run, that is the latest unless named."""
-    command = INSTALLED.find(name)
+    command = load(INSTALLED.find(name))
     assert command.name == name
     assert name not in COMMANDS
     assert command.hidden or not any(each.required for each in command.params if each.name == "run")

@@ -4,7 +4,13 @@ Beside the commands, `workers.finding.RunsOnWorkers.open` finds runs, and `batch
 schema.
 """
 
-from codex_multi_role.extensions.machines.commands.batch import batch, work_on
-from codex_multi_role.extensions.machines.commands.workers import queues, worker, workers
+from codex_multi_role.cli.lazy_group import LazyCommand
 
-__all__ = ["batch", "queues", "work_on", "worker", "workers"]
+batch = LazyCommand(f"{__package__}.commands.batch:batch", "Run many goals, from a file with one per line.")
+work_on = LazyCommand(f"{__package__}.commands.batch:work_on")
+worker = LazyCommand(f"{__package__}.commands.workers:worker", "Take runs from the queues of a database.")
+workers = LazyCommand(
+    f"{__package__}.commands.workers:workers",
+    "List the workers of a database, and what they work on.",
+)
+queues = LazyCommand(f"{__package__}.commands.workers:queues", "List the queues of a database, and why runs wait.")

@@ -25,7 +25,7 @@ from codex_multi_role.cli.settings import output_file
 from codex_multi_role.presentation.wording import plural
 
 
-@command(RUNS_DIR, SHARED_RUNS, JSON, short_help="Write a run to a file that others can verify.")
+@command(RUNS_DIR, SHARED_RUNS, JSON)
 @run_argument
 @output_file("-o", "--output", required=True, help="The file, a zip archive.")
 def bundle(run: str, output: Path, runs_dir: Path, database_url: str | None, json: bool) -> None:
@@ -53,7 +53,7 @@ def bundle(run: str, output: Path, runs_dir: Path, database_url: str | None, jso
         put_line(f"the last tests on the first state: {made.claims.tests_before.words}")
 
 
-@command(PYTHON, TEST_SANDBOX, CODEX_BIN, JSON, short_help="Run a bundle again and compare everything it claims.")
+@command(PYTHON, TEST_SANDBOX, CODEX_BIN, JSON)
 @click.argument("file", type=InputFile())
 @click.option("--trust-team", is_flag=True, help="Allow a team that can start programs outside the sandbox.")
 def verify(file: Path, trust_team: bool, json: bool, **options: Any) -> None:  # noqa: ANN401 - the settings above

@@ -26,7 +26,7 @@ TESTS_OF_THE_RUN = [SETTINGS[field.name] for field in fields(RunTests)]
 OF_THE_RUN = [ROLES, SETTINGS["replay_match"], *TESTS_OF_THE_RUN, CONFIG, CODEX_BIN]
 
 
-@command(*OF_THE_RUN, JSON, QUIET, short_help="Replay recordings and compare the results.")
+@command(*OF_THE_RUN, JSON, QUIET)
 @click.argument("folder", metavar="DIR", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--keep", metavar="DIR", type=FOLDER, help="Keep the runs and their workspaces in DIR.")
 @output_file("--junit", help="Also write the results to FILE as JUnit XML.")

@@ -31,7 +31,6 @@ DRY_RUN = Setting(
     DRY_RUN,
     *OF_THIS_PROCESS,
     cls=RunCommand,
-    short_help="Repeat a run; equal turns are not asked again.",
 )
 @run_argument
 @click.pass_context

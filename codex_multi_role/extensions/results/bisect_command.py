@@ -36,9 +36,7 @@ class CommandAtTheEnd(SettingsCommand):
         return left
 
 
-@command(
-    RUNS_DIR, TEST_SANDBOX, PYTHON, CODEX_BIN, JSON, cls=CommandAtTheEnd, short_help="Find the turn that broke it."
-)
+@command(RUNS_DIR, TEST_SANDBOX, PYTHON, CODEX_BIN, JSON, cls=CommandAtTheEnd)
 @run_argument
 @click.option(
     "--repeat",

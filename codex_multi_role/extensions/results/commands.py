@@ -49,7 +49,7 @@ repository_option = click.option(
 )
 
 
-@command(RUNS_DIR, SHARED_RUNS, short_help="Show what a run, a role or a turn changed.")
+@command(RUNS_DIR, SHARED_RUNS)
 @run_argument
 @click.option("--role", metavar="ROLE", help="Only the turns of this role, one after the other.")
 @click.option("--turn", type=click.IntRange(min=1), metavar="N", help="Only this turn.")
@@ -85,7 +85,6 @@ def _style(line: str) -> dict[str, Any]:
 
 @command(
     *(RUNS_DIR, SHARED_RUNS, SETTINGS["test_seconds"], TEST_SANDBOX, PYTHON, CODEX_BIN, JSON),
-    short_help="Show which turn wrote each line of a file.",
 )
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option("--run", default=LATEST, metavar="RUN", show_default=True, help="The last run to look at.")
@@ -175,7 +174,7 @@ def _below(path: Path, root: Path) -> Path:
     return path
 
 
-@command(RUNS_DIR, SHARED_RUNS, JSON, short_help="Bring the result of a run into a checkout.")
+@command(RUNS_DIR, SHARED_RUNS, JSON)
 @run_argument
 @click.option(
     "--to",
@@ -239,7 +238,7 @@ def _lines(applied: Applied, root: Path) -> Iterator[str]:
         yield f"nothing was written: {plural(len(applied.conflicts), 'conflict')}"
 
 
-@command(RUNS_DIR, SHARED_RUNS, JSON, short_help="Make a branch with one commit per turn.")
+@command(RUNS_DIR, SHARED_RUNS, JSON)
 @run_argument
 @click.option("--branch", required=True, metavar="NAME", help="The branch: new, or from an earlier export of RUN.")
 @repository_option

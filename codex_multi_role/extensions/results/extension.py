@@ -1,7 +1,10 @@
 """What this extension registers: its commands. Its part of the report page is `changed_lines.lines`."""
 
-from codex_multi_role.extensions.results.bisect_command import bisect
-from codex_multi_role.extensions.results.commands import apply, blame, diff, export
-from codex_multi_role.extensions.results.pull_request_command import pr
+from codex_multi_role.cli.lazy_group import LazyCommand
 
-__all__ = ["apply", "bisect", "blame", "diff", "export", "pr"]
+diff = LazyCommand(f"{__package__}.commands:diff", "Show what a run, a role or a turn changed.")
+blame = LazyCommand(f"{__package__}.commands:blame", "Show which turn wrote each line of a file.")
+apply = LazyCommand(f"{__package__}.commands:apply", "Bring the result of a run into a checkout.")
+export = LazyCommand(f"{__package__}.commands:export", "Make a branch with one commit per turn.")
+bisect = LazyCommand(f"{__package__}.bisect_command:bisect", "Find the turn that broke it.")
+pr = LazyCommand(f"{__package__}.pull_request_command:pr", "Describe a run as a pull request, and create it.")

@@ -13,7 +13,7 @@ from codex_multi_role.errors import UsageError
 from codex_multi_role.extensions.results.commands import repository_option
 
 
-@command(RUNS_DIR, SHARED_RUNS, short_help="Describe a run as a pull request, and create it.")
+@command(RUNS_DIR, SHARED_RUNS)
 @run_argument
 @click.option("--create", is_flag=True, help="Export the branch, push it, and create the pull request.")
 @click.option("--draft", is_flag=True, help="With --create: as a draft.")

@@ -13,7 +13,7 @@ from codex_multi_role.cli.settings import output_file
 from codex_multi_role.extensions.machines.commands.options import BATCH, RUN_OF_BATCH
 
 
-@command(*BATCH, *RUN_OF_BATCH, short_help="Run many goals, from a file with one per line.")
+@command(*BATCH, *RUN_OF_BATCH)
 @click.argument("file", metavar="FILE|-", type=InputFile(allow_dash=True))
 @click.option(
     "--name", metavar="NAME", help="The name of the batch; its runs are called NAME-ID.  [default: FILE's name]"

@@ -99,7 +99,6 @@ UNTIL_EMPTY = _own(["--until-empty"], is_flag=True, help="Leave when no run wait
 @command(
     DATABASE_URL, STORE, QUEUES, LABELS, CONCURRENCY, NAME, WORK_DIR, RUNS_DIR, DEAD_AFTER, MAX_CRASHES, UNTIL_EMPTY,
     QUIET,
-    short_help="Take runs from the queues of a database.",
 )  # fmt: skip
 def worker(**values: Any) -> None:  # noqa: ANN401 - the settings above
     """Take runs from queues and execute each in a process of its own, until SIGTERM or Ctrl-C.
@@ -164,7 +163,7 @@ def _drain_on_signals(worker: Worker) -> None:
         signal.signal(number, drain)
 
 
-@command(DATABASE_URL, RUNS_DIR, JSON, short_help="List the workers of a database, and what they work on.")
+@command(DATABASE_URL, RUNS_DIR, JSON)
 def workers(database_url: str | None, runs_dir: Path, json: bool) -> None:
     """List the workers: what they offer, what they work on, and when they last reported.
 
@@ -190,7 +189,7 @@ def _worker_cells(record: Json) -> list[object]:
     return [record["name"], record["state"], places, ", ".join(record["runs"]) or "-", offers, record["host"], reported]
 
 
-@command(DATABASE_URL, RUNS_DIR, LIMIT, JSON, short_help="List the queues of a database, and why runs wait.")
+@command(DATABASE_URL, RUNS_DIR, LIMIT, JSON)
 def queues(database_url: str | None, runs_dir: Path, limit: Sequence[str], json: bool) -> None:
     """List the queues: how many runs wait, for how long, and why; and the limits on turns at the same time.
 
