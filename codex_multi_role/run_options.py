@@ -16,14 +16,10 @@ if TYPE_CHECKING:
 
 IN_GOALS = Use.ANYWHERE | Use.GOAL
 BOUNDING = IN_GOALS | Use.BOUND
-LOCAL_ROLES = Path("roles")
-"""The folder of a project's own roles, below the current folder."""
 EVERY_RUN = "*"
 """In place of a run's id: every run. No id is like it."""
 MOST_REPAIRS = 10
 """The maximum of ``repair_attempts``, because they bound the steps that an ask can record."""
-REPLAY_DIFFERS = "not as recorded: "
-"""Prefix of every message about a difference in a replay, including refusals that Codex passes on."""
 A_DAY = 86_400
 PROVIDER_ATTEMPTS = 3
 """How often one prompt is sent at most if the model provider or the Codex process fails."""

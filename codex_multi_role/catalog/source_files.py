@@ -9,8 +9,9 @@ from codex_multi_role.errors import DefinitionError
 from codex_multi_role.reading.nearest import no_such
 from codex_multi_role.reading.places import Place
 from codex_multi_role.reading.yaml_source import parse_text, read_text
-from codex_multi_role.run_options import LOCAL_ROLES
 
+LOCAL_ROLES = Path("roles")
+"""The folder of a project's own roles, below the current folder."""
 _PACKAGE = Path(__file__).resolve().parent.parent
 
 

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import click
 
+from codex_multi_role.catalog.source_files import LOCAL_ROLES
 from codex_multi_role.cli.options import FOLDER, RUN, RUNS_DIR
 from codex_multi_role.cli.output import say
 from codex_multi_role.cli.run_additions import added_settings
 from codex_multi_role.cli.settings import FILE, Setting, settings_of_extensions
 from codex_multi_role.cli.team import option_for
 from codex_multi_role.errors import StorageError, UsageError
-from codex_multi_role.run_options import LOCAL_ROLES
 
 OF_ONE_RUN = frozenset(("goal", "goal_file", "run_id", "json", "quiet", "input", "yes", "record", "replay", "dry_run"))
 """Settings that make no sense for every run in a folder."""
@@ -57,7 +57,7 @@ STARTER_TEAMS = {each.name: each for each in _TEAMS}
 PURPOSES = list(STARTER_TEAMS)
 
 
-@click.command(short_help="Create a team of your own.")
+@click.command()
 @click.argument("folder", metavar="[DIR]", type=FOLDER, default=Path())
 @click.option(
     "--for",

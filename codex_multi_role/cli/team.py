@@ -6,17 +6,16 @@ import shlex
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from codex_multi_role.catalog import RoleSpecCatalog
+from codex_multi_role.catalog.source_files import LOCAL_ROLES
 from codex_multi_role.cli.boundary import complain_about
 from codex_multi_role.cli.output import say
 from codex_multi_role.errors import UsageError
-from codex_multi_role.run_options import LOCAL_ROLES
-
-if TYPE_CHECKING:
-    from codex_multi_role.catalog import RoleSpecCatalog
+from codex_multi_role.host.watched_files import WatchedFolders
+from codex_multi_role.lifecycle.team_loading import load_catalog
 
 LOOK_SECONDS = 0.2
 WATCH = click.option(
@@ -26,8 +25,6 @@ WATCH = click.option(
 
 def open_catalog(given: Path | None) -> RoleSpecCatalog:
     """Load the catalog of ``--roles``, otherwise of ./roles, otherwise the shipped one. Raises `UsageError`."""
-    from codex_multi_role.lifecycle.team_loading import load_catalog  # here: `--help` should not load the catalog
-
     return load_catalog(given)
 
 
@@ -48,8 +45,6 @@ def repeatedly(folder: Path, act: Callable[[], None], *, watch: bool) -> None:
         list(folder.iterdir())
     except OSError as error:
         raise UsageError(f"cannot watch {folder}: {error.strerror}", "Run it without --watch.") from error
-    from codex_multi_role.host.watched_files import WatchedFolders  # here: only --watch needs watchdog
-
     with WatchedFolders(lambda: _folders(folder)) as watched:  # before acting: files saved meanwhile count
         while True:
             try:

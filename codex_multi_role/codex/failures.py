@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from codex_multi_role.run_options import REPLAY_DIFFERS
+REPLAY_DIFFERS = "not as recorded: "
+"""Prefix of every message about a difference in a replay, including refusals that Codex passes on."""
 
 
 class Remedy(Enum):

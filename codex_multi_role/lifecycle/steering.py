@@ -15,11 +15,11 @@ from typing import Any
 
 from codex_multi_role.catalog import CATALOG_FILES, packaged_roles
 from codex_multi_role.catalog.prices import PRICES_FILE
+from codex_multi_role.catalog.source_files import LOCAL_ROLES
 from codex_multi_role.host.settings_files import PYPROJECT, SETTINGS_FILE, holds_settings, search_folders, user_file
 from codex_multi_role.host.spelling import as_on_disk, folded
 from codex_multi_role.lifecycle.definitions import Definitions
 from codex_multi_role.reading.json_types import Json
-from codex_multi_role.run_options import LOCAL_ROLES
 from codex_multi_role.steps.protection import HEAD
 from codex_multi_role.workspace import existing_anywhere, in_place
 

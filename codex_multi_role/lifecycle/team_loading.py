@@ -15,6 +15,7 @@ from codex_multi_role.catalog import (
 )
 from codex_multi_role.catalog.flow_spec import step_place
 from codex_multi_role.catalog.flow_steps import check_steps
+from codex_multi_role.catalog.source_files import LOCAL_ROLES
 from codex_multi_role.checks import find_check
 from codex_multi_role.checks.contract import require_option_names
 from codex_multi_role.checks.tools import find_tool, tool_names
@@ -22,7 +23,6 @@ from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.lifecycle.separate_calls import check_separate_calls
 from codex_multi_role.lifecycle.step_fields import KnownFields
 from codex_multi_role.reading.places import Place, Problems
-from codex_multi_role.run_options import LOCAL_ROLES
 from codex_multi_role.steps.check import load_settings
 
 

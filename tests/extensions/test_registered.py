@@ -8,13 +8,13 @@ from typing import get_type_hints
 
 import pytest
 
+from codex_multi_role.catalog.source_files import LOCAL_ROLES
 from codex_multi_role.checks import CHECKS, find_check
 from codex_multi_role.checks.contract import CheckResult
 from codex_multi_role.checks.tools import TOOLS, find_tool
 from codex_multi_role.cli.lazy_group import INSTALLED, load
 from codex_multi_role.cli.main import COMMANDS
 from codex_multi_role.lifecycle.steering import FROM_ANY_FOLDER
-from codex_multi_role.run_options import LOCAL_ROLES
 
 OURS = distribution("codex-multi-role").entry_points
 

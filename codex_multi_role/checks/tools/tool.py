@@ -7,17 +7,25 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from codex_multi_role.workspace import Workspace
-
-if TYPE_CHECKING:
-    from codex_multi_role.run_folder import Answer
 
 NAME = re.compile(r"(?!mcp__)[A-Za-z0-9_-]{1,64}")
 """What Codex and the Responses API accept as a tool's name."""
 
-Ask = Callable[[str, str], "Answer | None"]
+
+class AnswerOfPerson(Protocol):
+    """What a person answered."""
+
+    @property
+    def approved(self) -> bool: ...
+
+    @property
+    def comment(self) -> str: ...
+
+
+Ask = Callable[[str, str], AnswerOfPerson | None]
 """Ask a person and wait: ``ask(question, show)``. None: nobody is available, or nobody answered in time."""
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from codex_multi_role.codex.failures import REPLAY_DIFFERS
 from codex_multi_role.errors import CodexMultiRoleError, ExitCode
 from codex_multi_role.extensions.replays.comparison import keep_end, kept_in
 from codex_multi_role.extensions.replays.recording import Recording, RecordingFile
@@ -13,7 +14,7 @@ from codex_multi_role.extensions.replays.run_outcome import differences, outcome
 from codex_multi_role.host.atomic import storage_errors
 from codex_multi_role.lifecycle.definitions import Definitions
 from codex_multi_role.run_folder import RunFolder, list_turns
-from codex_multi_role.run_options import REPLAY_DIFFERS, RunReport
+from codex_multi_role.run_options import RunReport
 
 Close = Callable[[Definitions, RunFolder, RunReport], list[str]]
 

@@ -13,11 +13,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from codex_multi_role.codex.failures import REPLAY_DIFFERS
 from codex_multi_role.host.atomic import make_folder, write_json, write_text
 from codex_multi_role.reading.json_files import read_json
 from codex_multi_role.run_folder import EventLog, RunFolder
 from codex_multi_role.run_folder.events import Warning
-from codex_multi_role.run_options import REPLAY_DIFFERS
 
 FILE, DIFFS = "replay.json", "replay"
 LONGEST_NAME = 60

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from codex_multi_role.catalog.source_files import LOCAL_ROLES
 from codex_multi_role.cli.output import put_json_line, say
 from codex_multi_role.cli.run import parse_inputs
 from codex_multi_role.codex.locator import find_codex
@@ -52,7 +53,7 @@ from codex_multi_role.lifecycle.stopping import stop_signals
 from codex_multi_role.lifecycle.team_loading import roles_folder
 from codex_multi_role.presentation.wording import plural
 from codex_multi_role.run_folder.events import now
-from codex_multi_role.run_options import LOCAL_ROLES, OPTIONS, RunOptions
+from codex_multi_role.run_options import OPTIONS, RunOptions
 
 if TYPE_CHECKING:
     from codex_multi_role.extensions.machines.batches.submitted_runs import SubmittedRuns

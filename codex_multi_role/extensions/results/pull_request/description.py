@@ -15,6 +15,7 @@ from typing import Any
 from codex_multi_role.catalog import packaged_roles
 from codex_multi_role.catalog.flow_spec import CHANGED_FILES
 from codex_multi_role.catalog.prices import PRICES_FILE
+from codex_multi_role.catalog.source_files import LOCAL_ROLES
 from codex_multi_role.errors import ExitCode, UsageError
 from codex_multi_role.extensions.ci.ended_run import RunEvidence
 from codex_multi_role.extensions.ci.run_blocks import (
@@ -42,7 +43,7 @@ from codex_multi_role.presentation.wording import cost_in_words, one_line, plura
 from codex_multi_role.run_folder import RunEvent, RunFolder, skim_with_inherited
 from codex_multi_role.run_folder.events import TestsEnded, TurnEnded, TurnStarted
 from codex_multi_role.run_folder.folder import PROGRAM, RECORDING
-from codex_multi_role.run_options import LOCAL_ROLES, OPTIONS, RunPlace
+from codex_multi_role.run_options import OPTIONS, RunPlace
 from codex_multi_role.workspace.snapshots import kept_paths
 from codex_multi_role.workspace.trees import entries_of
 
