@@ -14,7 +14,8 @@ from click.core import ParameterSource
 from codex_multi_role.cli.lazy_group import LazyCommand, LazyGroup
 from codex_multi_role.cli.options import JSON, KNOWN, command
 from codex_multi_role.cli.output import put_json, put_table, say
-from codex_multi_role.cli.settings import FOUND, Found, Setting, SettingsCommand, find_nearest, settings_of_extensions
+from codex_multi_role.cli.setting import FOUND, Found, Setting
+from codex_multi_role.cli.settings import SettingsCommand, find_nearest, settings_of_extensions
 from codex_multi_role.host.redaction import MASK, Redactor
 from codex_multi_role.host.settings_files import PYPROJECT, SETTINGS_FILE, TABLE, exists, user_file
 

@@ -13,7 +13,8 @@ from codex_multi_role.cli.options import JSON, OF_THIS_PROCESS, QUIET, RUNS_DIR,
 from codex_multi_role.cli.output import put_json, say
 from codex_multi_role.cli.run_additions import report_leaving
 from codex_multi_role.cli.run_reference import RemoteRun, find_either, waiting_in_words
-from codex_multi_role.cli.settings import RunCommand, not_empty
+from codex_multi_role.cli.setting import not_empty
+from codex_multi_role.cli.settings import RunCommand
 from codex_multi_role.errors import RunStatus
 from codex_multi_role.lifecycle.stopping import outlives, stop_run
 from codex_multi_role.presentation.outcome import outcome_in_words

@@ -14,7 +14,7 @@ from codex_multi_role.cli.completion import flow_names
 from codex_multi_role.cli.lazy_group import LazyCommand, LazyGroup
 from codex_multi_role.cli.options import BOUNDING, JSON, ROLES, RUNS_DIR, command
 from codex_multi_role.cli.output import put_json, put_line, put_table, put_text, say
-from codex_multi_role.cli.settings import Setting
+from codex_multi_role.cli.setting import Setting
 from codex_multi_role.cli.tables import Column
 from codex_multi_role.cli.team import WATCH, open_catalog, option_for, repeatedly
 from codex_multi_role.errors import DefinitionError, UsageError

@@ -11,10 +11,11 @@ from pathlib import Path
 import click
 
 from codex_multi_role.catalog.source_files import LOCAL_ROLES
-from codex_multi_role.cli.options import FOLDER, RUN, RUNS_DIR
+from codex_multi_role.cli.options import RUN, RUNS_DIR
 from codex_multi_role.cli.output import say
 from codex_multi_role.cli.run_additions import added_settings
-from codex_multi_role.cli.settings import FILE, Setting, settings_of_extensions
+from codex_multi_role.cli.setting import FOLDER, Setting
+from codex_multi_role.cli.settings import FILE, settings_of_extensions
 from codex_multi_role.cli.team import option_for
 from codex_multi_role.errors import StorageError, UsageError
 

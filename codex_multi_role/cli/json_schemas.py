@@ -14,7 +14,8 @@ import click
 
 from codex_multi_role.cli.options import KNOWN
 from codex_multi_role.cli.output import put_text
-from codex_multi_role.cli.settings import WORKSPACE, WORKSPACE_PARTS, Setting, settings_of_extensions
+from codex_multi_role.cli.setting import Setting
+from codex_multi_role.cli.settings import WORKSPACE, WORKSPACE_PARTS, settings_of_extensions
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.reading.registry import Registry
 

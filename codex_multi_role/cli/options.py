@@ -2,87 +2,18 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from copy import copy
-from pathlib import Path
 from typing import Any
 
 import click
 
-from codex_multi_role.cli.completion import flow_names, playbook_names, run_ids
-from codex_multi_role.cli.settings import Setting, SettingsCommand, assignments, finite, not_empty
-from codex_multi_role.option import Option, Section, Use
+from codex_multi_role.cli.completion import run_ids
+from codex_multi_role.cli.setting import FOLDER, InputFile, Setting, not_empty, setting_of
+from codex_multi_role.cli.settings import SettingsCommand
+from codex_multi_role.option import Section, Use
 from codex_multi_role.run_folder.folder import LATEST
 from codex_multi_role.run_options import OPTIONS
-
-
-class InputFile(click.Path):
-    """A regular file: opening a FIFO or reading a device may never end. With ``allow_dash``, what is open already."""
-
-    def __init__(self, *, allow_dash: bool = False) -> None:
-        super().__init__(exists=True, dir_okay=False, allow_dash=allow_dash, path_type=Path)
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:  # noqa: ANN401
-        path = Path(str(super().convert(value, param, ctx)))
-        is_open = self.allow_dash and str(path).startswith(OPEN_FILES)
-        if not is_open and not path.is_file():
-            self.fail(f"'{path}' is not a regular file", param, ctx)
-        return path
-
-
-FOLDER = click.Path(file_okay=False, path_type=Path)
-PATHS: dict[str, click.Path] = {
-    "any": click.Path(path_type=Path),
-    "folder": FOLDER,
-    "file": InputFile(),
-    "new file": click.Path(dir_okay=False, path_type=Path),
-}
-OPEN_FILES = ("-", "/dev/stdin", "/dev/fd/", "/proc/self/fd/")
-
-
-COMPLETIONS = {"flow": flow_names, "playbook": playbook_names}
-
-
-def setting_of(option: Option) -> Setting:
-    """The option of the command line, the environment and settings files."""
-    repeatable = "; repeatable." if option.kind in (tuple, dict) else "."
-    told = option.help.removesuffix(".") + repeatable
-    keywords: dict[str, Any] = {"help": told, "metavar": option.metavar or None, "section": option.section}
-    keywords |= {"shell_complete": COMPLETIONS.get(option.name), "show_default": option.shown_default or None}
-    return Setting(_flags(option), **{name: each for name, each in keywords.items() if each}, **_values(option))
-
-
-def _flags(option: Option) -> Sequence[str]:
-    flag = f"--{option.name.replace('_', '-')}"
-    if option.kind is bool and Use.RESUME in option.use:  # what can be changed later can also be taken back
-        return [f"{flag}/--no-{flag.removeprefix('--')}"]
-    return option.flags or [flag]
-
-
-def _values(option: Option) -> dict[str, Any]:
-    """The keywords with which click describes the values."""
-    default = {} if option.default in (None, "") else {"default": option.default}
-    if option.flag_value:
-        return {"is_flag": True, "callback": lambda _ctx, _option, given: option.flag_value if given else ""}
-    if option.kind in (tuple, dict):
-        return {"multiple": True, **({"callback": assignments} if option.metavar == "KEY=VALUE" else {})}
-    if option.kind is bool:
-        return {"is_flag": True, **default}
-    if option.kind is Path:
-        return {"type": PATHS[option.path], **default}
-    if option.choices:
-        return {"type": click.Choice(option.choices), **default}
-    if option.range is not None:
-        return {"type": _range(option), "callback": finite, **default}
-    return {"callback": not_empty, **default}
-
-
-def _range(option: Option) -> click.IntRange | click.FloatRange:
-    assert option.range is not None
-    most: Any = None if option.range.maximum == math.inf else option.range.maximum
-    kind = click.IntRange if option.kind is int else click.FloatRange
-    return kind(option.range.minimum, most, min_open=option.range.above)  # type: ignore[arg-type]  # whole for whole ones
 
 
 def settings_with(use: Use) -> list[Setting]:

@@ -9,7 +9,7 @@ import click
 from codex_multi_role.cli.options import QUIET, RUNS_DIR, SHARED_RUNS, command, run_argument
 from codex_multi_role.cli.output import say
 from codex_multi_role.cli.run_reference import find_run
-from codex_multi_role.cli.settings import output_file
+from codex_multi_role.cli.setting import output_file
 
 
 @command(RUNS_DIR, SHARED_RUNS, QUIET)

@@ -26,7 +26,8 @@ from codex_multi_role.cli.options import (
 from codex_multi_role.cli.output import say
 from codex_multi_role.cli.run import choose_goal, parse_inputs
 from codex_multi_role.cli.run_reference import RemoteRun, find_either
-from codex_multi_role.cli.settings import RunCommand, Setting
+from codex_multi_role.cli.setting import Setting
+from codex_multi_role.cli.settings import RunCommand
 from codex_multi_role.cli.watch import recorded_report, view_run
 from codex_multi_role.errors import QuotaUsedUp, UsageError
 from codex_multi_role.presentation.progress import LASTING_EVENTS, Progress

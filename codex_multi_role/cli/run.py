@@ -14,7 +14,8 @@ from click.core import ParameterSource
 from codex_multi_role.cli.foreground import in_foreground, report_and_exit
 from codex_multi_role.cli.options import RUN, SETTINGS, command
 from codex_multi_role.cli.output import put_json_line, put_text, say
-from codex_multi_role.cli.settings import RunCommand, not_empty
+from codex_multi_role.cli.setting import not_empty
+from codex_multi_role.cli.settings import RunCommand
 from codex_multi_role.errors import UsageError
 from codex_multi_role.host.importing import without_plugin_search
 from codex_multi_role.presentation.progress import Progress

@@ -17,7 +17,7 @@ from codex_multi_role.errors import CodexMultiRoleError
 from codex_multi_role.reading.registry import Registry
 
 if TYPE_CHECKING:
-    from codex_multi_role.cli.settings import Setting
+    from codex_multi_role.cli.setting import Setting
     from codex_multi_role.presentation.progress import Progress
     from codex_multi_role.run_options import RunReport
 

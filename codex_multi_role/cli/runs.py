@@ -13,7 +13,7 @@ import click
 from codex_multi_role.cli.options import JSON, RUNS_DIR, SHARED_RUNS, command, run_argument
 from codex_multi_role.cli.output import put_json, put_line, put_table, put_text, say
 from codex_multi_role.cli.run_reference import all_records, find_run, open_remote
-from codex_multi_role.cli.settings import output_file
+from codex_multi_role.cli.setting import output_file
 from codex_multi_role.cli.tables import Column
 from codex_multi_role.errors import RunStatus, StorageError, UsageError
 from codex_multi_role.presentation.outcome import cost_of_totals, ending_in_words, exit_in_words, next_from_record

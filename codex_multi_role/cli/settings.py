@@ -6,22 +6,19 @@ or kebab case. Paths in it are relative to its folder.
 
 from __future__ import annotations
 
-import math
 import os
 import re
-import shlex
 import shutil
-from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
 from codex_multi_role.cli.lazy_group import INSTALLED, load
 from codex_multi_role.cli.output import say
 from codex_multi_role.cli.run_additions import EXTENDED, added_settings, report_failure
+from codex_multi_role.cli.setting import FOUND, PREFIX, Found, Setting
 from codex_multi_role.errors import CodexMultiRoleError, DefinitionError
 from codex_multi_role.host.settings_files import (
     PYPROJECT,
@@ -36,9 +33,6 @@ from codex_multi_role.option import Section
 from codex_multi_role.run_options import is_playbook_file
 
 FILE = SETTINGS_FILE
-FOUND = "codex_multi_role.settings"
-"""Where a context keeps the `Found` values, by option name."""
-PREFIX = "CODEX_MULTI_ROLE_"
 OTHER_VARIABLES = frozenset(f"{PREFIX}{name}" for name in ("DEBUG", "COMMAND", "RUN", "TESTS_OVERDUE", "MEASURING"))
 """Variables that are not settings: one for people, and those of the processes of a run."""
 HELP_NAMES = frozenset({"-h", "--help"})
@@ -48,60 +42,6 @@ LONG_LIST = 15
 WORKSPACE = "workspace"
 WORKSPACE_PARTS = {"path": WORKSPACE, "copy": "workspace_copy", "setup": "workspace_setup"}
 """The setting ``workspace`` may be a mapping: its keys, and the settings that they stand for."""
-ASSIGNMENT = re.compile(r"[^=\s][^=]*=")
-
-
-class Setting(click.Option):
-    """An option whose errors name the source of a wrong value; if repeatable, its variable is split as in a shell.
-
-    ``section``: its heading in the ``--help`` of commands with many options. ``is_secret``: `config show` hides it.
-    ``is_key``: of an extension's settings, whether settings files may have it.
-    """
-
-    def __init__(
-        self,
-        declarations: Sequence[str],
-        section: Section | None = None,
-        is_secret: bool = False,
-        is_key: bool = True,
-        **keywords: Any,  # noqa: ANN401 - click's own
-    ) -> None:
-        is_plain_flag = keywords.get("is_flag") and "/" not in declarations[0]
-        super().__init__(declarations, **{"show_default": not is_plain_flag, **keywords})
-        self.section = section
-        self.is_secret = is_secret
-        self.is_key = is_key
-        self.key = str(self.name)
-        self.envvar = PREFIX + self.key.upper()
-
-    def value_from_envvar(self, ctx: click.Context) -> Any:  # noqa: ANN401 - as click declares it
-        value = self.resolve_envvar_value(ctx)
-        if value is None or not self.multiple:
-            return super().value_from_envvar(ctx)
-        try:
-            return shlex.split(value)
-        except ValueError as error:
-            raise click.BadParameter(
-                f"{str(error).lower()}; quote as in a shell", ctx, self, f"{self.envvar} (environment)"
-            ) from error
-
-    def get_error_hint(self, ctx: click.Context | None) -> str:
-        source = ctx.get_parameter_source(self.key) if ctx else None
-        if source is ParameterSource.ENVIRONMENT:
-            return f"{self.envvar} (environment)"
-        if source is ParameterSource.DEFAULT_MAP:
-            found: Found = ctx.meta[FOUND][self.key]  # type: ignore[union-attr]  # there is a context with a source
-            return f"{found.name} ({found.path})"
-        return " / ".join(f"'{name}'" for name in self.opts)
-
-
-@dataclass(frozen=True)
-class Found:
-    """A value in the settings file ``path``, as it would be typed; ``name``: its key, as written there."""
-
-    value: str | list[str]
-    path: Path
-    name: str
 
 
 class SettingsCommand(click.Command):
@@ -319,46 +259,3 @@ def _text(path: Path, place: str, value: object) -> str:
 
     key = re.split(r"[.\[]", place)[0]
     raise DefinitionError(f"{Place(path).key(key)}: {place}: must be one text, number, true or false")
-
-
-def assignments(ctx: click.Context, param: click.Parameter, values: Sequence[str]) -> tuple[str, ...]:
-    """Check ``key=value`` texts. Raises `click.BadParameter`."""
-    for value in values:
-        if not ASSIGNMENT.match(value):
-            raise click.BadParameter(f"'{value}' is not of the form key=value", ctx, param)
-    return tuple(values)
-
-
-def finite(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
-    """Check a number. Raises `click.BadParameter`."""
-    if value is not None and not math.isfinite(value):
-        raise click.BadParameter(f"'{value}' is not a finite number", ctx, param)
-    return value
-
-
-def not_empty(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
-    """Return the value. Raises `click.BadParameter` if it is blank."""
-    if value is not None and not value.strip():
-        raise click.BadParameter("must not be empty", ctx, param)
-    return value
-
-
-def report_file(ctx: click.Context, param: click.Parameter, path: Path | None) -> Path | None:
-    """Return a report's path with its folder resolved. Raises `click.BadParameter` before anything starts.
-
-    A link is rejected: its target could change until the report is written, and would be overwritten.
-    """
-    if path is None:
-        return None
-    if not path.parent.is_dir():
-        raise click.BadParameter(f"folder '{path.parent}' does not exist", ctx, param)
-    if path.is_symlink() or (path.exists() and not path.is_file()):
-        raise click.BadParameter(f"'{path}' is not a regular file", ctx, param)
-    if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise click.BadParameter(f"'{path}' is not writable", ctx, param)
-    return path.parent.resolve() / path.name
-
-
-def output_file(*names: str, **keywords: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:  # noqa: ANN401
-    """Declare an option for a file that the command writes, as `report_file` allows. ``keywords``: click's own."""
-    return click.option(*names, metavar="FILE", type=click.Path(path_type=Path), callback=report_file, **keywords)

@@ -21,7 +21,7 @@ from tests.support.plugins import install
 SOURCE = """
 from pathlib import Path
 from codex_multi_role.cli.run_additions import RunAddition
-from codex_multi_role.cli.settings import Setting
+from codex_multi_role.cli.setting import Setting
 
 def ended(ctx, report, progress):
     Path("told").write_text(f"{ctx.params['tell']} {report.exit_code}")

@@ -9,7 +9,7 @@ import click
 
 from codex_multi_role.cli.output import say
 from codex_multi_role.cli.run_additions import RunAddition
-from codex_multi_role.cli.settings import Setting, report_file
+from codex_multi_role.cli.setting import Setting, report_file
 from codex_multi_role.errors import CodexMultiRoleError
 from codex_multi_role.host.workflow_log import runs_here
 from codex_multi_role.option import Section

@@ -15,13 +15,12 @@ from codex_multi_role.cli.options import (
     RUNS_DIR,
     SHARED_RUNS,
     TEST_SANDBOX,
-    InputFile,
     command,
     run_argument,
 )
 from codex_multi_role.cli.output import put_json, put_line, say
 from codex_multi_role.cli.run_reference import find_run
-from codex_multi_role.cli.settings import output_file
+from codex_multi_role.cli.setting import InputFile, output_file
 from codex_multi_role.presentation.wording import plural
 
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from codex_multi_role.cli.options import CODEX_BIN, CONFIG, FOLDER, JSON, QUIET, ROLES, SETTINGS, command
+from codex_multi_role.cli.options import CODEX_BIN, CONFIG, JSON, QUIET, ROLES, SETTINGS, command
 from codex_multi_role.cli.output import put_json, put_line
-from codex_multi_role.cli.settings import output_file
+from codex_multi_role.cli.setting import FOLDER, output_file
 from codex_multi_role.host.atomic import still_there, write_bytes
 from codex_multi_role.presentation.wording import duration, one_line, plural
 from codex_multi_role.run_options import RunTests

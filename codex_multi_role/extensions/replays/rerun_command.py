@@ -10,7 +10,8 @@ import click
 from codex_multi_role.cli.options import FORKABLE, OF_THIS_PROCESS, RUNS_DIR, command, run_argument
 from codex_multi_role.cli.output import put_json_line, put_line, say
 from codex_multi_role.cli.resume import parent_and_changes, start_from
-from codex_multi_role.cli.settings import RunCommand, Setting
+from codex_multi_role.cli.setting import Setting
+from codex_multi_role.cli.settings import RunCommand
 from codex_multi_role.presentation.wording import cost_in_words, plural
 from codex_multi_role.run_folder.cost import Cost
 

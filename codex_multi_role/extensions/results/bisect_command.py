@@ -8,7 +8,8 @@ import click
 
 from codex_multi_role.cli.options import CODEX_BIN, JSON, PYTHON, RUNS_DIR, TEST_SANDBOX, command, run_argument
 from codex_multi_role.cli.output import put_json, put_line, say
-from codex_multi_role.cli.settings import SettingsCommand, finite
+from codex_multi_role.cli.setting import finite
+from codex_multi_role.cli.settings import SettingsCommand
 from codex_multi_role.errors import ExitCode
 from codex_multi_role.presentation.wording import duration, one_line, plural
 from codex_multi_role.run_options import RunTests

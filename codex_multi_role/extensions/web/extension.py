@@ -9,7 +9,7 @@ import click
 
 from codex_multi_role.cli.options import ROLES, RUNS_DIR, SHARED_RUNS, command
 from codex_multi_role.cli.output import say
-from codex_multi_role.cli.settings import Setting, not_empty
+from codex_multi_role.cli.setting import Setting, not_empty
 
 if TYPE_CHECKING:
     from codex_multi_role.extensions.machines.workers.shared_runs import SharedRuns

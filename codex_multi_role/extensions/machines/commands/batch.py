@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from codex_multi_role.cli.options import InputFile, command
+from codex_multi_role.cli.options import command
 from codex_multi_role.cli.output import JsonLines
-from codex_multi_role.cli.settings import output_file
+from codex_multi_role.cli.setting import InputFile, output_file
 from codex_multi_role.extensions.machines.commands.options import BATCH, RUN_OF_BATCH
 
 

@@ -7,7 +7,7 @@ import os
 import click
 
 from codex_multi_role.cli.options import JSON, PLAIN, QUIET, SETTINGS, settings_with
-from codex_multi_role.cli.settings import Setting, not_empty
+from codex_multi_role.cli.setting import Setting, not_empty
 from codex_multi_role.option import Section, Use
 from codex_multi_role.run_options import LIMITS
 

@@ -14,7 +14,7 @@ import click
 
 from codex_multi_role.cli.options import DATABASE_URL, JSON, QUIET, RUNS_DIR, command
 from codex_multi_role.cli.output import put_json, put_table, say
-from codex_multi_role.cli.settings import Setting, assignments, not_empty
+from codex_multi_role.cli.setting import Setting, assignments, not_empty
 from codex_multi_role.cli.tables import Column
 from codex_multi_role.errors import UsageError
 from codex_multi_role.extensions.machines.commands.options import STORE
