@@ -197,6 +197,7 @@ LOCKS = {
     ("extensions/machines/workers/called_runs.py", "self._lock"): "one query: PATIENCE_SECONDS; a line to the worker",
     ("extensions/machines/workers/turn_limits.py", "self._lock"): "a few statements: STATEMENT_SECONDS each",
     ("engine/askers.py", "self._lock"): QUICK,
+    ("lifecycle/turn_observers.py", "self._lock"): "one search for entry points, and small files of the run",
     ("engine/flow_walk.py", "self._announce_lock"): "calls of git, GIT_SECONDS each",
     ("engine/journal_file.py", "self._lock"): "one statement; other processes only read the file",
     ("playbook/loopback.py", "self._changed"): "memory only, or a wait for it that has STOP_SECONDS",

@@ -21,16 +21,14 @@ from codex_multi_role.lifecycle.definitions import Definitions, role_settings, s
 from codex_multi_role.lifecycle.members import Members, unwritable_paths
 from codex_multi_role.lifecycle.model_providers import ModelProviders, start_providers
 from codex_multi_role.lifecycle.preparing import preparation_of, sandbox_variables
-from codex_multi_role.lifecycle.reuse_sources import earlier_turns, named_runs
-from codex_multi_role.lifecycle.role_inputs import RoleReader
 from codex_multi_role.lifecycle.sandbox_probe import trying_sandbox
 from codex_multi_role.lifecycle.steering import Steering
+from codex_multi_role.lifecycle.turn_observers import InstalledObservers
 from codex_multi_role.run_folder import EventLog, RunFolder, list_turns, own_turns, started_turns
 from codex_multi_role.run_folder.events import ProcessesStarting
 from codex_multi_role.run_folder.placed_runs import as_turn, spent_elsewhere
 from codex_multi_role.steps import RunProgress, RunResources, RunServices, RunSettings, TestSettings
 from codex_multi_role.steps.budget import Budget, Limits
-from codex_multi_role.steps.reuse import Reuse
 from codex_multi_role.steps.work_clock import WorkClock
 from codex_multi_role.workspace import ProtectedFiles, Snapshots, Workspace, Worktrees
 from codex_multi_role.workspace.manifest import Manifest
@@ -127,12 +125,7 @@ def _resources(
         sandbox=sandbox_of_tests(options, definitions.codex, definitions.workspace, read_only),
         budget=_budget(definitions, folder, clock),
         clock=clock,
-        reuse=Reuse(
-            folder,
-            definitions.workspace,
-            RoleReader(definitions, catalog, protect).read,
-            earlier_turns(partial(named_runs, options.limits.reuse, folder)) if options.limits.reuse else None,
-        ),
+        observers=InstalledObservers(definitions),
     )
     return RunResources(_settings(definitions, catalog, steering, protect), services, progress, workspace, snapshots)
 

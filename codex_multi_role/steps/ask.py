@@ -166,9 +166,10 @@ def _recorded(run: RunResources, asked: TurnPrompt, question: Ask, record: Recor
 
 
 def _taken(run: RunResources, question: Ask, asked: TurnPrompt) -> TurnResult:
-    """The turn, from an earlier run if everything it depends on is equal, otherwise from Codex."""
+    """The turn, from an observer that knows it already, otherwise from Codex."""
     may_decline = question.tolerate or question.may_decline
-    return run.services.reuse.take(run, asked, may_decline=may_decline) or take_turn(run, asked)
+    taken = (each.take(run, asked, may_decline=may_decline) for each in run.services.observers(run))
+    return next(filter(None, taken), None) or take_turn(run, asked)
 
 
 def _accepted(run: RunResources, question: Ask, turn: TurnResult, repairs: int) -> TurnResult:

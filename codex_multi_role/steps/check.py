@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -64,7 +63,7 @@ def _carry_out(run: RunResources, unit: Unit, name: str, options: Mapping[str, o
     else:
         folder = make_folder(run.services.folder.path / "checks" / unit.key)
         context = _context(run, folder, options, unit.key, name)
-        result = _measured(
+        result = _observed(
             run, folder, name, options, lambda: checked(run, folder, partial(find_check(name), context), (), "")
         )
     if result["status"] == COULD_NOT_RUN:
@@ -89,7 +88,7 @@ def run_tests(
     own = {"pytest_cmd": run.settings.tests.pytest_cmd} if run.settings.tests.pytest_cmd else {}
     context = _context(run, folder, {**own, **(options or {})})
     test = partial(checked, run, folder, partial(find_check("tests"), context), put_back, role)
-    result = _measured(run, folder, "tests", context.options, lambda: {"number": number, **test()})
+    result = _observed(run, folder, "tests", context.options, lambda: {"number": number, **test()})
     counts = (int(str(result.get(name, 0))) for name in ("passed", "failed", "errors", "skipped"))
     passed, failed, errors, skipped = counts
     seconds = float(str(result.get("seconds", 0)))
@@ -100,23 +99,12 @@ def run_tests(
     return result
 
 
-def _measured(
-    run: RunResources, folder: Path, name: str, options: Mapping[str, object], check: Callable[[], Json]
+def _observed(
+    run: RunResources, folder: Path, name: str, options: Mapping[str, object], carry_out: Callable[[], Json]
 ) -> Json:
-    """The result of a check; that of an earlier run if only times differ and the files are the same."""
-    from codex_multi_role.steps.timed_results import TimedResult  # lazy: the first prompt can do without
-
-    before = run.snapshots.take() if run.settings.changes_workspace else ""
-    with run.progress.stays.at(run.workspace.root) as stay:
-        result = check()
-    if stay.shared:
-        return result
-    python = run.settings.tests.python
-    using = {"options": dict(options), "python": [str(python.path), python.version]}
-    measured = TimedResult(name, before, using, result)
-    if measured.has_times and not before:  # nothing in the run can have changed it since
-        measured = replace(measured, workspace=run.snapshots.take())
-    return run.services.reuse.confirmed(measured, folder)
+    for observer in run.services.observers(run):
+        carry_out = partial(observer.check, run, folder, name, options, carry_out)
+    return carry_out()
 
 
 def _failed_tests(result: Json, redact: Callable[[str], str]) -> list[str]:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from codex_multi_role.catalog import RoleSpec, RoleSpecCatalog
 from codex_multi_role.catalog.prices import PriceList
@@ -20,17 +19,13 @@ from codex_multi_role.run_folder.events import Warning
 from codex_multi_role.run_folder.states import States
 from codex_multi_role.steps.budget import Budget
 from codex_multi_role.steps.cancellation_token import CancellationToken
+from codex_multi_role.steps.observers import TurnObserver
 from codex_multi_role.steps.placing import CallPlacer
 from codex_multi_role.steps.stays import Stays
-from codex_multi_role.steps.turn_inputs import RoleInputs, RoleInputsReader
-from codex_multi_role.steps.turn_record import TurnPrompt, TurnResult
 from codex_multi_role.steps.work_clock import WorkClock
 from codex_multi_role.workspace import ProtectedFiles, Snapshots, Workspace, Worktrees
 from codex_multi_role.workspace.commands import Sandbox
 from codex_multi_role.workspace.worktrees import Trees
-
-if TYPE_CHECKING:
-    from codex_multi_role.steps.timed_results import TimedResult
 
 Work = Callable[[int], Json]
 
@@ -85,23 +80,6 @@ class RunSettings:
     yes: bool = False
 
 
-class TurnReuse(Protocol):
-    """What turns depend on, and those of earlier runs that are taken over; see `Reuse`."""
-
-    @property
-    def read_role(self) -> RoleInputsReader: ...
-
-    def inputs(self, run: RunResources, asked: TurnPrompt, role: RoleInputs) -> dict[str, str]: ...
-
-    def note(self, thread_id: str, turn_id: str, folder: TurnFolder) -> None: ...
-
-    def has_taken(self, thread_id: str) -> bool: ...
-
-    def take(self, run: RunResources, asked: TurnPrompt, *, may_decline: bool) -> TurnResult | None: ...
-
-    def confirmed(self, measured: TimedResult, folder: Path) -> Json: ...
-
-
 @dataclass(frozen=True)
 class RunServices:
     """The live parts that every step shares.
@@ -109,8 +87,8 @@ class RunServices:
     ``catalog_now`` returns the current roles, which may change while the run works. ``sandbox`` wraps a command.
     ``ask_person`` asks the person who is present, None if nobody is. ``states`` receives changes of state; None if
     nothing is executed. ``permit`` waits until a role's turn may start. ``save`` saves the run outside of this machine,
-    before the journal records a step. ``placer``: set if workers may walk called flows. ``reuse`` takes turns from
-    earlier runs.
+    before the journal records a step. ``placer``: set if workers may walk called flows. ``observers`` of a run
+    look on while it takes its turns.
     """
 
     catalog_now: Callable[[], RoleSpecCatalog]
@@ -122,12 +100,12 @@ class RunServices:
     sandbox: Sandbox
     budget: Budget
     clock: WorkClock
-    reuse: TurnReuse
     ask_person: AskPerson | None = None
     permit: Permit = lambda _role, _stopping: nullcontext()
     states: States | None = None
     save: Callable[[], object] = lambda: None
     placer: CallPlacer | None = None
+    observers: Callable[[RunResources], Sequence[TurnObserver]] = lambda _: ()
 
 
 @dataclass(frozen=True)

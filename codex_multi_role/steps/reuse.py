@@ -7,33 +7,35 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from codex_multi_role.codex.home import copy_threads
 from codex_multi_role.errors import StorageError
 from codex_multi_role.reading.json_types import Json
+from codex_multi_role.reading.normalization import PathNames
 from codex_multi_role.run_folder import RunFolder, TurnFolder, list_turns
 from codex_multi_role.run_folder.turn_folder import REUSED
+from codex_multi_role.steps.attempt_basis import AttemptBasis
+from codex_multi_role.steps.earlier_turns import EarlierRun, EarlierTurn, EarlierTurns, files_named_in, path_names
 from codex_multi_role.steps.recovery import is_settled
+from codex_multi_role.steps.resources import RunResources
+from codex_multi_role.steps.taking import TurnTaking
+from codex_multi_role.steps.timed_results import TimedResult
+from codex_multi_role.steps.turn import Attempt
 from codex_multi_role.steps.turn_inputs import RoleInputs, RoleInputsReader, digest, position_of
 from codex_multi_role.steps.turn_record import NEW_THREAD, TurnPrompt, TurnResult
-
-if TYPE_CHECKING:
-    from codex_multi_role.reading.normalization import PathNames
-    from codex_multi_role.steps.earlier_turns import EarlierRun, EarlierTurn, EarlierTurns
-    from codex_multi_role.steps.resources import RunResources
-    from codex_multi_role.steps.timed_results import TimedResult
+from codex_multi_role.workspace.git import RecordedGit
+from codex_multi_role.workspace.trees import changed_lines
 
 NEW = "new"
 
 
 class Reuse:
-    """What the turns of this run depend on and, with ``earlier`` turns, which of those stand for turns of this run.
+    """The `TurnObserver` that notes what turns depend on; ``earlier`` ones that are equal stand for turns of this run.
 
     ``read_role`` reads the inputs of a role; ``workspace`` is the run's own. ``taken``: Codex's ids of the turns that
     were taken over. Threads may share it.
@@ -64,9 +66,10 @@ class Reuse:
     @cached_property
     def _names(self) -> PathNames:
         """Names for the paths of this run."""
-        from codex_multi_role.steps.earlier_turns import path_names  # lazy: after the first prompt
-
         return path_names(self._folder, self._workspace)
+
+    def attempt(self, attempt: Attempt) -> AttemptBasis:
+        return AttemptBasis(self, attempt)
 
     def has_taken(self, thread_id: str) -> bool:
         """Whether turns of that conversation were taken over."""
@@ -78,8 +81,6 @@ class Reuse:
         A new conversation does not have the instructions yet: only whether they could be left out matters later.
         ``folder`` is the copy of the workspace that it works in, which Codex shows to the model.
         """
-        from codex_multi_role.steps.earlier_turns import files_named_in  # lazy, as in `_names`
-
         thread = NEW if asked.thread == NEW_THREAD else self._latest_turns.get(asked.thread, "")
         scripted = {"scripted answer": digest(position_of(asked))} if role.scripted else {}
         told = digest(self._names.named(role.instructions))
@@ -108,8 +109,6 @@ class Reuse:
         """
         if self._earlier is None:
             return None
-        from codex_multi_role.steps.taking import TurnTaking  # lazy: most runs take over nothing
-
         role = self.read_role(asked.role, run.workspace.root)
         inputs = self.inputs(run, asked, role)
         for turn in self._earlier.with_inputs(inputs, position_of(asked)):
@@ -135,7 +134,23 @@ class Reuse:
         before = self._earlier.at(position)
         return "no earlier run has this turn" if before is None else _differences(before.basis.inputs, inputs)
 
-    def confirmed(self, measured: TimedResult, folder: Path) -> Json:
+    def check(
+        self, run: RunResources, folder: Path, name: str, options: Mapping[str, object], carry_out: Callable[[], Json]
+    ) -> Json:
+        """The result of a check; that of an earlier run if only times differ and the files are the same."""
+        before = run.snapshots.take() if run.settings.changes_workspace else ""
+        with run.progress.stays.at(run.workspace.root) as stay:
+            result = carry_out()
+        if stay.shared:
+            return result
+        python = run.settings.tests.python
+        using = {"options": dict(options), "python": [str(python.path), python.version]}
+        measured = TimedResult(name, before, using, result)
+        if measured.has_times and not before:  # nothing in the run can have changed it since
+            measured = replace(measured, workspace=run.snapshots.take())
+        return self._confirmed(measured, folder)
+
+    def _confirmed(self, measured: TimedResult, folder: Path) -> Json:
         """The result of a check or, if an earlier run measured the same but for times, the earlier result.
 
         The roles that read it then see equal inputs. ``folder``: that of the check, where later runs find the result.
@@ -189,9 +204,6 @@ def _refusal(turn: EarlierTurn, inputs: Mapping[str, str], workspace: Path, *, m
 
 def _names_one_of(folders: Sequence[Path], turn: EarlierTurn) -> bool:
     """Whether a line that the turn changed, in binary files too, has a path of it; also if that cannot be read."""
-    from codex_multi_role.workspace.git import RecordedGit  # lazy: most runs take over nothing
-    from codex_multi_role.workspace.trees import changed_lines
-
     names = [os.fsencode(folder) for folder in folders]
     for repository in filter(Path.is_dir, turn.run.repositories):
         with suppress(StorageError):

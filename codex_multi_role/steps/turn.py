@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 
 from codex_multi_role.catalog import fill
 from codex_multi_role.checks.tools.terminate import FAILURE, TERMINATED
@@ -36,7 +35,6 @@ from codex_multi_role.steps.resources import RunResources
 from codex_multi_role.steps.stays import Stay
 from codex_multi_role.steps.turn_events import TurnEvents
 from codex_multi_role.steps.turn_helpers import TurnHelpers
-from codex_multi_role.steps.turn_inputs import TurnBasis, TurnLook, position_of
 from codex_multi_role.steps.turn_record import (
     COMPLETED,
     CURRENT_THREAD,
@@ -105,11 +103,11 @@ def _running(run: RunResources, instance: str) -> Iterator[None]:
 class Attempt:
     """One attempt at a turn, on a borrowed process. Raises `BudgetUsedUp`, `CodexError` before anything is sent.
 
-    ``stay``: its stay in the workspace.
+    ``stay``: its stay in the workspace. ``before``, ``after``: the workspace, as far as it matters.
     """
 
     def __init__(self, run: RunResources, asked: TurnPrompt, number: int, client: RoleClient, stay: Stay) -> None:
-        self.run, self.asked, self.number = run, asked, number
+        self.run, self.asked, self.number, self.stay = run, asked, number, stay
         self.role = asked.role
         self.client = _on_thread(run, asked, client)
         run.services.budget.require_prices(asked.role, self.client.thread.model)
@@ -126,8 +124,7 @@ class Attempt:
         self.guard: ProtectedState | None = None
         self.used, self.recorded = TurnUsage(run.settings.prices, self.client.thread.model), TokenUsage()
         self.sent = ""
-        self.look = TurnLook(self.role, run.workspace, run.snapshots, stay)
-        self.inputs = run.services.reuse.read_role(self.role, run.workspace.root)
+        self.observers = [each.attempt(self) for each in run.services.observers(run)]
 
     def take(self) -> tuple[TurnResult, TurnOutcome]:
         """Send the prompt and store what comes of it.
@@ -149,10 +146,9 @@ class Attempt:
         if self.role.writes_itself:
             self.guard = ProtectedState.of(self.run, self.role, self.cut_short)
             self.before = first_state(self.run, self.asked.instance, self.cut_short)
-            self.look.note_hidden_files()
         self.forgot = self.client.thread.forgot and self.asked.thread != NEW_THREAD
-        if self.forgot and self.run.services.reuse.has_taken(self.asked.thread):
-            self._warn("its conversation of the earlier run was not found; it starts another with its latest handoff")
+        for each in self.observers:
+            each.began()
         known = not self.forgot and self.known.suffice_for(self.asked)
         asked = self.asked.when_known if known else self.asked.when_forgotten if self.forgot else self.asked.prompt
         self.sent = prompt = self._sendable(asked)
@@ -166,7 +162,7 @@ class Attempt:
             return prompt
         left_out, file = len(prompt) - 2 * KEPT_CHARACTERS, self.folder.write_long_prompt(prompt)
         said = f"its prompt has {len(prompt)} characters, Codex accepts {LONGEST_PROMPT}"
-        self._warn(f"{said}; the role gets its start and end, and the whole prompt as a file")
+        self.warn(f"{said}; the role gets its start and end, and the whole prompt as a file")
         section = self.run.catalog.general_prompts.long_prompt_section
         note = fill(section, {"left_out": str(left_out), "file": str(file)}).strip()
         return f"{prompt[:KEPT_CHARACTERS]}\n\n{note}\n\n{prompt[-KEPT_CHARACTERS:]}"
@@ -174,7 +170,7 @@ class Attempt:
     def _send(self, prompt: str) -> TurnOutcome:
         """Run the turn until it ends, the run stops, or any turn exceeds a limit of the budget."""
         stopping, limits, budget = self.run.progress.stopping, self.role.limits, self.run.services.budget
-        helpers = TurnHelpers(self.run, self.role, self.asked.instance, self.folder, self.kept, self.look.called)
+        helpers = TurnHelpers(self.run, self.role, self.asked.instance, self.folder, self.kept, self._tell_called)
         deadlines = TurnDeadlines(limits.idle_seconds, min(limits.turn_seconds, budget.seconds_left))
         ends = (stopping, budget.exceeded)
         with stopping.calling(self.client.wake), budget.exceeded.calling(self.client.wake):
@@ -191,7 +187,7 @@ class Attempt:
             self.run.services.events.warn_once(self.asked.instance, warning)
             self.run.services.budget.note_unknown_usage(self.role)
         if outcome.missed_usage:
-            self._warn(MISSED_USAGE)
+            self.warn(MISSED_USAGE)
 
     def _observe(self, event: Observed) -> None:
         """Count what the turn uses, and record it when the turn continues, so that it counts even after a kill."""
@@ -206,8 +202,13 @@ class Attempt:
                 self.recorded = self.used.tokens
                 self.folder.write_running(self._details())
                 self.events.counted(self.used)
-        self.look.observe(event)
+        for each in self.observers:
+            each.observe(event)
         self.events.observe(event)
+
+    def _tell_called(self, tool: str) -> None:
+        for each in self.observers:
+            each.called(tool)
 
     def _request(self, prompt: str) -> TurnRequest:
         metadata = {
@@ -227,7 +228,7 @@ class Attempt:
             handoff = self.folder.write_handoff(reply.handoff if reply.refusal else {**reply.handoff, **self.kept})
         put_back = self.guard.put_back(self.run, self.asked.instance, self.folder) if self.guard else []
         snapshot, changed = self.before, []
-        if snapshot or self.look.has_looked:
+        if snapshot or any(each.compares_workspace for each in self.observers):
             self.after = self.run.snapshots.take()
         if snapshot:
             changed = store_patch(self.run, self.folder, snapshot, self.after)
@@ -287,29 +288,15 @@ class Attempt:
                 TOLD: result.protected_restored,
                 "approvals": self.events.approvals,
                 "repaired_locally": bool(reply and reply.repaired_locally),
-                "basis": self._basis().as_json() if result.answered else None,
+                **self._observed(result, outcome.turn_id),
                 "recorded": result.as_json() if result.answered else None,
                 INSTRUCTIONS: self._known_afterwards(outcome, result.answered),
             }
         )
-        self.run.services.reuse.note(result.thread_id, outcome.turn_id, self.folder)
 
-    def _basis(self) -> TurnBasis:
-        """What an answered turn depended on, for later runs."""
-        looked, seen = self.look.has_looked, self.before if self.role.writes_itself else self.look.seen
-        inputs = self.run.services.reuse.inputs(self.run, self.asked, self.inputs)
-        refused = self._difference_of_attempt() or self.look.refusal(self.inputs, seen, self.after)
-        basis = TurnBasis(position_of(self.asked), inputs, refused=refused)
-        return replace(basis, workspace=seen, hidden=self.look.hidden, after=self.after) if looked else basis
-
-    def _difference_of_attempt(self) -> str:
-        """What a first attempt on an untouched conversation would not have remembered, or empty."""
-        if self.number > 1 or self.cut_short is not None:
-            return "it was answered at a later attempt"
-        if self.forgot:
-            return "its conversation was lost"
-        told = self.inputs.instructions != self.client.thread.instructions
-        return "the project instructions changed since its conversation started" if told else ""
+    def _observed(self, result: TurnResult, turn_id: str) -> Json:
+        told = [each.recorded(result, turn_id) for each in self.observers]
+        return {name: value for each in told for name, value in each.items()}
 
     def _known_afterwards(self, outcome: TurnOutcome, answered: bool) -> Json:
         if outcome.compacted:
@@ -343,7 +330,7 @@ class Attempt:
             "worked_seconds": round(self.run.services.clock.seconds, 3),
         }
 
-    def _warn(self, problem: str) -> None:
+    def warn(self, problem: str) -> None:
         self.run.services.events.publish(Warning(f"{self.asked.instance}: {problem}"))
 
     def _seconds(self) -> float:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from codex_multi_role.catalog import RoleSpec
@@ -104,11 +104,17 @@ LONGEST_PROBLEM = 500
 class TurnHelpers:
     """The `Helpers` of one turn of ``instance``; every tool call is stored in the turn's folder.
 
-    ``kept`` collects what the tools store for the handoff, ``called`` the names of the tools.
+    ``kept`` collects what the tools store for the handoff; ``called`` gets the name of each tool.
     """
 
     def __init__(
-        self, run: RunResources, role: RoleSpec, instance: str, folder: TurnFolder, kept: Json, called: set[str]
+        self,
+        run: RunResources,
+        role: RoleSpec,
+        instance: str,
+        folder: TurnFolder,
+        kept: Json,
+        called: Callable[[str], None],
     ) -> None:
         self._run = run
         self._role = role
@@ -151,7 +157,7 @@ class TurnHelpers:
     def _call(self, tool: Tool, arguments: Json) -> ToolReply:
         if problems := schema_problems(arguments, tool.input_schema):
             return _refused(f"wrong arguments: {'; '.join(problems)}")
-        self._called.add(tool.name)
+        self._called(tool.name)
         result = tool.call(self._context(), arguments)
         if result.keep:
             kept = {**self._kept, **result.keep}

@@ -22,6 +22,7 @@ from codex_multi_role.lifecycle.definitions import Definitions
 from codex_multi_role.lifecycle.forking.prepare import Fork
 from codex_multi_role.lifecycle.forking.workspace import ForkWorkspace
 from codex_multi_role.lifecycle.reuse_sources import earlier_run, earlier_turns
+from codex_multi_role.lifecycle.role_inputs import RoleReader
 from codex_multi_role.lifecycle.steering import Steering
 from codex_multi_role.lifecycle.team_loading import load_catalog, load_flow_and_called
 from codex_multi_role.reading.json_types import Json
@@ -135,9 +136,10 @@ def _walk(definitions: Definitions, folder: RunFolder, parent: RunFolder, parts:
     from codex_multi_role.engine.journal import recorded_steps
 
     record, options = parent.record(), definitions.options
-    reuse = _ForecastReuse(folder, definitions, parts.services.reuse.read_role, parent)
+    reader = RoleReader(definitions, parts.services.catalog_now, parts.settings.protect)
+    reuse = _ForecastReuse(folder, definitions, reader.read, parent)
     worktrees = Worktrees(folder.worktrees_path, parts.workspace, parts.snapshots, folder.run_id)
-    run = replace(parts, services=replace(parts.services, reuse=reuse, worktrees=worktrees))
+    run = replace(parts, services=replace(parts.services, observers=lambda _: [reuse], worktrees=worktrees))
     past = recorded_steps(record["options"].get("database_url") or parent.journal_path, parent.run_id)
     known = reuse.placed_names(_named_past(definitions, parent, past))
     state = new_state(definitions.flow, options.goal, definitions.inputs, options.cycles)
