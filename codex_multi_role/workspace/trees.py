@@ -41,12 +41,6 @@ def changes(git: Git, before: str, after: str) -> dict[str, Change]:
     return {os.fsdecode(path): _change(header.decode()) for header, path in zip(fields[::2], fields[1::2], strict=True)}
 
 
-def changed_lines(git: Git, before: str, after: str) -> bytes:
-    """The lines that differ between two trees, in binary files too, as a patch without context."""
-    as_stored = ("--text", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color")
-    return git.run("diff-tree", "-r", "--patch", "--unified=0", *as_stored, before, after).stdout
-
-
 def _change(header: str) -> Change:
     mode, new_mode, oid, new_oid, _ = header.removeprefix(":").split()
     return (

@@ -16,11 +16,11 @@ from typing import cast
 from codex_multi_role.codex.failures import REPLAY_DIFFERS
 from codex_multi_role.errors import CodexMultiRoleError, UsageError
 from codex_multi_role.extensions.replays.answers import BROKEN, TEXT, events_of
+from codex_multi_role.extensions.replays.normalization import PathNames, normalize
 from codex_multi_role.extensions.replays.recording import COMPACTION, LINE, Line, RecordedTurn, Recording
 from codex_multi_role.playbook.loopback import END_OF_STREAM, JSON, LoopbackHandler, LoopbackServer
 from codex_multi_role.playbook.request import Asked, read_asked
 from codex_multi_role.playbook.responses import encode
-from codex_multi_role.reading.normalization import PathNames, normalize
 
 Differs = Callable[[str, str, bool], None]
 """Called with a difference, its diff, and whether the turn is played anyway."""

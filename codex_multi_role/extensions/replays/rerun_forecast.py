@@ -16,13 +16,16 @@ from codex_multi_role.codex.usage import TokenUsage
 from codex_multi_role.engine.recorded_step import Past
 from codex_multi_role.errors import CodexMultiRoleError
 from codex_multi_role.extensions.replays.prepare_rerun import first_visit, make_rerun, rerun_options, workspace_of
+from codex_multi_role.extensions.replays.reuse.earlier_turns import EarlierTurn
+from codex_multi_role.extensions.replays.reuse.observer import Reuse
+from codex_multi_role.extensions.replays.reuse.role_inputs import RoleReader
+from codex_multi_role.extensions.replays.reuse.sources import earlier_run, earlier_turns
+from codex_multi_role.extensions.replays.reuse.turn_inputs import RoleInputsReader, position_of
 from codex_multi_role.flow import new_state
 from codex_multi_role.lifecycle.assembly import idle_parts, with_first_protected
 from codex_multi_role.lifecycle.definitions import Definitions
 from codex_multi_role.lifecycle.forking.prepare import Fork
 from codex_multi_role.lifecycle.forking.workspace import ForkWorkspace
-from codex_multi_role.lifecycle.reuse_sources import earlier_run, earlier_turns
-from codex_multi_role.lifecycle.role_inputs import RoleReader
 from codex_multi_role.lifecycle.steering import Steering
 from codex_multi_role.lifecycle.team_loading import load_catalog, load_flow_and_called
 from codex_multi_role.reading.json_types import Json
@@ -30,9 +33,6 @@ from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.cost import Cost, as_number
 from codex_multi_role.run_options import RunOptions
 from codex_multi_role.steps import RunResources
-from codex_multi_role.steps.earlier_turns import EarlierTurn
-from codex_multi_role.steps.reuse import Reuse
-from codex_multi_role.steps.turn_inputs import RoleInputsReader, position_of
 from codex_multi_role.steps.turn_record import TurnPrompt, TurnResult
 from codex_multi_role.workspace import FORK_MARK, Worktrees
 
@@ -132,8 +132,8 @@ def _in_temporary_folders(parent: RunFolder, changes: Mapping[str, Any], runs: P
 
 def _walk(definitions: Definitions, folder: RunFolder, parent: RunFolder, parts: RunResources) -> Forecast:
     from codex_multi_role.engine.flow_walk import CallableFlows  # lazy: slow to import
-    from codex_multi_role.engine.forecast import walk_forecast
     from codex_multi_role.engine.journal import recorded_steps
+    from codex_multi_role.extensions.replays.forecast_walk import walk_forecast
 
     record, options = parent.record(), definitions.options
     reader = RoleReader(definitions, parts.services.catalog_now, parts.settings.protect)
@@ -168,7 +168,7 @@ def _settings_of_checks(definitions: Definitions) -> object:
 def _named_past(definitions: Definitions, parent: RunFolder, past: Past) -> Past:
     """The ``past`` as `walk_forecast` needs it; empty if what all results depend on has changed, or is unknown."""
     from codex_multi_role.engine.flow_walk import CallableFlows  # lazy, as above
-    from codex_multi_role.engine.forecast import past_with_units
+    from codex_multi_role.extensions.replays.forecast_walk import past_with_units
 
     with suppress(CodexMultiRoleError), tempfile.TemporaryDirectory(prefix="codex-multi-role-") as scratch:
         before = _before(definitions, parent)

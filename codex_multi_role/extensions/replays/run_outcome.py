@@ -15,11 +15,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from codex_multi_role.extensions.replays.normalization import PathNames, normalize
 from codex_multi_role.extensions.replays.recording import Recording
 from codex_multi_role.host.spelling import as_on_disk
 from codex_multi_role.host.user_cache import home_folder
 from codex_multi_role.lifecycle.definitions import Definitions
-from codex_multi_role.reading.normalization import PathNames, normalize
 from codex_multi_role.run_folder import Answer, AskPerson, Question, Questions, RunFolder, list_turns
 from codex_multi_role.run_folder.events import now
 from codex_multi_role.run_options import RunReport

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from codex_multi_role.extensions.replays.normalization import PathNames
 from codex_multi_role.extensions.replays.recording import Recording
 from codex_multi_role.extensions.replays.run_outcome import answers_of, as_recorded
-from codex_multi_role.reading.normalization import PathNames
 from codex_multi_role.run_folder import Answer, Question, Questions, answer_of_person
 from codex_multi_role.run_folder.events import now
 

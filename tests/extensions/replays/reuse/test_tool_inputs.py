@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.lifecycle.role_inputs import tool_inputs
+from codex_multi_role.extensions.replays.reuse.role_inputs import tool_inputs
 from tests.support.plugins import distribution
 
 CALLABLES = ("_call", "partial(_call)", "Caller()")

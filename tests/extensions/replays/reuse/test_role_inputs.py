@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from codex_multi_role.extensions.replays.reuse.role_inputs import RoleReader
+from codex_multi_role.extensions.replays.reuse.turn_inputs import RoleInputs
 from codex_multi_role.lifecycle.definitions import load_definitions
-from codex_multi_role.lifecycle.role_inputs import RoleReader
-from codex_multi_role.steps.turn_inputs import RoleInputs
 from tests.support.catalogs import SKILL
 from tests.support.teams import Record, TeamFolder
 

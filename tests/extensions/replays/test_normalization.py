@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codex_multi_role.reading.normalization import PathNames, normalize
+from codex_multi_role.extensions.replays.normalization import PathNames, normalize
 
 HERE = PathNames({"workspace": Path("/work/me/shop"), "run folder": Path("/work/me/runs/1"), "home": Path("/work")})
 THERE = PathNames({"workspace": Path("/srv/ci/shop two"), "run folder": Path("/srv/ci/r"), "home": Path("/home/ci")})

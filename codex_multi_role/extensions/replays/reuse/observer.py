@@ -15,21 +15,32 @@ from pathlib import Path
 
 from codex_multi_role.codex.home import copy_threads
 from codex_multi_role.errors import StorageError
+from codex_multi_role.extensions.replays.normalization import PathNames
+from codex_multi_role.extensions.replays.reuse.attempt_basis import AttemptBasis
+from codex_multi_role.extensions.replays.reuse.earlier_turns import (
+    EarlierRun,
+    EarlierTurn,
+    EarlierTurns,
+    files_named_in,
+    path_names,
+)
+from codex_multi_role.extensions.replays.reuse.taking import TurnTaking
+from codex_multi_role.extensions.replays.reuse.timed_results import TimedResult
+from codex_multi_role.extensions.replays.reuse.turn_inputs import (
+    RoleInputs,
+    RoleInputsReader,
+    TurnBasis,
+    digest,
+    position_of,
+)
 from codex_multi_role.reading.json_types import Json
-from codex_multi_role.reading.normalization import PathNames
 from codex_multi_role.run_folder import RunFolder, TurnFolder, list_turns
 from codex_multi_role.run_folder.turn_folder import REUSED
-from codex_multi_role.steps.attempt_basis import AttemptBasis
-from codex_multi_role.steps.earlier_turns import EarlierRun, EarlierTurn, EarlierTurns, files_named_in, path_names
 from codex_multi_role.steps.recovery import is_settled
 from codex_multi_role.steps.resources import RunResources
-from codex_multi_role.steps.taking import TurnTaking
-from codex_multi_role.steps.timed_results import TimedResult
 from codex_multi_role.steps.turn import Attempt
-from codex_multi_role.steps.turn_inputs import RoleInputs, RoleInputsReader, digest, position_of
 from codex_multi_role.steps.turn_record import NEW_THREAD, TurnPrompt, TurnResult
-from codex_multi_role.workspace.git import RecordedGit
-from codex_multi_role.workspace.trees import changed_lines
+from codex_multi_role.workspace.git import Git, RecordedGit
 
 NEW = "new"
 
@@ -207,11 +218,15 @@ def _names_one_of(folders: Sequence[Path], turn: EarlierTurn) -> bool:
     names = [os.fsencode(folder) for folder in folders]
     for repository in filter(Path.is_dir, turn.run.repositories):
         with suppress(StorageError):
-            lines = changed_lines(
-                RecordedGit(repository.absolute(), repository), turn.basis.workspace, turn.basis.after
-            )
+            lines = _changed_lines(RecordedGit(repository.absolute(), repository), turn.basis)
             return any(name in lines for name in names)
     return True
+
+
+def _changed_lines(git: Git, basis: TurnBasis) -> bytes:
+    """As a patch without context."""
+    as_stored = ("--text", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color")
+    return git.run("diff-tree", "-r", "--patch", "--unified=0", *as_stored, basis.workspace, basis.after).stdout
 
 
 def _differences(before: Mapping[str, str], now: Mapping[str, str]) -> str:

@@ -9,9 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from codex_multi_role.extensions.replays.reuse.contents import MAX_FILES
+from codex_multi_role.extensions.replays.reuse.hidden_files import (
+    TOO_MUCH,
+    are_same_hidden_files,
+    hidden_files,
+    hidden_state,
+)
 from codex_multi_role.workspace import Snapshots, Workspace
-from codex_multi_role.workspace.contents import MAX_FILES
-from codex_multi_role.workspace.hidden_files import TOO_MUCH, are_same_hidden_files, hidden_files, hidden_state
 
 pytestmark = pytest.mark.real
 
@@ -27,6 +32,13 @@ def commit(folder: Path) -> None:
     git(folder, "init", "-q")
     git(folder, "add", ".")
     git(folder, "commit", "-q", "--allow-empty", "-m", "first")
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    """A workspace with a run folder in it."""
+    (runs := tmp_path / "work/runs").mkdir(parents=True)
+    return Workspace(runs.parent, (runs,))
 
 
 @pytest.fixture

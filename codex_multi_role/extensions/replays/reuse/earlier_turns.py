@@ -13,11 +13,11 @@ from pathlib import Path
 from uuid import uuid4
 
 from codex_multi_role.codex.usage import tokens_by_model
+from codex_multi_role.extensions.replays.normalization import PathNames
+from codex_multi_role.extensions.replays.reuse.timed_results import MEASURED, TimedResult
+from codex_multi_role.extensions.replays.reuse.turn_inputs import TurnBasis, digest
 from codex_multi_role.reading.json_types import Json
-from codex_multi_role.reading.normalization import PathNames
 from codex_multi_role.run_folder import RunFolder, TurnFolder, list_turns
-from codex_multi_role.steps.timed_results import MEASURED, TimedResult
-from codex_multi_role.steps.turn_inputs import TurnBasis, digest
 from codex_multi_role.steps.turn_record import TurnResult
 from codex_multi_role.workspace.manifest import Manifest
 

@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Self
 
+from codex_multi_role.extensions.replays.normalization import PathNames, normalize
 from codex_multi_role.host.atomic import write_json
 from codex_multi_role.host.redaction import Redactor
 from codex_multi_role.reading.json_files import read_object
 from codex_multi_role.reading.json_types import Json
-from codex_multi_role.reading.normalization import PathNames, normalize
 
 MEASURED = "measured.json"
 

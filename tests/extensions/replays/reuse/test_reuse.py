@@ -40,7 +40,15 @@ def check_project(folder: Path, seed: int, edits: int) -> int:
 
 @pytest.mark.parametrize(
     "seed",
-    [0, pytest.param(1, marks=pytest.mark.long("steps/test_reuse.py::test_rerun_asks_what_depends_on_the_edit[0]"))],
+    [
+        0,
+        pytest.param(
+            1,
+            marks=pytest.mark.long(
+                "extensions/replays/reuse/test_reuse.py::test_rerun_asks_what_depends_on_the_edit[0]"
+            ),
+        ),
+    ],
 )
 def test_rerun_asks_what_depends_on_the_edit(seed: int, tmp_path: Path) -> None:
     """A sample of the long test below."""

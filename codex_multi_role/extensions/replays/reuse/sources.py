@@ -8,13 +8,13 @@ from functools import partial
 from pathlib import Path
 
 from codex_multi_role.errors import RunNotFound
+from codex_multi_role.extensions.replays.reuse.earlier_turns import EarlierRun, EarlierTurns
+from codex_multi_role.extensions.replays.reuse.observer import Reuse
+from codex_multi_role.extensions.replays.reuse.role_inputs import RoleReader
 from codex_multi_role.lifecycle.definitions import Definitions
-from codex_multi_role.lifecycle.role_inputs import RoleReader
 from codex_multi_role.run_folder import RunFolder, list_runs
 from codex_multi_role.run_options import EVERY_RUN
 from codex_multi_role.steps import RunResources
-from codex_multi_role.steps.earlier_turns import EarlierRun, EarlierTurns
-from codex_multi_role.steps.reuse import Reuse
 
 MOST_RUNS = 200
 """So many of the latest runs are searched for turns."""

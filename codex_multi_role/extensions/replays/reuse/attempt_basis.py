@@ -6,13 +6,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from codex_multi_role.codex.running_turn import Observed
+from codex_multi_role.extensions.replays.reuse.turn_inputs import TurnBasis, TurnLook, position_of
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.steps.turn import Attempt
-from codex_multi_role.steps.turn_inputs import TurnBasis, TurnLook, position_of
 from codex_multi_role.steps.turn_record import TurnResult
 
 if TYPE_CHECKING:
-    from codex_multi_role.steps.reuse import Reuse
+    from codex_multi_role.extensions.replays.reuse.observer import Reuse
 
 
 class AttemptBasis:
