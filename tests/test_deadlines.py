@@ -207,6 +207,7 @@ LOCKS = {
     ("extensions/replays/recording.py", "self._lock"): "one line to a file",
     ("extensions/replays/replay_server.py", "self._lock"): QUICK,
     ("extensions/replays/comparison.py", "self._lock"): "one small file",
+    ("reading/registry.py", "_scan_lock"): "one scan of the installed packages",
     ("reading/python_source.py", "_parse_lock"): "one parse of a source of bounded size",
     ("run_folder/event_log.py", "self._lock"): "a few lines to a file, and to whoever draws them",
     ("run_folder/event_log.py", "self._waiting_lock"): "one attribute",

@@ -16,9 +16,8 @@ from codex_multi_role.run_folder.events import Warning
 from codex_multi_role.steps import RunResources
 from codex_multi_role.steps.observers import TurnObserver
 
-REGISTRY: Registry[Callable[[Definitions, RunResources], TurnObserver]] = Registry(
-    "observer of turns", "codex_multi_role.turn_observers", {}
-)
+MakeObserver = Callable[[Definitions, RunResources], TurnObserver]
+REGISTRY: Registry[MakeObserver] = Registry("observer of turns", "codex_multi_role.turn_observers", {})
 
 
 class InstalledObservers:
@@ -32,12 +31,19 @@ class InstalledObservers:
     def __call__(self, run: RunResources) -> Sequence[TurnObserver]:
         with self._lock:
             if self._made is None:
-                self._made = list(self._make(run))
+                self._made = [make(self._definitions, run) for make in _that_load(run)]
             return self._made
 
-    def _make(self, run: RunResources) -> Iterator[TurnObserver]:
-        for name in REGISTRY.names():
-            try:
-                yield REGISTRY.find(name)(self._definitions, run)
-            except UsageError as error:
-                run.services.events.publish(Warning(f"{error}; {error.hint}"))
+
+def _that_load(run: RunResources) -> Iterator[MakeObserver]:
+    """Those that load; the others are warnings, because most runs can do without."""
+    names: list[str] = []
+    try:
+        names = REGISTRY.names()
+    except Exception as error:  # whatever the metadata of some package leads to
+        run.services.events.publish(Warning(f"no observer of turns was found: {type(error).__name__}: {error}"))
+    for name in names:
+        try:
+            yield REGISTRY.find(name)
+        except UsageError as error:
+            run.services.events.publish(Warning(f"{error}; {error.hint}"))

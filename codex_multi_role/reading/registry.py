@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from importlib import import_module
 from itertools import accumulate
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from codex_multi_role.errors import UsageError
 from codex_multi_role.reading.nearest import no_such
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 PartT = TypeVar("PartT")
 _OWN = f"{__name__.partition('.')[0]}."
+_scan_lock = threading.Lock()
 _REINSTALL = "in a checkout, run `pip install -e .` again"
 
 
@@ -101,11 +103,18 @@ def _installed(group: str) -> Mapping[str, EntryPoint]:
 
 @cache
 def _entry_points(group: str, path: tuple[str, ...]) -> dict[str, EntryPoint]:
-    """By name; of several with one name, ours, otherwise the first on ``path``. Reading them takes milliseconds."""
+    """By name; of several with one name, ours, otherwise the first on ``path``."""
+    with _scan_lock:  # threads that need different groups at the same time share one scan
+        found = reversed(tuple(_scan(path).select(group=group)))
+    return {entry.name: entry for entry in sorted(found, key=_is_own)}
+
+
+@cache
+def _scan(_path: tuple[str, ...]) -> Any:  # noqa: ANN401 - the type depends on the version of Python
+    """All entry points, with the method ``select``. Reading them takes milliseconds."""
     from importlib.metadata import entry_points  # imported only for parts that are not built in
 
-    found = reversed(tuple(entry_points(group=group)))
-    return {entry.name: entry for entry in sorted(found, key=_is_own)}
+    return entry_points()
 
 
 def _is_own(entry: EntryPoint) -> bool:
