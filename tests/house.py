@@ -46,7 +46,7 @@ FIGURES = (
     Figure("statements of the core", 27_000),
     Figure("modules of the package", 519, "495, later free"),
     Figure("lines of the package", 67_800, "64,000, later free"),
-    Figure("statements of the package", 43_400),
+    Figure("statements of the package", 43_500),
     Figure("names of extensions in the core", 0),
     Figure("imports that a rule excuses", 0),
     Figure("fields of the largest class", 28, "12"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -12,13 +12,13 @@ from importlib import import_module
 from itertools import accumulate
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from codex_multi_role.errors import UsageError
 from codex_multi_role.reading.nearest import no_such
 
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
+    from importlib.metadata import EntryPoint, EntryPoints
 
 PartT = TypeVar("PartT")
 _OWN = f"{__name__.partition('.')[0]}."
@@ -105,16 +105,16 @@ def _installed(group: str) -> Mapping[str, EntryPoint]:
 def _entry_points(group: str, path: tuple[str, ...]) -> dict[str, EntryPoint]:
     """By name; of several with one name, ours, otherwise the first on ``path``."""
     with _scan_lock:  # threads that need different groups at the same time share one scan
-        found = reversed(tuple(_scan(path).select(group=group)))
+        found = reversed(tuple(_scan(path)(group=group)))
     return {entry.name: entry for entry in sorted(found, key=_is_own)}
 
 
 @cache
-def _scan(_path: tuple[str, ...]) -> Any:  # noqa: ANN401 - the type depends on the version of Python
-    """All entry points, with the method ``select``. Reading them takes milliseconds."""
+def _scan(_path: tuple[str, ...]) -> Callable[..., EntryPoints]:
+    """Read all entry points, which takes milliseconds; returns a function that selects some."""
     from importlib.metadata import entry_points  # imported only for parts that are not built in
 
-    return entry_points()
+    return entry_points().select
 
 
 def _is_own(entry: EntryPoint) -> bool:

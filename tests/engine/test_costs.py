@@ -244,6 +244,7 @@ def test_turns_without_reported_usage_are_unpriced(without_usage: TeamFolder) ->
     assert len([each for each in warnings(team.events) if "reports no usage" in each]) == 1
 
 
+@pytest.mark.extensions
 @pytest.mark.usefixtures("real_codex")
 @pytest.mark.parametrize("limit", [{"max_cost": 1.0}, {"max_tokens": 1_000_000}])
 def test_limit_that_cannot_count_ends_the_run_after_the_turn(
