@@ -58,10 +58,10 @@ class RunKeywords(NewRunKeywords, total=False):
     worktree: bool
     branch: str | None
     runs_dir: str | os.PathLike[str]
-    database_url: str | None
     record: str | os.PathLike[str] | None
     replay: str | os.PathLike[str] | None
     reuse: str
+    database_url: str | None
 
 
 class OptionKeywords(RunKeywords, total=False):

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Unpack
 
 from codex_multi_role.errors import UsageError
-from codex_multi_role.host.database_url import check_database_url
 from codex_multi_role.option import Option, Range, Section, Use, option, options_in
+from codex_multi_role.reading.nearest import no_such
+from codex_multi_role.reading.registry import Registry
 
 if TYPE_CHECKING:
     from codex_multi_role.option_keywords import OptionKeywords
@@ -83,13 +84,6 @@ class RunPlace:
     )
     run_id: str | None = option(
         None, "The id of the run.", "ID", shown_default="date, time and a random part", use=Use.FORK | Use.LOCAL
-    )
-    database_url: str | None = option(
-        None,
-        "Store the journal in this Postgres database.",
-        "URL",
-        shown_default="a file in the run folder",
-        use=Use.BATCH | Use.LOCAL,
     )
 
 
@@ -223,7 +217,8 @@ class RunOptions:
     """The options of ``run``, all of them keywords. Paths may be relative to the current folder, and may be texts.
 
     Times are in seconds, costs in US dollars. An empty ``goal`` means the flow's own. ``reuse``: the ID of a run, or
-    `EVERY_RUN` for all in ``runs_dir``: equal turns are taken over from there.
+    `EVERY_RUN` for all in ``runs_dir``: equal turns are taken over from there. ``added``: by name, the options that
+    extensions add, if they differ from the default.
     """
 
     section: ClassVar = Section.GOAL
@@ -238,6 +233,7 @@ class RunOptions:
     answers: RunAnswers = RunAnswers()
     limits: RunLimits = RunLimits()
     tests: RunTests = RunTests()
+    added: Mapping[str, Any] = field(default_factory=dict)
 
     def __init__(self, **options: Unpack[OptionKeywords]) -> None:
         """Raise `UsageError` for an unknown name, a wrong type, a value out of bounds, and what excludes each other."""
@@ -255,14 +251,14 @@ class RunOptions:
         if answers.replay and (answers.record or answers.playbook):
             other = "record" if answers.record else "playbook"
             raise UsageError(f"replay and {other} exclude each other", "A replay takes its answers from the recording.")
-        if place.database_url is not None:
-            check_database_url(place.database_url)
+        for group in ADDED.that_load() if self.added else ():
+            group(**{name: self.added[name] for name in options_in(group) if name in self.added}).check(self)
 
     def as_keywords(self) -> dict[str, Any]:
         """Every option by its name, as `RunOptions` takes them."""
         groups = (self, *(getattr(self, name) for name in GROUPS))
         values = {name: value for group in groups for name, value in vars(group).items()}
-        return {name: values[name] for name in OPTIONS}
+        return {**{name: values[name] for name in OPTIONS}, **self.added}
 
     def as_record(self) -> dict[str, Any]:
         """JSON for ``run.json``, with absolute paths, so that the run can be resumed from any folder."""
@@ -275,9 +271,19 @@ class RunOptions:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> RunOptions:
-        """The inverse of `as_record`; what an older version did not record has its default."""
-        known = {name: record[name] for name in OPTIONS if record.get(name) is not None}
-        return cls(**{name: value for name, value in known.items() if value or OPTIONS[name].kind is not Path})
+        """The inverse of `as_record`; what an older version did not record has its default.
+
+        Raises `UsageError` for an option of an extension that is not installed.
+        """
+        nothing = (None, "")  # older versions recorded every option, also of what is an extension now
+        given = {name: value for name, value in record.items() if value is not None}
+        given = {name: value for name, value in given.items() if name in OPTIONS or value not in nothing}
+        table = options_for(given)
+        for name in given:
+            if name not in table:
+                hint = "Install the extension, or the version of codex-multi-role, that the run was started with."
+                raise UsageError(f"the run has an option that no installed extension adds: {name}", hint)
+        return cls(**{name: value for name, value in given.items() if value or table[name].kind is not Path})
 
     def changed(self, **changes: Unpack[OptionKeywords]) -> RunOptions:
         """These options with some changed. Raises what `RunOptions` raises."""
@@ -296,31 +302,70 @@ OPTIONS: Mapping[str, Option] = {
 """Every option of a run by its name: the one table that all others are made from."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class AddedOptions:
+    """Base of a group of options that an extension adds to a run, a frozen dataclass like `RunPlace`.
+
+    The entry point that registers one in the group ``codex_multi_role.run_options`` is loaded only for an option that
+    is none of ours: importing its module must not be slow.
+    """
+
+    section: ClassVar[Section]
+
+    def check(self, options: RunOptions) -> None:
+        """Raise `UsageError` for a wrong value, and for values that exclude others of the ``options``."""
+
+
+ADDED: Registry[type[AddedOptions]] = Registry("run option", "codex_multi_role.run_options", {})
+
+
+def added_options() -> dict[str, Option]:
+    """The options that extensions add, by name. Looks all of them up, which takes a while."""
+    found = {name: each for group in ADDED.that_load() for name, each in options_in(group).items()}
+    return {name: each for name, each in found.items() if name not in OPTIONS}
+
+
+def all_options() -> Mapping[str, Option]:
+    """Ours, then those that extensions add."""
+    return {**OPTIONS, **added_options()}
+
+
+def options_for(names: Iterable[str]) -> Mapping[str, Option]:
+    """The table that has these names, if any has; those of extensions are looked up only for another name."""
+    return OPTIONS if OPTIONS.keys() >= set(names) else all_options()
+
+
 def options_with(use: Use) -> dict[str, Option]:
     """The options that count there, by name."""
-    return {name: each for name, each in OPTIONS.items() if use in each.use}
+    return {name: each for name, each in all_options().items() if use in each.use}
 
 
 def require_changeable(changes: Mapping[str, Any], use: Use, whose: str) -> None:
     """Raise `UsageError` if one of the ``changes`` is to an option that ``whose`` run keeps."""
     if not isinstance(changes, Mapping):
         raise UsageError(f"changes must be a mapping with options, not {changes!r}")
-    kept = sorted(name for name in changes if name in OPTIONS and use not in OPTIONS[name].use)
+    table = options_for(changes)
+    kept = sorted(name for name in changes if name in table and use not in table[name].use)
     if kept:
         raise UsageError(f"{whose} {', '.join(kept)}", "Start another run for that.")
 
 
 def _checked(given: Mapping[str, object]) -> dict[str, Any]:
-    """The value of every option; `dataclasses.replace` gives whole groups. Raises `UsageError`."""
-    groups = [each for name, each in given.items() if name in GROUPS]
-    given = {name: each for name, each in given.items() if name not in GROUPS}
-    given = {name: value for group in groups for name, value in vars(group).items()} | given
-    unknown = [name for name in given if name not in OPTIONS]
-    if unknown:
-        from codex_multi_role.reading.nearest import no_such  # here: only a mistake needs it
+    """The value of every option of ours, and in ``added`` those of extensions. Raises `UsageError`.
 
-        raise UsageError(*no_such("option of a run", unknown[0], OPTIONS))
-    return {name: each.checked(given[name]) if name in given else each.default for name, each in OPTIONS.items()}
+    `dataclasses.replace` gives whole groups.
+    """
+    whole = {name: each for name, each in given.items() if name in {*GROUPS, "added"}}
+    groups = (each if isinstance(each, Mapping) else vars(each) for each in whole.values())
+    one_by_one = {name: each for name, each in given.items() if name not in whole}
+    given = {name: value for group in groups for name, value in group.items()} | one_by_one
+    table = options_for(given)
+    for name in given:
+        if name not in table:
+            raise UsageError(*no_such("option of a run", name, table))
+    values = {name: table[name].checked(value) for name, value in given.items()}
+    added = {name: values[name] for name in given if name not in OPTIONS and values[name] != table[name].default}
+    return {name: values.get(name, each.default) for name, each in OPTIONS.items()} | {"added": added}
 
 
 def _plain(value: object) -> object:

@@ -48,7 +48,6 @@ OPTIONS = st.builds(
     max_processes=st.none() | st.integers(1, 64),
     yes=st.booleans(),
     reuse=st.sampled_from(["", "*", "20260131_101500_0a1b2c3d"]),
-    database_url=st.none() | st.just("postgresql://runs@db/runs?sslmode=require"),
 )
 
 
@@ -102,5 +101,8 @@ def test_options_of_a_run_older_than_an_option_get_its_default() -> None:
     assert (RunOptions.from_record(record).cycles, RunOptions.from_record(record).tests.test_seconds) == (7, 300.0)
 
 
-def test_unknown_options_of_newer_run_are_ignored() -> None:
-    assert RunOptions.from_record({**RunOptions(goal="g").as_record(), "from_the_future": 1}).goal == "g"
+def test_option_that_nothing_adds_is_refused_unless_it_has_no_value() -> None:
+    record = RunOptions(goal="g").as_record()
+    assert RunOptions.from_record({**record, "from_the_past": None, "not_given": ""}).goal == "g"
+    with pytest.raises(UsageError, match="no installed extension adds: from_the_future"):
+        RunOptions.from_record({**record, "from_the_future": 1})

@@ -24,7 +24,7 @@ def settings_with(use: Use) -> list[Setting]:
 SETTINGS = {name: setting_of(each) for name, each in OPTIONS.items()}
 """The options of a run by their name."""
 CODEX_BIN, CONFIG, PYTHON = SETTINGS["codex_bin"], SETTINGS["config"], SETTINGS["python"]
-DATABASE_URL, ROLES, RUNS_DIR = SETTINGS["database_url"], SETTINGS["roles"], SETTINGS["runs_dir"]
+ROLES, RUNS_DIR = SETTINGS["roles"], SETTINGS["runs_dir"]
 TEST_SANDBOX, WORKSPACE = SETTINGS["test_sandbox"], SETTINGS["workspace"]
 GOAL_FILE = Setting(
     ["--goal-file"],

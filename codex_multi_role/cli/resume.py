@@ -27,9 +27,10 @@ from codex_multi_role.cli.output import say
 from codex_multi_role.cli.run import choose_goal, parse_inputs
 from codex_multi_role.cli.run_reference import RemoteRun, find_either
 from codex_multi_role.cli.setting import Setting
-from codex_multi_role.cli.settings import RunCommand
+from codex_multi_role.cli.settings import RunCommand, added_names
 from codex_multi_role.cli.watch import recorded_report, view_run
 from codex_multi_role.errors import QuotaUsedUp, UsageError
+from codex_multi_role.option import Use
 from codex_multi_role.presentation.progress import LASTING_EVENTS, Progress
 from codex_multi_role.presentation.wording import duration
 from codex_multi_role.run_folder import RunFolder, skim_events
@@ -49,6 +50,7 @@ RUNNING = "codex_multi_role.lifecycle.running"
     WAIT,
     *OF_THIS_PROCESS,
     cls=RunCommand,
+    use=Use.RESUME,
 )
 @run_argument
 @click.pass_context
@@ -85,6 +87,7 @@ def resume(ctx: click.Context, /, run: str, **values: Any) -> None:  # noqa: ANN
     *FORKABLE,
     *OF_THIS_PROCESS,
     cls=RunCommand,
+    use=Use.FORK,
 )
 @run_argument
 @click.pass_context
@@ -107,7 +110,7 @@ def fork(ctx: click.Context, /, run: str, **values: Any) -> None:  # noqa: ANN40
     start_from(ctx, *parent_and_changes(ctx, run), f"{RUNNING}:fork", start=values["from"])
 
 
-@command(RUNS_DIR, *FORKABLE, *OF_THIS_PROCESS, cls=RunCommand)
+@command(RUNS_DIR, *FORKABLE, *OF_THIS_PROCESS, cls=RunCommand, use=Use.FORK)
 @run_argument
 @click.option("--task", metavar="ID", required=True, help="The task to redo; `show` lists the ids.")
 @click.pass_context
@@ -196,7 +199,7 @@ def changes_of(
     ctx: click.Context, remembered: Mapping[str, Any], settings: Sequence[Setting] = CHANGEABLE
 ) -> ForkKeywords:
     """Return the options given now; repeatable ones are added to ``remembered``, the run's."""
-    keys = [setting.key for setting in settings if setting.key != "goal_file"]
+    keys = [*(setting.key for setting in settings if setting.key != "goal_file"), *added_names(ctx)]
     changes = {key: ctx.params[key] for key in keys if ctx.get_parameter_source(key) in GIVEN_NOW}
     if "input" in changes:
         changes["inputs"] = {**remembered["inputs"], **parse_inputs(changes.pop("input"))}

@@ -15,9 +15,10 @@ from codex_multi_role.cli.foreground import in_foreground, report_and_exit
 from codex_multi_role.cli.options import RUN, SETTINGS, command
 from codex_multi_role.cli.output import put_json_line, put_text, say
 from codex_multi_role.cli.setting import not_empty
-from codex_multi_role.cli.settings import RunCommand
+from codex_multi_role.cli.settings import RunCommand, added_names
 from codex_multi_role.errors import UsageError
 from codex_multi_role.host.importing import without_plugin_search
+from codex_multi_role.option import Use
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.presentation.wording import plural
 from codex_multi_role.run_options import RunOptions
@@ -29,7 +30,7 @@ PRECEDENCE = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT, Paramete
 STANDARD_INPUT = Path("-")
 
 
-@command(*RUN, cls=RunCommand)
+@command(*RUN, cls=RunCommand, use=Use(0))
 @click.argument("goal_text", metavar="[GOAL]", required=False, callback=not_empty)
 @click.pass_context
 def run(ctx: click.Context, /, **values: Any) -> None:  # noqa: ANN401 - the settings above
@@ -64,7 +65,8 @@ def run(ctx: click.Context, /, **values: Any) -> None:  # noqa: ANN401 - the set
 def run_options(ctx: click.Context) -> RunOptions:
     """Build the options from the settings and the playbook they name. Raises `UsageError`, `DefinitionError`."""
     _refuse_flow_as_goal(ctx)
-    values = {key: value for key, value in ctx.params.items() if key in OF_THE_RUN}
+    of_the_run = {*OF_THE_RUN, *added_names(ctx)}
+    values = {key: value for key, value in ctx.params.items() if key in of_the_run}
     suggested = _suggested(values)
     values["goal"] = choose_goal(ctx, suggested.pop("goal", None) or "")
     inputs = parse_inputs(ctx.params["input"])

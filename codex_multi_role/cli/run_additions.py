@@ -27,7 +27,7 @@ EXTENDED = "codex_multi_role.extended"
 
 @dataclass(frozen=True)
 class RunAddition:
-    """An entry of the group ``codex_multi_role.run_options``. Its functions find the values in ``ctx.params``.
+    """An entry of the group ``codex_multi_role.run_additions``. Its functions find the values in ``ctx.params``.
 
     ``settings``: its options, which are variables and keys of settings files, too. ``ended``: called when the run has
     ended; what it raises is printed. ``failed``: called for an error before the run, or instead of its end. ``left``:
@@ -40,7 +40,7 @@ class RunAddition:
     left: Callable[[click.Context], None]
 
 
-ADDITIONS: Registry[RunAddition] = Registry("run option", "codex_multi_role.run_options", {})
+ADDITIONS: Registry[RunAddition] = Registry("run option", "codex_multi_role.run_additions", {})
 
 
 def added_settings() -> list[Setting]:

@@ -141,13 +141,17 @@ OPEN_FILES = ("-", "/dev/stdin", "/dev/fd/", "/proc/self/fd/")
 COMPLETIONS = {"flow": flow_names, "playbook": playbook_names}
 
 
-def setting_of(option: Option) -> Setting:
-    """The option of the command line, the environment and settings files."""
+def setting_of(option: Option, *, remembered: bool = False) -> Setting:
+    """The option of the command line, the environment and settings files.
+
+    ``remembered``: for a command whose default is the value that the run remembers.
+    """
     repeatable = "; repeatable." if option.kind in (tuple, dict) else "."
     told = option.help.removesuffix(".") + repeatable
     keywords: dict[str, Any] = {"help": told, "metavar": option.metavar or None, "section": option.section}
     keywords |= {"shell_complete": COMPLETIONS.get(option.name), "show_default": option.shown_default or None}
-    return Setting(_flags(option), **{name: each for name, each in keywords.items() if each}, **_values(option))
+    given = {name: each for name, each in keywords.items() if each} | ({"show_default": False} if remembered else {})
+    return Setting(_flags(option), **given, **_values(option))
 
 
 def _flags(option: Option) -> Sequence[str]:

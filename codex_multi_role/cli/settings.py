@@ -18,7 +18,7 @@ import click
 from codex_multi_role.cli.lazy_group import INSTALLED, load
 from codex_multi_role.cli.output import say
 from codex_multi_role.cli.run_additions import EXTENDED, added_settings, report_failure
-from codex_multi_role.cli.setting import FOUND, PREFIX, Found, Setting
+from codex_multi_role.cli.setting import FOUND, PREFIX, Found, Setting, setting_of
 from codex_multi_role.errors import CodexMultiRoleError, DefinitionError
 from codex_multi_role.host.settings_files import (
     PYPROJECT,
@@ -29,8 +29,8 @@ from codex_multi_role.host.settings_files import (
     user_file,
 )
 from codex_multi_role.host.workflow_log import runs_here
-from codex_multi_role.option import Section
-from codex_multi_role.run_options import is_playbook_file
+from codex_multi_role.option import Section, Use
+from codex_multi_role.run_options import added_options, is_playbook_file
 
 FILE = SETTINGS_FILE
 OTHER_VARIABLES = frozenset(f"{PREFIX}{name}" for name in ("DEBUG", "COMMAND", "RUN", "TESTS_OVERDUE", "MEASURING"))
@@ -84,7 +84,21 @@ class SettingsCommand(click.Command):
 
 
 class RunCommand(SettingsCommand):
-    """A command that works on a run, with what extensions add, as `run_additions` says."""
+    """A command that works on a run, with what extensions add, as `run_additions` says.
+
+    ``use``: which options that they add to a run it has, `Use(0)` all of them; None for none.
+    """
+
+    def __init__(self, *args: Any, use: Use | None = None, **keywords: Any) -> None:  # noqa: ANN401 - click's own
+        super().__init__(*args, **keywords)
+        self.use = use
+
+    def added_options(self, ctx: click.Context) -> list[Setting]:
+        """The options that extensions add to a run and to this command, if they were looked up."""
+        if self.use is None or not ctx.meta.get(EXTENDED, True):
+            return []
+        added = (each for each in added_options().values() if self.use in each.use)
+        return [setting_of(each, remembered=bool(self.use)) for each in added]
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Those of extensions come after our settings, before the arguments and what only this command has."""
@@ -92,7 +106,8 @@ class RunCommand(SettingsCommand):
         if not ctx.meta.get(EXTENDED, True):
             return params
         end = next(index for index, param in enumerate(params) if isinstance(param, click.Argument))
-        return [*params[:end], *(each for each in added_settings() if each.key not in self.known), *params[end:]]
+        added = [*self.added_options(ctx), *added_settings()]
+        return [*params[:end], *(each for each in added if each.key not in self.known), *params[end:]]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         own = {name for param in self.params for name in (*param.opts, *param.secondary_opts)}
@@ -112,12 +127,18 @@ class RunCommand(SettingsCommand):
             raise
 
 
+def added_names(ctx: click.Context) -> list[str]:
+    """The names of the options that extensions add to a run and to the command of ``ctx``."""
+    return [each.key for each in ctx.command.added_options(ctx)] if isinstance(ctx.command, RunCommand) else []
+
+
 def settings_of_extensions(known: Container[str]) -> dict[str, Setting]:
     """The settings that extensions add to those with the keys ``known``, by their keys.
 
     Looks all of them up, which takes a while.
     """
-    params = (*(param for each in INSTALLED.that_load() for param in load(each).params), *added_settings())
+    of_commands = (param for each in INSTALLED.that_load() for param in load(each).params)
+    params = (*of_commands, *map(setting_of, added_options().values()), *added_settings())
     settings = (param for param in params if isinstance(param, Setting) and param.is_key)
     return {setting.key: setting for setting in settings if setting.key not in known}
 

@@ -30,7 +30,8 @@ def require_ready(definitions: Definitions) -> None:
     """Raise `UsageError` or `CodexNotLoggedIn` if a run of these definitions cannot succeed."""
     require_paths(definitions)
     copied_paths(Workspace(definitions.workspace), definitions.needs.copy)  # raises for one that leads outside
-    if (definitions.options.place.worktree or definitions.isolates) and not definitions.options.place.database_url:
+    is_on_worker = definitions.options.added.get("database_url")
+    if (definitions.options.place.worktree or definitions.isolates) and not is_on_worker:
         make_room(definitions.workspace)
     if definitions.options.place.worktree:
         require_repository(definitions.workspace, definitions.options.place.branch or "")

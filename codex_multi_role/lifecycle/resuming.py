@@ -94,7 +94,7 @@ def require_same_past(definitions: Definitions, folder: RunFolder, earlier: Mapp
     from codex_multi_role.engine.rehearsal import first_difference
 
     try:
-        past = recorded_steps(definitions.options.place.database_url or folder.journal_path, folder.run_id)
+        past = recorded_steps(definitions.options.added.get("database_url") or folder.journal_path, folder.run_id)
     except StorageError:  # the session will fail on the journal as well, and record that
         return
     with tempfile.TemporaryDirectory(prefix="codex-multi-role-") as scratch:

@@ -197,7 +197,7 @@ class Session:
     def _require_journal(self) -> None:
         """Raise `StorageError` if a run with turns has no journal, because all turns would be paid for again."""
         path = self._folder.journal_path
-        if self._definitions.options.place.database_url or (path.exists() and path.stat().st_size):
+        if self._definitions.options.added.get("database_url") or (path.exists() and path.stat().st_size):
             return
         if any(list_turns(self._folder)):
             raise StorageError(
@@ -347,7 +347,7 @@ class Session:
         if self._placement is not None and self._placement.journal is not None:
             return self._placement.journal()
         return open_journal(
-            self._definitions.options.place.database_url or self._folder.journal_path,
+            self._definitions.options.added.get("database_url") or self._folder.journal_path,
             self._folder.run_id,
             warn=lambda message: parts.services.events.publish(Warning(message)),
             is_stopping=parts.progress.stopping.is_set,

@@ -1,4 +1,4 @@
-"""What extensions add to the commands that work on a run: entry points of ``codex_multi_role.run_options``."""
+"""What extensions add to the commands that work on a run: entry points of ``codex_multi_role.run_additions``."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ REPORT = RunReport("first", Path("first"), "ended", "cycles_used_up", "", 1, "",
 
 @pytest.fixture(autouse=True)
 def _installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    install(tmp_path, monkeypatch, "run_options", ["tell"], SOURCE, ["broken = extra_run_options:no_such"])
+    install(tmp_path, monkeypatch, "run_additions", ["tell"], SOURCE, ["broken = extra_run_additions:no_such"])
     monkeypatch.chdir(tmp_path)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, get_args, get_origin
 
 from codex_multi_role.option import Option, Use
-from codex_multi_role.run_options import OPTIONS
+from codex_multi_role.run_options import all_options
 
 HEAD = '''"""The options of a run as keywords, for type checkers and editors.
 
@@ -29,10 +29,11 @@ TYPES: Mapping[Any, str] = {
 
 def option_keywords() -> str:
     """The source of the module."""
-    shared = {name: each for name, each in OPTIONS.items() if Use.RESUME in each.use}
-    forked = {name: each for name, each in OPTIONS.items() if Use.FORK in each.use and name not in shared}
+    options = all_options()
+    shared = {name: each for name, each in options.items() if Use.RESUME in each.use}
+    forked = {name: each for name, each in options.items() if Use.FORK in each.use and name not in shared}
     goal = {"goal": forked.pop("goal")}
-    rest = {name: each for name, each in OPTIONS.items() if name not in {*shared, *forked, *goal}}
+    rest = {name: each for name, each in options.items() if name not in {*shared, *forked, *goal}}
     classes = (
         _class("ResumeKeywords", "TypedDict, total=False", "What `resume` may change.", shared),
         _class("NewRunKeywords", "ResumeKeywords, total=False", "What is given to a new run or a fork.", forked),

@@ -12,7 +12,7 @@ from pathlib import Path
 from pydantic import BaseModel
 
 import codex_multi_role
-from codex_multi_role.run_options import OPTIONS, RunOptions
+from codex_multi_role.run_options import RunOptions, all_options
 from tests.docs.markdown import code, docstring, page, prose, table
 from tests.docs.option_keywords import type_of
 
@@ -66,7 +66,7 @@ def _in_modules() -> Iterator[str]:
 def _described(heading: str, name: str, thing: object) -> list[str]:
     parts = [f"{heading} `{name}`", f"```text\n{_signature(name, thing)}\n```", docstring(thing)]
     if thing is RunOptions:
-        rows = [(code(name), code(type_of(each)), prose(each.help)) for name, each in OPTIONS.items()]
+        rows = [(code(name), code(type_of(each)), prose(each.help)) for name, each in all_options().items()]
         parts.append(table(("keyword", "type", "meaning"), rows))
     elif is_dataclass(thing):
         parts.append(table(("field", "type"), [(code(field.name), code(field.type)) for field in fields(thing)]))

@@ -15,11 +15,11 @@ from pydantic import BaseModel
 
 import codex_multi_role
 from codex_multi_role.option import Use
-from codex_multi_role.run_options import OPTIONS, options_with
+from codex_multi_role.run_options import all_options, options_with
 from tests.docs.pages import blocks, page_names
 
 STARTED = {
-    "run": {*OPTIONS, "on_event", "ask_person", "team"},
+    "run": {*all_options(), "on_event", "ask_person", "team"},
     "resume": {"reference", "runs_dir", "changes", "on_event", "ask_person", "placement"},
     "fork": {"reference", "runs_dir", "start", "changes", "on_event", "ask_person"},
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from functools import partial
 from pathlib import Path
@@ -71,6 +72,20 @@ def test_suggested_fork_has_the_changed_input(tmp_path: Path) -> None:
     done = console(*shlex.split(caught.value.hint.split("`")[1])[1:], folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert read(team.runs / "latest/run.json")["inputs"]["files"] == ["z"]
+
+
+@pytest.mark.real
+def test_option_of_a_missing_extension_is_refused_by_name(tmp_path: Path) -> None:
+    """It may decide where the journal of the run is, or who answers: the run must not continue without."""
+    team = team_with(tmp_path, {"ask": "one"})
+    team.run(flow="own")
+    path = (team.runs / "latest").resolve() / "run.json"
+    record = read(path)
+    path.write_text(json.dumps({**record, "options": {**record["options"], "from_elsewhere": "a"}}))
+    done = console("resume", "--cycles", "2", folder=tmp_path)
+    assert done.returncode == 2
+    assert "the run has an option that no installed extension adds: from_elsewhere" in done.stderr
+    assert console("show", folder=tmp_path).returncode == 0
 
 
 def test_lower_limit_cannot_leave_out_what_is_recorded(tmp_path: Path) -> None:

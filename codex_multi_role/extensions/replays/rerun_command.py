@@ -12,6 +12,7 @@ from codex_multi_role.cli.output import put_json_line, put_line, say
 from codex_multi_role.cli.resume import parent_and_changes, start_from
 from codex_multi_role.cli.setting import Setting
 from codex_multi_role.cli.settings import RunCommand
+from codex_multi_role.option import Use
 from codex_multi_role.presentation.wording import cost_in_words, plural
 from codex_multi_role.run_folder.cost import Cost
 
@@ -32,6 +33,7 @@ DRY_RUN = Setting(
     DRY_RUN,
     *OF_THIS_PROCESS,
     cls=RunCommand,
+    use=Use.FORK,
 )
 @run_argument
 @click.pass_context

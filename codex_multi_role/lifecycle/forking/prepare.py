@@ -146,7 +146,7 @@ class _Inheritance:
 
     def _take_journal(self, undo: ExitStack) -> Mapping[int, Any]:
         """Copy the part of the parent's journal before the beginning; returns it."""
-        shared, place = self._definitions.options.place.database_url, self._beginning.place
+        shared, place = self._definitions.options.added.get("database_url"), self._beginning.place
         if not shared:
             from codex_multi_role.engine.journal_file import fork_file  # lazy, as above
 

@@ -115,7 +115,7 @@ class LocalRuns:
     def _order(self, run: PlannedRun) -> Order:
         options = run.options.as_record()
         recorded = self.record(run).get("options", {})
-        changed = (name for name in sorted(run.given - NOT_CHANGED) if recorded.get(name) != options[name])
+        changed = (name for name in sorted(run.given - NOT_CHANGED) if recorded.get(name) != options.get(name))
         return Order(
             options=options,
             resumes=bool(recorded),

@@ -20,7 +20,7 @@ from codex_multi_role.extensions.machines.batches.repositories import clone
 from codex_multi_role.lifecycle.own_worktree import abandon_worktree
 from codex_multi_role.lifecycle.stopping import stop_at_end_of
 from codex_multi_role.run_folder import Record, RunFolder
-from codex_multi_role.run_options import RunOptions, RunReport
+from codex_multi_role.run_options import RunOptions, RunReport, options_for
 from codex_multi_role.workspace.manifest import make_place
 
 if TYPE_CHECKING:
@@ -57,8 +57,8 @@ def carry_out(order: Order, on_event: Callable[[Record], None]) -> RunReport:
     options = RunOptions.from_record(order.options)
     assert options.place.run_id is not None
     if order.resumes:
-        given = options.as_keywords()
-        changes = cast("ResumeKeywords", {name: given[name] for name in order.changes})
+        given, table = options.as_keywords(), options_for(order.changes)
+        changes = cast("ResumeKeywords", {name: given.get(name, table[name].default) for name in order.changes})
         return running.resume(options.place.run_id, runs_dir=options.place.runs_dir, changes=changes, on_event=on_event)
     _remove_unstarted(RunFolder(options.place.runs_dir / options.place.run_id))
     if order.repository:

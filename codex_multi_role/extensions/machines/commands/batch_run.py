@@ -53,7 +53,7 @@ from codex_multi_role.lifecycle.stopping import stop_signals
 from codex_multi_role.lifecycle.team_loading import roles_folder
 from codex_multi_role.presentation.wording import plural
 from codex_multi_role.run_folder.events import now
-from codex_multi_role.run_options import OPTIONS, RunOptions
+from codex_multi_role.run_options import RunOptions, all_options
 
 if TYPE_CHECKING:
     from codex_multi_role.extensions.machines.batches.submitted_runs import SubmittedRuns
@@ -129,14 +129,15 @@ def _require_right_start(folder: BatchFolder, *, resumes: bool) -> None:
 
 def _defaults(ctx: click.Context, file: Path, remembered: Mapping[str, Any]) -> Defaults:
     """What goals have if their lines do not say otherwise: as given now, otherwise as ``remembered``."""
-    names = OPTIONS.keys() & ctx.params.keys()
+    options = all_options()
+    names = options.keys() & ctx.params.keys()
     values = {name: ctx.params[name] for name in names}
     values |= {"runs_dir": ctx.params["runs_dir"].absolute(), "inputs": parse_inputs(ctx.params["input"])}
     values |= _located(values)
     if remembered:
         given = _given(ctx, names, GIVEN_NOW)
         before = RunOptions.from_record(remembered["options"]).as_keywords()
-        kept = {name: before[name] for name in values.keys() - given - {"runs_dir"}}
+        kept = {name: before.get(name, options[name].default) for name in values.keys() - given - {"runs_dir"}}
         return Defaults({**values, **kept}, frozenset({*remembered["given"], *given}), file.absolute().parent)
     given = _given(ctx, names, (*GIVEN_NOW, ParameterSource.DEFAULT_MAP))
     return Defaults(values, given, file.absolute().parent)

@@ -6,10 +6,11 @@ import os
 
 import click
 
-from codex_multi_role.cli.options import JSON, PLAIN, QUIET, SETTINGS, settings_with
-from codex_multi_role.cli.setting import Setting, not_empty
-from codex_multi_role.option import Section, Use
-from codex_multi_role.run_options import LIMITS
+from codex_multi_role.cli.options import JSON, PLAIN, QUIET, SETTINGS
+from codex_multi_role.cli.setting import Setting, not_empty, setting_of
+from codex_multi_role.extensions.machines.run_options import MachineOptions
+from codex_multi_role.option import Section, Use, options_in
+from codex_multi_role.run_options import LIMITS, options_with
 
 MAX_CONCURRENCY = 256
 
@@ -19,6 +20,7 @@ def default_concurrency(processors: int) -> int:
     return max(1, processors // 2)
 
 
+DATABASE_URL = setting_of(options_in(MachineOptions)["database_url"])
 CONCURRENCY = Setting(
     ["--concurrency"],
     metavar="N",
@@ -78,5 +80,5 @@ TOTALS = {what: _total(SETTINGS[name], words) for (what, name), words in zip(LIM
 """The limits of all goals together, by what they limit."""
 BATCH = [CONCURRENCY, SHARD, *TOTALS.values(), MAX_FAILURES, QUEUE, STORE]
 """The settings of a whole batch."""
-RUN_OF_BATCH = [*settings_with(Use.BATCH), JSON, PLAIN, QUIET]
+RUN_OF_BATCH = [*map(setting_of, options_with(Use.BATCH).values()), JSON, PLAIN, QUIET]
 """The settings of a run that a batch takes for its goals."""

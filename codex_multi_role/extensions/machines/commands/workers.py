@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from codex_multi_role.cli.options import DATABASE_URL, JSON, QUIET, RUNS_DIR, command
+from codex_multi_role.cli.options import JSON, QUIET, RUNS_DIR, command
 from codex_multi_role.cli.output import put_json, put_table, say
 from codex_multi_role.cli.setting import Setting, assignments, not_empty
 from codex_multi_role.cli.tables import Column
 from codex_multi_role.errors import UsageError
-from codex_multi_role.extensions.machines.commands.options import STORE
+from codex_multi_role.extensions.machines.commands.options import DATABASE_URL, STORE
 from codex_multi_role.host.atomic import make_folder
 from codex_multi_role.host.programs import require_unsteered
 from codex_multi_role.reading.json_types import Json

@@ -142,7 +142,7 @@ class Submitter:
         ``repository``: where its workspace is cloned from, instead of the folder in the options.
         """
         usual, given = RunOptions().as_record(), options.as_record()
-        require_portable({name: given[name] for name in given if given[name] != usual[name]}, OF_THIS_MACHINE)
+        require_portable({name: given[name] for name in given if given[name] != usual.get(name)}, OF_THIS_MACHINE)
         return RunRequest(
             run_id=options.place.run_id or "",
             options={name: value for name, value in options.as_record().items() if name not in OF_THIS_MACHINE},

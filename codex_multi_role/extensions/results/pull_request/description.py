@@ -43,7 +43,7 @@ from codex_multi_role.presentation.wording import cost_in_words, one_line, plura
 from codex_multi_role.run_folder import RunEvent, RunFolder, skim_with_inherited
 from codex_multi_role.run_folder.events import TestsEnded, TurnEnded, TurnStarted
 from codex_multi_role.run_folder.folder import PROGRAM, RECORDING
-from codex_multi_role.run_options import OPTIONS, RunPlace
+from codex_multi_role.run_options import RunPlace, all_options
 from codex_multi_role.workspace.snapshots import kept_paths
 from codex_multi_role.workspace.trees import entries_of
 
@@ -266,7 +266,7 @@ def _options(recorded: Mapping[str, Any], paths: Mapping[str, str], settings: st
     """The options of ``run`` that count in any checkout, with its ``paths``, unless they follow from all else."""
     if recorded.get("playbook") or recorded.get("replay"):
         settings += "cycles flow" if recorded.get("replay") else "cycles"  # which these may suggest
-    for name, option in OPTIONS.items():
+    for name, option in all_options().items():
         value = paths.get(name, recorded.get(name))
         is_local = Use.LOCAL in option.use and name not in (*paths, "replay_match")
         if not is_local and value not in (None, "", [], {}) and (value != option.default or name in settings):
