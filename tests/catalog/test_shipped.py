@@ -47,6 +47,7 @@ def test_loading_it_imports_neither_jinja2_nor_jsonschema() -> None:
     assert ran.stdout == "[]\n"
 
 
+@pytest.mark.extensions
 def test_schema_hint_of_a_flow_role_is_its_output_schema(
     shipped: RoleSpecCatalog,
 ) -> None:

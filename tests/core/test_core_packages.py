@@ -89,10 +89,12 @@ def test_team_works_with_the_packages_of_the_core(run: Callable[..., Ends]) -> N
 def test_team_works_in_an_environment_of_its_own(workspace: Path, tmp_path: Path) -> None:
     """Installed without an extra, as pip does; this needs the network, or packages that uv has kept."""
     uv, variables = [sys.executable, "-m", "uv"], {**os.environ, **uv_like_pip()}
-    python = str(tmp_path / "environment/bin/python")
-    subprocess.run([*uv, "venv", "--quiet", "--python", sys.executable, tmp_path / "environment"], check=True)
+    environment = tmp_path / "environment"
+    python = str(environment / "bin/python")
+    subprocess.run([*uv, "venv", "--quiet", "--python", sys.executable, environment], check=True)
     subprocess.run([*uv, "pip", "install", "--quiet", "--python", python, "-e", TOP], env=variables, check=True)
-    see_a_team_work(partial(run_commands, workspace, env=dict(os.environ), python=python))
+    env = {**os.environ, "PATH": f"{environment / 'bin'}:{os.defpath}", "VIRTUAL_ENV": str(environment)}
+    see_a_team_work(partial(run_commands, workspace, env=env, python=python))
 
 
 @pytest.mark.parametrize(
