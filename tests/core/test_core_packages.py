@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from packaging.utils import canonicalize_name
 
 from tests.core.commands import Ends, run_commands
 from tests.core.without_extensions import TOP
+from tests.docs.shipped_flows import TRIED
 from tests.support.catalogs import files_of_skill, seven_zipped
 from tests.support.uv_like_pip import uv_like_pip
 
@@ -32,23 +34,50 @@ class Missing:
 
 sys.meta_path.insert(0, Missing())
 """
+Run = Callable[..., Ends]
+DISTRIBUTION = "codex-multi-role"
 TEAM = "--goal numbers --playbook roman-numerals"
 TEAM_WITH = "version: 1\nroles: [{{name: one, prompt_text: Do it., {}}}]\n"
 PATTERN, PACKED = "output_schema: {properties: {id: {pattern: '^T[0-9]$'}}}", "skills: [draw]"
 INSTALL = "hint: Install it: pip install 'codex-multi-role[{}]'\n"
 
 
-def packages_of_core() -> set[str]:
-    """What pip installs for codex-multi-role without an extra, as far as it is installed here."""
-    found, left = {"codex-multi-role"}, ["codex-multi-role"]
+def packages_with(*extras: str) -> set[str]:
+    """What pip installs for codex-multi-role with these extras, as far as it is installed here."""
+    found, left = {DISTRIBUTION}, [DISTRIBUTION]
     while left:
-        needed = map(Requirement, requires(left.pop()) or ())
-        names = {
-            canonicalize_name(each.name) for each in needed if not each.marker or each.marker.evaluate({"extra": ""})
-        }
+        name = left.pop()
+        chosen = extras if name == DISTRIBUTION else ()
+        needed = map(Requirement, requires(name) or ())
+        wanted = [
+            each for each in needed if not each.marker or any(each.marker.evaluate({"extra": e}) for e in ("", *chosen))
+        ]
+        names = {canonicalize_name(each.name) for each in wanted}
         left += names - found
         found |= names
     return found
+
+
+def limited_to(packages: set[str], workspace: Path) -> Run:
+    """Run commands in a process that cannot import other packages."""
+    missing = {
+        module
+        for module, names in packages_distributions().items()
+        if module.isidentifier() and not packages & {canonicalize_name(name) for name in names}
+    }
+    return partial(run_commands, workspace, env=dict(os.environ), before=WITHOUT.format(missing=missing))
+
+
+def install(folder: Path, what: str) -> dict[str, str]:
+    """Install ``what`` into a new environment, as pip does; return the variables of a shell that has activated it.
+
+    This needs the network, or packages that uv has kept.
+    """
+    uv, variables = [sys.executable, "-m", "uv"], {**os.environ, **uv_like_pip()}
+    subprocess.run([*uv, "venv", "--quiet", "--python", sys.executable, folder], check=True)
+    arguments = ["pip", "install", "--quiet", "--python", f"{folder}/bin/python", "-e", what]
+    subprocess.run([*uv, *arguments], cwd=TOP, env=variables, check=True)
+    return {**os.environ, "PATH": f"{folder / 'bin'}:{os.defpath}", "VIRTUAL_ENV": str(folder)}
 
 
 @pytest.fixture
@@ -58,18 +87,16 @@ def workspace(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def run(workspace: Path) -> Callable[..., Ends]:
-    """Run commands in a process that cannot import any other package than those of the core."""
-    known = packages_of_core()
-    missing = {
-        module
-        for module, names in packages_distributions().items()
-        if module.isidentifier() and not known & {canonicalize_name(name) for name in names}
-    }
-    return partial(run_commands, workspace, env=dict(os.environ), before=WITHOUT.format(missing=missing))
+def run(workspace: Path) -> Run:
+    return limited_to(packages_with(), workspace)
 
 
-def see_a_team_work(run: Callable[..., Ends]) -> None:
+def extras_of_readme() -> list[str]:
+    [found, *_] = re.findall(r"pip install --quiet -e '\.\[([\w,-]+)\]'", (TOP / "README.md").read_text())
+    return str(found).split(",")
+
+
+def see_a_team_work(run: Run) -> None:
     first, second, story, page, team, words = run(
         f"{TEAM} --cycles 1 --json", "resume --cycles 3 --playbook roman-numerals", "show", "report", "init", "--help"
     )
@@ -81,20 +108,29 @@ def see_a_team_work(run: Callable[..., Ends]) -> None:
     assert all(f"\n  {command} " in words[1] for command in ("batch", "serve", "rerun", "diff"))
 
 
-def test_team_works_with_the_packages_of_the_core(run: Callable[..., Ends]) -> None:
+def test_team_works_with_the_packages_of_the_core(run: Run) -> None:
     see_a_team_work(run)
 
 
-@pytest.mark.long
+@pytest.mark.long("core/test_core_packages.py::test_team_works_with_the_packages_of_the_core")
 def test_team_works_in_an_environment_of_its_own(workspace: Path, tmp_path: Path) -> None:
-    """Installed without an extra, as pip does; this needs the network, or packages that uv has kept."""
-    uv, variables = [sys.executable, "-m", "uv"], {**os.environ, **uv_like_pip()}
-    environment = tmp_path / "environment"
-    python = str(environment / "bin/python")
-    subprocess.run([*uv, "venv", "--quiet", "--python", sys.executable, environment], check=True)
-    subprocess.run([*uv, "pip", "install", "--quiet", "--python", python, "-e", TOP], env=variables, check=True)
-    env = {**os.environ, "PATH": f"{environment / 'bin'}:{os.defpath}", "VIRTUAL_ENV": str(environment)}
-    see_a_team_work(partial(run_commands, workspace, env=env, python=python))
+    env = install(tmp_path / "environment", ".")
+    see_a_team_work(partial(run_commands, workspace, env=env, python=str(tmp_path / "environment/bin/python")))
+
+
+def test_first_command_of_readme_brings_what_shipped_flows_need(workspace: Path) -> None:
+    run = limited_to(packages_with(*extras_of_readme()), workspace)
+    for code, _, said in run("flows validate", *(f"flows validate {name}" for name in TRIED)):
+        assert code == 0, said
+
+
+@pytest.mark.long("core/test_core_packages.py::test_first_command_of_readme_brings_what_shipped_flows_need")
+def test_shipped_flows_work_after_the_first_command_of_readme(tmp_path: Path) -> None:
+    env = install(tmp_path / "environment", f".[{','.join(extras_of_readme())}]")
+    for name, (_, command) in TRIED.items():
+        (folder := tmp_path / name).mkdir()
+        done = subprocess.run(["bash", "-c", command], cwd=folder, env=env, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done
 
 
 @pytest.mark.parametrize(
@@ -105,14 +141,14 @@ def test_team_works_in_an_environment_of_its_own(workspace: Path, tmp_path: Path
         ("flows validate plan-solve", "mpmath", "plan-solve"),
     ],
 )
-def test_missing_extra_is_named(run: Callable[..., Ends], command: str, module: str, extra: str) -> None:
+def test_missing_extra_is_named(run: Run, command: str, module: str, extra: str) -> None:
     [(code, _, said)] = run(command)
     assert code == 2, said
     assert f" needs {module}, which is not installed\n" in said
     assert said.endswith(INSTALL.format(extra))
 
 
-def test_missing_extra_of_a_team_is_named(run: Callable[..., Ends], workspace: Path) -> None:
+def test_missing_extra_of_a_team_is_named(run: Run, workspace: Path) -> None:
     """A 7z archive and a pattern are found out in definitions."""
     (workspace / "roles/skills").mkdir(parents=True)
     (workspace / "roles/skills/draw.skill").write_bytes(seven_zipped(files_of_skill("draw")))
