@@ -87,5 +87,5 @@ def test_messages_are_plain_english() -> None:
 
 def test_pages_prompts_and_documents_are_plain_english() -> None:
     texts = dict(files())
-    assert {"roles/planner.yaml", "SECURITY.md", "codex_multi_role/extensions/web/templates/run.html"} <= set(texts)
+    assert {"roles/planner.yaml", "SECURITY.md", "codex_multi_role/presentation/templates/report.html"} <= set(texts)
     assert {place: found(text) for place, text in texts.items() if found(text)} == {}

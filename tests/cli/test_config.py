@@ -51,6 +51,7 @@ def test_config_folder_that_cannot_be_entered_is_no_error(tmp_path: Path) -> Non
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.extensions
 def test_secrets_are_not_shown(tmp_path: Path) -> None:
     variables = {"CODEX_MULTI_ROLE_TOKEN": "open sesame", "CODEX_MULTI_ROLE_DATABASE_URL": "postgresql://u:hush@h/d"}
     done = console("config", "show", folder=tmp_path, variables=variables)
