@@ -33,7 +33,7 @@ from codex_multi_role.catalog.role_spec import (
     without_wider_rights,
 )
 from codex_multi_role.catalog.skills import KEPT_SKILLS
-from codex_multi_role.catalog.source_files import packaged_roles, settings_file
+from codex_multi_role.catalog.source_files import settings_file
 from codex_multi_role.catalog.templates import render
 from codex_multi_role.reading.yaml_source import load_yaml, read_text, validate
 
@@ -63,7 +63,6 @@ __all__ = [
     "load_flow",
     "load_flows",
     "load_yaml",
-    "packaged_roles",
     "read_flows",
     "read_text",
     "render",

@@ -1,4 +1,4 @@
-"""Find and load flows: ``<roles dir>/flows/<name>.yaml`` first, then the packaged ones.
+"""Find and load flows: ``<roles dir>/flows/<name>.yaml`` first, then the shipped ones, then those of extensions.
 
 Roles that a flow asks but the catalog does not list have a file of their name, so a flow can bring its own.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from codex_multi_role.catalog.catalog import RoleSpecCatalog
@@ -14,12 +15,17 @@ from codex_multi_role.catalog.flow_inputs import GoalSpec, InputSpec
 from codex_multi_role.catalog.flow_references import StepFields, any_field, check_calls, check_references
 from codex_multi_role.catalog.flow_spec import FlowFile, FlowSpec, step_place
 from codex_multi_role.catalog.flow_steps import check_steps
-from codex_multi_role.catalog.source_files import packaged_roles
 from codex_multi_role.catalog.step_spec import EVERY_ROLE, STEP_KINDS, RouteSpec, StepSpec
 from codex_multi_role.catalog.unfillable_templates import check_fillable
 from codex_multi_role.errors import DefinitionError, UsageError
-from codex_multi_role.reading.nearest import no_such
 from codex_multi_role.reading.places import Place, Problems
+from codex_multi_role.reading.shipped import (
+    FLOWS,
+    definition_folders,
+    find_definition,
+    list_definitions,
+    no_such_definition,
+)
 from codex_multi_role.reading.yaml_source import load_yaml, validate
 
 __all__ = [
@@ -76,18 +82,18 @@ def load_flows(name: str, roles_dir: Path | None, catalog: RoleSpecCatalog) -> d
 
 def read_flows(name: str, roles_dir: Path | None) -> dict[str, FlowSpec]:
     """Read the flows of `load_flows` without checking their steps."""
-    sources = _sources(roles_dir)
-    if name not in sources:
-        raise UsageError(*no_such("flow", name, sorted(sources)))
+    source = find_definition(FLOWS, name, roles_dir)
+    if source is None:
+        raise UsageError(*no_such_definition("flow", name, list_definitions(FLOWS, roles_dir)))
     flows: dict[str, FlowSpec] = {}
     problems = Problems()
-    seen, waiting = set[str](), [name]
+    seen, waiting = set[Path](), [source]
     while waiting:
         if (wanted := waiting.pop(0)) not in seen:
             seen.add(wanted)
             with problems.collected():
-                flows[wanted] = _read(sources[wanted])
-                waiting += _called(flows[wanted], sources, problems)
+                flows[wanted.stem] = flow = _read(wanted)
+                waiting += _called(flow, roles_dir, problems)
     problems.raise_found()
     return flows
 
@@ -113,17 +119,8 @@ def check_flows(flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog, fields:
 
 
 def list_flows(roles_dir: Path | None) -> tuple[FlowEntry, ...]:
-    """All flows by name; one in ``roles_dir`` hides a packaged one of the same name."""
-    sources = _sources(roles_dir)
-    return tuple(_entry(name, sources[name]) for name in sorted(sources))
-
-
-def _sources(roles_dir: Path | None) -> dict[str, Path]:
-    folders = [packaged_roles(), *([roles_dir] if roles_dir is not None else [])]
-    files = [
-        file for folder in folders for ending in ("yml", "yaml") for file in (folder / "flows").glob(f"*.{ending}")
-    ]
-    return {file.stem: file for file in files}  # a later one hides an earlier one
+    """All flows by name; one in ``roles_dir`` hides a shipped one of the same name."""
+    return tuple(_entry(name, source) for name, source in list_definitions(FLOWS, roles_dir).items())
 
 
 def _read(source: Path) -> FlowSpec:
@@ -136,15 +133,16 @@ def _read(source: Path) -> FlowSpec:
     return FlowSpec.model_validate(dict(written) | {"name": source.stem, "source": source})
 
 
-def _called(flow: FlowSpec, sources: Mapping[str, Path], problems: Problems) -> Iterator[str]:
+def _called(flow: FlowSpec, roles_dir: Path | None, problems: Problems) -> Iterator[Path]:
     for index, step in enumerate(flow.steps):
         if step.call is None:
             continue
-        if step.call in sources:
-            yield step.call
+        if source := find_definition(FLOWS, step.call, roles_dir):
+            yield source
+            continue
         with problems.collected():
-            if step.call not in sources:
-                raise (step_place(flow, index) / "call").unknown("flow", step.call, sorted(sources))
+            known = list_definitions(FLOWS, roles_dir)
+            raise (step_place(flow, index) / "call").unknown("flow", step.call, known)
 
 
 def _entry(name: str, source: Path) -> FlowEntry:
@@ -160,16 +158,18 @@ CATALOG = "catalog"
 
 
 def asked_role_files(flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog) -> tuple[Path, ...]:
-    """``<role>.yaml`` of each role that ``flows`` ask beyond the catalog: beside it, otherwise the packaged one.
+    """``<role>.yaml`` of each role that ``flows`` ask beyond the catalog: beside it, the flow's own, or a shipped one.
 
     A role without such a file is left out.
     """
     known = {EVERY_ROLE, CATALOG, *(role.name for role in catalog.roles)}
-    asked = dict.fromkeys(step.ask for flow in flows.values() for step in flow.steps if step.ask is not None)
-    return tuple(_files([name for name in asked if name not in known], (catalog.source.parent, packaged_roles())))
+    asked = {step.ask: flow for flow in flows.values() for step in flow.steps if step.ask is not None}
+    beside = catalog.source.parent
+    found = (_role_file(name, beside, flow.source.parent.parent) for name, flow in asked.items() if name not in known)
+    return tuple(filter(None, found))
 
 
-def _files(names: list[str], folders: tuple[Path, ...]) -> Iterator[Path]:
-    for name in names:
-        candidates = (folder / f"{name}.{ending}" for folder in folders for ending in ("yaml", "yml"))
-        yield from [file for file in candidates if file.is_file()][:1]
+def _role_file(name: str, *own: Path) -> Path | None:
+    folders = chain(own, definition_folders())
+    files = (folder / f"{name}.{ending}" for folder in folders for ending in ("yaml", "yml"))
+    return next(filter(Path.is_file, files), None)

@@ -12,7 +12,8 @@ from typing import Annotated, Literal, Protocol
 from pydantic import Field, WithJsonSchema
 
 from codex_multi_role.catalog.definition import NUMBER, Definition
-from codex_multi_role.catalog.source_files import packaged_roles, settings_file
+from codex_multi_role.catalog.source_files import settings_file
+from codex_multi_role.reading.shipped import packaged_roles
 from codex_multi_role.reading.yaml_source import load_yaml, validate
 
 PRICES_FILE = "prices.yaml"

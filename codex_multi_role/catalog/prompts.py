@@ -16,7 +16,7 @@ from pydantic import AfterValidator, ConfigDict
 
 from codex_multi_role.catalog.definition import Definition
 from codex_multi_role.catalog.role_spec import RoleSpec
-from codex_multi_role.catalog.source_files import packaged_roles
+from codex_multi_role.reading.shipped import packaged_roles
 from codex_multi_role.reading.yaml_source import load_yaml, validate
 
 KNOWN_SECTION = "known_section"

@@ -1,4 +1,4 @@
-"""The files that make up a catalog, and the roles and flows bundled with the package."""
+"""The files that make up a catalog, and settings beside it."""
 
 from __future__ import annotations
 
@@ -8,27 +8,19 @@ from codex_multi_role.catalog.skills import SKILLS_FOLDER, Skill, find_skill, kn
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.reading.nearest import no_such
 from codex_multi_role.reading.places import Place
+from codex_multi_role.reading.shipped import definition_folders, packaged_roles
 from codex_multi_role.reading.yaml_source import parse_text, read_text
 
 LOCAL_ROLES = Path("roles")
 """The folder of a project's own roles, below the current folder."""
-_PACKAGE = Path(__file__).resolve().parent.parent
-
-
-def packaged_roles() -> Path:
-    """The shipped catalog's folder: ``codex_multi_role/_roles`` in a wheel, the checkout's ``roles/`` otherwise."""
-    in_wheel = _PACKAGE / "_roles"
-    return in_wheel if in_wheel.is_dir() else _PACKAGE.parent / "roles"
 
 
 def settings_file(name: str, folder: Path) -> Path | None:
-    """The file ``name`` in ``folder``, the catalog's, otherwise the packaged one; None if neither exists.
+    """The file ``name`` in ``folder``, the catalog's, otherwise a shipped one; None if there is neither.
 
     With the packaged catalog, a project's own file takes precedence and needs no catalog beside it.
     """
-    places = [folder, packaged_roles()]
-    if folder == packaged_roles():
-        places.insert(0, LOCAL_ROLES)
+    places = definition_folders(LOCAL_ROLES if folder == packaged_roles() else folder)
     return next((place / name for place in places if (place / name).is_file()), None)
 
 

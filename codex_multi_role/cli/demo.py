@@ -10,6 +10,7 @@ import click
 
 from codex_multi_role.cli.options import PLAIN, command
 from codex_multi_role.cli.output import say
+from codex_multi_role.reading.shipped import packaged_roles
 
 if TYPE_CHECKING:
     from codex_multi_role.run_options import RunReport
@@ -41,7 +42,6 @@ def demo(ctx: click.Context, /, no_open: bool, plain: bool) -> None:
 def _play(workspace: Path, runs_dir: Path, *, plain: bool) -> RunReport:
     """Run the shipped team on a new workspace, with its view and its closing summary."""
     import codex_multi_role.lifecycle.running as running  # here: `--help` should not load it all
-    from codex_multi_role.catalog import packaged_roles
     from codex_multi_role.cli.foreground import summary
     from codex_multi_role.cli.views import open_view
     from codex_multi_role.playbook import load_playbook

@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 import textwrap
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
 from codex_multi_role.catalog.source_files import LOCAL_ROLES
+from codex_multi_role.catalog.starter import Starter
 from codex_multi_role.cli.options import RUN, RUNS_DIR
 from codex_multi_role.cli.output import say
 from codex_multi_role.cli.run_additions import added_settings
@@ -18,10 +18,10 @@ from codex_multi_role.cli.setting import FOLDER, Setting
 from codex_multi_role.cli.settings import FILE, settings_of_extensions
 from codex_multi_role.cli.team import option_for
 from codex_multi_role.errors import StorageError, UsageError
+from codex_multi_role.reading.shipped import STARTERS, definition_folders, list_starters
 
 OF_ONE_RUN = frozenset(("goal", "goal_file", "run_id", "json", "quiet", "input", "yes", "record", "replay", "dry_run"))
 """Settings that make no sense for every run in a folder."""
-STARTERS = "starters"
 SETTINGS = f"""\
 # Settings for codex-multi-role, in this folder and below: any option of `codex-multi-role run`, without its dashes.
 # A flag overrides an environment variable (CODEX_MULTI_ROLE_<NAME>), which overrides this file.
@@ -31,31 +31,7 @@ runs-dir: {RUNS_DIR.default}
 """
 
 
-@dataclass(frozen=True)
-class StarterTeam:
-    """``flow``: the team's default. ``settings_of_checks``: files beside the catalog that its checks read."""
-
-    name: str
-    purpose: str
-    flow: str
-    settings_of_checks: tuple[str, ...] = ()
-
-
-_TEAMS = (
-    StarterTeam("coding", "write code with a planner, an implementer, a tester and a reviewer", "cycles"),
-    StarterTeam("tests", "write tests for existing Python code, and measure them", "testgen"),
-    StarterTeam(
-        "research",
-        "research a question in documents, and report the answer with its sources",
-        "research",
-        ("search.yaml",),
-    ),
-    StarterTeam("documentation", "document a repository", "document"),
-    StarterTeam("plan-solve", "split a goal into tasks, solve each one, and check the answer", "plan-solve"),
-    StarterTeam("empty", "anything else: one role to start from", "cycles"),
-)
-STARTER_TEAMS = {each.name: each for each in _TEAMS}
-PURPOSES = list(STARTER_TEAMS)
+PURPOSES = list(list_starters())
 
 
 @click.command()
@@ -94,8 +70,8 @@ def init(folder: Path, purpose: str | None, shipped: bool, force: bool) -> None:
 
 def _ask() -> str:
     say("What is the team for?")
-    for number, each in enumerate(STARTER_TEAMS.values(), 1):
-        say(f"  {number}  {each.name:<14} {each.purpose}")
+    for number, (name, folder) in enumerate(list_starters().items(), 1):
+        say(f"  {number}  {name:<14} {Starter.load(folder).purpose}")
     names = [*map(str, range(1, 1 + len(PURPOSES))), *PURPOSES]
     choice = click.Choice(names, case_sensitive=False)
     prompt = "A number or a name"
@@ -115,18 +91,11 @@ def _write_all(contents: Mapping[Path, bytes], force: bool) -> None:
 
 def starter_files(purpose: str) -> Iterator[tuple[Path, bytes]]:
     """Yield path and content of each file, relative to the project's folder."""
-    from codex_multi_role.catalog import packaged_roles
-    from codex_multi_role.reading.yaml_source import load_yaml  # here: the catalog loads pydantic
-
-    chosen = STARTER_TEAMS[purpose]
-    shipped = packaged_roles()
-    catalog = shipped / STARTERS / chosen.name / "catalog.yaml"
-    yield LOCAL_ROLES / "catalog.yaml", catalog.read_bytes()
-    roles = load_yaml(catalog)["roles"]  # type: ignore[index]  # tests load every starter
-    named = [role["role_file"] for role in roles if "role_file" in role]
-    for name in (*named, *chosen.settings_of_checks):
-        yield LOCAL_ROLES / name, (shipped / name).read_bytes()
-    yield Path(FILE), f"{SETTINGS}flow: {chosen.flow}\n".encode()
+    folder = list_starters()[purpose]
+    starter = Starter.load(folder)
+    for file in starter.files(folder):
+        yield LOCAL_ROLES / file.name, file.read_bytes()
+    yield Path(FILE), f"{SETTINGS}flow: {starter.flow}\n".encode()
 
 
 def with_editor_comments(files: Mapping[Path, bytes]) -> dict[Path, bytes]:
@@ -151,13 +120,11 @@ def _kind_of(path: Path) -> str:
 
 
 def _shipped_files() -> Iterator[tuple[Path, bytes]]:
-    from codex_multi_role.catalog import packaged_roles  # here: the catalog loads pydantic
-
-    source = packaged_roles()
-    for path in sorted(source.rglob("*")):
-        name = path.relative_to(source)
-        if path.is_file() and name.parts[0] != STARTERS:
-            yield LOCAL_ROLES / name, path.read_bytes()
+    folders = reversed(tuple(definition_folders()))
+    files = {path.relative_to(folder): path for folder in folders for path in folder.rglob("*") if path.is_file()}
+    for name in sorted(files):
+        if name.parts[0] != STARTERS:
+            yield LOCAL_ROLES / name, files[name].read_bytes()
     yield Path(FILE), settings_file().encode()
 
 

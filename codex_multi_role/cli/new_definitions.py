@@ -8,12 +8,13 @@ from pathlib import Path
 
 import yaml
 
-from codex_multi_role.catalog import RoleSpecCatalog, list_flows, packaged_roles
+from codex_multi_role.catalog import RoleSpecCatalog, list_flows
 from codex_multi_role.catalog.role_spec import check_name, check_role_name
 from codex_multi_role.cli.json_schemas import editor_comment, schema_files
 from codex_multi_role.errors import CodexMultiRoleError, DefinitionError, UsageError
 from codex_multi_role.host.atomic import make_folder, write_bytes
 from codex_multi_role.lifecycle.team_loading import load_catalog, load_flow_and_called, roles_folder
+from codex_multi_role.reading.shipped import packaged_roles
 
 ROLE = """# The role {name}. `codex-multi-role roles show {name}` prints it with all defaults.
 # Commented keys are optional, with an example value: remove the # to use one.

@@ -14,6 +14,7 @@ from codex_multi_role.cli.output import put_json, put_line, put_table, put_yaml,
 from codex_multi_role.cli.tables import Column
 from codex_multi_role.cli.team import WATCH, open_catalog, option_for, repeatedly
 from codex_multi_role.errors import UsageError
+from codex_multi_role.reading.shipped import definition_folders
 from codex_multi_role.run_options import RunOptions
 
 if TYPE_CHECKING:
@@ -128,11 +129,10 @@ def new_roles(name: str, roles: Path | None) -> None:
 
     Nothing else in the catalog changes. The shipped catalog is never changed.
     """
-    from codex_multi_role.catalog import packaged_roles
     from codex_multi_role.cli.new_definitions import add_role
 
     path, catalog = add_role(name, roles)
     say(f"wrote {path} and added it to {catalog}")
-    if (packaged_roles() / path.name).is_file():
+    if any((folder / path.name).is_file() for folder in definition_folders()):
         say(f"note: shipped flows that ask {name} now ask this role")
     say(f"next: edit {path}, then run `codex-multi-role roles validate{option_for(roles or path.parent)}`")

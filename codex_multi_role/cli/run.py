@@ -21,6 +21,7 @@ from codex_multi_role.host.importing import without_plugin_search
 from codex_multi_role.option import Use
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.presentation.wording import plural
+from codex_multi_role.reading.shipped import FLOWS, find_definition
 from codex_multi_role.run_options import RunOptions
 
 OF_THE_RUN = {each.key for each in SETTINGS.values()} - {"input"}
@@ -83,10 +84,9 @@ def _refuse_flow_as_goal(ctx: click.Context) -> None:
     goal = ctx.params["goal_text"]
     if not goal or " " in goal:
         return
-    from codex_multi_role.catalog import list_flows  # here: only a goal of one word needs the catalog
-    from codex_multi_role.lifecycle.team_loading import roles_folder
+    from codex_multi_role.lifecycle.team_loading import roles_folder  # here: only a goal of one word needs the catalog
 
-    if goal in {flow.name for flow in list_flows(roles_folder(ctx.params["roles"]))}:
+    if find_definition(FLOWS, goal, roles_folder(ctx.params["roles"])):
         hint = f"Run the flow with --flow {goal}; a goal of this word is --goal {goal}."
         raise UsageError(f'"{goal}" is the name of a flow, not a goal', hint)
 

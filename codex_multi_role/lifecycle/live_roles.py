@@ -99,7 +99,7 @@ class LiveRoles:
     def _watch(self) -> None:
         from codex_multi_role.host.watched_files import WatchedFolders  # here: the first prompts do not wait for it
 
-        with WatchedFolders(lambda: {file.parent for file in self._latest.files}) as watched:
+        with WatchedFolders(lambda: {file.parent for file in self._latest.files + self._latest.role_files}) as watched:
             self.reload()  # a file may have been saved before it was watched
             while not self._ended.wait(LOOK_SECONDS):
                 if watched.have_changed(self._ended.wait) or self._pending_error:

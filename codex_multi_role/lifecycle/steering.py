@@ -13,13 +13,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from codex_multi_role.catalog import CATALOG_FILES, packaged_roles
+from codex_multi_role.catalog import CATALOG_FILES
 from codex_multi_role.catalog.prices import PRICES_FILE
 from codex_multi_role.catalog.source_files import LOCAL_ROLES
 from codex_multi_role.host.settings_files import PYPROJECT, SETTINGS_FILE, holds_settings, search_folders, user_file
 from codex_multi_role.host.spelling import as_on_disk, folded
 from codex_multi_role.lifecycle.definitions import Definitions
 from codex_multi_role.reading.json_types import Json
+from codex_multi_role.reading.shipped import definition_folders
 from codex_multi_role.steps.protection import HEAD
 from codex_multi_role.workspace import existing_anywhere, in_place
 
@@ -107,7 +108,7 @@ def _catalog_folder(folder: Path, root: Path, catalog: str) -> Iterator[Path]:
     if folder != root and (folder.is_relative_to(root) or catalog in CATALOG_FILES):
         yield folder
         return
-    names = {path.name for path in packaged_roles().glob("*.yaml")}
+    names = {path.name for shipped in definition_folders() for path in shipped.glob("*.yaml")}
     yield from (folder / name for name in (*BESIDE_A_CATALOG, *names))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog, list_flows, packaged_roles
+from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog, list_flows
 from codex_multi_role.flow.ends import relies_on_done
 from codex_multi_role.lifecycle.team_loading import (
     check_without_roles,
@@ -14,6 +14,7 @@ from codex_multi_role.lifecycle.team_loading import (
 )
 from codex_multi_role.playbook import list_playbooks, load_playbook
 from codex_multi_role.reading.places import Place, Problems
+from codex_multi_role.reading.shipped import packaged_roles
 
 
 def load_checked_team(given: Path | None) -> RoleSpecCatalog:

@@ -5,14 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from codex_multi_role.catalog import (
-    FlowSpec,
-    RoleSpecCatalog,
-    asked_role_files,
-    check_flows,
-    packaged_roles,
-    read_flows,
-)
+from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog, asked_role_files, check_flows, read_flows
 from codex_multi_role.catalog.flow_spec import step_place
 from codex_multi_role.catalog.flow_steps import check_steps
 from codex_multi_role.catalog.source_files import LOCAL_ROLES
@@ -23,6 +16,7 @@ from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.lifecycle.separate_calls import check_separate_calls
 from codex_multi_role.lifecycle.step_fields import KnownFields
 from codex_multi_role.reading.places import Place, Problems
+from codex_multi_role.reading.shipped import packaged_roles
 from codex_multi_role.steps.check import load_settings
 
 

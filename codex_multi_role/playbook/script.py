@@ -13,11 +13,11 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import Field, JsonValue, PrivateAttr, StrictBool, model_validator
 
 from codex_multi_role.catalog.definition import NUMBER, WHOLE_NUMBER, Alternatives, Definition
-from codex_multi_role.catalog.source_files import packaged_roles
 from codex_multi_role.catalog.templates import check_expression, check_template
 from codex_multi_role.errors import UsageError
-from codex_multi_role.reading.nearest import did_you_mean, no_such
+from codex_multi_role.reading.nearest import did_you_mean
 from codex_multi_role.reading.places import Place, Problems
+from codex_multi_role.reading.shipped import PLAYBOOKS, find_definition, list_definitions, no_such_definition
 from codex_multi_role.reading.yaml_source import parse_text, read_text, validate
 from codex_multi_role.run_options import is_playbook_file
 
@@ -215,10 +215,8 @@ class Playbook(Definition):
 
 
 def list_playbooks(roles_dir: Path | None = None) -> dict[str, Path]:
-    """Playbook files by name, sorted; a project's file hides a packaged one of the same name."""
-    folders = [packaged_roles(), *([roles_dir] if roles_dir else [])]
-    found = {path.stem: path for folder in folders for path in (folder / "playbooks").glob(f"*{SUFFIX}")}
-    return dict(sorted(found.items()))
+    """Playbook files by name, sorted; a project's file hides a shipped one of the same name."""
+    return list_definitions(PLAYBOOKS, roles_dir)
 
 
 def playbook_names(roles_dir: Path | None = None) -> list[str]:
@@ -228,7 +226,8 @@ def playbook_names(roles_dir: Path | None = None) -> list[str]:
 
 def is_automatic(name: str, roles_dir: Path | None = None) -> bool:
     """Whether ``name`` stands for the automatic playbook; a project's own file of that name hides it."""
-    return name == AUTOMATIC and name not in list_playbooks(roles_dir)
+    own = roles_dir / PLAYBOOKS / f"{AUTOMATIC}{SUFFIX}" if roles_dir else None
+    return name == AUTOMATIC and not (own and own.exists())
 
 
 def load_playbook(name_or_path: str, roles_dir: Path | None = None) -> Playbook:
@@ -249,11 +248,11 @@ def load_playbook(name_or_path: str, roles_dir: Path | None = None) -> Playbook:
 
 
 def _known_playbook(name: str, roles_dir: Path | None) -> Path:
-    known = list_playbooks(roles_dir)
-    if name not in known:
-        message, hint = no_such("playbook", name, playbook_names(roles_dir))
+    found = find_definition(PLAYBOOKS, name, roles_dir)
+    if found is None:
+        message, hint = no_such_definition("playbook", name, playbook_names(roles_dir))
         raise UsageError(message, f"{hint} Give a file with its suffix.")
-    return known[name]
+    return found
 
 
 def _steps(playbook: Playbook, root: Place) -> Iterator[tuple[Place, ScriptedStep]]:

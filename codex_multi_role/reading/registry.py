@@ -71,6 +71,14 @@ class Registry(Generic[PartT]):
             with suppress(UsageError):
                 yield self.find(name)
 
+    def problems(self) -> Iterator[str]:
+        """What is wrong with each installed part that does not load."""
+        for name in self.names():
+            try:
+                self.find(name)
+            except UsageError as error:
+                yield str(error)
+
     def extension(self, name: str) -> str:
         """The extension that the installed part called ``name`` belongs to: its folder, or the package of a plug-in."""
         entry = _installed(self.group)[name]

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.catalog import RoleSpecCatalog, packaged_roles
+from codex_multi_role.catalog import RoleSpecCatalog
+from codex_multi_role.reading.shipped import packaged_roles
 from tests.support.catalogs import TWO_ROLES, Write
 
 

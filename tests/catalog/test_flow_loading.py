@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from codex_multi_role.catalog import FlowSpec, GoalSpec, RoleSpecCatalog, list_flows, load_flow, packaged_roles
+from codex_multi_role.catalog import FlowSpec, GoalSpec, RoleSpecCatalog, list_flows, load_flow
 from codex_multi_role.errors import DefinitionError, UsageError
+from codex_multi_role.reading.shipped import packaged_roles
 from tests.support.catalogs import Write, message_at
 
 _TESTGEN = """\

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codex_multi_role.catalog import packaged_roles
 from codex_multi_role.catalog.prices import ModelPrice, PriceList
 from codex_multi_role.codex.usage import TokenUsage
 from codex_multi_role.errors import DefinitionError
+from codex_multi_role.reading.shipped import packaged_roles
 from tests.support.prices import write_prices
 
 TOKENS = st.integers(0, 10**7)

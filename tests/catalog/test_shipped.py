@@ -8,9 +8,9 @@ import sys
 
 import pytest
 
-from codex_multi_role.catalog import RoleSpecCatalog, list_flows, load_flow, packaged_roles
+from codex_multi_role.catalog import RoleSpecCatalog, list_flows, load_flow
 from codex_multi_role.catalog.prompts import CapabilityRules, GeneralPrompts
-from codex_multi_role.checks.tools import tool_names
+from codex_multi_role.lifecycle.team_loading import load_team
 
 
 def test_it_has_the_team_of_the_flow_cycles(shipped: RoleSpecCatalog) -> None:
@@ -40,7 +40,8 @@ def test_all_its_flows_load(shipped: RoleSpecCatalog) -> None:
 @pytest.mark.real
 def test_loading_it_imports_neither_jinja2_nor_jsonschema() -> None:
     code = (
-        "import sys; from codex_multi_role.catalog import RoleSpecCatalog, packaged_roles;"
+        "import sys; from codex_multi_role.catalog import RoleSpecCatalog;"
+        "from codex_multi_role.reading.shipped import packaged_roles;"
         "RoleSpecCatalog.load(packaged_roles()); print([m for m in ('jinja2', 'jsonschema') if m in sys.modules])"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
@@ -48,9 +49,7 @@ def test_loading_it_imports_neither_jinja2_nor_jsonschema() -> None:
 
 
 @pytest.mark.extensions
-def test_schema_hint_of_a_flow_role_is_its_output_schema(
-    shipped: RoleSpecCatalog,
-) -> None:
+def test_schema_hint_of_a_flow_role_is_its_output_schema() -> None:
     """A role that comes with a flow is shown the schema of its answer and no other format."""
-    solver = RoleSpecCatalog.load(shipped.source, tool_names, (packaged_roles() / "solver.yaml",)).role("solver")
+    solver = load_team("plan-solve", None)[1].role("solver")
     assert json.loads(solver.schema_hint) == solver.output_schema

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 import yaml
 
-from codex_multi_role.catalog import packaged_roles
 from codex_multi_role.catalog.flow_references import unused_roles
 from codex_multi_role.cli.boundary import run_guarded
-from codex_multi_role.cli.init import STARTER_TEAMS, settings_file
+from codex_multi_role.cli.init import PURPOSES, settings_file
 from codex_multi_role.cli.main import group
 from codex_multi_role.cli.options import RUN
 from codex_multi_role.cli.settings import read_file
 from codex_multi_role.lifecycle.dry_run import dry_run
 from codex_multi_role.lifecycle.team_loading import load_catalog, load_team
+from codex_multi_role.reading.shipped import definition_folders
 from codex_multi_role.run_options import RunOptions
 from tests.support.catalogs import begin
 from tests.support.console import at_terminal, console
@@ -38,7 +38,8 @@ def test_shipped_roles_are_copied_and_each_file_is_named(tmp_path: Path) -> None
     done = console("init", "project", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     copied = [path for path in files_below(tmp_path / "project" / "roles") if not path.startswith(".schemas/")]
-    assert copied == [path for path in files_below(packaged_roles()) if not path.startswith("starters/")]
+    shipped = {path for folder in definition_folders() for path in files_below(folder)}
+    assert copied == sorted(path for path in shipped if not path.startswith("starters/"))
     for path in copied:
         assert f"wrote project/roles/{path}" in done.stderr
     assert (tmp_path / "project" / "codex-multi-role.yaml").is_file()
@@ -108,10 +109,11 @@ def test_each_starter_is_valid_as_it_is(name: str, tmp_path: Path, monkeypatch: 
         assert len(line) <= 120
 
 
-def test_starters_match_their_packaged_folders() -> None:
-    """The packaged folders, the list in the code and the starters tested here have the same names."""
-    there = {path.name for path in (packaged_roles() / "starters").iterdir()}
-    assert there == set(STARTER_TEAMS) == TRIED.keys()
+@pytest.mark.extensions
+def test_every_starter_is_offered_and_tried_here() -> None:
+    there = {path.name for folder in definition_folders() for path in (folder / "starters").iterdir()}
+    assert there == set(PURPOSES) == TRIED.keys()
+    assert (PURPOSES[0], PURPOSES[-1]) == ("coding", "empty")
 
 
 def test_starter_is_all_that_a_run_needs(tmp_path: Path) -> None:
@@ -139,7 +141,7 @@ def test_on_a_terminal_it_asks_what_the_team_is_for(tmp_path: Path) -> None:
         session.type("nothing\n")
         session.wait_for("is not one of")
         session.wait_for("A number or a name [coding]: ")
-        session.type("6\n")
+        session.type(f"{len(PURPOSES)}\n")
         assert session.end() == 0
     assert "name: worker" in (tmp_path / "roles/catalog.yaml").read_text()
 

@@ -15,7 +15,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel, ValidationError
 
-from codex_multi_role.catalog import load_yaml, packaged_roles
+from codex_multi_role.catalog import load_yaml
 from codex_multi_role.catalog.catalog import CatalogFile
 from codex_multi_role.catalog.flow_spec import FlowFile
 from codex_multi_role.catalog.role_entries import RoleFile
@@ -26,6 +26,14 @@ from codex_multi_role.errors import DefinitionError
 from codex_multi_role.host.settings_files import SETTINGS_FILE
 from codex_multi_role.playbook import Playbook
 from codex_multi_role.reading.json_types import Json
+from codex_multi_role.reading.shipped import (
+    FLOWS,
+    PLAYBOOKS,
+    definition_folders,
+    list_definitions,
+    list_starters,
+    packaged_roles,
+)
 from codex_multi_role.run_folder.events import RunEvent, UnknownEvent
 from tests.support.catalogs import write_team
 from tests.support.console import console
@@ -41,13 +49,10 @@ MODELS: dict[str, type[BaseModel]] = {
 }
 OF_EXTENSION = pytest.param("batch-goal", marks=pytest.mark.extensions)
 SHIPPED = {
-    "catalog": [
-        "catalog.yaml",
-        *(f"starters/{path.name}/catalog.yaml" for path in packaged_roles().glob("starters/*")),
-    ],
-    "role": ["planner.yaml", "researcher.yaml", "integrator.yaml"],
-    "flow": [f"flows/{path.name}" for path in packaged_roles().glob("flows/*.yaml")],
-    "playbook": [f"playbooks/{path.name}" for path in packaged_roles().glob("playbooks/*.yaml")],
+    "catalog": [packaged_roles() / "catalog.yaml", *(path / "catalog.yaml" for path in list_starters().values())],
+    "role": [path for each in definition_folders() for path in each.glob("*er.yaml")],
+    "flow": list_definitions(FLOWS, None).values(),
+    "playbook": list_definitions(PLAYBOOKS, None).values(),
 }
 SHIPPED_CATALOG: Any = load_yaml(packaged_roles() / "catalog.yaml")
 ROLES: list[Any] = [
@@ -255,9 +260,12 @@ def test_command_prints_the_schema(tmp_path: Path) -> None:
     assert "'flow'" in wrong.stderr
 
 
-@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, names in SHIPPED.items() for name in names])
-def test_shipped_files_fit_their_schema(kind: str, name: str) -> None:
-    assert list(Draft202012Validator(schema_of(kind)).iter_errors(load_yaml(packaged_roles() / name))) == []
+@pytest.mark.parametrize(
+    ("kind", "file"),
+    [pytest.param(kind, file, id=f"{kind}-{file.name}") for kind, files in SHIPPED.items() for file in files],
+)
+def test_shipped_files_fit_their_schema(kind: str, file: Path) -> None:
+    assert list(Draft202012Validator(schema_of(kind)).iter_errors(load_yaml(file))) == []
 
 
 @pytest.mark.parametrize("kind", [*MODELS, OF_EXTENSION])

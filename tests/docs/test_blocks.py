@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role import RoleSpecCatalog
-from codex_multi_role.catalog import packaged_roles
 from codex_multi_role.lifecycle.team_loading import load_team
 from codex_multi_role.playbook import load_playbook
+from codex_multi_role.reading.shipped import packaged_roles
 from codex_multi_role.replies import read_reply
 from tests.docs.pages import Block, blocks, page_names
 from tests.support.console import console

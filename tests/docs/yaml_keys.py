@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codex_multi_role.catalog import load_yaml, packaged_roles
+from codex_multi_role.catalog import load_yaml
 from codex_multi_role.catalog.catalog import CatalogFile
 from codex_multi_role.catalog.flow_inputs import GoalSpec, InputSpec
 from codex_multi_role.catalog.flow_spec import FlowFile, FlowStates, ResultSpec, WorkspaceNeeds
@@ -12,6 +12,7 @@ from codex_multi_role.catalog.role_entries import LimitsEntry, RoleEntry, RoleSe
 from codex_multi_role.catalog.role_spec import AutoApprove, PromptFlags, RoleBehaviors
 from codex_multi_role.catalog.step_spec import Retry, RouteSpec, StepLimits, StepSpec
 from codex_multi_role.extensions.machines.batches.goal_line import GoalLine
+from codex_multi_role.reading.shipped import packaged_roles
 from tests.docs.markdown import code, keys, page, prose, table
 
 CATALOG = """

@@ -34,7 +34,7 @@ def test_packaged_role_is_found_and_kept_for_a_resumed_run(tmp_path: Path, monke
     """A role that is not in the catalog may also be a packaged one. A resumed run uses its own copy."""
     packaged = tmp_path / "packaged"
     team = team_with_guest(tmp_path, packaged)
-    monkeypatch.setattr("codex_multi_role.catalog.flow_loading.packaged_roles", lambda: packaged)
+    monkeypatch.setattr("codex_multi_role.catalog.flow_loading.definition_folders", lambda: [packaged])
     team.plays["guest"] = []
     team.write_plays()
     assert team.run(flow="own").exit_code == 3

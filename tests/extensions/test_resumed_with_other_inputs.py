@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from codex_multi_role.catalog import packaged_roles
+from codex_multi_role.catalog import list_flows
 from codex_multi_role.errors import UsageError
 from codex_multi_role.lifecycle import resuming
 from codex_multi_role.lifecycle.definitions import Definitions
@@ -81,8 +81,7 @@ FLOWS: dict[str, tuple[Callable[[Path], TeamFolder] | None, Record, Record]] = {
 
 
 def test_table_has_every_input_of_every_flow() -> None:
-    paths = (packaged_roles() / "flows").glob("*.yaml")
-    flows = {path.stem: yaml.safe_load(path.read_text()) for path in paths}
+    flows = {entry.name: yaml.safe_load(entry.source.read_text()) for entry in list_flows(None)}
     own = {name: set(flow.get("inputs", {})) for name, flow in flows.items() if "Called by" not in flow["description"]}
     assert {name: {*refused, *accepted} for name, (_, refused, accepted) in FLOWS.items()} == own
 

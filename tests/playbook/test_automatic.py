@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 import yaml
 
-from codex_multi_role.catalog import list_flows, packaged_roles
+from codex_multi_role.catalog import list_flows
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.lifecycle.team_loading import load_team
 from codex_multi_role.playbook import Playbook, is_automatic, load_playbook, playbook_names
 from codex_multi_role.playbook.automatic import automatic_playbook
 from codex_multi_role.playbook.request import AnswerKey, NextStepRequest
 from codex_multi_role.playbook.selection import Message, select
+from codex_multi_role.reading.shipped import packaged_roles
 from codex_multi_role.replies import read_reply
 
 VERDICT = {"type": "object", "required": ["verdict"], "properties": {"verdict": {"enum": ["revise", "accept"]}}}

@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from codex_multi_role.catalog import RoleSpecCatalog, build_prompt, packaged_roles
+from codex_multi_role.catalog import RoleSpecCatalog, build_prompt
 from codex_multi_role.checks.contract import CheckContext
 from codex_multi_role.checks.tests import run_tests
 from codex_multi_role.playbook import AnswerKey, load_playbook
 from codex_multi_role.playbook.selection import Message, ToolCall, select
+from codex_multi_role.reading.shipped import packaged_roles
 from codex_multi_role.replies import read_reply
 from codex_multi_role.workspace import Workspace, apply_files
 from tests.support.models import asked

@@ -13,14 +13,14 @@ from typing import Any
 import yaml
 
 from codex_multi_role import RunReport, answer
-from codex_multi_role.catalog.source_files import packaged_roles
 from codex_multi_role.checks import CheckContext
 from codex_multi_role.extensions.documentation.code_graph import read_code_graph
 from codex_multi_role.extensions.documentation.pages import write_pages
 from codex_multi_role.extensions.documentation.quality import measure_documents
+from codex_multi_role.reading.shipped import PLAYBOOKS, list_definitions
 from tests.support.teams import Record, TeamFolder, read
 
-PLAYS: Record = yaml.safe_load((packaged_roles() / "playbooks/document.yaml").read_text())["roles"]
+PLAYS: Record = yaml.safe_load(list_definitions(PLAYBOOKS, None)["document"].read_text())["roles"]
 SHOP = {
     "shop/money.py": "RATE = 2\n\n\ndef convert(amount):\n    return amount * RATE\n",
     "shop/orders.py": "from shop.money import convert\n\n\nclass Order:\n    def total(self):\n        return 1\n",

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog, packaged_roles
+from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog
 from codex_multi_role.lifecycle.team_loading import load_team
 from codex_multi_role.reading.json_types import Json
+from codex_multi_role.reading.shipped import packaged_roles
 from tests.support.scripted import Play, Script, Walked, routes_of
 
 Plays = Mapping[str, Sequence[Play]]

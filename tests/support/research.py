@@ -14,8 +14,8 @@ import pytest
 import yaml
 
 from codex_multi_role import RunReport, run
-from codex_multi_role.catalog import packaged_roles
 from codex_multi_role.extensions.research.searching import files_search, http_search
+from codex_multi_role.reading.shipped import PLAYBOOKS, list_definitions
 from codex_multi_role.workspace import CommandResult
 from tests.support.teams import Record, TeamFolder, read
 
@@ -135,7 +135,7 @@ DOCUMENTS = {
     "ledger.txt": "A toll of two pence was due from all carriages.\nThe clerk of the ledger counted them daily.\n",
     "bruecke.md": "Die Brücke wurde nach langer Arbeit eröffnet, und die Stadt feierte mit Musik und Wein (opened).\n",
 }
-PLAYS: dict[str, list[Record]] = yaml.safe_load((packaged_roles() / "playbooks/research.yaml").read_text())["roles"]
+PLAYS: dict[str, list[Record]] = yaml.safe_load(list_definitions(PLAYBOOKS, None)["research"].read_text())["roles"]
 LINES = """prompt.split('"text": "')[1].split('"\\n')[0].split('\\\\n')"""
 NOTHING: Record = {"json": {"extracted_facts": [], "confidence": 0, "new_topics_to_research": []}}
 

@@ -12,9 +12,10 @@ from typing import Any
 from codex_multi_role.api.python_team import Flow, Role, Team
 from codex_multi_role.api.recorded_runs import OnTypedEvent, ReportedRun
 from codex_multi_role.api.run_goal import run
-from codex_multi_role.catalog import packaged_roles
+from codex_multi_role.catalog.source_files import LOCAL_ROLES
 from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.reading.json_types import Json
+from codex_multi_role.reading.shipped import definition_folders, packaged_roles
 from codex_multi_role.reading.yaml_source import load_yaml
 from codex_multi_role.run_folder import AskPerson, RunFolder
 from codex_multi_role.run_folder.items import ItemResults
@@ -106,7 +107,7 @@ def _role(step: str, part: Part, known: Path | None) -> Role:
 
 
 def _file_of(name: str, known: Path | None) -> Path:
-    folders = [*([known if known.is_dir() else known.parent] if known else []), Path("roles"), packaged_roles()]
+    folders = [*([known if known.is_dir() else known.parent] if known else []), *definition_folders(LOCAL_ROLES)]
     files = [folder / f"{name}.{ending}" for folder in folders for ending in ("yaml", "yml")]
     found = [file for file in files if file.is_file()]
     if not found:

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from codex_multi_role.catalog import packaged_roles
 from codex_multi_role.checks import RunFacts
 from codex_multi_role.errors import CheckFailed, UsageError
 from codex_multi_role.extensions.research.search import combined, search, search_ready
@@ -19,6 +18,7 @@ from codex_multi_role.extensions.research.search_settings import SearchFile
 from codex_multi_role.extensions.research.searching import files_search
 from codex_multi_role.extensions.research.searching.addresses import place
 from codex_multi_role.reading.json_types import Json
+from codex_multi_role.reading.shipped import packaged_roles
 from codex_multi_role.reading.sketches import nearly_same, sketch
 from codex_multi_role.steps.check import load_settings
 from tests.support.checks import MakeContext

@@ -14,11 +14,12 @@ from itertools import pairwise
 
 import pytest
 
-from codex_multi_role.catalog import FlowSpec, StepSpec, packaged_roles, render
+from codex_multi_role.catalog import FlowSpec, StepSpec, render
 from codex_multi_role.catalog.flow_spec import ways_out
 from codex_multi_role.extensions.test_generation.testgen_state import advance_state
 from codex_multi_role.flow import End, FlowState, after, new_state
 from codex_multi_role.lifecycle.team_loading import load_team
+from codex_multi_role.reading.shipped import packaged_roles
 from codex_multi_role.replies import read_reply
 from tests.support.checks import MakeContext
 from tests.support.generation import item

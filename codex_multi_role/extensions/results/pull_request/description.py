@@ -12,7 +12,6 @@ from hashlib import sha1
 from pathlib import Path
 from typing import Any
 
-from codex_multi_role.catalog import packaged_roles
 from codex_multi_role.catalog.flow_spec import CHANGED_FILES
 from codex_multi_role.catalog.prices import PRICES_FILE
 from codex_multi_role.catalog.source_files import LOCAL_ROLES
@@ -40,6 +39,7 @@ from codex_multi_role.presentation.progress import LASTING_EVENTS, Progress
 from codex_multi_role.presentation.recorded import read_record, status_now, totals_now
 from codex_multi_role.presentation.result import result_of as shown_result
 from codex_multi_role.presentation.wording import cost_in_words, one_line, plural, verdict
+from codex_multi_role.reading.shipped import PLAYBOOKS, definition_folders
 from codex_multi_role.run_folder import RunEvent, RunFolder, skim_with_inherited
 from codex_multi_role.run_folder.events import TestsEnded, TurnEnded, TurnStarted
 from codex_multi_role.run_folder.folder import PROGRAM, RECORDING
@@ -207,7 +207,8 @@ def _preparation(history: RunHistory, record: Mapping[str, Any], files: Mapping[
 
 def _known_files(history: RunHistory) -> dict[str, str]:
     """The files of the commit from which the run started, and the shipped roles by absolute path; their content ids."""
-    files = {str(file): _content_id(file) for file in packaged_roles().rglob("*") if file.is_file()}
+    shipped = (file for folder in definition_folders() for file in folder.rglob("*") if file.is_file())
+    files = {str(file): _content_id(file) for file in shipped}
     with suppress(UsageError):  # the commit is not on this machine
         repository, _, commit = start_of(history, None)
         files |= {path: entry.oid for path, entry in entries_of(repository.git, commit).items()} if commit else {}
@@ -244,7 +245,8 @@ def _paths(run: RunFolder, record: Mapping[str, Any], files: Mapping[str, str], 
 def _in_checkout(copy: Path, run: RunFolder, files: Mapping[str, str]) -> str:
     """What names a file with the content of ``copy``: a shipped playbook, one in the commit, or ``copy`` itself."""
     found = sorted(path for path, content in files.items() if content == _content_id(copy))
-    if shipped := [path for path in found if path.startswith(f"{packaged_roles()}/playbooks/")]:
+    playbooks = tuple(f"{folder / PLAYBOOKS}/" for folder in definition_folders())
+    if shipped := [path for path in found if path.startswith(playbooks)]:
         return Path(shipped[0]).stem
     committed = [path for path in found if not path.startswith("/")]
     if not committed:

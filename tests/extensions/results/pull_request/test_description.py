@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from markdown_it import MarkdownIt
 
-from codex_multi_role.catalog import packaged_roles
 from codex_multi_role.cli.run import run
 from codex_multi_role.errors import UsageError
 from codex_multi_role.extensions.results.pull_request.description import (
@@ -20,6 +19,7 @@ from codex_multi_role.extensions.results.pull_request.description import (
     describe,
 )
 from codex_multi_role.extensions.results.run_history import history_of
+from codex_multi_role.reading.shipped import packaged_roles
 from codex_multi_role.run_folder import events as e
 from codex_multi_role.run_options import OPTIONS, RunOptions
 from tests.support.continuous_integration import PYTEST_REPORT, leave_tests
