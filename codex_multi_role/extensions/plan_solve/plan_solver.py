@@ -15,7 +15,7 @@ from codex_multi_role.api.run_goal import run
 from codex_multi_role.catalog.source_files import LOCAL_ROLES
 from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.reading.json_types import Json
-from codex_multi_role.reading.shipped import definition_folders, packaged_roles
+from codex_multi_role.reading.shipped import definition_folders
 from codex_multi_role.reading.yaml_source import load_yaml
 from codex_multi_role.run_folder import AskPerson, RunFolder
 from codex_multi_role.run_folder.items import ItemResults
@@ -27,6 +27,7 @@ Part = str | Path | None
 A name is a single word; its file is in the roles folder or shipped. Any other text is a prompt for the shipped role.
 """
 
+SHIPPED = Path(__file__).with_name("roles")
 FLOW = "plan-solve"
 PARTS = {"plan": "planner_agent", "solve": "solver", "aggregate": "aggregator"}
 """The shipped role of each step."""
@@ -93,13 +94,13 @@ def create_plan_solver(
 
 def _flow(names: Mapping[str, str]) -> Flow:
     """The shipped flow with these roles for its steps."""
-    shipped = Flow.model_validate(load_yaml(packaged_roles() / "flows" / f"{FLOW}.yaml"))
+    shipped = Flow.model_validate(load_yaml(SHIPPED / "flows" / f"{FLOW}.yaml"))
     steps = (step.model_copy(update={"ask": names[step.id]}) if step.id in names else step for step in shipped.steps)
     return shipped.model_copy(update={"steps": tuple(steps)})
 
 
 def _role(step: str, part: Part, known: Path | None) -> Role:
-    shipped = packaged_roles() / f"{PARTS[step]}.yaml"
+    shipped = SHIPPED / f"{PARTS[step]}.yaml"
     if isinstance(part, str) and len(part.split()) != 1:
         return Role(name=PARTS[step], role_file=str(shipped), prompt_text=part)
     file = shipped if part is None else part if isinstance(part, Path) else _file_of(part, known)
