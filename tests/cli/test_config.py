@@ -3,6 +3,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from codex_multi_role.cli.options import KNOWN
 from codex_multi_role.cli.settings import settings_of_extensions
 from tests.support.console import console
