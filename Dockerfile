@@ -11,7 +11,7 @@ RUN apt-get update \
     && apt-get install --yes --no-install-recommends git \
     && rm -rf /var/lib/apt/lists/*
 COPY --from=build /wheels /wheels
-RUN pip install --no-cache-dir "$(echo /wheels/*.whl)[systems]" \
+RUN pip install --no-cache-dir "$(echo /wheels/*.whl)[systems,machines]" \
     && useradd --create-home --uid 1000 codex \
     && install --directory --owner=codex --group=codex /work
 USER codex
