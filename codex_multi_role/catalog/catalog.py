@@ -24,6 +24,7 @@ from codex_multi_role.catalog.source_files import SourceFiles
 from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.reading.nearest import did_you_mean, no_such
 from codex_multi_role.reading.places import Place, Problems
+from codex_multi_role.reading.registry import no_such_part
 from codex_multi_role.reading.yaml_source import load_yaml, validate
 
 _COUNTERPARTS = {
@@ -267,8 +268,6 @@ def _check_tools(
         for index, name in enumerate(role.tools):
             place = source.place("tools") / index
             if name not in known:
-                from codex_multi_role.reading.registry import no_such_part  # imported only after a mistake
-
                 message, hint = no_such_part("tool", "codex_multi_role.tools", name, known)
                 raise place.error(message, hint)
             if name in role.tools[:index]:

@@ -6,7 +6,11 @@ import re
 from itertools import islice
 from typing import Any, Literal, Self
 
+from jsonschema import SchemaError
+from jsonschema.validators import validator_for
 from pydantic import Field, JsonValue, field_validator, model_validator
+from referencing import Registry
+from referencing.exceptions import Unresolvable
 
 from codex_multi_role.checks.contract import CheckContext, CheckOptions, CheckResult, declare_check, no_time
 from codex_multi_role.checks.data_file import parse_document, read_document
@@ -107,11 +111,6 @@ def schema_problems(value: Any, schema: dict[str, Any]) -> list[str]:  # noqa: A
 
     Raises ValueError if the schema is invalid or cannot be used.
     """
-    from jsonschema import SchemaError
-    from jsonschema.validators import validator_for
-    from referencing import Registry
-    from referencing.exceptions import Unresolvable
-
     named = {"$schema": str(schema.get("$schema", _DRAFT))}
     draft = validator_for(named, default=None)  # type: ignore[arg-type]  # the annotations omit None
     if draft is None:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from junitparser import Error, Failure, JUnitXml, JUnitXmlError, Skipped
+
 from codex_multi_role.checks.contract import CheckResult, ResultPart
 
 if TYPE_CHECKING:
@@ -97,8 +99,6 @@ def parse_cases(report: bytes) -> dict[str, TestCase]:
 
 def read_cases(report: bytes) -> list[Case]:
     """Every test case of a JUnit report, as junitparser returns it. Raises ValueError if the report is invalid."""
-    from junitparser import JUnitXml, JUnitXmlError
-
     try:
         document = JUnitXml.fromstring(report)
         return [case for suite in (document if isinstance(document, JUnitXml) else [document]) for case in suite]
@@ -112,16 +112,12 @@ def _name(case: Case) -> str:
 
 
 def _outcome(case: Case) -> str:
-    from junitparser import Skipped
-
     if any(not isinstance(result, Skipped) for result in case.result):
         return "failed"
     return "skipped" if case.result else "passed"
 
 
 def _count(case: Case, counts: TestCounts) -> None:
-    from junitparser import Error, Failure, Skipped
-
     results = case.result
     bad = [result for result in results if not isinstance(result, Skipped)]
     counts.failed += sum(isinstance(result, Failure) for result in bad)

@@ -8,13 +8,11 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from packaging.requirements import InvalidRequirement, Requirement
 
 from codex_multi_role.checks.environments import read_toml
 from codex_multi_role.reading.python_source import syntax_tree
-
-if TYPE_CHECKING:
-    from packaging.requirements import Requirement
 
 MAX_NAMED = 5
 
@@ -50,7 +48,6 @@ def _declared(root: Path) -> Iterator[Requirement]:
     texts = [*listed, *(name for name in poetry if name != "python"), *_setuptools(root), *lines]
     if not texts:
         return
-    from packaging.requirements import InvalidRequirement, Requirement  # slow to import
 
     for text in texts:
         try:

@@ -18,6 +18,7 @@ from codex_multi_role.cli.setting import FOUND, Found, Setting
 from codex_multi_role.cli.settings import SettingsCommand, find_nearest, settings_of_extensions
 from codex_multi_role.host.redaction import MASK, Redactor
 from codex_multi_role.host.settings_files import PYPROJECT, SETTINGS_FILE, TABLE, exists, user_file
+from codex_multi_role.reading.places import Place
 
 HEADINGS = ("setting", "value", "source")
 Row = dict[str, Any]
@@ -83,7 +84,6 @@ def _line(found: Found) -> int:
     """The line of the setting in its file."""
     if found.path.name == PYPROJECT:
         return _toml_line(found.path.read_text("utf-8").splitlines(), found.name)
-    from codex_multi_role.reading.places import Place  # here: without a file, YAML is not needed
 
     return Place(found.path, (found.name,)).position()[0]
 

@@ -9,14 +9,17 @@ from typing import Any
 
 import click
 
+import codex_multi_role.lifecycle.running as running
 from codex_multi_role.cli.options import JSON, OF_THIS_PROCESS, QUIET, RUNS_DIR, SHARED_RUNS, command, run_argument
 from codex_multi_role.cli.output import put_json, say
+from codex_multi_role.cli.resume import resume_run
 from codex_multi_role.cli.run_additions import report_leaving
 from codex_multi_role.cli.run_reference import RemoteRun, find_either, waiting_in_words
 from codex_multi_role.cli.setting import not_empty
 from codex_multi_role.cli.settings import RunCommand
 from codex_multi_role.errors import RunStatus
 from codex_multi_role.lifecycle.stopping import outlives, stop_run
+from codex_multi_role.presentation.event_tail import EventReader
 from codex_multi_role.presentation.outcome import outcome_in_words
 from codex_multi_role.presentation.wording import one_line
 from codex_multi_role.run_folder import RunFolder
@@ -134,7 +137,6 @@ def _decide(
     if not isinstance(folder, RunFolder):
         _answer_remote(ctx, folder, approved=approved, comment=comment, question=question)
         return
-    import codex_multi_role.lifecycle.running as running
 
     answered = running.answer(
         folder.run_id, runs_dir=folder.path.parent, approved=approved, comment=comment, question=question
@@ -144,8 +146,6 @@ def _decide(
         say(f"{folder.run_id}: {answered.key} is {'approved' if approved else 'rejected'}.")
     effect = _effect_of_answer(ctx, folder, answered.key)
     if effect is None and and_resume:
-        from codex_multi_role.cli.resume import resume_run  # here: most answers resume nothing
-
         resume_run(ctx, folder, {})
         return
     report_leaving(ctx)
@@ -161,8 +161,6 @@ def _effect_of_answer(ctx: click.Context, folder: RunFolder, key: str) -> str | 
     A process that has nobody to ask looks for the answer once its other work is done. A process that was about to end
     when the answer came does not.
     """
-    from codex_multi_role.presentation.event_tail import EventReader  # here: `cancel` reads no events
-
     end = time.monotonic() + ANSWER_SECONDS
     reader = EventReader(folder.events_path)
     alive = True
@@ -179,8 +177,6 @@ def _cancel_task(folder: RunFolder, task: str, comment: str) -> dict[str, Any]:
 
     Or after `TASK_SECONDS`, or when nobody works on the run any more.
     """
-    import codex_multi_role.lifecycle.running as running
-
     unit = running.cancel_task(folder.run_id, task, runs_dir=folder.path.parent, comment=comment)
     end = time.monotonic() + TASK_SECONDS
     while is_alive(folder) and _in_progress(folder, unit) and time.monotonic() < end:

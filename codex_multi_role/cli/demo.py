@@ -8,9 +8,16 @@ from typing import TYPE_CHECKING
 
 import click
 
+import codex_multi_role.lifecycle.running as running
+from codex_multi_role.cli.foreground import summary
 from codex_multi_role.cli.options import PLAIN, command
 from codex_multi_role.cli.output import say
+from codex_multi_role.cli.report_page import open_page
+from codex_multi_role.cli.views import on_terminal, open_view
+from codex_multi_role.playbook import load_playbook
+from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.reading.shipped import packaged_roles
+from codex_multi_role.run_options import RunOptions
 
 if TYPE_CHECKING:
     from codex_multi_role.run_options import RunReport
@@ -27,9 +34,6 @@ def demo(ctx: click.Context, /, no_open: bool, plain: bool) -> None:
     The answers come from a playbook, so no model is asked. Everything else is real: the Codex processes, the files, the
     tests, the record of the run. At the end the report opens in a browser if this is a terminal.
     """
-    from codex_multi_role.cli.report_page import open_page
-    from codex_multi_role.cli.views import on_terminal
-
     folder = Path(tempfile.mkdtemp(prefix="codex-multi-role-demo-"))
     report = _play(folder / "workspace", folder / "runs", plain=plain)
     say(f"The team's files are in {folder / 'workspace'}, the record of the run in {report.folder}.")
@@ -41,13 +45,6 @@ def demo(ctx: click.Context, /, no_open: bool, plain: bool) -> None:
 
 def _play(workspace: Path, runs_dir: Path, *, plain: bool) -> RunReport:
     """Run the shipped team on a new workspace, with its view and its closing summary."""
-    import codex_multi_role.lifecycle.running as running  # here: `--help` should not load it all
-    from codex_multi_role.cli.foreground import summary
-    from codex_multi_role.cli.views import open_view
-    from codex_multi_role.playbook import load_playbook
-    from codex_multi_role.presentation.progress import Progress
-    from codex_multi_role.run_options import RunOptions
-
     workspace.mkdir()
     playbook, progress = load_playbook(PLAYBOOK), Progress()
     options = RunOptions(

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from codex_multi_role.cli.diagnosis import diagnose, mcp_servers
 from codex_multi_role.cli.options import CODEX_BIN, CONFIG, JSON, PYTHON, ROLES, RUNS_DIR, WORKSPACE, command
 from codex_multi_role.cli.output import put_json, put_line
 from codex_multi_role.codex.locator import find_codex
@@ -43,8 +44,6 @@ def doctor(
       codex-multi-role doctor
       codex-multi-role doctor -c model_provider=ollama --json
     """
-    from codex_multi_role.cli.diagnosis import diagnose, mcp_servers  # here: it loads the Codex modules
-
     findings = []
     looked_at = diagnose(codex_bin, config, workspace, python, runs_dir)
     for finding in chain(looked_at, mcp_servers(roles, config, workspace)):

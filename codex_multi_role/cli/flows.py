@@ -9,15 +9,26 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from codex_multi_role.catalog import list_flows as find_flows
+from codex_multi_role.catalog import read_text
+from codex_multi_role.catalog.flow_references import unused_roles
 from codex_multi_role.cli.boundary import complain_about
 from codex_multi_role.cli.completion import flow_names
+from codex_multi_role.cli.flow_explanation import ends_in_short, explanation, inputs_in_short, worst_case_words
 from codex_multi_role.cli.lazy_group import LazyCommand, LazyGroup
+from codex_multi_role.cli.new_definitions import add_flow
 from codex_multi_role.cli.options import BOUNDING, JSON, ROLES, RUNS_DIR, command
 from codex_multi_role.cli.output import put_json, put_line, put_table, put_text, say
 from codex_multi_role.cli.setting import Setting
 from codex_multi_role.cli.tables import Column
 from codex_multi_role.cli.team import WATCH, open_catalog, option_for, repeatedly
 from codex_multi_role.errors import DefinitionError, UsageError
+from codex_multi_role.flow import graph
+from codex_multi_role.flow.ends import ends
+from codex_multi_role.lifecycle.separate_calls import limits_per_item
+from codex_multi_role.lifecycle.team_check import check_playbooks, load_checked_team, own_flows, require_finish
+from codex_multi_role.lifecycle.team_loading import load_flow_and_called, roles_folder
+from codex_multi_role.presentation.typical import typical_runs
 from codex_multi_role.run_options import RunOptions
 
 if TYPE_CHECKING:
@@ -61,8 +72,6 @@ def list_flows(roles: Path | None, all: bool, json: bool) -> None:
     Examples:
       codex-multi-role flows list
     """
-    from codex_multi_role.catalog import list_flows as find_flows  # here: `--help` should not load the catalog
-
     entries = [each for each in find_flows(open_catalog(roles).source.parent) if all or not each.is_internal]
     if json:
         put_json([_record(entry) for entry in entries])
@@ -71,8 +80,6 @@ def list_flows(roles: Path | None, all: bool, json: bool) -> None:
 
 
 def _record(entry: FlowEntry) -> dict[str, object]:
-    from codex_multi_role.flow.ends import ends  # as above
-
     flow = entry.flow
     return {
         "name": entry.name,
@@ -86,8 +93,6 @@ def _record(entry: FlowEntry) -> dict[str, object]:
 
 
 def _row(entry: FlowEntry) -> tuple[object, ...]:
-    from codex_multi_role.cli.flow_explanation import ends_in_short, inputs_in_short  # as above
-
     flow = entry.flow
     in_short = (inputs_in_short(flow), ends_in_short(flow)) if flow else ("", "")
     return (entry.name, *in_short, entry.problem or entry.description, entry.source)
@@ -110,11 +115,6 @@ def show_flows(
     Examples:
       codex-multi-role flows show testgen
     """
-    from codex_multi_role.catalog import read_text
-    from codex_multi_role.cli.flow_explanation import explanation, worst_case_words
-    from codex_multi_role.lifecycle.team_loading import load_flow_and_called  # as above
-    from codex_multi_role.presentation.typical import typical_runs
-
     catalog = open_catalog(roles)
     flows, catalog = load_flow_and_called(name, catalog)
     if json:
@@ -140,9 +140,6 @@ def graph_flows(name: str, roles: Path | None, ascii: bool, outline: bool, watch
       codex-multi-role flows graph testgen
       codex-multi-role flows graph mine --ascii --watch
     """
-    from codex_multi_role.flow import graph
-    from codex_multi_role.lifecycle.team_loading import load_flow_and_called, roles_folder  # as above
-
     if ascii and outline:
         raise UsageError("--ascii and --outline exclude each other", "Use one of them.")
 
@@ -180,10 +177,6 @@ def validate_flows(
       codex-multi-role flows validate
       codex-multi-role flows validate cycles --cycles 5 --max-turns 40
     """
-    from codex_multi_role.catalog import list_flows as find_flows  # as above
-    from codex_multi_role.lifecycle.team_check import check_playbooks, load_checked_team, own_flows
-    from codex_multi_role.presentation.typical import typical_runs
-
     try:
         catalog = open_catalog(roles)
     except DefinitionError:
@@ -228,12 +221,6 @@ def _validate(
 
     A shipped flow that is not named need not fit the team. Raises `UsageError`.
     """
-    from codex_multi_role.catalog.flow_references import unused_roles
-    from codex_multi_role.cli.flow_explanation import worst_case_words
-    from codex_multi_role.lifecycle.separate_calls import limits_per_item
-    from codex_multi_role.lifecycle.team_check import require_finish
-    from codex_multi_role.lifecycle.team_loading import load_flow_and_called  # as above
-
     flows, catalog = load_flow_and_called(name, catalog)
     most = worst_case_words(flows, name, catalog, options)
     try:
@@ -254,8 +241,6 @@ def _validate(
 @click.argument("name", metavar="NAME")
 def new_flows(name: str, roles: Path | None) -> None:
     """Write a small commented flow to flows/NAME.yaml next to your catalog: a role works until the tests pass."""
-    from codex_multi_role.cli.new_definitions import add_flow
-
     path = add_flow(name, roles)
     say(f"wrote {path}")
     where = option_for(roles or path.parent.parent)

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -17,9 +16,7 @@ from codex_multi_role.host.programs import exclude_from_path
 from codex_multi_role.presentation.wording import one_line
 from codex_multi_role.run_folder import Owner, RunFolder, list_runs
 from codex_multi_role.run_folder.owner import is_alive
-
-if TYPE_CHECKING:
-    from codex_multi_role.workspace.removal import RemovedCopies
+from codex_multi_role.workspace.removal import RemovedCopies, collect, collect_abandoned
 
 MANIFEST = "worktrees/manifest.json"
 
@@ -42,8 +39,6 @@ def gc(runs_dir: Path, dry_run: bool) -> None:
     Examples:
       codex-multi-role gc --dry-run
     """
-    from codex_multi_role.workspace.removal import collect_abandoned  # here: `--help` loads every command module
-
     counts: Counter[str] = Counter()
     found = ((folder.run_id, copy) for folder in list_runs(runs_dir) for copy in _collected(folder, dry_run))
     for run_id, copy in chain(found, collect_abandoned(dry_run=dry_run)):
@@ -59,7 +54,6 @@ def _collected(folder: RunFolder, dry_run: bool) -> Iterator[RemovedCopies]:
     manifest = folder.path / MANIFEST
     if not manifest.exists():
         return
-    from codex_multi_role.workspace.removal import RemovedCopies, collect  # as above
 
     exclude_from_path(Path(folder.record()["workspace"]))
     try:
@@ -73,8 +67,6 @@ def _collected(folder: RunFolder, dry_run: bool) -> Iterator[RemovedCopies]:
 
 def _collect_as_owner(folder: RunFolder, manifest: Path) -> list[RemovedCopies]:
     """Collect as the run's owner, so that nobody resumes it meanwhile; a run that has an owner is alive."""
-    from codex_multi_role.workspace.removal import collect  # as above
-
     owner = Owner(folder.owner_path)
     try:
         owner.acquire()

@@ -11,6 +11,7 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 import click
+from pydantic import TypeAdapter
 
 from codex_multi_role.cli.options import KNOWN
 from codex_multi_role.cli.output import put_text
@@ -18,6 +19,7 @@ from codex_multi_role.cli.setting import Setting
 from codex_multi_role.cli.settings import WORKSPACE, WORKSPACE_PARTS, settings_of_extensions
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.reading.registry import Registry
+from codex_multi_role.run_folder.events import RunEvent, UnknownEvent
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -87,10 +89,6 @@ def _of_model(where: str) -> Json:
 
 def _events() -> Json:
     """One event: a line of ``events.jsonl`` or of ``--json``. A later version may add fields and types."""
-    from pydantic import TypeAdapter  # here: as for `MODELS`
-
-    from codex_multi_role.run_folder.events import RunEvent, UnknownEvent
-
     definitions: Json = {}
     for event in RunEvent.__subclasses__():
         if event is not UnknownEvent:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import webbrowser
 from pathlib import Path
 
 import click
@@ -10,6 +11,7 @@ from codex_multi_role.cli.options import QUIET, RUNS_DIR, SHARED_RUNS, command, 
 from codex_multi_role.cli.output import say
 from codex_multi_role.cli.run_reference import find_run
 from codex_multi_role.cli.setting import output_file
+from codex_multi_role.presentation.report import write_report
 
 
 @command(RUNS_DIR, SHARED_RUNS, QUIET)
@@ -27,8 +29,6 @@ def report(run: str, output: Path | None, open_it: bool, runs_dir: Path, databas
       codex-multi-role report --open
       codex-multi-role report -o /tmp/for-a-friend.html
     """
-    from codex_multi_role.presentation.report import write_report  # here: `--help` should not load it
-
     path = write_report(find_run(run, runs_dir, database_url), output).resolve()
     if not quiet:
         say(f"wrote {path}")
@@ -38,7 +38,5 @@ def report(run: str, output: Path | None, open_it: bool, runs_dir: Path, databas
 
 def open_page(path: Path) -> None:
     """Show a file in the user's browser, or say that none could be started."""
-    import webbrowser  # here: few commands need it
-
     if not webbrowser.open(path.resolve().as_uri()):
         say("No browser could be started. Open the file yourself.")

@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING
 
 import click
 
+from codex_multi_role.catalog import read_flows
 from codex_multi_role.cli.completion import role_names
 from codex_multi_role.cli.lazy_group import LazyCommand, LazyGroup
+from codex_multi_role.cli.new_definitions import add_role
 from codex_multi_role.cli.options import JSON, ROLES, command
 from codex_multi_role.cli.output import put_json, put_line, put_table, put_yaml, say
 from codex_multi_role.cli.tables import Column
 from codex_multi_role.cli.team import WATCH, open_catalog, option_for, repeatedly
 from codex_multi_role.errors import UsageError
+from codex_multi_role.lifecycle.team_check import load_checked_team, own_flows, require_finish
+from codex_multi_role.lifecycle.team_loading import roles_folder
 from codex_multi_role.reading.shipped import definition_folders
 from codex_multi_role.run_options import RunOptions
 
@@ -91,8 +95,6 @@ def validate_roles(ctx: click.Context, /, names: tuple[str, ...], roles: Path | 
       codex-multi-role roles validate
       codex-multi-role roles validate planner --watch
     """
-    from codex_multi_role.lifecycle.team_check import load_checked_team
-    from codex_multi_role.lifecycle.team_loading import roles_folder  # here: `--help` should not load the catalog
 
     def check() -> None:
         catalog = load_checked_team(roles)
@@ -110,9 +112,6 @@ def _warn_if_none_can_finish(catalog: RoleSpecCatalog, flow: str) -> None:
 
     Only a warning, because the catalog may be meant for other flows.
     """
-    from codex_multi_role.catalog import read_flows  # as above
-    from codex_multi_role.lifecycle.team_check import own_flows, require_finish
-
     folder = catalog.source.parent
     name = flow or ("" if own_flows(folder) else str(RunOptions.flow))
     try:
@@ -129,8 +128,6 @@ def new_roles(name: str, roles: Path | None) -> None:
 
     Nothing else in the catalog changes. The shipped catalog is never changed.
     """
-    from codex_multi_role.cli.new_definitions import add_role
-
     path, catalog = add_role(name, roles)
     say(f"wrote {path} and added it to {catalog}")
     if any((folder / path.name).is_file() for folder in definition_folders()):

@@ -10,6 +10,8 @@ from typing import Any
 
 import click
 
+from codex_multi_role.cli.history import COLUMNS as HISTORY
+from codex_multi_role.cli.history import rows
 from codex_multi_role.cli.options import JSON, RUNS_DIR, SHARED_RUNS, command, run_argument
 from codex_multi_role.cli.output import put_json, put_line, put_table, put_text, say
 from codex_multi_role.cli.run_reference import all_records, find_run, open_remote
@@ -29,6 +31,7 @@ from codex_multi_role.presentation.recorded import (
     totals_now,
 )
 from codex_multi_role.presentation.result import result_lines, result_of, whole_text
+from codex_multi_role.presentation.story import Story
 from codex_multi_role.presentation.wording import (
     compact,
     cost_in_words,
@@ -140,10 +143,6 @@ def show(
       codex-multi-role show --result > answer.md
       codex-multi-role show --svg run.svg
     """
-    from codex_multi_role.cli.history import COLUMNS as HISTORY  # here: `runs` needs none of it
-    from codex_multi_role.cli.history import rows
-    from codex_multi_role.presentation.story import Story
-
     folder = find_run(run, runs_dir, database_url)
     if picture_path:
         _draw(folder, picture_path)

@@ -30,6 +30,7 @@ from codex_multi_role.host.settings_files import (
 )
 from codex_multi_role.host.workflow_log import runs_here
 from codex_multi_role.option import Section, Use
+from codex_multi_role.reading.nearest import did_you_mean, no_such
 from codex_multi_role.run_options import added_options, is_playbook_file
 
 FILE = SETTINGS_FILE
@@ -169,8 +170,6 @@ def _warn_of_unknown_variables(known: Mapping[str, Setting]) -> None:
     """Report variables that look like settings but are not; other programs may have set them, so nothing fails."""
     names = [f"{PREFIX}{key.upper()}" for key in known]
     for name in sorted(_unknown_variables(known)):
-        from codex_multi_role.reading.nearest import did_you_mean  # here: only a mistake needs it
-
         say(f'warning: unknown environment variable "{name}"{did_you_mean(name, names)}')
 
 
@@ -218,7 +217,6 @@ def _of_workspace(path: Path, part: str) -> tuple[str, str]:
     """The setting of a key below ``workspace``, and that key's full name. Raises `DefinitionError`."""
     if part in WORKSPACE_PARTS:
         return WORKSPACE_PARTS[part], f"{WORKSPACE}.{part}"
-    from codex_multi_role.reading.nearest import no_such  # as above
     from codex_multi_role.reading.places import Place
 
     message, hint = no_such("key", part, [*WORKSPACE_PARTS])
@@ -232,7 +230,6 @@ def _find(path: Path, key: str, known: Mapping[str, Setting]) -> Setting:
         known = {**known, **settings_of_extensions(known)}
     if name in known:
         return known[name]
-    from codex_multi_role.reading.nearest import no_such  # as above
 
     message, hint = no_such("setting", key, [name.replace("_", "-") for name in known])
     if path.name == PYPROJECT:

@@ -15,6 +15,8 @@ from dataclasses import replace
 from types import FrameType
 from typing import Any
 
+import psutil
+
 from codex_multi_role.errors import Ending, ExitCode, RunBusy, RunStatus, UsageError
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.owner import is_alive, is_running, read_owner
@@ -118,7 +120,6 @@ def stop_run(folder: RunFolder, is_ending: Callable[[], bool] = lambda: False) -
     """
     if not is_alive(folder):
         raise _not_running(folder)
-    import psutil  # lazy: only this needs it
 
     owner = read_owner(folder)
     for number, seconds in SIGNALS:

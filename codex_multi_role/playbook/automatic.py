@@ -15,6 +15,7 @@ import yaml
 
 from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, RoleSpec, RoleSpecCatalog
 from codex_multi_role.errors import DefinitionError
+from codex_multi_role.playbook.example import NoExample, count_variants, example, is_valid
 from codex_multi_role.playbook.script import AUTOMATIC, SUFFIX, Playbook
 from codex_multi_role.playbook.used_fields import schema_from_use
 
@@ -118,8 +119,6 @@ def _escaped(value: Any) -> Any:  # noqa: ANN401 - any JSON
 
 def _answers(role: RoleSpec, schema: Schema, step: str) -> list[Any]:
     """Different answers of one ask, in the order of the visits. Raises `DefinitionError`."""
-    from codex_multi_role.playbook.example import NoExample, count_variants, example  # here: jsonschema is slow to load
-
     may_finish = role.behaviors.can_finish
     try:
         count = min(max(count_variants(schema), 2 if may_finish else 1), MAX_VARIANTS)
@@ -134,8 +133,6 @@ def _answers(role: RoleSpec, schema: Schema, step: str) -> list[Any]:
 
 def _as_handoff(role: RoleSpec, schema: Schema, answer: Any, *, done: bool) -> Any:  # noqa: ANN401 - any JSON
     """``answer`` with the status DONE exactly if ``done``, as far as the schema allows; and never empty."""
-    from codex_multi_role.playbook.example import NoExample, is_valid
-
     if answer == {}:  # which would count as no answer
         answer = {"summary": f"Automatic answer of {role.name}; no model was asked."}
     if not isinstance(answer, dict):

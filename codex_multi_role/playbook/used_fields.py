@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from jinja2 import nodes
 
 from codex_multi_role.catalog import FlowSpec, StepSpec
 from codex_multi_role.catalog.flow_expressions import (
@@ -20,9 +22,6 @@ from codex_multi_role.catalog.flow_expressions import (
     whole_expression,
 )
 from codex_multi_role.catalog.templates import MAX_CACHED
-
-if TYPE_CHECKING:
-    from jinja2 import nodes
 
 Name = tuple[str, ...]
 Uses = Iterator[tuple[Name, dict[str, Any]]]
@@ -104,8 +103,6 @@ def _uses(template: str) -> tuple[tuple[Name, dict[str, Any]], ...]:
 
 def _find_uses(template: str) -> Uses:
     """Every dotted name in the template, with the schema of a value that fits its use."""
-    from jinja2 import nodes
-
     syntax = parse_template(template)
     yield from ((path, {}) for path in attribute_paths(syntax))
     for compared in syntax.find_all(nodes.Compare):
@@ -120,8 +117,6 @@ def _find_uses(template: str) -> Uses:
 
 def _compared(comparison: nodes.Compare) -> Uses:
     """The name in ``name == constant``, the other way round, or in ``name in [constants]``."""
-    from jinja2 import nodes
-
     left, right = comparison.expr, comparison.ops[0].expr
     options = right.items if isinstance(right, nodes.List | nodes.Tuple) else [right]
     for name, constants in ((left, options), (right, [left])):
@@ -139,8 +134,6 @@ def _others(value: object) -> list[object]:
 
 def _deciding(test: nodes.Node) -> Iterator[Name]:
     """The names that are true or false by themselves in a condition."""
-    from jinja2 import nodes
-
     match test:
         case nodes.Not(node=inner):
             yield from _deciding(inner)

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
+from markdown_it import MarkdownIt
 from markupsafe import Markup
 
 from codex_multi_role.host.spelling import KEPT_IN_PAGES, printable
 
 if TYPE_CHECKING:
-    from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
 TOP_LEVEL = 3
@@ -30,8 +30,6 @@ def markdown_as_html(text: str) -> Markup:
 
 @cache
 def _parser() -> MarkdownIt:
-    from markdown_it import MarkdownIt  # here: only a page with Markdown needs it
-
     return MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
 
 

@@ -10,6 +10,8 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from junitparser import Error, Skipped
+
 from codex_multi_role.checks.junit_report import read_cases, read_report
 from codex_multi_role.errors import CodexMultiRoleError
 from codex_multi_role.presentation.outcome import OUTCOMES, exit_in_words, next_command, outcome_in_words
@@ -178,8 +180,6 @@ def _cases(report: Path, workspace: Path, redact: Callable[[str], str]) -> list[
 
 
 def _case(case: ReportedCase, workspace: Path, redact: Callable[[str], str]) -> Case:
-    from junitparser import Error, Skipped
-
     classname, name = str(case.classname or ""), str(case.name or "")
     bad = [result for result in case.result if not isinstance(result, Skipped)]
     if not bad:

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
+
 from codex_multi_role.extensions.ci.ended_run import ERROR, FAILED, LONGEST_TEXT, SKIPPED, Case, EndedRun, LatestTests
 from codex_multi_role.host.spelling import printable
 from codex_multi_role.presentation.recorded import read_turns
@@ -14,7 +16,6 @@ from codex_multi_role.presentation.wording import duration, verdict
 from codex_multi_role.run_folder.folder import PROGRAM
 
 if TYPE_CHECKING:
-    from junitparser import TestCase
     from junitparser.junitparser import FinalResult
 
 GOAL_NOT_REACHED = 1
@@ -38,8 +39,6 @@ def junit_suite(name: str, cases: Iterable[Case]) -> bytes:
 
 def _document(suites: Mapping[str, list[TestCase]]) -> bytes:
     """Serialize the suites; the document is named after the first."""
-    from junitparser import JUnitXml, TestSuite
-
     document = JUnitXml(next(iter(suites)))
     for name, cases in suites.items():
         suite = TestSuite(name)
@@ -50,8 +49,6 @@ def _document(suites: Mapping[str, list[TestCase]]) -> bytes:
 
 
 def _run_case(run: EndedRun) -> TestCase:
-    from junitparser import TestCase
-
     flow = run.line(run.progress.started.flow) or "run"
     case = TestCase(
         f"flow {flow}" if run.progress.started.flow else flow, PROGRAM, _seconds(run.totals.get("seconds", 0.0))
@@ -63,8 +60,6 @@ def _run_case(run: EndedRun) -> TestCase:
 
 
 def _run_result(run: EndedRun) -> FinalResult:
-    from junitparser import Error, Failure
-
     kind = Failure if run.exit_code == GOAL_NOT_REACHED else Error
     result = kind(run.headline, run.meaning)
     result.text = printable("\n".join([run.headline, run.meaning, *run.next_steps()]), keep="\n")
@@ -111,8 +106,6 @@ def _failure_without_case(run: EndedRun, tests: LatestTests) -> TestCase:
 
 
 def _junit_case(case: Case) -> TestCase:
-    from junitparser import Error, Failure, Skipped, TestCase
-
     junit_case = TestCase(printable(case.name), printable(case.classname), _seconds(case.seconds))
     kind = {FAILED: Failure, ERROR: Error, SKIPPED: Skipped}.get(case.outcome)
     if kind is not None:

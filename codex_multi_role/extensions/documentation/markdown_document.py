@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
 
+from markdown_it import MarkdownIt
+
 if TYPE_CHECKING:
-    from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
 _NOT_IN_ANCHORS = re.compile(r"[^\w\- ]")
@@ -102,6 +103,4 @@ def _parts(token: Token) -> Iterator[Token]:
 
 @cache
 def _parser() -> MarkdownIt:
-    from markdown_it import MarkdownIt
-
     return MarkdownIt("commonmark").enable("table")

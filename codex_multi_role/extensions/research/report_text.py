@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from markdown_it import MarkdownIt
+
 from codex_multi_role.extensions.research.citations import with_citations
 from codex_multi_role.extensions.research.searching.addresses import is_web_address
 from codex_multi_role.reading.json_types import Json
@@ -139,8 +141,6 @@ def _shortfalls(research: Research) -> Iterator[str]:
 
 def page(research: Research) -> str:
     """The whole report; a citation links to its source. HTML written by models is shown as text."""
-    from markdown_it import MarkdownIt  # imported here: most runs write no report
-
     markdown = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
     body = markdown.render("\n".join(body_lines(research, lambda name: f"[{name}](#source-{name})")))
     sources = "\n".join(map(_source, research.sources))

@@ -11,6 +11,8 @@ from codex_multi_role.cli.output import put_json, put_line, say
 from codex_multi_role.cli.setting import finite
 from codex_multi_role.cli.settings import SettingsCommand
 from codex_multi_role.errors import ExitCode
+from codex_multi_role.extensions.results.trials import bisect as bisect_run
+from codex_multi_role.lifecycle.stopping import stop_signals
 from codex_multi_role.presentation.wording import duration, one_line, plural
 from codex_multi_role.run_options import RunTests
 
@@ -67,9 +69,6 @@ def bisect(run: str, argv: list[str], json: bool, **options: Any) -> None:  # no
       codex-multi-role bisect -- pytest -q test_roman.py
       codex-multi-role bisect 2026 --seconds 20 -- sh -c 'make && ./shop --version'
     """
-    from codex_multi_role.extensions.results.trials import bisect as bisect_run
-    from codex_multi_role.lifecycle.stopping import stop_signals  # here: `--help` needs none of it
-
     given = {name: value for name, value in options.items() if value is not None}
     with stop_signals(lambda: None):
         found = bisect_run(run, argv, on_trial=_say_trial, **given)

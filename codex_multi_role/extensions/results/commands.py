@@ -25,12 +25,21 @@ from codex_multi_role.cli.options import (
 from codex_multi_role.cli.output import put_bytes, put_json, put_line, say
 from codex_multi_role.cli.run_reference import find_run
 from codex_multi_role.errors import ExitCode
+from codex_multi_role.extensions.results.applying import apply_result
+from codex_multi_role.extensions.results.changed_lines import written_by
+from codex_multi_role.extensions.results.exporting import export as export_run
+from codex_multi_role.extensions.results.line_guards import LineGuards, recorded_guards
+from codex_multi_role.extensions.results.lines import line_history, runs_in_the_same_workspace
+from codex_multi_role.extensions.results.patches import diff as diff_of_run
+from codex_multi_role.extensions.results.reached_lines import tests_by_line
+from codex_multi_role.extensions.results.run_history import history_of, result_of
 from codex_multi_role.presentation.wording import plural
 from codex_multi_role.run_folder.folder import LATEST
+from codex_multi_role.run_options import RunOptions
+from codex_multi_role.workspace import Workspace
 
 if TYPE_CHECKING:
     from codex_multi_role.extensions.results.applying import Applied
-    from codex_multi_role.extensions.results.line_guards import LineGuards
     from codex_multi_role.extensions.results.run_history import RunHistory
 
 COLOURS = {"+": "green", "-": "red", "@": "cyan"}
@@ -65,8 +74,6 @@ def diff(run: str, role: str | None, turn: int | None, stat: bool, runs_dir: Pat
       codex-multi-role diff latest --stat
       codex-multi-role diff latest --role implementer --turn 2
     """
-    from codex_multi_role.extensions.results.patches import diff as diff_of_run  # here: `--help` needs none of it
-
     found = diff_of_run(find_run(run, runs_dir, database_url), role=role, turn=turn, stat=stat)
     if not found.patches:
         say(f"Run {found.run_id} changed no files.")
@@ -112,10 +119,6 @@ def blame(
       codex-multi-role blame roman.py --tests test_roman.py
       codex-multi-role blame roman.py --json | jq -r '.[] | select(.role == "implementer") | .line'
     """
-    from codex_multi_role.extensions.results.changed_lines import written_by
-    from codex_multi_role.extensions.results.line_guards import LineGuards, recorded_guards  # as above
-    from codex_multi_role.extensions.results.lines import line_history, runs_in_the_same_workspace
-
     folder = find_run(run, runs_dir, database_url)
     root = Path(str(folder.record().get("workspace", "")))
     below = _below(path, root)
@@ -142,9 +145,6 @@ def blame(
 def _reaching(
     history: RunHistory, path: str, tests: Sequence[str], of_tests: Mapping[str, Any]
 ) -> dict[int, tuple[str, ...]]:
-    from codex_multi_role.extensions.results.reached_lines import tests_by_line  # as above
-    from codex_multi_role.run_options import RunOptions
-
     return tests_by_line(history, path, tests, RunOptions(**of_tests))
 
 
@@ -200,10 +200,6 @@ def apply(
       codex-multi-role apply latest --to ../main
       codex-multi-role apply 2026 --3way
     """
-    from codex_multi_role.extensions.results.applying import apply_result
-    from codex_multi_role.extensions.results.run_history import history_of, result_of  # as above
-    from codex_multi_role.workspace import Workspace
-
     folder = find_run(run, runs_dir, database_url)
     result = result_of(history_of(folder), key)
     workspace = Workspace.of_run(target.resolve(), folder.path.resolve())
@@ -254,8 +250,6 @@ def export(run: str, branch: str, repo: Path | None, runs_dir: Path, database_ur
       codex-multi-role export --branch agents/roman
       codex-multi-role export 2026 --branch agents/roman --repo ../clone
     """
-    from codex_multi_role.extensions.results.exporting import export as export_run  # as above
-
     exported = export_run(find_run(run, runs_dir, database_url), branch=branch, repo=repo)
     place = str(exported.repository)
     if json:

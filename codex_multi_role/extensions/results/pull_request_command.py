@@ -11,6 +11,9 @@ from codex_multi_role.cli.output import put_line, put_text, say
 from codex_multi_role.cli.run_reference import find_run
 from codex_multi_role.errors import UsageError
 from codex_multi_role.extensions.results.commands import repository_option
+from codex_multi_role.extensions.results.pull_request.creating import Request, create_pull_request
+from codex_multi_role.extensions.results.pull_request.description import describe
+from codex_multi_role.extensions.results.run_history import history_of
 
 
 @command(RUNS_DIR, SHARED_RUNS)
@@ -59,10 +62,6 @@ def pr(
       codex-multi-role pr --create --draft
       codex-multi-role pr 2026 --create --branch agents/roman --base develop
     """
-    from codex_multi_role.extensions.results.pull_request.creating import Request, create_pull_request
-    from codex_multi_role.extensions.results.pull_request.description import describe
-    from codex_multi_role.extensions.results.run_history import history_of  # here: `--help` needs none of it
-
     if not create and (draft or branch or base or remote or repo):
         raise UsageError("these options need --create", "Without it, the text is printed, and nothing is changed.")
     history = history_of(find_run(run, runs_dir, database_url))

@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from codex_multi_role.catalog import list_flows
 from codex_multi_role.errors import UsageError
 from codex_multi_role.extensions.web.forms import Form
 from codex_multi_role.extensions.web.starting import NewRun
+from codex_multi_role.lifecycle.team_loading import roles_folder
+from codex_multi_role.playbook import playbook_names
 from codex_multi_role.run_options import RunOptions
 
 if TYPE_CHECKING:
@@ -62,9 +65,6 @@ class FlowForm:
 
 def read_flows(roles: Path | None) -> StartableFlows:
     """Read the flows of the roles folder and the shipped ones."""
-    from codex_multi_role.catalog import list_flows  # here: only the forms need the catalog
-    from codex_multi_role.lifecycle.team_loading import roles_folder
-
     entries = list_flows(roles_folder(roles))
     return StartableFlows(
         whole=sorted((each for each in entries if each.flow and not each.is_internal), key=_cycles_first),
@@ -75,9 +75,6 @@ def read_flows(roles: Path | None) -> StartableFlows:
 
 def read_playbooks(roles: Path | None) -> list[str]:
     """Return the names of the playbooks."""
-    from codex_multi_role.lifecycle.team_loading import roles_folder  # as above
-    from codex_multi_role.playbook import playbook_names
-
     return playbook_names(roles_folder(roles))
 
 

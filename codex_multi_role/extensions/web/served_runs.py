@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import codex_multi_role.lifecycle.running as running
 from codex_multi_role.extensions.web.starting import RunStarter
 from codex_multi_role.lifecycle.stopping import stop_run
 from codex_multi_role.presentation.recorded import RecordedRun, Records
@@ -48,8 +49,6 @@ class ServedRuns:
 
     def answer(self, folder: RunFolder, *, approved: bool, comment: str, question: str) -> Question:
         """Answer a question of the run. Raises `UsageError`, `StorageError`."""
-        import codex_multi_role.lifecycle.running as running  # here: it loads everything that runs need
-
         return running.answer(
             folder.run_id, runs_dir=folder.path.parent, approved=approved, comment=comment, question=question
         )
@@ -61,8 +60,6 @@ class ServedRuns:
 
     def cancel_task(self, folder: RunFolder, task: str, comment: str) -> None:
         """Cancel a task of the run. Raises `UsageError`, `StorageError`."""
-        import codex_multi_role.lifecycle.running as running  # as above
-
         running.cancel_task(folder.run_id, task, runs_dir=folder.path.parent, comment=comment)
 
     def stop(self, folder: RunFolder) -> None:

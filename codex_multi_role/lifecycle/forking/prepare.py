@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from codex_multi_role.codex.home import copy_threads
+from codex_multi_role.engine.flow_walk import CallableFlows
+from codex_multi_role.engine.rehearsal import rehearse
 from codex_multi_role.errors import StorageError
 from codex_multi_role.flow import new_state
 from codex_multi_role.lifecycle.assembly import idle_parts
@@ -124,9 +126,6 @@ class _Inheritance:
 
     def take(self, events: Sequence[RunEvent], undo: ExitStack) -> list[str]:
         """Bring the fork to its beginning; returns the repositories that the workspace lacks."""
-        from codex_multi_role.engine.flow_walk import CallableFlows  # lazy: slow, and a wrong option must fail fast
-        from codex_multi_role.engine.rehearsal import rehearse
-
         definitions, options = self._definitions, self._definitions.options
         state = new_state(definitions.flow, options.goal, definitions.inputs, options.cycles)
         flows, past = CallableFlows(definitions.flows, cache(definitions.bound)), self._take_journal(undo)

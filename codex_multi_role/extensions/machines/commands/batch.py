@@ -10,7 +10,10 @@ import click
 from codex_multi_role.cli.options import command
 from codex_multi_role.cli.output import JsonLines
 from codex_multi_role.cli.setting import InputFile, output_file
+from codex_multi_role.extensions.machines.batches.run_process import Order, carry_out
+from codex_multi_role.extensions.machines.commands.batch_run import run_batch
 from codex_multi_role.extensions.machines.commands.options import BATCH, RUN_OF_BATCH
+from codex_multi_role.host.own_python import read_order
 
 
 @command(*BATCH, *RUN_OF_BATCH)
@@ -38,10 +41,6 @@ def batch(ctx: click.Context, /, file: Path, **values: Any) -> None:  # noqa: AN
       codex-multi-role batch goals.jsonl --shard 1/3 --json > events.ndjson
       codex-multi-role batch goals.jsonl --max-tokens 200000 --total-max-tokens 5000000
     """
-    from codex_multi_role.extensions.machines.commands.batch_run import (
-        run_batch,  # here: `--help` should not load what runs a batch
-    )
-
     ctx.exit(run_batch(ctx, file, values["name"]))
 
 
@@ -54,7 +53,4 @@ def work_on(ctx: click.Context, run: str, order: int) -> None:
 
     Stops when standard input ends.
     """
-    from codex_multi_role.extensions.machines.batches.run_process import Order, carry_out  # as above
-    from codex_multi_role.host.own_python import read_order
-
     ctx.exit(carry_out(Order(**read_order(order)), JsonLines()).exit_code)

@@ -8,6 +8,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from rich.console import Group
+from rich.live import Live
+from rich.text import Text
+
+from codex_multi_role.cli.drawing import DrawingConsole
 from codex_multi_role.cli.output import JsonLines, say
 from codex_multi_role.cli.tables import Column, Table
 from codex_multi_role.cli.views import on_terminal
@@ -22,7 +27,6 @@ from codex_multi_role.run_folder.events import now
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
-    from rich.live import Live
 
 SHORTEST_PAUSE_SECONDS = 0.25
 SHARE_OF_A_CORE = 0.0125
@@ -125,10 +129,6 @@ def batch_view(progress: BatchProgress, *, as_json: bool, quiet: bool, plain: bo
     elif plain or not on_terminal():
         yield BatchLines(progress)
     else:
-        from rich.live import Live  # here: only a terminal needs it
-
-        from codex_multi_role.cli.drawing import DrawingConsole
-
         console = DrawingConsole(stderr=True)
         with Live(console=console, auto_refresh=False, redirect_stdout=False) as live:
             table = BatchTable(progress, live, console)
@@ -140,9 +140,6 @@ def batch_view(progress: BatchProgress, *, as_json: bool, quiet: bool, plain: bo
 
 def drawn(progress: BatchProgress, width: int, height: int, at: str) -> RenderableType:
     """The whole view for a terminal of this size, at the time ``at`` of an event."""
-    from rich.console import Group
-    from rich.text import Text
-
     shown = [index for index, least in enumerate(LEAST_WIDTHS) if width >= least]
     rows = [(_ended_row(result), "dim") for result in progress.last]
     rows += [(_running_row(goal, at), "") for goal in progress.running.values()]
