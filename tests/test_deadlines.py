@@ -138,8 +138,14 @@ PLACES = {
         "engine/placed_calls.py",
         "while True",
     ): "the called run, on which a worker works, or other reservations of the budget; `stopping` ends both",
-    ("engine/run_queue.py", "Event().wait()"): "the process ends itself (workers/attempt_process.py)",
-    ("engine/run_queue.py", "self._parts.result()"): "until the parts are assembled; if that fails, the process ends",
+    (
+        "extensions/machines/journal/run_queue.py",
+        "Event().wait()",
+    ): "the process ends itself (workers/attempt_process.py)",
+    (
+        "extensions/machines/journal/run_queue.py",
+        "self._parts.result()",
+    ): "until the parts are assembled; if that fails, the process ends",
     (
         "extensions/machines/workers/database.py",
         "fcntl.flock(file, fcntl.LOCK_EX)",

@@ -9,7 +9,7 @@ import json
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -19,6 +19,7 @@ from codex_multi_role.engine.journal_errors import journal_error
 from codex_multi_role.engine.recorded_step import JOURNAL_VERSION, Past, RecordedStep, require_version
 from codex_multi_role.errors import StorageError
 from codex_multi_role.reading.json_types import Json
+from codex_multi_role.run_folder import RunFolder
 
 TABLE = "CREATE TABLE steps (position INTEGER PRIMARY KEY, name TEXT NOT NULL, output TEXT NOT NULL)"
 
@@ -148,6 +149,22 @@ def fork_file(source: Path, target: Path, position: int) -> Past:
     except sqlite3.Error as error:
         raise StorageError(f"the journal {source} cannot be copied: {error}") from error
     return {number: step for number, step in past.items() if number < position}
+
+
+class JournalFiles:
+    """The journals of runs, each in its folder. `lifecycle.journals.Journals` says what each method does."""
+
+    def open(self, run: RunFolder, *_: object) -> AbstractContextManager[Begin]:
+        return open_file(run.journal_path)
+
+    def steps(self, run: RunFolder) -> Past:
+        return steps_of_file(run.journal_path)
+
+    def fork(self, parent: RunFolder, fork: RunFolder, place: int) -> Past:
+        return fork_file(parent.journal_path, fork.journal_path, place)
+
+    def forget(self, run: RunFolder) -> None:
+        """Do nothing: there is nothing outside of the folder."""
 
 
 def _connected_for_reading(path: Path) -> sqlite3.Connection:

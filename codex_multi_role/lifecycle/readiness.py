@@ -15,6 +15,7 @@ from codex_multi_role.codex.codex_settings import needs_user_home, user_home
 from codex_multi_role.codex.home import LOGIN_FILE, login_state
 from codex_multi_role.errors import CodexError, CodexNotLoggedIn, CodexUnavailable, UsageError
 from codex_multi_role.lifecycle.definitions import Definitions, role_settings
+from codex_multi_role.lifecycle.journals import is_elsewhere
 from codex_multi_role.reading.nearest import did_you_mean
 from codex_multi_role.version import __version__
 from codex_multi_role.workspace import Workspace
@@ -30,8 +31,7 @@ def require_ready(definitions: Definitions) -> None:
     """Raise `UsageError` or `CodexNotLoggedIn` if a run of these definitions cannot succeed."""
     require_paths(definitions)
     copied_paths(Workspace(definitions.workspace), definitions.needs.copy)  # raises for one that leads outside
-    is_on_worker = definitions.options.added.get("database_url")
-    if (definitions.options.place.worktree or definitions.isolates) and not is_on_worker:
+    if (definitions.options.place.worktree or definitions.isolates) and not is_elsewhere(definitions.options):
         make_room(definitions.workspace)
     if definitions.options.place.worktree:
         require_repository(definitions.workspace, definitions.options.place.branch or "")

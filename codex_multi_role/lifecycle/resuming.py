@@ -15,6 +15,7 @@ from codex_multi_role.errors import ExitCode, StorageError, UsageError
 from codex_multi_role.flow import new_state
 from codex_multi_role.lifecycle.assembly import idle_parts
 from codex_multi_role.lifecycle.definitions import Definitions
+from codex_multi_role.lifecycle.journals import journals_for
 from codex_multi_role.lifecycle.team_loading import load_catalog, load_flow_and_called
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.owner import read_owner
@@ -90,11 +91,10 @@ def require_same_past(definitions: Definitions, folder: RunFolder, earlier: Mapp
     changed = _changed(as_before, definitions)
     if not changed:
         return
-    from codex_multi_role.engine.journal import recorded_steps  # lazy: slow to import
-    from codex_multi_role.engine.rehearsal import first_difference
+    from codex_multi_role.engine.rehearsal import first_difference  # lazy: slow to import
 
     try:
-        past = recorded_steps(definitions.options.added.get("database_url") or folder.journal_path, folder.run_id)
+        past = journals_for(definitions.options).steps(folder)
     except StorageError:  # the session will fail on the journal as well, and record that
         return
     with tempfile.TemporaryDirectory(prefix="codex-multi-role-") as scratch:

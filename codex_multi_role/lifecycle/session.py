@@ -29,6 +29,7 @@ from codex_multi_role.host.atomic import write_json
 from codex_multi_role.host.processes import Family, processes_below
 from codex_multi_role.lifecycle.assembly import live_parts
 from codex_multi_role.lifecycle.definitions import Definitions, role_settings
+from codex_multi_role.lifecycle.journals import is_elsewhere, journals_for
 from codex_multi_role.lifecycle.kept_definitions import RELOADED, keep_definitions
 from codex_multi_role.lifecycle.live_roles import LiveRoles, named_keys
 from codex_multi_role.lifecycle.model_providers import sources_of
@@ -197,7 +198,7 @@ class Session:
     def _require_journal(self) -> None:
         """Raise `StorageError` if a run with turns has no journal, because all turns would be paid for again."""
         path = self._folder.journal_path
-        if self._definitions.options.added.get("database_url") or (path.exists() and path.stat().st_size):
+        if is_elsewhere(self._definitions.options) or (path.exists() and path.stat().st_size):
             return
         if any(list_turns(self._folder)):
             raise StorageError(
@@ -342,15 +343,12 @@ class Session:
             return ending
 
     def _journal(self, parts: RunResources) -> AbstractContextManager[Begin]:
-        from codex_multi_role.engine.journal import open_journal  # lazy, as above
-
         if self._placement is not None and self._placement.journal is not None:
             return self._placement.journal()
-        return open_journal(
-            self._definitions.options.added.get("database_url") or self._folder.journal_path,
-            self._folder.run_id,
-            warn=lambda message: parts.services.events.publish(Warning(message)),
-            is_stopping=parts.progress.stopping.is_set,
+        return journals_for(self._definitions.options).open(
+            self._folder,
+            lambda message: parts.services.events.publish(Warning(message)),
+            parts.progress.stopping.is_set,
         )
 
     def _wait(self, ending: Future[Ending], parts: RunResources, stop: Stop) -> Ending:

@@ -13,8 +13,7 @@ from typing import Any, cast
 import pytest
 
 from codex_multi_role.engine.durable_run import DurableRun
-from codex_multi_role.engine.journal import open_journal, recorded_steps
-from codex_multi_role.engine.journal_file import fork_file
+from codex_multi_role.engine.journal_file import fork_file, open_file, steps_of_file
 from codex_multi_role.engine.journal_slots import JournalSlot
 from codex_multi_role.engine.recorded_step import RecordedStep
 from codex_multi_role.errors import StorageError
@@ -41,7 +40,7 @@ class Walk:
 def walked(path: Path, take: Callable[[Iterator[JournalSlot]], object]) -> Any:
     """What ``take`` returned or raised in one session."""
     walk = Walk(take)
-    with open_journal(path, "run") as begin:
+    with open_file(path) as begin:
         begin(cast(DurableRun, walk))
         wait_until(lambda: walk.is_over, "the end of the walk")
     return walk.result
@@ -93,7 +92,7 @@ def test_many_threads_record_at_once(path: Path) -> None:
             return list(pool.map(lambda slot: slot.run("item", lambda: {"of": slot.step_id}), drawn))
 
     assert walked(path, take) == [{"of": number} for number in range(1, 201)]
-    assert len(recorded_steps(path, "run")) == 200
+    assert len(steps_of_file(path)) == 200
 
 
 def test_closed_journal_records_nothing_more(path: Path) -> None:
@@ -101,7 +100,7 @@ def test_closed_journal_records_nothing_more(path: Path) -> None:
     walked(path, lambda slots: drawn.append(next(slots)))
     with pytest.raises(sqlite3.ProgrammingError):
         drawn[0].run("late", lambda: {})
-    assert recorded_steps(path, "run") == {}
+    assert steps_of_file(path) == {}
 
 
 def test_live_journal_can_be_read_and_forked(path: Path, tmp_path: Path) -> None:
@@ -110,12 +109,12 @@ def test_live_journal_can_be_read_and_forked(path: Path, tmp_path: Path) -> None
 
     def take(slots: Iterator[JournalSlot]) -> object:
         three(slots)
-        return recorded_steps(path, "run"), fork_file(path, fork, 3)
+        return steps_of_file(path), fork_file(path, fork, 3)
 
     live, forked = walked(path, take)
     assert live == {number: RecordedStep(f"step {number}", {"number": number}) for number in (1, 2, 3)}
-    assert forked == recorded_steps(fork, "fork") == {number: live[number] for number in (1, 2)}
-    assert recorded_steps(path, "run") == live
+    assert forked == steps_of_file(fork) == {number: live[number] for number in (1, 2)}
+    assert steps_of_file(path) == live
     assert walked(fork, lambda slots: [next(slots).run(f"step {number}", never) for number in (1, 2)])
 
 
@@ -123,7 +122,7 @@ def test_live_journal_can_be_read_and_forked(path: Path, tmp_path: Path) -> None
 def test_journal_that_no_session_reached_has_no_steps(path: Path, content: bytes | None) -> None:
     if content is not None:
         path.write_bytes(content)
-    assert recorded_steps(path, "run") == {}
+    assert steps_of_file(path) == {}
     with pytest.raises(StorageError, match=r"the journal .* is missing"):
         fork_file(path, path.with_name("fork.sqlite"), 1)
 
@@ -132,7 +131,7 @@ def test_journal_of_an_earlier_program_is_refused(path: Path) -> None:
     """They had the tables of another engine, and no version in the file."""
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("CREATE TABLE operation_outputs (workflow_uuid, function_id, output)")
-    for use in (lambda: walked(path, three), lambda: recorded_steps(path, "run")):
+    for use in (lambda: walked(path, three), lambda: steps_of_file(path)):
         with pytest.raises(StorageError, match="has version unknown, this program writes 2") as caught:
             use()
         assert "run.json" in caught.value.hint
@@ -142,7 +141,7 @@ def test_damaged_journal_is_refused_before_anything_is_done(path: Path) -> None:
     walked(path, three)
     whole = path.read_bytes()
     path.write_bytes(whole[:4096] + b"\xff" * (len(whole) - 4096))
-    for use in (lambda: walked(path, three), lambda: recorded_steps(path, "run")):
+    for use in (lambda: walked(path, three), lambda: steps_of_file(path)):
         with pytest.raises(StorageError, match=r"journal\.sqlite cannot be (opened|read)"):
             use()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from codex_multi_role.host.database_url import check_database_url
+from codex_multi_role.extensions.machines.journal.database_url import check_database_url
 from codex_multi_role.option import Section, Use, option
 from codex_multi_role.run_options import AddedOptions, RunOptions
 

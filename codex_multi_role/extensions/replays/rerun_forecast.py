@@ -26,6 +26,7 @@ from codex_multi_role.lifecycle.assembly import idle_parts, with_first_protected
 from codex_multi_role.lifecycle.definitions import Definitions
 from codex_multi_role.lifecycle.forking.prepare import Fork
 from codex_multi_role.lifecycle.forking.workspace import ForkWorkspace
+from codex_multi_role.lifecycle.journals import journals_for
 from codex_multi_role.lifecycle.steering import Steering
 from codex_multi_role.lifecycle.team_loading import load_catalog, load_flow_and_called
 from codex_multi_role.reading.json_types import Json
@@ -132,15 +133,14 @@ def _in_temporary_folders(parent: RunFolder, changes: Mapping[str, Any], runs: P
 
 def _walk(definitions: Definitions, folder: RunFolder, parent: RunFolder, parts: RunResources) -> Forecast:
     from codex_multi_role.engine.flow_walk import CallableFlows  # lazy: slow to import
-    from codex_multi_role.engine.journal import recorded_steps
     from codex_multi_role.extensions.replays.forecast_walk import walk_forecast
 
-    record, options = parent.record(), definitions.options
+    options = definitions.options
     reader = RoleReader(definitions, parts.services.catalog_now, parts.settings.protect)
     reuse = _ForecastReuse(folder, definitions, reader.read, parent)
     worktrees = Worktrees(folder.worktrees_path, parts.workspace, parts.snapshots, folder.run_id)
     run = replace(parts, services=replace(parts.services, observers=lambda _: [reuse], worktrees=worktrees))
-    past = recorded_steps(record["options"].get("database_url") or parent.journal_path, parent.run_id)
+    past = journals_for(options).steps(parent)
     known = reuse.placed_names(_named_past(definitions, parent, past))
     state = new_state(definitions.flow, options.goal, definitions.inputs, options.cycles)
     flows = CallableFlows(definitions.flows, cache(definitions.bound))

@@ -19,6 +19,7 @@ from codex_multi_role.lifecycle.assembly import idle_parts
 from codex_multi_role.lifecycle.definitions import Definitions, load_definitions
 from codex_multi_role.lifecycle.forking.start import Again, find_start
 from codex_multi_role.lifecycle.forking.workspace import ForkWorkspace
+from codex_multi_role.lifecycle.journals import journals_for
 from codex_multi_role.lifecycle.kept_definitions import keep_definitions, remembered_options
 from codex_multi_role.lifecycle.run_record import write_state
 from codex_multi_role.option import Use
@@ -145,15 +146,9 @@ class _Inheritance:
 
     def _take_journal(self, undo: ExitStack) -> Mapping[int, Any]:
         """Copy the part of the parent's journal before the beginning; returns it."""
-        shared, place = self._definitions.options.added.get("database_url"), self._beginning.place
-        if not shared:
-            from codex_multi_role.engine.journal_file import fork_file  # lazy, as above
-
-            return fork_file(self._parent.journal_path, self._fork.journal_path, place)
-        from codex_multi_role.engine.journal_client import forget, fork_shared
-
-        undo.callback(_quietly, forget, shared, self._fork.run_id)
-        return fork_shared(shared, self._parent.run_id, self._fork.run_id, place)
+        journals = journals_for(self._definitions.options)
+        undo.callback(_quietly, journals.forget, self._fork)
+        return journals.fork(self._parent, self._fork, self._beginning.place)
 
     def _take_threads(self) -> None:
         for home in (self._parent.path / ".codex").glob("*"):
@@ -167,6 +162,6 @@ class _Inheritance:
         return [str(forbidden.relative_to(workspace))] if forbidden.is_relative_to(workspace) else []
 
 
-def _quietly(forget: Callable[[str, str], None], database_url: str, run_id: str) -> None:
+def _quietly(forget: Callable[[RunFolder], None], run: RunFolder) -> None:
     with suppress(StorageError):
-        forget(database_url, run_id)
+        forget(run)

@@ -14,9 +14,9 @@ import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from codex_multi_role.errors import CodexMultiRoleError, StorageError, UsageError
+from codex_multi_role.extensions.machines.journal.database_url import check_database_url, with_timeouts
 from codex_multi_role.extensions.machines.workers import database_tables
 from codex_multi_role.host.atomic import storage_errors
-from codex_multi_role.host.database_url import check_database_url, with_timeouts
 
 Result = TypeVar("Result")
 STATEMENT_SECONDS = 30
@@ -53,7 +53,7 @@ class Database:
 
     def _made_engine(self) -> sa.Engine:
         if not self.is_postgres:
-            from codex_multi_role.engine.shared_sqlite import url_with_clock  # here: as below
+            from codex_multi_role.extensions.machines.journal.shared_sqlite import url_with_clock  # here: as below
 
             waits = {"timeout": STATEMENT_SECONDS}
             engine = sa.create_engine(url_with_clock(self.url), poolclass=sa.NullPool, connect_args=waits)
@@ -160,7 +160,7 @@ class Database:
         return insert(table).values([dict(row) for row in rows]).on_conflict_do_nothing()
 
     def _create(self) -> None:
-        from codex_multi_role.engine.shared_journal import (
+        from codex_multi_role.extensions.machines.journal.shared_journal import (
             create_journal,  # here: slow to import, and not needed to look
         )
 

@@ -19,7 +19,7 @@ from codex_multi_role.presentation.wording import plural
 from codex_multi_role.reading.json_types import Json
 
 if TYPE_CHECKING:
-    from codex_multi_role.engine.run_queue import RunQueues
+    from codex_multi_role.extensions.machines.journal.run_queue import RunQueues
 
 ROWS_AT_ONCE = 200
 ORDER = (runs.c.submitted_at, runs.c.line, runs.c.rank)
@@ -85,7 +85,9 @@ class QueuedRuns:
 
     @cached_property
     def _queues(self) -> RunQueues:
-        from codex_multi_role.engine.run_queue import RunQueues  # here: slow to import, and not needed to look
+        from codex_multi_role.extensions.machines.journal.run_queue import (
+            RunQueues,  # here: slow to import, and not needed to look
+        )
 
         return RunQueues(self._database.engine)
 

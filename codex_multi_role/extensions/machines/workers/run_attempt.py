@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import codex_multi_role.lifecycle.running as running
-from codex_multi_role.engine.run_queue import QueuedJournal
 from codex_multi_role.errors import CodexMultiRoleError, ExitCode, RunInterrupted, RunNotFound, StorageError
+from codex_multi_role.extensions.machines.journal.database_url import files_of_database
+from codex_multi_role.extensions.machines.journal.run_queue import QueuedJournal
 from codex_multi_role.extensions.machines.store import (
     RunSaver,
     Store,
@@ -33,7 +34,6 @@ from codex_multi_role.extensions.machines.workers.queued_runs import AttemptOver
 from codex_multi_role.extensions.machines.workers.submission import unpack_definitions
 from codex_multi_role.extensions.machines.workers.turn_limits import TurnLimits
 from codex_multi_role.host.atomic import storage_errors
-from codex_multi_role.host.database_url import files_of_database
 from codex_multi_role.lifecycle.placement import Placement
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_options import RunOptions, RunReport

@@ -1,6 +1,6 @@
 """A database that cannot be used: `worker`, `batch` and `run` say why, start nothing and repeat no password.
 
-`tests/engine/test_unusable_database.py` has more cases of the journal, which is in the same database.
+`../journal/test_unusable_database.py` has more cases of the journal, which is in the same database.
 """
 
 from __future__ import annotations

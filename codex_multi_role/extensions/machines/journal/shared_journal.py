@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 from uuid import uuid4
 
-from codex_multi_role.engine.dbos_library import DBOS, SetWorkflowID
 from codex_multi_role.engine.durable_run import Begin, DurableRun
 from codex_multi_role.engine.journal_errors import journal_error
 from codex_multi_role.engine.journal_slots import RunHalted
-from codex_multi_role.engine.outages import Outages
 from codex_multi_role.engine.recorded_step import JOURNAL_VERSION, require_version
-from codex_multi_role.engine.shared_sqlite import create_file, url_with_clock
 from codex_multi_role.errors import CodexMultiRoleError
-from codex_multi_role.host.database_url import with_timeouts
+from codex_multi_role.extensions.machines.journal.database_url import with_timeouts
+from codex_multi_role.extensions.machines.journal.dbos_library import DBOS, SetWorkflowID
+from codex_multi_role.extensions.machines.journal.outages import Outages
+from codex_multi_role.extensions.machines.journal.shared_sqlite import create_file, url_with_clock
 from codex_multi_role.reading.json_types import Json
 
 APPLICATION = "codex-multi-role"
@@ -39,7 +39,7 @@ def resumed_queue(run_id: str) -> str:
 def open_shared(
     database_url: str, run_id: str, warn: Callable[[str], None], is_stopping: Callable[[], bool]
 ) -> Iterator[Begin]:
-    """As `open_journal`. Raises `UsageError` if the SQLite library is too old."""
+    """As `Journals.open`. Raises `UsageError` if the SQLite library is too old."""
     live: list[DurableRun] = []
 
     def begin(durable: DurableRun) -> None:
@@ -55,7 +55,7 @@ def open_shared(
 def listening(database_url: str, queue: str, work: Callable[[str], None], outages: Outages) -> Iterator[None]:
     """Be a DBOS executor for the runs of one queue during the block: each gets ``work`` with its ID.
 
-    Raises what `open_journal` raises.
+    Raises what `Journals.open` raises.
     """
     _work[:] = [work]
     silence_library()

@@ -11,7 +11,7 @@ WATCHED = """
 import sys
 programs = []
 sys.addaudithook(lambda event, given: programs.append(given[0]) if event == "subprocess.Popen" else None)
-import codex_multi_role.engine.shared_journal
+import codex_multi_role.extensions.machines.journal.shared_journal
 print(programs)
 """
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from codex_multi_role.errors import UsageError
-from codex_multi_role.host.database_url import check_database_url, with_timeouts
+from codex_multi_role.extensions.machines.journal.database_url import check_database_url, with_timeouts
 
 
 @pytest.mark.parametrize(

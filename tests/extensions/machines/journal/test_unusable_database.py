@@ -11,11 +11,13 @@ import psycopg
 import pytest
 from sqlalchemy import create_engine, make_url
 
-from codex_multi_role.engine.journal import open_journal, recorded_steps
 from codex_multi_role.errors import StorageError
+from codex_multi_role.extensions.machines.journal.journal_client import SharedJournals
+from codex_multi_role.run_folder import RunFolder
 from tests.support.databases import PASSWORD, DatabaseServer, execute, new_database, running_server
 from tests.support.relays import certificate_for, relayed
 
+RUN = RunFolder(Path("run"))
 WEAK = "weak"
 """A user without rights."""
 FEW = 8
@@ -94,7 +96,9 @@ def test_tls_with_the_right_authority_is_used(
     monkeypatch.setenv("PGPASSWORD", PASSWORD)
     certificate = certificate_for("localhost", tmp_path / "own.pem")
     with relayed(("127.0.0.1", server.port), certificate) as relay:
-        journal = open_journal(f"{TLS.format(tls_port=relay.port)}&sslrootcert={tmp_path}/own.pem", "run")
+        journal = SharedJournals(f"{TLS.format(tls_port=relay.port)}&sslrootcert={tmp_path}/own.pem").open(
+            RUN, print, bool
+        )
         with journal:
             pass
 
@@ -130,7 +134,7 @@ def test_schema_of_an_older_version_is_migrated(server: DatabaseServer, monkeypa
         engine.dispose()
         assert execute(url, VERSION) == [(OLD,)]
         older.undo()
-        with open_journal(url, "run"):
+        with SharedJournals(url).open(RUN, print, bool):
             assert execute(url, VERSION) == [(len(complete("dbos", True, False)),)]
 
 
@@ -138,20 +142,20 @@ def test_schema_of_an_older_version_is_migrated(server: DatabaseServer, monkeypa
 def test_schema_of_a_newer_version_is_used_as_it_is(server: DatabaseServer) -> None:
     """A newer codex-multi-role may work in the same database."""
     with new_database(server.url) as url:
-        with open_journal(url, "run"):
+        with SharedJournals(url).open(RUN, print, bool):
             ((latest,),) = execute(url, VERSION)
         execute(url, f"UPDATE dbos.dbos_migrations SET version = {latest + 1}")
-        with open_journal(url, "run"):
+        with SharedJournals(url).open(RUN, print, bool):
             assert execute(url, VERSION) == [(latest + 1,)]
 
 
 def problem_of_run(url: str) -> tuple[str, str]:
-    with pytest.raises(StorageError) as caught, open_journal(url, "run"):
+    with pytest.raises(StorageError) as caught, SharedJournals(url).open(RUN, print, bool):
         pass
     return str(caught.value), caught.value.hint
 
 
 def problem_of_fork(url: str) -> tuple[str, str]:
     with pytest.raises(StorageError) as caught:
-        recorded_steps(url, "run")
+        SharedJournals(url).steps(RUN)
     return str(caught.value), caught.value.hint

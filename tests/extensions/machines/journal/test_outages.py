@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role import RunReport, run
-from codex_multi_role.engine import outages
+from codex_multi_role.extensions.machines.journal import outages
 from tests.support.databases import PASSWORD, DatabaseServer, execute, running_server
 from tests.support.networks import network
 from tests.support.teams import Record, TeamFolder, say, warnings

@@ -9,11 +9,14 @@ import pytest
 import sqlalchemy
 
 from codex_multi_role import run
-from codex_multi_role.engine.dbos_library import DBOSClient
-from codex_multi_role.engine.journal import open_journal
-from codex_multi_role.engine.shared_sqlite import url_with_clock
 from codex_multi_role.errors import UsageError
+from codex_multi_role.extensions.machines.journal.dbos_library import DBOSClient
+from codex_multi_role.extensions.machines.journal.journal_client import SharedJournals
+from codex_multi_role.extensions.machines.journal.shared_sqlite import url_with_clock
+from codex_multi_role.run_folder import RunFolder
 from tests.support.teams import Record, TeamFolder, say
+
+RUN = RunFolder(Path("run"))
 
 
 def test_milliseconds_are_known_to_every_sqlite(tmp_path: Path) -> None:
@@ -36,7 +39,7 @@ def test_shared_sqlite_without_returning_is_refused(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(sqlite3, "sqlite_version", "3.31.1")
     with (
         pytest.raises(UsageError, match=r"SQLite 3\.31\.1 is too old"),
-        open_journal(f"sqlite:///{tmp_path}/runs.sqlite", "run"),
+        SharedJournals(f"sqlite:///{tmp_path}/runs.sqlite").open(RUN, print, bool),
     ):
         pass
 

@@ -10,12 +10,18 @@ from threading import Event
 
 import sqlalchemy as sa
 
-from codex_multi_role.engine.dbos_library import DBOS, DBOSBaseException, DBOSClient
 from codex_multi_role.engine.durable_run import DurableRun
 from codex_multi_role.engine.journal_errors import TRY_AGAIN, journal_error
-from codex_multi_role.engine.outages import Outages
-from codex_multi_role.engine.shared_journal import APPLICATION, FLOW_WORKFLOW, listening, silence_library, work_and_halt
 from codex_multi_role.errors import StorageError
+from codex_multi_role.extensions.machines.journal.dbos_library import DBOS, DBOSBaseException, DBOSClient
+from codex_multi_role.extensions.machines.journal.outages import Outages
+from codex_multi_role.extensions.machines.journal.shared_journal import (
+    APPLICATION,
+    FLOW_WORKFLOW,
+    listening,
+    silence_library,
+    work_and_halt,
+)
 
 POLL_SECONDS = 0.5
 """How often a process that waits for a run looks into its queue."""
