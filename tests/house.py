@@ -86,7 +86,7 @@ def count() -> dict[str, int]:
 
 
 def with_figures(text: str) -> str:
-    """``text``, as of CONTRIBUTING, with the table of figures as they are allowed now."""
+    """``text``, as of the page on the house, with the table of figures as they are allowed now."""
     rows = (f"| {each.what} | {each.ceiling:,} | {each.to_reach} |" for each in FIGURES)
     table = "\n".join((HEADING, "|---|---|---|", *rows))
     return re.sub(rf"^{re.escape(HEADING)}\n(\|.*\n)*", lambda _: f"{table}\n", text, flags=re.MULTILINE)

@@ -1,4 +1,4 @@
-"""The exercise in CONTRIBUTING works as written, and its commands name what exists."""
+"""The exercise for the core works as written, and the commands of each folder name what exists."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 TOP = Path(__file__).parents[1]
-TEXT = (TOP / "CONTRIBUTING.md").read_text()
-EXERCISE = TEXT.partition("\n## Exercise\n")[2].partition("\n## ")[0]
+CONTRIBUTING = (TOP / "CONTRIBUTING.md").read_text()
+PAGES = TOP / "docs/development"
+EXERCISE = (PAGES / "how-to-add.md").read_text().partition("\n## Exercise\n")[2]
 NEW_FILE = re.compile(r"New file `([^`]+)`:\n\n```python\n(.*?)```", re.DOTALL)
 NEW_LINES = re.compile(r"^In `([^`]+)`, below `([^`]+)`:\n\n```text\n(.*?)```", re.DOTALL | re.MULTILINE)
 FLOW = re.compile(r"```yaml\n(.*?)```", re.DOTALL)
@@ -64,10 +65,22 @@ def test_exercise_works_as_written(tmp_path: Path) -> None:
     assert run(copy, workspace, "where", "latest").stdout.startswith(str(workspace / "runs"))
 
 
+def rooms() -> list[str]:
+    """The folders of the core."""
+    found = sorted(path.parent.name for path in (TOP / "codex_multi_role").glob("*/__init__.py"))
+    return [name for name in found if name != "extensions"]
+
+
 @pytest.mark.extensions  # a checkout without them lacks some of the files
 def test_each_room_has_a_command_whose_paths_exist() -> None:
-    commands = dict(COMMANDS_OF_FOLDERS.findall(TEXT))
-    for room in (path.parent.name for path in (TOP / "codex_multi_role").glob("*/__init__.py")):
+    commands = dict(COMMANDS_OF_FOLDERS.findall((PAGES / "tests.md").read_text()))
+    for room in [*rooms(), "extensions"]:
         assert commands[f"`codex_multi_role/{room}/`"].split()[0] == f"tests/{room}"
     paths = re.findall(r"[\w./]+", " ".join([*commands, *commands.values()]))
     assert not [path for path in paths if not (TOP / path).exists()]
+
+
+def test_contributing_fits_one_screen_and_names_each_room() -> None:
+    assert len(CONTRIBUTING.splitlines()) <= 60
+    for page in (CONTRIBUTING, (PAGES / "house.md").read_text()):
+        assert not [room for room in rooms() if f"`{room}/`" not in page]

@@ -34,7 +34,7 @@ def generated() -> dict[Path, str]:
     """The content of each generated file."""
     pages = {DOCS / "reference" / f"{name}.md": write() for name, write in PAGES.items()}
     drawings = {DOCS / "reference/flows" / f"{name}.svg": drawing(flow) for name, flow in exhibits().items()}
-    contributing, keywords = DOCS.parent / "CONTRIBUTING.md", DOCS.parent / "codex_multi_role/option_keywords.py"
-    others = {contributing: with_figures(contributing.read_text(encoding="utf-8")), keywords: option_keywords()}
+    house, keywords = DOCS / "development/house.md", DOCS.parent / "codex_multi_role/option_keywords.py"
+    others = {house: with_figures(house.read_text(encoding="utf-8")), keywords: option_keywords()}
     schemas = {DOCS.parent / "schemas" / f"{kind}.json": schema_text(kind) for kind in all_kinds()}
     return {**pages, **drawings, **schemas, **others}
