@@ -26,13 +26,14 @@ pytestmark = pytest.mark.real
 
 WITHOUT = """
 import sys
+from importlib.machinery import PathFinder
 
-class Missing:
-    def find_spec(self, name, path=None, target=None):
-        if name in {missing}:
-            raise ModuleNotFoundError("No module named " + repr(name), name=name)
+class Limited(PathFinder):
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        return None if name in {missing} else super().find_spec(name, path, target)
 
-sys.meta_path.insert(0, Missing())
+sys.meta_path[:] = [Limited if each is PathFinder else each for each in sys.meta_path]
 """
 Run = Callable[..., Ends]
 DISTRIBUTION = "codex-multi-role"
@@ -137,6 +138,9 @@ def test_shipped_flows_work_after_the_first_command_of_readme(tmp_path: Path) ->
     ("command", "module", "extra"),
     [
         ("serve", "h11", "web"),
+        ("workers --database-url sqlite:///none.db", "sqlalchemy", "machines"),
+        ("runs --database-url postgresql://db.example.org/runs", "sqlalchemy", "machines"),
+        (f"{TEAM} --database-url sqlite:///none.db", "dbos", "machines"),
         ("flows validate document", "networkx", "document"),
         ("flows validate plan-solve", "mpmath", "plan-solve"),
     ],

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlencode, urlsplit
 
-from codex_multi_role.errors import UsageError
+from codex_multi_role.errors import UsageError, how_to_add
 
 POSTGRES_SCHEMES = ("postgresql", "postgres", "postgresql+psycopg")
 SQLITE_SCHEME = "sqlite"
@@ -27,7 +28,12 @@ TIMEOUTS = {
 
 
 def check_database_url(url: str) -> None:
-    """Raise `UsageError` for a URL without a database, of another kind of database, or with a password."""
+    """Raise `UsageError` for a URL without a database, of another kind of database, or with a password.
+
+    Also if the packages for databases are missing: otherwise a run would learn that only when it has started.
+    """
+    if find_spec("dbos") is None:
+        raise UsageError("a database needs dbos, which is not installed", f"Install it: {how_to_add('machines')}")
     try:
         parts = urlsplit(url)
         _ = parts.port  # raises for one that is not a number
