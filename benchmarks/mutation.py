@@ -149,7 +149,7 @@ def _project(folder: Path, target: str, source: str, tests: str) -> Subject:
 
 def same_mutants(subject: Subject, python: Path, codes: Mapping[str, int]) -> dict[str, str]:
     """The ids of those of our mutants that mutmut has as well, with its names; at most `MUTANTS`, evenly spread."""
-    from codex_multi_role.extensions.test_generation.mutants import MutatedFile
+    from codex_multi_role.extensions.test_generation.mutated_file import MutatedFile
 
     names = {text: name for name, text in subject.texts(python).items() if codes[name] is not None}
     ours = MutatedFile((subject.folder / subject.target).read_text()).sample(10_000, seed=0)

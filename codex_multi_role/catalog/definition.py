@@ -164,14 +164,13 @@ def schema_or_path(value: object) -> object:
 def check_schema(schema: object, place: Place) -> dict[str, JsonValue]:
     """Return ``schema``, written at ``place``, if it is a valid JSON Schema (2020-12). Raises ``DefinitionError``."""
     # Imported only for a definition that needs it, as in `templates`: jsonschema and Jinja2 cost 0.05 s each.
-    from jsonschema import Draft202012Validator
-    from jsonschema.exceptions import SchemaError
+    import jsonschema
 
     if not isinstance(schema, dict):
         raise place.error("must be a mapping: a JSON Schema")
     try:
-        Draft202012Validator.check_schema(schema)
-    except SchemaError as error:
+        jsonschema.Draft202012Validator.check_schema(schema)
+    except jsonschema.SchemaError as error:
         inner = replace(place, path=(*place.path, *error.absolute_path))
         raise inner.error(f"not a valid JSON Schema: {error.message}") from error
     return schema

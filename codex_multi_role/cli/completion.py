@@ -9,8 +9,9 @@ import click
 
 from codex_multi_role.cli.output import put_text
 from codex_multi_role.errors import UsageError
+from codex_multi_role.presentation.recorded import read_record
 from codex_multi_role.presentation.wording import one_line
-from codex_multi_role.run_folder.folder import PROGRAM
+from codex_multi_role.run_folder.folder import LATEST, PROGRAM, list_runs
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -44,9 +45,6 @@ def completion(ctx: click.Context, shell: str) -> None:
 
 def run_ids(ctx: click.Context, param: click.Parameter, incomplete: str) -> Offer:
     """Offer ``latest`` and all runs, newest first, each with its goal."""
-    from codex_multi_role.presentation.recorded import read_record
-    from codex_multi_role.run_folder.folder import LATEST, list_runs
-
     found = list_runs(Path(ctx.params.get("runs_dir") or "runs"))
     goals = {folder.run_id: str(read_record(folder).get("goal", "")) for folder in reversed(found)}
     return _offer({**({LATEST: "the newest run"} if goals else {}), **goals}, incomplete)

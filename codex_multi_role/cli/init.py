@@ -11,6 +11,7 @@ import click
 
 from codex_multi_role.catalog.source_files import LOCAL_ROLES
 from codex_multi_role.catalog.starter import Starter
+from codex_multi_role.cli.json_schemas import editor_comment, schema_files
 from codex_multi_role.cli.options import RUN, RUNS_DIR
 from codex_multi_role.cli.output import say
 from codex_multi_role.cli.run_additions import added_settings
@@ -18,6 +19,7 @@ from codex_multi_role.cli.setting import FOLDER, Setting
 from codex_multi_role.cli.settings import FILE, settings_of_extensions
 from codex_multi_role.cli.team import option_for
 from codex_multi_role.errors import StorageError, UsageError
+from codex_multi_role.lifecycle.steering import SETTINGS_OF_CHECKS
 from codex_multi_role.reading.shipped import STARTERS, definition_folders, list_starters
 
 OF_ONE_RUN = frozenset(("goal", "goal_file", "run_id", "json", "quiet", "input", "yes", "record", "replay", "dry_run"))
@@ -100,8 +102,6 @@ def starter_files(purpose: str) -> Iterator[tuple[Path, bytes]]:
 
 def with_editor_comments(files: Mapping[Path, bytes]) -> dict[Path, bytes]:
     """``files`` with a first line by which editors find the schema of each, and these schemas."""
-    from codex_multi_role.cli.json_schemas import editor_comment, schema_files  # here: they load all models
-
     kinds = {path: kind for path in files if (kind := _kind_of(path))}
     commented = {path: editor_comment(path, LOCAL_ROLES, kind).encode() for path, kind in kinds.items()}
     whole = {path: commented.get(path, b"") + content for path, content in files.items()}
@@ -110,8 +110,6 @@ def with_editor_comments(files: Mapping[Path, bytes]) -> dict[Path, bytes]:
 
 def _kind_of(path: Path) -> str:
     """The kind of schema for a file of a project; empty for the settings of checks."""
-    from codex_multi_role.lifecycle.steering import SETTINGS_OF_CHECKS  # as above
-
     if path == Path(FILE):
         return "settings"
     if path.parent == LOCAL_ROLES:

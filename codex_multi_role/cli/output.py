@@ -11,16 +11,14 @@ import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
 import click
 
+from codex_multi_role.cli.tables import Column, Table
 from codex_multi_role.host.spelling import printable
 from codex_multi_role.host.workflow_log import harmless, runs_here
 from codex_multi_role.presentation.wording import one_line
-
-if TYPE_CHECKING:
-    from codex_multi_role.cli.tables import Column
 
 PATIENCE_SECONDS = 30.0
 PIECE = select.PIPE_BUF
@@ -154,8 +152,6 @@ def put_yaml(value: object) -> None:
 
 def put_table(columns: Sequence[Column | str], rows: Iterable[Sequence[object]]) -> None:
     """Print ``rows`` below the headings of ``columns``: one line per row, except on a terminal that is too narrow."""
-    from codex_multi_role.cli.tables import Column, Table  # here: few commands print a table
-
     cells = [[one_line("" if cell is None else cell) for cell in row] for row in rows]
     named = [column if isinstance(column, Column) else Column(column) for column in columns]
     table = Table(named, cells, shutil.get_terminal_size().columns if sys.stdout.isatty() else None)

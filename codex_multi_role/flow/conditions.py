@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
+
+from jinja2 import nodes
 
 from codex_multi_role.catalog import FlowSpec, StepSpec
 from codex_multi_role.catalog.flow_expressions import (
@@ -17,10 +19,6 @@ from codex_multi_role.catalog.flow_expressions import (
 from codex_multi_role.catalog.flow_inputs import resolve_inputs
 from codex_multi_role.errors import UsageError
 from codex_multi_role.reading.places import Place
-
-if TYPE_CHECKING:
-    from jinja2 import nodes
-
 
 # A name, such as ("inputs", "target"), with its value or another name for it.
 Meanings = Mapping[object, object]
@@ -65,8 +63,6 @@ def known_truth(when: str | None, meanings: Meanings) -> bool | None:
 
 
 def _truth(part: nodes.Expr, meanings: Meanings) -> bool | None:
-    from jinja2 import nodes
-
     match part:
         case nodes.Not(node=inner):
             truth = _truth(inner, meanings)
@@ -113,8 +109,6 @@ def limits_in(
 
 def _comparisons(when: str | None, joined_by: Literal["and", "or"]) -> Iterator[tuple[object, str, object]]:
     """The comparisons that all hold if ``when`` does ("and"), or that each suffice for it ("or"), in both orders."""
-    from jinja2 import nodes
-
     waiting: list[nodes.Expr] = [parse_expression(when)] if when else []
     while waiting:
         part = waiting.pop()

@@ -9,6 +9,7 @@ import io
 import os
 import re
 import stat
+import tarfile
 import time
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -19,6 +20,7 @@ from graphlib import TopologicalSorter
 from pathlib import Path, PurePosixPath
 from subprocess import CompletedProcess
 from typing import IO, Any, Literal, cast
+from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 
 from codex_multi_role.errors import StorageError, how_to_add
 from codex_multi_role.host.atomic import make_folder, storage_errors
@@ -72,8 +74,6 @@ class Charges:
 
 def unpack_zip(data: bytes, budget: UnpackBudget) -> dict[str, bytes]:
     """The files of a zip archive. Raises `UnpackingRefused`."""
-    from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile  # imported only for such an archive
-
     with _refusing():
         Charges(budget).add(entries=data.count(_ZIP_ENTRY))  # they are read into memory at once
         with ZipFile(io.BytesIO(data)) as archive:
@@ -86,8 +86,6 @@ def unpack_zip(data: bytes, budget: UnpackBudget) -> dict[str, bytes]:
 
 def unpack_tar(data: bytes, budget: UnpackBudget) -> dict[str, bytes]:
     """The files of a tar archive that is not compressed. Raises `UnpackingRefused`."""
-    import tarfile  # as above
-
     with _refusing(), tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
         members = ((e.name, _kind(e.isdir(), not e.isreg()), partial(archive.extractfile, e)) for e in archive)
         return collect(cast(Iterator[Member], members), budget)

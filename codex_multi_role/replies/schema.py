@@ -18,18 +18,16 @@ def schema_problems(value: object, schema: Mapping[str, object]) -> list[str]:
 
     Raises UsageError if the schema itself is invalid.
     """
-    from jsonschema import Draft202012Validator
-    from jsonschema.exceptions import SchemaError
-    from referencing import Registry
-    from referencing.exceptions import Unresolvable
+    import jsonschema  # here: most answers have no schema of their own
+    import referencing
 
     try:
-        Draft202012Validator.check_schema(schema)
+        jsonschema.Draft202012Validator.check_schema(schema)
         # An empty registry, because the default one fetches a remote $ref from the network.
-        validator = Draft202012Validator(schema, registry=Registry())
+        validator = jsonschema.Draft202012Validator(schema, registry=referencing.Registry())
         errors = list(islice(validator.iter_errors(value), MAX_PROBLEMS))
-    except SchemaError as error:
+    except jsonschema.SchemaError as error:
         raise UsageError(f"the reply schema is not valid at {error.json_path}: {error.message}", _HINT) from error
-    except (Unresolvable, re.error, RecursionError) as error:
+    except (referencing.exceptions.Unresolvable, re.error, RecursionError) as error:
         raise UsageError(f"the reply schema cannot be used: {error}", _HINT) from error
     return [describe_mismatch(error) for error in errors]

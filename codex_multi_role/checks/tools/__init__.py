@@ -43,15 +43,14 @@ def tool_code(name: str) -> Path | None:
 
 
 def _check_installed(name: str, tool: object) -> None:
-    from jsonschema import Draft202012Validator  # imported only for an installed tool
-    from jsonschema.exceptions import SchemaError
+    import jsonschema  # imported only for an installed tool
 
     hint = "fix or remove it"
     if not isinstance(tool, Tool) or tool.name != name:
         raise UsageError(f"the tool {name!r} is not a codex_multi_role.checks.tools.Tool of that name", hint)
     try:
-        Draft202012Validator.check_schema(tool.input_schema)
-    except SchemaError as error:
+        jsonschema.Draft202012Validator.check_schema(tool.input_schema)
+    except jsonschema.SchemaError as error:
         raise UsageError(
             f"the input_schema of the tool {name!r} is not a JSON Schema: {error.message}", hint
         ) from error

@@ -21,6 +21,8 @@ from codex_multi_role.cli.options import (
 from codex_multi_role.cli.output import put_json, put_line, say
 from codex_multi_role.cli.run_reference import find_run
 from codex_multi_role.cli.setting import InputFile, output_file
+from codex_multi_role.extensions.replays.bundling import make_verified_bundle
+from codex_multi_role.extensions.replays.verifying import verify_bundle
 from codex_multi_role.presentation.wording import plural
 
 
@@ -39,8 +41,6 @@ def bundle(run: str, output: Path, runs_dir: Path, database_url: str | None, jso
     Examples:
       codex-multi-role bundle -o version.bundle
     """
-    from codex_multi_role.extensions.replays.bundling import make_verified_bundle  # here: `--help` needs none of it
-
     made = make_verified_bundle(find_run(run, runs_dir, database_url), output)
     observed = made.claims.observed
     if json:
@@ -70,8 +70,6 @@ def verify(file: Path, trust_team: bool, json: bool, **options: Any) -> None:  #
       codex-multi-role verify version.bundle
       codex-multi-role verify version.bundle --python ../shop/.venv --json
     """
-    from codex_multi_role.extensions.replays.verifying import verify_bundle  # as above
-
     result = verify_bundle(file, options, trust_team=trust_team, on_command=lambda each: say(f"runs {each}"))
     if json:
         lines = [asdict(line) for line in result.lines]

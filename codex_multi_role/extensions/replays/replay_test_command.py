@@ -13,12 +13,14 @@ from click.core import ParameterSource
 from codex_multi_role.cli.options import CODEX_BIN, CONFIG, JSON, QUIET, ROLES, SETTINGS, command
 from codex_multi_role.cli.output import put_json, put_line
 from codex_multi_role.cli.setting import FOLDER, output_file
+from codex_multi_role.extensions.ci.ended_run import ERROR, FAILED, PASSED, Case
+from codex_multi_role.extensions.ci.junit import junit_suite
+from codex_multi_role.extensions.replays.replay_tests import find_recordings, replay_tests
 from codex_multi_role.host.atomic import still_there, write_bytes
 from codex_multi_role.presentation.wording import duration, one_line, plural
 from codex_multi_role.run_options import RunTests
 
 if TYPE_CHECKING:
-    from codex_multi_role.extensions.ci.ended_run import Case
     from codex_multi_role.extensions.replays.replay_tests import Replayed
 
 SHOWN_DIFFERENCES, SHOWN_LINES = 20, 40
@@ -45,8 +47,6 @@ def replay_test(ctx: click.Context, /, folder: Path, **values: Any) -> None:  # 
       codex-multi-role replay-test recordings
       codex-multi-role replay-test recordings --roles ../roles --replay-match nearest
     """
-    from codex_multi_role.extensions.replays.replay_tests import find_recordings, replay_tests  # here: slow to import
-
     json, quiet, keep, junit = (values.pop(name) for name in ("json", "quiet", "keep", "junit"))
     given = {
         key: value
@@ -96,14 +96,10 @@ def _verdict(results: list[Replayed]) -> str:
 
 def _write_junit(path: Path, results: list[Replayed]) -> None:
     """Write one test case per recording. Raises `StorageError`."""
-    from codex_multi_role.extensions.ci.junit import junit_suite  # as above
-
     write_bytes(still_there(path), junit_suite("replay-test", map(_case, results)))
 
 
 def _case(result: Replayed) -> Case:
-    from codex_multi_role.extensions.ci.ended_run import ERROR, FAILED, PASSED, Case
-
     outcome = {0: PASSED, 1: FAILED}.get(result.exit_code, ERROR)
     lines = [*result.differences, *(line for diff in result.diffs.values() for line in diff.splitlines())]
     message = one_line(result.differences[0] if result.differences else result.status)

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from codex_multi_role.cli.flow_explanation import worst_cost_words
 from codex_multi_role.cli.options import FORKABLE, OF_THIS_PROCESS, RUNS_DIR, command, run_argument
 from codex_multi_role.cli.output import put_json_line, put_line, say
 from codex_multi_role.cli.resume import parent_and_changes, start_from
 from codex_multi_role.cli.setting import Setting
 from codex_multi_role.cli.settings import RunCommand
+from codex_multi_role.extensions.replays.rerun_forecast import forecast_rerun
 from codex_multi_role.option import Use
 from codex_multi_role.presentation.wording import cost_in_words, plural
 from codex_multi_role.run_folder.cost import Cost
@@ -57,7 +59,6 @@ def rerun(ctx: click.Context, /, run: str, **values: Any) -> None:  # noqa: ANN4
     if not values["dry_run"]:
         start_from(ctx, folder, changes, "codex_multi_role.extensions.replays:rerun")
         return
-    from codex_multi_role.extensions.replays.rerun_forecast import forecast_rerun  # here: slow to import
 
     _put_forecast(forecast_rerun(folder, changes), as_json=values["json"], quiet=values["quiet"])
 
@@ -95,8 +96,6 @@ def _summary(forecast: Forecast) -> str:
 
 def _at_most(forecast: Forecast) -> str:
     """What the turns of the new run can cost, in words."""
-    from codex_multi_role.cli.flow_explanation import worst_cost_words  # here: only a dry run needs it
-
     if forecast.asks_nothing:
         return "no model is asked"
     new, options = forecast.definitions, forecast.definitions.options

@@ -13,8 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from codex_multi_role.codex.usage import TokenUsage
+from codex_multi_role.engine.flow_walk import CallableFlows
 from codex_multi_role.engine.recorded_step import Past
+from codex_multi_role.engine.rehearsal import PathEnded
 from codex_multi_role.errors import CodexMultiRoleError
+from codex_multi_role.extensions.replays.forecast_walk import past_with_units, walk_forecast
 from codex_multi_role.extensions.replays.prepare_rerun import first_visit, make_rerun, rerun_options, workspace_of
 from codex_multi_role.extensions.replays.reuse.earlier_turns import EarlierTurn
 from codex_multi_role.extensions.replays.reuse.observer import Reuse
@@ -132,9 +135,6 @@ def _in_temporary_folders(parent: RunFolder, changes: Mapping[str, Any], runs: P
 
 
 def _walk(definitions: Definitions, folder: RunFolder, parent: RunFolder, parts: RunResources) -> Forecast:
-    from codex_multi_role.engine.flow_walk import CallableFlows  # lazy: slow to import
-    from codex_multi_role.extensions.replays.forecast_walk import walk_forecast
-
     options = definitions.options
     reader = RoleReader(definitions, parts.services.catalog_now, parts.settings.protect)
     reuse = _ForecastReuse(folder, definitions, reader.read, parent)
@@ -167,9 +167,6 @@ def _settings_of_checks(definitions: Definitions) -> object:
 
 def _named_past(definitions: Definitions, parent: RunFolder, past: Past) -> Past:
     """The ``past`` as `walk_forecast` needs it; empty if what all results depend on has changed, or is unknown."""
-    from codex_multi_role.engine.flow_walk import CallableFlows  # lazy, as above
-    from codex_multi_role.extensions.replays.forecast_walk import past_with_units
-
     with suppress(CodexMultiRoleError), tempfile.TemporaryDirectory(prefix="codex-multi-role-") as scratch:
         before = _before(definitions, parent)
         if _settings_of_checks(before) == _settings_of_checks(definitions):
@@ -206,8 +203,6 @@ class _ForecastReuse(Reuse):
         return {number: replace(step, name=names[str(number)]) for number, step in past.items()}
 
     def take(self, run: RunResources, asked: TurnPrompt, *, may_decline: bool) -> TurnResult | None:
-        from codex_multi_role.engine.rehearsal import PathEnded
-
         role, position = self.read_role(asked.role, run.workspace.root), position_of(asked)
         reason = self.why_asked(run, asked, role, may_decline=may_decline)
         before = self._turns.at(position)

@@ -21,7 +21,7 @@ from codex_multi_role.checks.python_targets import named_path, not_python, synta
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.extensions.test_generation.expectations import expects
 from codex_multi_role.extensions.test_generation.measured_tests import Bench, SuiteMeasurement, smallest_cover, units
-from codex_multi_role.extensions.test_generation.mutants import HOW_TO_INSTALL, MutatedFile, is_installed
+from codex_multi_role.extensions.test_generation.mutants import HOW_TO_INSTALL, is_installed
 from codex_multi_role.extensions.test_generation.test_files import TestFile, Texts, names_in
 from codex_multi_role.extensions.test_generation.tests_source import tests_of, without
 from codex_multi_role.reading.json_types import Json
@@ -132,6 +132,8 @@ def _merged(context: CheckContext, options: MergeTestsOptions, until: float) -> 
     root = context.workspace.root
     if not is_installed():
         return _nothing("could not run", HOW_TO_INSTALL)
+    from codex_multi_role.extensions.test_generation.mutated_file import MutatedFile  # here: libcst is an extra
+
     try:
         if problem := not_python(root, options.target):
             raise ValueError(problem)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
@@ -17,7 +17,10 @@ from codex_multi_role.checks.python_targets import Paths, named_path, named_path
 from codex_multi_role.checks.suite import Repeated, Suite, repeat
 from codex_multi_role.errors import UsageError
 from codex_multi_role.extensions.test_generation.kill_matrix import Judge, KillMatrix
-from codex_multi_role.extensions.test_generation.mutants import HOW_TO_INSTALL, Mutant, MutatedFile, is_installed
+from codex_multi_role.extensions.test_generation.mutants import HOW_TO_INSTALL, Mutant, is_installed
+
+if TYPE_CHECKING:
+    from codex_multi_role.extensions.test_generation.mutated_file import MutatedFile
 
 MAX_SURVIVORS = 100
 END_SECONDS = 10.0
@@ -143,6 +146,8 @@ def _judged(context: CheckContext, options: MutationOptions, until: float) -> Ju
 
 def _mutants(content: bytes, options: MutationOptions) -> tuple[int, list[Mutant]]:
     """How many places for a mutant the file has, and the mutants to judge. Raises ValueError, `UsageError`."""
+    from codex_multi_role.extensions.test_generation.mutated_file import MutatedFile  # here: libcst is an extra
+
     file = MutatedFile(content.decode("utf-8-sig"))
     return len(file.places), _chosen(file, options)
 

@@ -12,7 +12,7 @@ import pytest
 from codex_multi_role.checks.suite import Suite
 from codex_multi_role.errors import UsageError
 from codex_multi_role.extensions.test_generation.kill_matrix import Judge
-from codex_multi_role.extensions.test_generation.mutants import MutatedFile
+from codex_multi_role.extensions.test_generation.mutated_file import MutatedFile
 from codex_multi_role.extensions.test_generation.mutation import END_SECONDS, judge_mutants
 from codex_multi_role.workspace.commands import Sandbox
 from tests.support.checks import ESCAPES, FOO_CALC, FOO_TESTS, WITH_PLUGINS, MakeContext, run_check, shadowed_package

@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("libcst", reason="the extra [mutation] is not installed")
 
-from codex_multi_role.extensions.test_generation.mutants import MutatedFile
+from codex_multi_role.extensions.test_generation.mutated_file import MutatedFile
 
 CHANGES: dict[str, list[tuple[str, str]]] = {
     "return n + 1": [("swap_op", "return n - 1"), ("number", "return n + 2")],

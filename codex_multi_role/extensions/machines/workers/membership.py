@@ -9,6 +9,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from codex_multi_role.engine.recorded_step import JOURNAL_VERSION
 from codex_multi_role.errors import UsageError
 from codex_multi_role.extensions.machines.workers.database import Database
 from codex_multi_role.extensions.machines.workers.database_tables import server_seconds, workers
@@ -89,8 +90,6 @@ class Membership:
             connection.execute(sa.delete(workers).where(workers.c.identity == self.identity))
 
     def _row(self) -> dict[str, Any]:
-        from codex_multi_role.engine.recorded_step import JOURNAL_VERSION
-
         settings = self.settings
         return {
             "name": settings.name,

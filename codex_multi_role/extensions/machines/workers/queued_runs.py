@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
+from codex_multi_role.engine.recorded_step import JOURNAL_VERSION
 from codex_multi_role.errors import ExitCode, RunBusy
 from codex_multi_role.extensions.machines.workers.batch_totals import what_exceeds
 from codex_multi_role.extensions.machines.workers.database import Database
@@ -135,8 +136,6 @@ class QueuedRuns:
 
     def waiting_by_queue(self) -> dict[str, int]:
         """How many runs that this program can read wait in each queue; the queue with the most urgent one first."""
-        from codex_multi_role.engine.recorded_step import JOURNAL_VERSION
-
         order = sa.func.min((50 - runs.c.priority) * 20_000_000 + runs.c.rank)
         can_read = sa.or_(runs.c.journal_version.is_(None), runs.c.journal_version == JOURNAL_VERSION)
         conditions = (runs.c.state == RunState.WAITING, runs.c.enqueued, can_read)
@@ -146,7 +145,6 @@ class QueuedRuns:
 
     def claim(self, run_id: str, worker: str, identity: str) -> QueuedRun | None:
         """Start the next attempt of a waiting run; None if it does not wait, or the totals of its batch hold it."""
-        from codex_multi_role.engine.recorded_step import JOURNAL_VERSION
 
         def work(connection: sa.Connection) -> None:
             waiting = sa.select(runs.c.batch, runs.c.request).where(runs.c.run_id == run_id)
