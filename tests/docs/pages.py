@@ -9,6 +9,7 @@ from pathlib import Path
 TOP = Path(__file__).parents[2]
 MANY_MACHINES = "docs/how-to/many-machines.md"
 EXTENSIONS = "docs/development/extensions.md"
+HOW_TO_ADD = "docs/development/how-to-add.md"
 OPERATION = "docs/explanation/many-machines.md"
 BLOCK = re.compile(r'^```(sh|yaml|python)(?: title="([^"]+)")?\n(.*?)^```', re.MULTILINE | re.DOTALL)
 PREPARE = re.compile(r"^python3 -m venv \.venv && \.venv/bin/pip install --quiet -e \S+ && \.venv/bin/")

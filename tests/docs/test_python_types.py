@@ -16,7 +16,7 @@ from pydantic import BaseModel
 import codex_multi_role
 from codex_multi_role.option import Use
 from codex_multi_role.run_options import all_options, options_with
-from tests.docs.pages import blocks, page_names
+from tests.docs.pages import HOW_TO_ADD, blocks, page_names
 
 STARTED = {
     "run": {*all_options(), "on_event", "ask_person", "team"},
@@ -71,7 +71,8 @@ def checked(folder: Path) -> str:
 
 @pytest.mark.real
 def test_python_of_every_page_passes_a_type_checker(tmp_path: Path) -> None:
-    python = [(page, block) for page in page_names() for block in blocks(page) if block.language == "python"]
+    pages = [page for page in page_names() if page != HOW_TO_ADD]  # its exercise changes our own classes
+    python = [(page, block) for page in pages for block in blocks(page) if block.language == "python"]
     assert len(python) > 8
     for number, (page, block) in enumerate(python):
         (tmp_path / f"block_{number}_{re.sub(r'[^a-z]', '_', page)}.py").write_text(block.text)

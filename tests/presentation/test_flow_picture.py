@@ -106,6 +106,7 @@ def right_of_steps(picture: Picture, x: float) -> bool:
     return x > picture.boxes[0].x + picture.boxes[0].width
 
 
+@pytest.mark.extensions
 def test_shipped_flows_are_there() -> None:
     assert {"cycles", "testgen", "plan-solve", "research", "document"} <= set(FLOWS)
     assert Path(read_flows("cycles", None)["cycles"].source).exists()

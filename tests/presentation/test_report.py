@@ -264,6 +264,7 @@ def test_unreadable_flow_is_reported(tmp_path: Path) -> None:
     assert 'The flow cannot be drawn: unknown flow "gone"' in Report(write_report(folder)).text
 
 
+@pytest.mark.extensions  # in the flow cycles, nothing refers to a step
 def test_step_named_like_a_secret_hides_only_the_flow_diagram(tmp_path: Path) -> None:
     """The step's name is the value of a secret variable; the rest of the report is shown."""
     path = make_run(tmp_path / "runs", "secret", flow="research").path
