@@ -10,13 +10,13 @@ from typing import Any
 import click
 
 import codex_multi_role.lifecycle.running as running
-from codex_multi_role.cli.options import JSON, OF_THIS_PROCESS, QUIET, RUNS_DIR, SHARED_RUNS, command, run_argument
+from codex_multi_role.cli.options import JSON, OF_THIS_PROCESS, QUIET, RUNS_DIR, command, run_argument
 from codex_multi_role.cli.output import put_json, say
 from codex_multi_role.cli.resume import resume_run
 from codex_multi_role.cli.run_additions import report_leaving
 from codex_multi_role.cli.run_reference import RemoteRun, find_either, waiting_in_words
 from codex_multi_role.cli.setting import not_empty
-from codex_multi_role.cli.settings import RunCommand
+from codex_multi_role.cli.settings import LookCommand, RunCommand
 from codex_multi_role.errors import RunStatus
 from codex_multi_role.lifecycle.stopping import outlives, stop_run
 from codex_multi_role.presentation.event_tail import EventReader
@@ -38,7 +38,7 @@ TASK_SECONDS = 10.0
 """Maximum wait for the end of a task: as long as an interrupted turn gets to end."""
 
 
-@command(RUNS_DIR, SHARED_RUNS, *OF_THIS_PROCESS, cls=RunCommand)
+@command(RUNS_DIR, *OF_THIS_PROCESS, cls=RunCommand, finds=True)
 @run_argument
 @click.option("--comment", metavar="TEXT", default="", help="A comment that the roles may read with the answer.")
 @QUESTION
@@ -48,7 +48,7 @@ def approve(ctx: click.Context, /, run: str, comment: str, question: str | None,
     """Approve the open question of RUN (default: the latest run), from any terminal.
 
     A running run continues by itself. A parked run continues with --resume, or with `codex-multi-role resume`. A run
-    of --database-url is resumed by a worker.
+    on workers is resumed by one of them.
 
     \b
     Examples:
@@ -58,7 +58,7 @@ def approve(ctx: click.Context, /, run: str, comment: str, question: str | None,
     _decide(ctx, run, approved=True, comment=comment.strip(), question=question, and_resume=and_resume)
 
 
-@command(RUNS_DIR, SHARED_RUNS, *OF_THIS_PROCESS, cls=RunCommand)
+@command(RUNS_DIR, *OF_THIS_PROCESS, cls=RunCommand, finds=True)
 @run_argument
 @click.option(
     "--comment",
@@ -74,7 +74,7 @@ def reject(ctx: click.Context, /, run: str, comment: str, question: str | None, 
     """Reject the open question of RUN (default: the latest run), from any terminal.
 
     This does not end the run: the flow defines what follows. A parked run continues with --resume, or with
-    `codex-multi-role resume`. A run of --database-url is resumed by a worker.
+    `codex-multi-role resume`. A run on workers is resumed by one of them.
 
     \b
     Examples:
@@ -83,29 +83,27 @@ def reject(ctx: click.Context, /, run: str, comment: str, question: str | None, 
     _decide(ctx, run, approved=False, comment=comment.strip(), question=question, and_resume=and_resume)
 
 
-@command(RUNS_DIR, SHARED_RUNS, JSON, QUIET)
+@command(RUNS_DIR, JSON, QUIET, cls=LookCommand)
 @run_argument
 @click.option(
     "--task", metavar="ID", help="Cancel only this task: its turn is interrupted, and the rest of the run continues."
 )
 @click.option("--comment", metavar="TEXT", default="", help="The reason for cancelling the task; later roles see it.")
-def cancel(
-    run: str, task: str | None, comment: str, runs_dir: Path, database_url: str | None, json: bool, quiet: bool
-) -> None:
+def cancel(run: str, task: str | None, comment: str, runs_dir: Path, json: bool, quiet: bool) -> None:
     """Stop RUN (default: the latest run) as Ctrl-C in its terminal does. It can be resumed.
 
     Waits until the run's process has ended, and reports how the run ended. The exit code is 2 if the process is still
     running after a minute. With --task, only that task (an item of a fan-out; `show` lists the ids) is cancelled: it
     is skipped, and so are the tasks that depend on it.
 
-    A run that waits in a queue of --database-url is taken out of it, and a parked one no longer resumes by itself.
+    A run that waits for a worker is taken out of its queue, and a parked one no longer resumes by itself.
 
     \b
     Examples:
       codex-multi-role cancel
       codex-multi-role cancel --task T3 --comment "known already"
     """
-    folder = find_either(run, runs_dir, database_url)
+    folder = find_either(run, runs_dir)
     if not isinstance(folder, RunFolder):
         _cancel_remote(folder, task, comment.strip(), json=json, quiet=quiet)
         return
@@ -133,7 +131,7 @@ def _decide(
     ctx: click.Context, reference: str, *, approved: bool, comment: str, question: str | None, and_resume: bool
 ) -> None:
     """Answer the run's question; if its process has ended, resume the run or print how to."""
-    folder = find_either(reference, ctx.params["runs_dir"], ctx.params["database_url"])
+    folder = find_either(reference, ctx.params["runs_dir"])
     if not isinstance(folder, RunFolder):
         _answer_remote(ctx, folder, approved=approved, comment=comment, question=question)
         return

@@ -33,14 +33,6 @@ GOAL_FILE = Setting(
     section=Section.GOAL,
     help="Read the goal from FILE; `-` reads standard input.",
 )
-SHARED_RUNS = Setting(
-    ["--database-url"],
-    section=Section.TEAM,
-    metavar="URL",
-    callback=not_empty,
-    help="Also the runs that the workers of this database execute.",
-    show_default="only those in --runs-dir",
-)
 DRY_RUN = Setting(
     ["--dry-run"],
     is_flag=True,

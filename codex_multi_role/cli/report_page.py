@@ -7,18 +7,19 @@ from pathlib import Path
 
 import click
 
-from codex_multi_role.cli.options import QUIET, RUNS_DIR, SHARED_RUNS, command, run_argument
+from codex_multi_role.cli.options import QUIET, RUNS_DIR, command, run_argument
 from codex_multi_role.cli.output import say
 from codex_multi_role.cli.run_reference import find_run
 from codex_multi_role.cli.setting import output_file
+from codex_multi_role.cli.settings import LookCommand
 from codex_multi_role.presentation.report import write_report
 
 
-@command(RUNS_DIR, SHARED_RUNS, QUIET)
+@command(RUNS_DIR, QUIET, cls=LookCommand)
 @run_argument
 @output_file("-o", "--output", help="Write the report to FILE instead of the run's folder.")
 @click.option("--open", "open_it", is_flag=True, help="Open the report in the browser.")
-def report(run: str, output: Path | None, open_it: bool, runs_dir: Path, database_url: str | None, quiet: bool) -> None:
+def report(run: str, output: Path | None, open_it: bool, runs_dir: Path, quiet: bool) -> None:
     """Write everything that happened in RUN (default: the latest run) to one file, report.html.
 
     Every run writes its report when it ends. This command writes it again, also for a run that was killed or is still
@@ -29,7 +30,7 @@ def report(run: str, output: Path | None, open_it: bool, runs_dir: Path, databas
       codex-multi-role report --open
       codex-multi-role report -o /tmp/for-a-friend.html
     """
-    path = write_report(find_run(run, runs_dir, database_url), output).resolve()
+    path = write_report(find_run(run, runs_dir), output).resolve()
     if not quiet:
         say(f"wrote {path}")
     if open_it:

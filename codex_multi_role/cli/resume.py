@@ -17,7 +17,6 @@ from codex_multi_role.cli.options import (
     FORKABLE,
     OF_THIS_PROCESS,
     RUNS_DIR,
-    SHARED_RUNS,
     START,
     WAIT,
     command,
@@ -45,12 +44,12 @@ RUNNING = "codex_multi_role.lifecycle.running"
 
 @command(
     RUNS_DIR,
-    SHARED_RUNS,
     *CHANGEABLE,
     WAIT,
     *OF_THIS_PROCESS,
     cls=RunCommand,
     use=Use.RESUME,
+    finds=True,
 )
 @run_argument
 @click.pass_context
@@ -60,7 +59,7 @@ def resume(ctx: click.Context, /, run: str, **values: Any) -> None:  # noqa: ANN
     A run remembers its options. Options given here, as flags or in the environment, replace them from now on; -i and
     -c add to them. codex-multi-role.yaml does not change them.
 
-    A run of --database-url goes back to its queue, and is shown as by `watch`: Ctrl-C stops watching, not the run.
+    A run on workers goes back to its queue, and is shown as by `watch`: Ctrl-C stops watching, not the run.
 
     \b
     Examples:
@@ -68,7 +67,7 @@ def resume(ctx: click.Context, /, run: str, **values: Any) -> None:  # noqa: ANN
       codex-multi-role resume 20260131_101500 --cycles 6 --model gpt-5-codex
       codex-multi-role resume --wait
     """
-    found = find_either(run, values["runs_dir"], values["database_url"])
+    found = find_either(run, values["runs_dir"])
     folder = found if isinstance(found, RunFolder) else found.folder()
     record = folder.record()
     changes = changes_of(ctx, record["options"])

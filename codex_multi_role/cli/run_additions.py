@@ -1,4 +1,4 @@
-"""What extensions add to the commands that work on a run: options, and what follows from them when it has ended.
+"""What extensions add to the commands for a run: options, where else runs are, and what follows when one has ended.
 
 The options are looked up only if an argument, a variable or a key of a settings file is none of the core's, and in a
 workflow of GitHub, so that no other run waits for this.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,12 +17,15 @@ from codex_multi_role.errors import CodexMultiRoleError
 from codex_multi_role.reading.registry import Registry
 
 if TYPE_CHECKING:
+    from codex_multi_role.cli.run_reference import RemoteRuns
     from codex_multi_role.cli.setting import Setting
     from codex_multi_role.presentation.progress import Progress
     from codex_multi_role.run_options import RunReport
 
 EXTENDED = "codex_multi_role.extended"
 """Where a context says whether its command has the options of extensions."""
+PLACES = "codex_multi_role.places"
+"""Where it keeps the finders of runs whose option is given, with the values."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,18 @@ class RunAddition:
     left: Callable[[click.Context], None]
 
 
+@dataclass(frozen=True)
+class RunFinder:
+    """An entry of the group ``codex_multi_role.runs``: finds runs in another place than --runs-dir.
+
+    ``setting``: the option that names the place. ``open``: from its value, the runs there, or None if it is none.
+    """
+
+    setting: Setting
+    open: Callable[[Any], RemoteRuns | None]
+
+
+FINDERS: Registry[RunFinder] = Registry("place of runs", "codex_multi_role.runs", {})
 ADDITIONS: Registry[RunAddition] = Registry("run option", "codex_multi_role.run_additions", {})
 
 

@@ -1,19 +1,19 @@
-"""Which run a command means: one in --runs-dir or, with --database-url, also one that an extension finds elsewhere.
+"""Which run a command means: one in --runs-dir or, with an option of an extension, also one that it finds elsewhere.
 
 What an extension opens is open until the command ends.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
 import click
 
+from codex_multi_role.cli.run_additions import PLACES
 from codex_multi_role.presentation.recorded import RecordedRun, Records
 from codex_multi_role.presentation.wording import one_line
-from codex_multi_role.reading.registry import Registry
 from codex_multi_role.run_folder import Question, Record, RunFolder
 from codex_multi_role.run_folder.folder import SHARED
 
@@ -58,34 +58,30 @@ class RemoteRuns(Protocol):
     def close(self) -> None: ...
 
 
-PLACES: Registry[Callable[[str], RemoteRuns | None]] = Registry("place of runs", "codex_multi_role.runs", {})
-"""What opens the runs at the address in --database-url, if there are any of its kind."""
-
-
-def open_remote(database_url: str | None) -> RemoteRuns | None:
-    """The runs at that address; None without one, or if the database is only used for journals.
+def open_remote() -> RemoteRuns | None:
+    """The runs at the place that an option of an extension names; None without one, or if there are no runs.
 
     Raises `UsageError`, `StorageError`.
     """
-    places = [] if database_url is None else map(PLACES.find, PLACES.names())
-    remote = next(filter(None, (place(str(database_url)) for place in places)), None)
+    context = click.get_current_context()
+    remote = next(filter(None, (finder.open(value) for finder, value in context.meta.get(PLACES, ()))), None)
     if remote is not None:
-        click.get_current_context().call_on_close(remote.close)
+        context.call_on_close(remote.close)
     return remote
 
 
-def find_run(reference: str, runs_dir: Path, database_url: str | None) -> RunFolder:
+def find_run(reference: str, runs_dir: Path) -> RunFolder:
     """The run's folder; of a run elsewhere, a copy of what was saved last.
 
     Raises `RunNotFound`, `UsageError`, `StorageError`.
     """
-    found = find_either(reference, runs_dir, database_url)
+    found = find_either(reference, runs_dir)
     return found if isinstance(found, RunFolder) else found.folder()
 
 
-def find_either(reference: str, runs_dir: Path, database_url: str | None) -> RunFolder | RemoteRun:
+def find_either(reference: str, runs_dir: Path) -> RunFolder | RemoteRun:
     """Like `find_run`, for commands that work on the two in different ways."""
-    remote = open_remote(database_url)
+    remote = open_remote()
     return RunFolder.find(runs_dir, reference) if remote is None else remote.find(reference, runs_dir)
 
 

@@ -12,10 +12,11 @@ import click
 
 from codex_multi_role.cli.history import COLUMNS as HISTORY
 from codex_multi_role.cli.history import rows
-from codex_multi_role.cli.options import JSON, RUNS_DIR, SHARED_RUNS, command, run_argument
+from codex_multi_role.cli.options import JSON, RUNS_DIR, command, run_argument
 from codex_multi_role.cli.output import put_json, put_line, put_table, put_text, say
 from codex_multi_role.cli.run_reference import all_records, find_run, open_remote
 from codex_multi_role.cli.setting import output_file
+from codex_multi_role.cli.settings import LookCommand
 from codex_multi_role.cli.tables import Column
 from codex_multi_role.errors import RunStatus, StorageError, UsageError
 from codex_multi_role.presentation.outcome import cost_of_totals, ending_in_words, exit_in_words, next_from_record
@@ -62,16 +63,16 @@ PLACES = {
 }
 
 
-@command(RUNS_DIR, SHARED_RUNS, JSON)
-def runs(runs_dir: Path, database_url: str | None, json: bool) -> None:
-    """List the runs in --runs-dir, and those that the workers of --database-url execute, oldest first.
+@command(RUNS_DIR, JSON, cls=LookCommand)
+def runs(runs_dir: Path, json: bool) -> None:
+    """List the runs in --runs-dir, and those that workers execute, oldest first.
 
     \b
     Examples:
       codex-multi-role runs
       codex-multi-role runs --json | jq -r '.[].run_id'
     """
-    remote = open_remote(database_url)
+    remote = open_remote()
     records = [_current(run) for run in all_records(Records(runs_dir), remote)]
     if json:
         put_json(records)
@@ -127,13 +128,11 @@ def _started(record: dict[str, Any]) -> str:
     return f"{moment(started):%Y-%m-%d %H:%M}" if started else ""
 
 
-@command(RUNS_DIR, SHARED_RUNS, JSON)
+@command(RUNS_DIR, JSON, cls=LookCommand)
 @run_argument
 @click.option("--result", "only_result", is_flag=True, help="Print only the text of the result, all of it.")
 @output_file("--svg", "picture_path", help="Write a picture of the final view of the run to FILE instead.")
-def show(
-    run: str, only_result: bool, picture_path: Path | None, runs_dir: Path, database_url: str | None, json: bool
-) -> None:
+def show(run: str, only_result: bool, picture_path: Path | None, runs_dir: Path, json: bool) -> None:
     """Show the result of RUN (default: the latest run), what happened in order, and where to find the details.
 
     \b
@@ -143,7 +142,7 @@ def show(
       codex-multi-role show --result > answer.md
       codex-multi-role show --svg run.svg
     """
-    folder = find_run(run, runs_dir, database_url)
+    folder = find_run(run, runs_dir)
     if picture_path:
         _draw(folder, picture_path)
         return

@@ -17,7 +17,7 @@ import click
 
 from codex_multi_role.cli.lazy_group import INSTALLED, load
 from codex_multi_role.cli.output import say
-from codex_multi_role.cli.run_additions import EXTENDED, added_settings, report_failure
+from codex_multi_role.cli.run_additions import EXTENDED, FINDERS, PLACES, added_settings, report_failure
 from codex_multi_role.cli.setting import FOUND, PREFIX, Found, Setting, setting_of
 from codex_multi_role.errors import CodexMultiRoleError, DefinitionError
 from codex_multi_role.host.settings_files import (
@@ -79,20 +79,61 @@ class SettingsCommand(click.Command):
         ctx.meta[FOUND] = read_files(self.known)
         ctx.default_map = {key: found.value for key, found in ctx.meta[FOUND].items()}
         unknown = _unknown_variables(self.known)
-        if unknown:
+        if unknown and _unknown_variables({**self.known, **settings_of_runs()}):
             _warn_of_unknown_variables({**self.known, **settings_of_extensions(self.known)})
         return bool(unknown or ctx.meta[FOUND].keys() - self.known.keys())
 
 
-class RunCommand(SettingsCommand):
-    """A command that works on a run, with what extensions add, as `run_additions` says.
+class LookCommand(SettingsCommand):
+    """A command for recorded runs, with the options of extensions that find runs elsewhere.
 
-    ``use``: which options that they add to a run it has, `Use(0)` all of them; None for none.
+    They are looked up only if an argument, a variable or a key of a settings file is none of the core's.
     """
 
-    def __init__(self, *args: Any, use: Use | None = None, **keywords: Any) -> None:  # noqa: ANN401 - click's own
+    def added(self, ctx: click.Context) -> list[Setting]:
+        """The settings that extensions add to this command."""
+        return [each.setting for each in FINDERS.that_load()]
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Those of extensions come after our settings, before the arguments and what only this command has."""
+        params = super().get_params(ctx)
+        if not ctx.meta.get(EXTENDED, True):
+            return params
+        arguments = (index for index, param in enumerate(params) if isinstance(param, click.Argument))
+        end = next(arguments, len(self.params))
+        return [*params[:end], *(each for each in self.added(ctx) if each.key not in self.known), *params[end:]]
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        own = {name for param in self.params for name in (*param.opts, *param.secondary_opts)}
+        given = {arg.partition("=")[0] for arg in args if arg.startswith("-") and arg != "-"}
+        ctx.meta[EXTENDED] = bool(given - own) or ctx.resilient_parsing
+        return super().parse_args(ctx, args)
+
+    def read_settings(self, ctx: click.Context) -> bool:
+        ctx.meta[EXTENDED] = super().read_settings(ctx) or ctx.meta[EXTENDED]
+        return bool(ctx.meta[EXTENDED])
+
+    def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - as click declares it
+        finders = [each for each in FINDERS.that_load() if each.setting.key in ctx.params] if ctx.meta[EXTENDED] else []
+        places = [(each, ctx.params.pop(each.setting.key)) for each in finders]
+        ctx.meta[PLACES] = [(finder, value) for finder, value in places if value is not None]
+        return super().invoke(ctx)
+
+
+class RunCommand(LookCommand):
+    """A command that works on a run, with what extensions add, as `run_additions` says.
+
+    ``use``: which options that they add to a run it has, `Use(0)` all of them; None for none. ``finds``: whether the
+    run may be one that they find elsewhere.
+    """
+
+    def __init__(self, *args: Any, use: Use | None = None, finds: bool = False, **keywords: Any) -> None:  # noqa: ANN401 - click's own
         super().__init__(*args, **keywords)
         self.use = use
+        self.finds = finds
+
+    def added(self, ctx: click.Context) -> list[Setting]:
+        return [*(super().added(ctx) if self.finds else []), *self.added_options(ctx), *added_settings()]
 
     def added_options(self, ctx: click.Context) -> list[Setting]:
         """The options that extensions add to a run and to this command, if they were looked up."""
@@ -101,23 +142,8 @@ class RunCommand(SettingsCommand):
         added = (each for each in added_options().values() if self.use in each.use)
         return [setting_of(each, remembered=bool(self.use)) for each in added]
 
-    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """Those of extensions come after our settings, before the arguments and what only this command has."""
-        params = super().get_params(ctx)
-        if not ctx.meta.get(EXTENDED, True):
-            return params
-        end = next(index for index, param in enumerate(params) if isinstance(param, click.Argument))
-        added = [*self.added_options(ctx), *added_settings()]
-        return [*params[:end], *(each for each in added if each.key not in self.known), *params[end:]]
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        own = {name for param in self.params for name in (*param.opts, *param.secondary_opts)}
-        given = {arg.partition("=")[0] for arg in args if arg.startswith("-") and arg != "-"}
-        ctx.meta[EXTENDED] = bool(given - own) or ctx.resilient_parsing or runs_here()
-        return super().parse_args(ctx, args)
-
     def read_settings(self, ctx: click.Context) -> bool:
-        ctx.meta[EXTENDED] = super().read_settings(ctx) or ctx.meta[EXTENDED]
+        ctx.meta[EXTENDED] = super().read_settings(ctx) or runs_here()
         return bool(ctx.meta[EXTENDED])
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - as click declares it
@@ -133,15 +159,21 @@ def added_names(ctx: click.Context) -> list[str]:
     return [each.key for each in ctx.command.added_options(ctx)] if isinstance(ctx.command, RunCommand) else []
 
 
+def settings_of_runs() -> dict[str, Setting]:
+    """The settings of runs, and of places of runs, that extensions add, by their keys."""
+    places = (each.setting for each in FINDERS.that_load())
+    settings = (*places, *map(setting_of, added_options().values()), *added_settings())
+    return {each.key: each for each in settings if each.is_key}
+
+
 def settings_of_extensions(known: Container[str]) -> dict[str, Setting]:
     """The settings that extensions add to those with the keys ``known``, by their keys.
 
-    Looks all of them up, which takes a while.
+    Looks up all of them and imports their commands, which takes a while.
     """
-    of_commands = (param for each in INSTALLED.that_load() for param in load(each).params)
-    params = (*of_commands, *map(setting_of, added_options().values()), *added_settings())
-    settings = (param for param in params if isinstance(param, Setting) and param.is_key)
-    return {setting.key: setting for setting in settings if setting.key not in known}
+    params = (param for each in INSTALLED.that_load() for param in load(each).params)
+    of_commands = {param.key: param for param in params if isinstance(param, Setting) and param.is_key}
+    return {key: each for key, each in {**of_commands, **settings_of_runs()}.items() if key not in known}
 
 
 def read_files(known: Mapping[str, Setting]) -> dict[str, Found]:
@@ -226,6 +258,8 @@ def _of_workspace(path: Path, part: str) -> tuple[str, str]:
 
 def _find(path: Path, key: str, known: Mapping[str, Setting]) -> Setting:
     name = key.replace("-", "_")
+    if name not in known:
+        known = {**known, **settings_of_runs()}
     if name not in known:
         known = {**known, **settings_of_extensions(known)}
     if name in known:

@@ -12,9 +12,17 @@ import click
 
 from codex_multi_role.cli.completion import run_ids
 from codex_multi_role.cli.foreground import say_end
-from codex_multi_role.cli.options import JSON, PLAIN, QUIET, RUNS_DIR, SHARED_RUNS, command
+from codex_multi_role.cli.options import JSON, PLAIN, QUIET, RUNS_DIR, command
 from codex_multi_role.cli.output import put_json_line, put_line, say
-from codex_multi_role.cli.run_reference import RemoteRun, all_records, find_either, open_remote, waiting_in_words
+from codex_multi_role.cli.run_reference import (
+    RemoteRun,
+    RemoteRuns,
+    all_records,
+    find_either,
+    open_remote,
+    waiting_in_words,
+)
+from codex_multi_role.cli.settings import LookCommand
 from codex_multi_role.cli.tables import Column, Table
 from codex_multi_role.cli.views import on_terminal, open_view
 from codex_multi_role.errors import ExitCode, RunStatus, UsageError
@@ -42,7 +50,7 @@ LEAST_WIDTHS = (0, 120, 0, 78, 120, 86, 110, 60)
 """Minimum columns of a terminal for each of them."""
 
 
-@command(RUNS_DIR, SHARED_RUNS, JSON, PLAIN, QUIET)
+@command(RUNS_DIR, JSON, PLAIN, QUIET, cls=LookCommand)
 @click.argument("run", metavar="[RUN]", required=False, shell_complete=run_ids)
 @click.option("--all", "every", is_flag=True, help="Show all runs until none is running.")
 @click.pass_context
@@ -50,7 +58,7 @@ def watch(ctx: click.Context, /, run: str | None, every: bool, **values: Any) ->
     """Show RUN (default: the latest run) as its own terminal does, from start to end.
 
     Also works for runs that have ended. Exits when the run ends, with the exit code of the run. Ctrl-C stops watching,
-    not the run. A run in a queue of --database-url is awaited.
+    not the run. A run that waits for a worker is awaited.
 
     \b
     Examples:
@@ -63,9 +71,9 @@ def watch(ctx: click.Context, /, run: str | None, every: bool, **values: Any) ->
             raise UsageError("RUN and --all exclude each other", "Use one of them.")
         if values["json"] or values["quiet"]:
             raise UsageError("--all excludes --json and --quiet", "`codex-multi-role runs --json` lists all runs.")
-        watch_all(values["runs_dir"], values["database_url"], plain=values["plain"])
+        watch_all(values["runs_dir"], open_remote(), plain=values["plain"])
         return
-    found = find_either(run or LATEST, values["runs_dir"], values["database_url"])
+    found = find_either(run or LATEST, values["runs_dir"])
     folder, progress = view_run(ctx, found)
     _close(ctx, folder, progress)
 
@@ -116,9 +124,8 @@ def recorded_report(folder: RunFolder) -> RunReport:
     return RunReport(run_id=folder.run_id, folder=folder.path, hint="", **recorded)
 
 
-def watch_all(runs_dir: Path, database_url: str | None, *, plain: bool) -> None:
+def watch_all(runs_dir: Path, remote: RemoteRuns | None, *, plain: bool) -> None:
     """Show the runs below ``runs_dir``, and those elsewhere, until no live one is left."""
-    remote = open_remote(database_url)
     here = Records(runs_dir)
     reader = RunsReader(lambda: all_records(here, remote))
     if not reader.look():

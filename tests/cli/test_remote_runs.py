@@ -13,6 +13,8 @@ from tests.support.recorded_runs import make_run
 SOURCE = """
 from pathlib import Path
 
+from codex_multi_role.cli.run_additions import RunFinder
+from codex_multi_role.cli.setting import Setting
 from codex_multi_role.run_folder import RunFolder
 
 class Away:
@@ -38,8 +40,7 @@ class Place:
     def close(self):
         print("closed")
 
-def away(url):
-    return Place() if url.startswith("away:") else None
+away = RunFinder(Setting(["--place"], help="Also the runs there."), lambda name: Place() if name == "far" else None)
 """
 
 
@@ -50,19 +51,32 @@ def _installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_run_is_found_where_the_address_says(tmp_path: Path) -> None:
-    shown = console("show", "away", "--database-url", "away://there", folder=tmp_path)
+    shown = console("show", "away", "--place", "far", folder=tmp_path)
     assert shown.returncode == 0, shown.stderr
     assert shown.stdout.endswith("closed\n")
 
 
 def test_it_is_decided_about_there(tmp_path: Path) -> None:
-    done = console("cancel", "away", "--database-url", "away://there", folder=tmp_path)
+    done = console("cancel", "away", "--place", "far", folder=tmp_path)
     assert done.stderr == "away: Cancelled: asked to\n"
 
 
+def test_place_is_a_variable_and_a_key_of_settings_files(tmp_path: Path) -> None:
+    shown = console("show", "away", folder=tmp_path, variables={"CODEX_MULTI_ROLE_PLACE": "far"})
+    assert (shown.returncode, shown.stderr) == (0, "")
+    (tmp_path / "codex-multi-role.yaml").write_text("place: far\n")
+    assert console("show", "away", folder=tmp_path).returncode == 0
+
+
 def test_place_is_named_if_it_has_none(tmp_path: Path) -> None:
-    assert "and in a far place." in console("runs", "--database-url", "away://there", folder=tmp_path).stderr
+    assert "and in a far place." in console("runs", "--place", "far", folder=tmp_path).stderr
 
 
-def test_no_place_is_asked_without_an_address(tmp_path: Path) -> None:
-    assert console("show", "away", folder=tmp_path).returncode == 2
+def test_no_place_is_asked_without_an_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("codex_multi_role.reading.registry._installed", None)  # not even looked up
+    assert console("show", "away", "--json", folder=tmp_path).returncode == 2
+
+
+def test_commands_that_start_a_run_do_not_have_the_option(tmp_path: Path) -> None:
+    done = console("fork", "away", "--place", "far", folder=tmp_path)
+    assert done.stderr.startswith('error: unknown option "--place"')

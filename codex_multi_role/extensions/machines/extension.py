@@ -1,10 +1,20 @@
-"""What is registered: ``batch``, ``work-on``, ``worker``, ``workers`` and ``queues``.
+"""What is registered: ``batch``, ``work-on``, ``worker``, ``workers`` and ``queues``, and where else runs are found.
 
-Beside the commands, `workers.finding.RunsOnWorkers.open` finds runs, and `batches.goal_line.GoalLine` is a kind of
-schema.
+Beside these, `run_options.MachineOptions` is an option of a run, `journal.journal_client.SharedJournals` has journals,
+and `batches.goal_line.GoalLine` is a kind of schema.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from codex_multi_role.cli.lazy_group import LazyCommand
+from codex_multi_role.cli.run_additions import RunFinder
+from codex_multi_role.cli.setting import Setting, not_empty
+from codex_multi_role.option import Section
+
+if TYPE_CHECKING:
+    from codex_multi_role.cli.run_reference import RemoteRuns
 
 batch = LazyCommand(f"{__package__}.commands.batch:batch", "Run many goals, from a file with one per line.")
 work_on = LazyCommand(f"{__package__}.commands.batch:work_on")
@@ -14,3 +24,21 @@ workers = LazyCommand(
     "List the workers of a database, and what they work on.",
 )
 queues = LazyCommand(f"{__package__}.commands.workers:queues", "List the queues of a database, and why runs wait.")
+
+SHARED_RUNS = Setting(
+    ["--database-url"],
+    section=Section.TEAM,
+    metavar="URL",
+    callback=not_empty,
+    help="Also the runs that the workers of this database execute.",
+    show_default="only those in --runs-dir",
+)
+
+
+def _runs_on_workers(database_url: str) -> RemoteRuns | None:
+    from codex_multi_role.extensions.machines.workers.finding import RunsOnWorkers  # here: the extra may be missing
+
+    return RunsOnWorkers.open(database_url)
+
+
+runs_on_workers = RunFinder(SHARED_RUNS, _runs_on_workers)

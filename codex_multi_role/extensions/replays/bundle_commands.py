@@ -13,7 +13,6 @@ from codex_multi_role.cli.options import (
     JSON,
     PYTHON,
     RUNS_DIR,
-    SHARED_RUNS,
     TEST_SANDBOX,
     command,
     run_argument,
@@ -21,15 +20,16 @@ from codex_multi_role.cli.options import (
 from codex_multi_role.cli.output import put_json, put_line, say
 from codex_multi_role.cli.run_reference import find_run
 from codex_multi_role.cli.setting import InputFile, output_file
+from codex_multi_role.cli.settings import LookCommand
 from codex_multi_role.extensions.replays.bundling import make_verified_bundle
 from codex_multi_role.extensions.replays.verifying import verify_bundle
 from codex_multi_role.presentation.wording import plural
 
 
-@command(RUNS_DIR, SHARED_RUNS, JSON)
+@command(RUNS_DIR, JSON, cls=LookCommand)
 @run_argument
 @output_file("-o", "--output", required=True, help="The file, a zip archive.")
-def bundle(run: str, output: Path, runs_dir: Path, database_url: str | None, json: bool) -> None:
+def bundle(run: str, output: Path, runs_dir: Path, json: bool) -> None:
     """Write RUN (default: the latest run) to a file that `verify` checks on another machine, without a model.
 
     The run must have ended, and must have been recorded with --record. The file has the recording, the team, every
@@ -41,7 +41,7 @@ def bundle(run: str, output: Path, runs_dir: Path, database_url: str | None, jso
     Examples:
       codex-multi-role bundle -o version.bundle
     """
-    made = make_verified_bundle(find_run(run, runs_dir, database_url), output)
+    made = make_verified_bundle(find_run(run, runs_dir), output)
     observed = made.claims.observed
     if json:
         put_json({"file": str(output), "bytes": made.size, "claims": made.claims.model_dump()})

@@ -17,13 +17,13 @@ from codex_multi_role.cli.options import (
     PYTHON,
     RUNS_DIR,
     SETTINGS,
-    SHARED_RUNS,
     TEST_SANDBOX,
     command,
     run_argument,
 )
 from codex_multi_role.cli.output import put_bytes, put_json, put_line, say
 from codex_multi_role.cli.run_reference import find_run
+from codex_multi_role.cli.settings import LookCommand
 from codex_multi_role.errors import ExitCode
 from codex_multi_role.extensions.results.applying import apply_result
 from codex_multi_role.extensions.results.changed_lines import written_by
@@ -58,12 +58,12 @@ repository_option = click.option(
 )
 
 
-@command(RUNS_DIR, SHARED_RUNS)
+@command(RUNS_DIR, cls=LookCommand)
 @run_argument
 @click.option("--role", metavar="ROLE", help="Only the turns of this role, one after the other.")
 @click.option("--turn", type=click.IntRange(min=1), metavar="N", help="Only this turn.")
 @click.option("--stat", is_flag=True, help="Only how many lines changed in each file.")
-def diff(run: str, role: str | None, turn: int | None, stat: bool, runs_dir: Path, database_url: str | None) -> None:
+def diff(run: str, role: str | None, turn: int | None, stat: bool, runs_dir: Path) -> None:
     """Print what RUN (default: the latest run) changed as a patch, from its first state to its latest.
 
     Works for every run: ended, killed, or still running. Paths are relative to the workspace.
@@ -74,7 +74,7 @@ def diff(run: str, role: str | None, turn: int | None, stat: bool, runs_dir: Pat
       codex-multi-role diff latest --stat
       codex-multi-role diff latest --role implementer --turn 2
     """
-    found = diff_of_run(find_run(run, runs_dir, database_url), role=role, turn=turn, stat=stat)
+    found = diff_of_run(find_run(run, runs_dir), role=role, turn=turn, stat=stat)
     if not found.patches:
         say(f"Run {found.run_id} changed no files.")
     elif sys.stdout.isatty():  # with colours, and without control characters
@@ -91,7 +91,8 @@ def _style(line: str) -> dict[str, Any]:
 
 
 @command(
-    *(RUNS_DIR, SHARED_RUNS, SETTINGS["test_seconds"], TEST_SANDBOX, PYTHON, CODEX_BIN, JSON),
+    *(RUNS_DIR, SETTINGS["test_seconds"], TEST_SANDBOX, PYTHON, CODEX_BIN, JSON),
+    cls=LookCommand,
 )
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option("--run", default=LATEST, metavar="RUN", show_default=True, help="The last run to look at.")
@@ -101,7 +102,6 @@ def blame(
     run: str,
     tests: tuple[str, ...],
     runs_dir: Path,
-    database_url: str | None,
     json: bool,
     **of_tests: Any,  # noqa: ANN401 - the settings above
 ) -> None:
@@ -119,7 +119,7 @@ def blame(
       codex-multi-role blame roman.py --tests test_roman.py
       codex-multi-role blame roman.py --json | jq -r '.[] | select(.role == "implementer") | .line'
     """
-    folder = find_run(run, runs_dir, database_url)
+    folder = find_run(run, runs_dir)
     root = Path(str(folder.record().get("workspace", "")))
     below = _below(path, root)
     now = root / below if (root / below).is_file() else None
@@ -174,7 +174,7 @@ def _below(path: Path, root: Path) -> Path:
     return path
 
 
-@command(RUNS_DIR, SHARED_RUNS, JSON)
+@command(RUNS_DIR, JSON, cls=LookCommand)
 @run_argument
 @click.option(
     "--to",
@@ -187,9 +187,7 @@ def _below(path: Path, root: Path) -> Path:
 )
 @click.option("--copy", "key", metavar="KEY", help="The result of one isolated copy, by its key, such as `write.1.0`.")
 @click.option("--3way", "mark_conflicts", is_flag=True, help="Mark conflicts in the files, as git does.")
-def apply(
-    run: str, target: Path, key: str | None, mark_conflicts: bool, runs_dir: Path, database_url: str | None, json: bool
-) -> None:
+def apply(run: str, target: Path, key: str | None, mark_conflicts: bool, runs_dir: Path, json: bool) -> None:
     """Merge what RUN (default: the latest run) changed into a checkout; nothing that you changed is overwritten.
 
     If a file conflicts, nothing is written, and the exit code is 1. With --3way the other files are written, and texts
@@ -200,7 +198,7 @@ def apply(
       codex-multi-role apply latest --to ../main
       codex-multi-role apply 2026 --3way
     """
-    folder = find_run(run, runs_dir, database_url)
+    folder = find_run(run, runs_dir)
     result = result_of(history_of(folder), key)
     workspace = Workspace.of_run(target.resolve(), folder.path.resolve())
     applied = apply_result(result, workspace, folder.path / "applied", mark_conflicts=mark_conflicts)
@@ -234,11 +232,11 @@ def _lines(applied: Applied, root: Path) -> Iterator[str]:
         yield f"nothing was written: {plural(len(applied.conflicts), 'conflict')}"
 
 
-@command(RUNS_DIR, SHARED_RUNS, JSON)
+@command(RUNS_DIR, JSON, cls=LookCommand)
 @run_argument
 @click.option("--branch", required=True, metavar="NAME", help="The branch: new, or from an earlier export of RUN.")
 @repository_option
-def export(run: str, branch: str, repo: Path | None, runs_dir: Path, database_url: str | None, json: bool) -> None:
+def export(run: str, branch: str, repo: Path | None, runs_dir: Path, json: bool) -> None:
     """Make a branch with one commit per turn of RUN (default: the latest run) that changed files.
 
     It starts at the commit that was checked out when the run started. The author of a commit is the role; what tests,
@@ -250,7 +248,7 @@ def export(run: str, branch: str, repo: Path | None, runs_dir: Path, database_ur
       codex-multi-role export --branch agents/roman
       codex-multi-role export 2026 --branch agents/roman --repo ../clone
     """
-    exported = export_run(find_run(run, runs_dir, database_url), branch=branch, repo=repo)
+    exported = export_run(find_run(run, runs_dir), branch=branch, repo=repo)
     place = str(exported.repository)
     if json:
         put_json({**asdict(exported), "repository": place})

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import click
 
-from codex_multi_role.cli.options import RUNS_DIR, SHARED_RUNS, command, run_argument
+from codex_multi_role.cli.options import RUNS_DIR, command, run_argument
 from codex_multi_role.cli.output import put_line, put_text, say
 from codex_multi_role.cli.run_reference import find_run
+from codex_multi_role.cli.settings import LookCommand
 from codex_multi_role.errors import UsageError
 from codex_multi_role.extensions.results.commands import repository_option
 from codex_multi_role.extensions.results.pull_request.creating import Request, create_pull_request
@@ -16,7 +17,7 @@ from codex_multi_role.extensions.results.pull_request.description import describ
 from codex_multi_role.extensions.results.run_history import history_of
 
 
-@command(RUNS_DIR, SHARED_RUNS)
+@command(RUNS_DIR, cls=LookCommand)
 @run_argument
 @click.option("--create", is_flag=True, help="Export the branch, push it, and create the pull request.")
 @click.option("--draft", is_flag=True, help="With --create: as a draft.")
@@ -45,7 +46,6 @@ def pr(
     remote: str | None,
     repo: Path | None,
     runs_dir: Path,
-    database_url: str | None,
 ) -> None:
     """Print a pull request for RUN (default: the latest run): the title, then the body in Markdown.
 
@@ -64,7 +64,7 @@ def pr(
     """
     if not create and (draft or branch or base or remote or repo):
         raise UsageError("these options need --create", "Without it, the text is printed, and nothing is changed.")
-    history = history_of(find_run(run, runs_dir, database_url))
+    history = history_of(find_run(run, runs_dir))
     description = describe(history)
     if not create:
         put_text(f"{description.title}\n\n{description.body}")

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from codex_multi_role.cli.options import ROLES, RUNS_DIR, SHARED_RUNS, command
+from codex_multi_role.cli.options import ROLES, RUNS_DIR, command
 from codex_multi_role.cli.output import say
 from codex_multi_role.cli.setting import Setting, not_empty
+from codex_multi_role.extensions.machines.extension import SHARED_RUNS
 
 if TYPE_CHECKING:
     from codex_multi_role.extensions.machines.workers.shared_runs import SharedRuns
