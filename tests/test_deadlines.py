@@ -23,6 +23,8 @@ DONE = "of a future that is done"
 PROVIDERS = "processes, each with its provider's time limit"
 INSPECTED = "a program, given ANSWER_SECONDS (checks/interpreter.py)"
 QUESTION = "a person; ends when the question is over"
+WARM_SUITE = "extensions/test_generation/warm_suite.py"
+WARM = "extensions/test_generation/plugins/codex_multi_role_warm.py"
 ONE_FILE = "finds the mutants of one file: computation, in proportion to its length"
 READS_FILE = "no future: it reads turn.json"
 PLACES = {
@@ -32,15 +34,24 @@ PLACES = {
     ): "tests on mutants, each run with its deadline",
     ("extensions/test_generation/mutation.py", "with ThreadPoolExecutor(1, thread_name_prefix='mutants')"): ONE_FILE,
     ("extensions/test_generation/mutation.py", "read().result()"): ONE_FILE,
-    ("checks/warm_suite.py", "pool.shutdown(cancel_futures=True)"): "processes, each with the deadline of all",
-    ("checks/plugins/codex_multi_role_warm.py", "select.poll()"): "asked with the seconds of a job",
-    ("checks/plugins/codex_multi_role_warm.py", "jobs.readline()"): "a file: what is there at once",
     (
-        "checks/plugins/codex_multi_role_warm.py",
+        WARM_SUITE,
+        "pool.shutdown(cancel_futures=True)",
+    ): "processes, each with the deadline of all",
+    (WARM, "select.poll()"): "asked with the seconds of a job",
+    (WARM, "jobs.readline()"): "a file: what is there at once",
+    (
+        WARM,
         "fcntl.lockf(claimed, fcntl.LOCK_EX)",
     ): "while another process reads one line; both have the deadline of all",
-    ("checks/plugins/codex_multi_role_warm.py", "os.waitpid(child, 0)"): "of a child that was killed",
-    ("checks/plugins/codex_multi_role_warm.py", "os.waitpid(-1, os.WNOHANG)"): "asked without waiting",
+    (
+        WARM,
+        "os.waitpid(child, 0)",
+    ): "of a child that was killed",
+    (
+        WARM,
+        "os.waitpid(-1, os.WNOHANG)",
+    ): "asked without waiting",
     (
         "extensions/research/search_providers.py",
         "with ThreadPoolExecutor(max(1, len(providers)), thread_name_prefix='search')",

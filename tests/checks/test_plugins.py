@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.checks import plugins
+import codex_multi_role
 
 pytestmark = pytest.mark.real
 
-FOLDER = Path(plugins.__path__[0])
+PLUGINS = sorted(Path(codex_multi_role.__path__[0]).rglob("plugins/codex_*.py"))
+FOLDERS = {str(path.parent) for path in PLUGINS}
 WARM = "CODEX_MULTI_ROLE_WARM"
 VARIABLES = {WARM: "/", f"{WARM}_SLOT": "/", f"{WARM}_TARGET": "/t.py", f"{WARM}_SECONDS": "1"}
-NAMES = sorted(path.stem for path in FOLDER.glob("codex_*.py"))
 EACH = """
 import importlib, os, sys
 import coverage, pytest
@@ -31,7 +31,7 @@ for name in sys.argv[1:]:
 
 
 def test_no_plugin_needs_anything_of_this_package(tmp_path: Path) -> None:
-    places = {"PYTHONPATH": str(FOLDER), "CODEX_MULTI_ROLE_MEASURING": str(tmp_path)}
+    places = {"PYTHONPATH": ":".join(FOLDERS), "CODEX_MULTI_ROLE_MEASURING": str(tmp_path)}
     environment = {**os.environ, **VARIABLES, **places}
-    command = [sys.executable, "-c", EACH, *NAMES]
+    command = [sys.executable, "-c", EACH, *(path.stem for path in PLUGINS)]
     subprocess.run(command, check=True, env=environment, cwd=tmp_path, timeout=60)

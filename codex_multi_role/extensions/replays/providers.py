@@ -6,7 +6,6 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from codex_multi_role.codex.providers import provider_of
 from codex_multi_role.errors import UsageError
 from codex_multi_role.extensions.replays.closing import close_recording, compare_end, recording_file
 from codex_multi_role.extensions.replays.comparison import LiveDifferences, keep_played
@@ -20,6 +19,7 @@ from codex_multi_role.extensions.replays.run_outcome import (
     suggested_options,
     workspace_tree,
 )
+from codex_multi_role.extensions.replays.selected_provider import provider_of
 from codex_multi_role.lifecycle.definitions import Definitions
 from codex_multi_role.lifecycle.model_providers import ModelProviders, ModelSource, Settings, provider_settings
 from codex_multi_role.run_folder import EventLog, RunFolder, list_turns

@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from codex_multi_role.checks.suite import INTERRUPTED, MOST_OVERDUE, Suite, SuiteOutcome
-from codex_multi_role.checks.warm_suite import ChangedText, TimeLimits, run_warm
 from codex_multi_role.extensions.test_generation.mutants import Mutant
+from codex_multi_role.extensions.test_generation.warm_suite import ChangedText, TimeLimits, run_warm
 
 SLOWER = 5.0
 """A mutant's tests may take this many times the original's time, because others run at the same time."""

@@ -9,7 +9,12 @@ from types import ModuleType
 
 import pytest
 
-from codex_multi_role.checks.plugins.codex_multi_role_functions import LoadedFunctions, _all_inner, _differing, apply
+from codex_multi_role.extensions.test_generation.plugins.codex_multi_role_functions import (
+    LoadedFunctions,
+    _all_inner,
+    _differing,
+    apply,
+)
 
 TEXT = """
 import functools

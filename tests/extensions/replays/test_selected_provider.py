@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from codex_multi_role.codex.codex_settings import known_settings
-from codex_multi_role.codex.providers import CHATGPT_URL, IN_FRONT, OPENAI_URL, provider_of
 from codex_multi_role.errors import UsageError
+from codex_multi_role.extensions.replays.selected_provider import CHATGPT_URL, IN_FRONT, OPENAI_URL, provider_of
 
 HERE = "http://127.0.0.1:1/provider-1"
 MINE = ('model_provider="mine"', 'model_providers.mine={name="My own", base_url="https://a.example/v1", env_key="K"}')

@@ -30,8 +30,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pytest
 
 if TYPE_CHECKING:
-    from codex_multi_role.checks.plugins.codex_multi_role_functions import LoadedFunctions, apply
-    from codex_multi_role.checks.plugins.codex_multi_role_lines import TARGET, Reach, recorder
+    from codex_multi_role.extensions.test_generation.plugins.codex_multi_role_functions import LoadedFunctions, apply
+    from codex_multi_role.extensions.test_generation.plugins.codex_multi_role_lines import TARGET, Reach, recorder
 else:
     from codex_multi_role_functions import LoadedFunctions, apply
     from codex_multi_role_lines import TARGET, Reach, recorder

@@ -18,6 +18,7 @@ from codex_multi_role.checks.junit_report import TestCase, read_report
 from codex_multi_role.checks.suite import INTERRUPTED, Suite, SuiteOutcome
 from codex_multi_role.workspace import CommandResult
 
+FOLDER = Path(__file__).parent / "plugins"
 PLUGINS = ("-p", "codex_multi_role_lines", "-p", "codex_multi_role_warm")
 FOLDER_VARIABLE, SLOT_VARIABLE = "CODEX_MULTI_ROLE_WARM", "CODEX_MULTI_ROLE_WARM_SLOT"
 TARGET_VARIABLE, SECONDS_VARIABLE = "CODEX_MULTI_ROLE_WARM_TARGET", "CODEX_MULTI_ROLE_WARM_SECONDS"
@@ -81,6 +82,7 @@ def _serve(suite: Suite, shared: Path, limits: TimeLimits) -> None:
             return
         with suite.prepared(limits.test_seconds) as copy:
             variables = {
+                "PYTHONPATH": f"{FOLDER}:{copy.environment['PYTHONPATH']}",
                 FOLDER_VARIABLE: str(shared),
                 SLOT_VARIABLE: str(copy.folder),
                 TARGET_VARIABLE: str(copy.root / suite.target),
