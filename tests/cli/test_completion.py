@@ -44,8 +44,8 @@ def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     [
         ("codex-multi-role wat", ["watch"]),
         ("codex-multi-role --go", ["--goal", "--goal-file"]),
-        ("codex-multi-role --playbook cir", ["circle"]),
-        ("codex-multi-role run --flow plan", ["plan-solve"]),
+        ("codex-multi-role --playbook rom", ["roman-numerals"]),
+        ("codex-multi-role run --flow cyc", ["cycles"]),
         ("codex-multi-role flows graph cyc", ["cycles"]),
         ("codex-multi-role roles show impl", ["implementer"]),
         ("codex-multi-role completion z", ["zsh"]),

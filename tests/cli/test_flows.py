@@ -54,7 +54,7 @@ def test_list_has_the_own_and_the_shipped_flows(project: Path) -> None:
     listed = json.loads(console("flows", "list", "--json", "--roles", "team", folder=project).stdout)
     flows = {flow["name"]: flow for flow in listed}
     assert list(flows) == sorted(flows)
-    assert {"cycles", "once", "testing", "testgen"} <= set(flows)
+    assert {"cycles", "once", "testing"} <= set(flows)
     most = flows["testing"]["inputs"]["most"]
     assert (most["type"], most["default"], most["required"]) == ("integer", 5, False)
     assert flows["testing"]["ends"] == [{"outcome": "timeout", "exit_code": 1}, {"outcome": "success", "exit_code": 0}]
@@ -69,6 +69,7 @@ def test_list_tells_inputs_ends_and_what_cannot_be_read(project: Path) -> None:
     assert 'unknown key "stpes"; did you mean "steps"?' in rows["wrong"]
 
 
+@pytest.mark.extensions
 def test_list_leaves_out_internal_flows_unless_all(project: Path) -> None:
     (project / "team" / "flows" / "part.yaml").write_text(f"internal: true{FLOW}")
     listed = console("flows", "list", "--roles", "team", folder=project).stdout

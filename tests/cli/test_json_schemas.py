@@ -393,7 +393,6 @@ def _schema_named_in(file: Path) -> Json:
     return schema
 
 
-@pytest.mark.extensions
 def test_init_and_new_lead_editors_to_the_schemas(tmp_path: Path) -> None:
     """The comment is a path within the project: it needs no network, and fits the installed version."""
     assert console("init", "--shipped", folder=tmp_path).returncode == 0
@@ -406,7 +405,7 @@ def test_init_and_new_lead_editors_to_the_schemas(tmp_path: Path) -> None:
         "roles/helper.yaml": "role",
         "roles/flows/cycles.yaml": "flow",
         "roles/flows/mine.yaml": "flow",
-        "roles/playbooks/circle.yaml": "playbook",
+        "roles/playbooks/roman-numerals.yaml": "playbook",
     }
     for name, kind in kinds.items():
         assert _schema_named_in(tmp_path / name) == schema_of(kind), name

@@ -114,7 +114,7 @@ WRONG = [
     (["lst"], 'unknown command "lst"; did you mean "runs"?'),
     (["stop"], 'unknown command "stop"; did you mean "cancel"?'),
     (["Shw", "--json"], 'unknown command "Shw"; did you mean "show"?'),
-    (["testgen"], '"testgen" is the name of a flow, not a goal'),
+    (["cycles"], '"cycles" is the name of a flow, not a goal'),
     ([""], "'[GOAL]': must not be empty"),
     (["make it", "--goal", "x"], "the goal is given twice: GOAL and --goal"),
     ([], "Examples:"),
