@@ -146,7 +146,7 @@ PLACES = {
         "while (record := found.folder().record())['status'] == RunStatus.QUEUED",
     ): "ends when a worker takes the run, or a person ends it",
     (
-        "engine/placed_calls.py",
+        "extensions/machines/workers/placed_calls.py",
         "while True",
     ): "the called run, on which a worker works, or other reservations of the budget; `stopping` ends both",
     (

@@ -11,7 +11,6 @@ from typing import Any
 from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, StepSpec
 from codex_multi_role.engine.askers import EveryRole, Scope
 from codex_multi_role.engine.fan_out import FanOut
-from codex_multi_role.engine.placed_calls import PlacedUnit
 from codex_multi_role.errors import RoleFailed
 from codex_multi_role.flow import End, WalkBound, after, new_state
 from codex_multi_role.reading.json_types import Json
@@ -19,6 +18,7 @@ from codex_multi_role.run_folder.events import StepStarted
 from codex_multi_role.run_folder.states import RUN
 from codex_multi_role.steps import StepOutcome, Unit, merged_back
 from codex_multi_role.steps.carry_out import carry_out
+from codex_multi_role.steps.placing import placed_outcome
 
 SAID_DONE = "done"
 FAILED_STEP = "failed"
@@ -135,7 +135,7 @@ class FlowWalk:
         flow, caller = self._flows.specs[name], scope.state
         resolved = flow.resolve_inputs(inputs)
         scope = self._isolated(unit, scope)
-        if unit.step.place is not None and (placed := PlacedUnit(scope.run, unit, name, resolved).outcome()):
+        if unit.step.place is not None and (placed := placed_outcome(scope.run, unit, resolved)):
             return placed
         state = new_state(flow, self.state.goal, resolved, unit.context["cycles"])
         state.asks |= caller.asks

@@ -1,65 +1,56 @@
-"""Called flows that workers walk: what a run tells them, and what it sees of it."""
+"""Called flows that workers walk, if an extension lets them. Two steps of the journal: which run, and its outcome."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from codex_multi_role.errors import ExitCode
+from codex_multi_role.errors import StorageError
 from codex_multi_role.reading.json_types import Json
-from codex_multi_role.steps.budget import Limits
-from codex_multi_role.workspace import Snapshots
+from codex_multi_role.run_folder.states import IN_PROGRESS
+from codex_multi_role.steps.resources import RunResources
+from codex_multi_role.steps.unit import StepOutcome, Unit
 
 CALL_FILE = "call.json"
 """In the folder of a run that another run called: its `StepOutcome`, once its flow has ended."""
 
 
-@dataclass(frozen=True)
-class PlacedCall:
-    """A called flow to be walked as the run ``run_id``, from the workspace's snapshot ``tree``.
-
-    ``unit``: the key of the calling item. ``tolerant``: a failing step ends the walk and is an outcome.
-    """
-
-    run_id: str
-    unit: str
-    flow: str
-    goal: str
-    inputs: Mapping[str, Any]
-    cycles: int
-    tolerant: bool
-    tree: str
-    limits: Limits
-
-
-@dataclass(frozen=True)
-class PlacedRun:
-    """Such a run as it is now. ``is_active``: a process works on it; ``ending``: None until it ended or was parked."""
-
-    is_active: bool = False
-    ending: ExitCode | None = None
-    outcome: str = ""
-    reason: str = ""
-    resets_at: str = ""
-    limits: Limits = field(default_factory=Limits)
-    totals: Mapping[str, float] = field(default_factory=dict)
-
-
 class CallPlacer(Protocol):
-    """Submits called flows to workers. Every method raises `StorageError`. Threads may share it."""
+    """Lets workers walk called flows, each as a run of its own. Threads may share it."""
 
-    def submit(self, call: PlacedCall) -> None:
-        """Submit the call; nothing happens if its run already exists."""
+    def submit(self, run: RunResources, unit: Unit, inputs: Mapping[str, Any], number: int, /) -> str:
+        """Submit the flow that ``unit`` calls, unless that was done already; returns the ID of its run.
 
-    def find(self, run_id: str) -> PlacedRun | None: ...
+        ``number``: of this attempt in the journal. Raises `StorageError`, `BudgetUsedUp`, `RunInterrupted`.
+        """
 
-    def resume(self, run_id: str, limits: Limits) -> None:
-        """Let a worker continue a run that ended early or was parked, with these limits."""
+    def outcome(self, run: RunResources, unit: Unit, run_id: str, /) -> Json:
+        """Wait for the `StepOutcome` of that run. Raises what a call in this process raises.
 
-    def outcome(self, run_id: str, copy: Snapshots | None) -> Json | None:
-        """The `StepOutcome` of a run whose flow has ended; None if its flow has not. Its files go into the ``copy``."""
+        And `ReviewWaiting`, `BudgetUsedUp` or `QuotaUsedUp` if the run is parked.
+        """
 
-    def waiting(self) -> AbstractContextManager[None]:
-        """Around waiting for such a run, so that another one may use this process's place meanwhile."""
+
+def placed_outcome(run: RunResources, unit: Unit, inputs: Mapping[str, Any]) -> StepOutcome | None:
+    """The outcome of a called flow that a worker walks.
+
+    None if no worker executes this run, or its workspace is a copy, so that the flow is walked here.
+    """
+    placer = run.services.placer if run.within in ("", unit.key) else None
+
+    def submit(number: int) -> Json:
+        return {"run": "" if placer is None else placer.submit(run, unit, inputs, number)}
+
+    def wait(_: int) -> Json:
+        if placer is None:
+            raise StorageError(
+                f"{unit.where}: workers walk the flow {unit.step.call}, and this process is none",
+                "Resume the run on workers, or fork it from an earlier step.",
+            )
+        return placer.outcome(run, unit, run_id)
+
+    run_id = unit.record(f"place {unit.key}", submit)["run"]
+    if not run_id:
+        return None
+    unit.set_state(IN_PROGRESS, f"run {run_id} on workers")
+    return StepOutcome.of(unit.record(f"run {unit.key}", wait))

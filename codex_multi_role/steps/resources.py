@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from threading import Event
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from codex_multi_role.catalog import RoleSpec, RoleSpecCatalog
 from codex_multi_role.catalog.prices import PriceList
@@ -20,12 +20,14 @@ from codex_multi_role.run_folder.states import States
 from codex_multi_role.steps.budget import Budget
 from codex_multi_role.steps.cancellation_token import CancellationToken
 from codex_multi_role.steps.observers import TurnObserver
-from codex_multi_role.steps.placing import CallPlacer
 from codex_multi_role.steps.stays import Stays
 from codex_multi_role.steps.work_clock import WorkClock
 from codex_multi_role.workspace import ProtectedFiles, Snapshots, Workspace, Worktrees
 from codex_multi_role.workspace.commands import Sandbox
 from codex_multi_role.workspace.worktrees import Trees
+
+if TYPE_CHECKING:
+    from codex_multi_role.steps.placing import CallPlacer
 
 Work = Callable[[int], Json]
 

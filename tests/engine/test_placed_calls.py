@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
 from codex_multi_role.catalog import RoleSpec
-from codex_multi_role.engine.placed_calls import MAX_ID, PlacedUnit, enclosing_units, placed_id
-from codex_multi_role.errors import BudgetUsedUp, DefinitionError, ExitCode
-from codex_multi_role.run_folder import RunEvent
-from codex_multi_role.run_folder.events import PlacedRunEnded
-from codex_multi_role.run_folder.folder import RUN_ID
+from codex_multi_role.errors import BudgetUsedUp, DefinitionError
 from codex_multi_role.run_folder.placed_runs import record_spent, spent_elsewhere
-from codex_multi_role.steps import StepOutcome
 from codex_multi_role.steps.budget import Budget, Limits
-from codex_multi_role.steps.placing import PlacedRun
 from codex_multi_role.steps.work_clock import WorkClock
 from tests.support.placed_calls import calling
 from tests.support.teams import Record, read
@@ -57,18 +48,6 @@ def test_place_that_would_lose_changes_is_refused(
     assert not team.runs.exists()
 
 
-def test_placed_id_is_a_short_unique_run_id() -> None:
-    assert placed_id("first", "each.1.0", 0) == "first.each.1.0"
-    units = ["each.1.0", "each.1.0/in.1.0", "each.1.0_in.1.0", "x" * 200, "x" * 201, "each.1.0/in.1.0" * 9]
-    ids = {placed_id("first", unit, place) for unit in units for place in (0, 7)}
-    assert len(ids) == 2 * len(units)
-    assert all(RUN_ID.fullmatch(each) and len(each) <= MAX_ID for each in ids)
-
-
-def test_enclosing_units_begin_with_the_outermost() -> None:
-    assert enclosing_units("a.1.0/b.2.1") == ["a.1.0", "a.1.0/b.2.1"]
-
-
 PLANNER = RoleSpec(name="planner", prompt_text="Plan.")
 
 
@@ -103,36 +82,6 @@ def test_run_that_needs_more_gets_it_from_the_rest() -> None:
     assert shared.reserve_share("a", 2).turns == 4
     shared.count_elsewhere("a", 4, 0, is_reserved=False)
     assert not shared.is_shared
-
-
-class OverRun:
-    """Workers that have executed a called flow and spent ``totals``."""
-
-    def __init__(self, totals: Record) -> None:
-        self._totals = totals
-
-    def find(self, run_id: str) -> PlacedRun:
-        return PlacedRun(ending=ExitCode.GOAL_REACHED, totals=self._totals)
-
-    def outcome(self, run_id: str, copy: object) -> Record:
-        return StepOutcome({"run": run_id}).as_json()
-
-    waiting = staticmethod(nullcontext)
-
-
-def test_what_an_item_spent_on_workers_is_an_event() -> None:
-    totals: dict[str, int | float | None] = {"turns": 2, "input_tokens": 10, "output_tokens": 5, "cost": 1.5}
-    told: list[RunEvent] = []
-    clock = WorkClock(0.0, lambda: 0.0)
-    services = SimpleNamespace(
-        placer=OverRun(totals), folder=SimpleNamespace(run_id="first"), events=SimpleNamespace(publish=told.append),
-        budget=Budget(Limits(), [], clock), clock=clock,
-    )  # fmt: skip
-    run: Any = SimpleNamespace(services=services, progress=SimpleNamespace(stopping=None), within="")
-    step = SimpleNamespace(isolate=None, retry=None)
-    unit: Any = SimpleNamespace(key="each.1.0", step=step, record=lambda _, work: work(0), set_state=lambda *_: None)
-    assert PlacedUnit(run, unit, "inner", {}).outcome() == StepOutcome({"run": "first.each.1.0"})
-    assert told == [PlacedRunEnded("first.each.1.0", "each.1.0", totals)]
 
 
 def test_spent_elsewhere_is_counted_once(tmp_path: Path) -> None:

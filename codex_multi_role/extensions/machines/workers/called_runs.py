@@ -12,12 +12,12 @@ from decimal import Decimal
 
 import sqlalchemy as sa
 
-from codex_multi_role.engine.placed_calls import enclosing_units
 from codex_multi_role.errors import ExitCode
 from codex_multi_role.extensions.machines.store import Store, fetch_file, fetch_snapshots
 from codex_multi_role.extensions.machines.workers.database import Database
 from codex_multi_role.extensions.machines.workers.database_tables import messages
 from codex_multi_role.extensions.machines.workers.messages import send_stop, withdraw_stop
+from codex_multi_role.extensions.machines.workers.placed_calls import PlacedCall, PlacedRun, enclosing_units
 from codex_multi_role.extensions.machines.workers.queued_runs import OVER, QueuedRun, QueuedRuns, RunState
 from codex_multi_role.extensions.machines.workers.submission import require_no_secret
 from codex_multi_role.reading.json_types import Json
@@ -25,7 +25,7 @@ from codex_multi_role.run_folder import Cancellations, RunFolder
 from codex_multi_role.run_folder.cost import as_number
 from codex_multi_role.run_folder.placed_runs import record_spent
 from codex_multi_role.steps.budget import Limits
-from codex_multi_role.steps.placing import CALL_FILE, PlacedCall, PlacedRun
+from codex_multi_role.steps.placing import CALL_FILE
 from codex_multi_role.workspace import Snapshots
 
 LOOK_SECONDS = 0.5

@@ -30,6 +30,7 @@ from codex_multi_role.extensions.machines.store import (
 from codex_multi_role.extensions.machines.workers.called_runs import CalledRuns
 from codex_multi_role.extensions.machines.workers.database import Database
 from codex_multi_role.extensions.machines.workers.messages import receive
+from codex_multi_role.extensions.machines.workers.placed_calls import Placer
 from codex_multi_role.extensions.machines.workers.queued_runs import AttemptOver, QueuedRun, QueuedRuns, RunState
 from codex_multi_role.extensions.machines.workers.submission import unpack_definitions
 from codex_multi_role.extensions.machines.workers.turn_limits import TurnLimits
@@ -96,7 +97,7 @@ class RunAttempt:
             permit=limits.permit,
             draining=self._draining,
             begin=self._begin,
-            placer=self._called,
+            placer=Placer(self._called),
             is_tolerant_call=self._run.request.is_tolerant if self._run.request.parent else None,
             off_limits=self._of_workers,
         )

@@ -1,7 +1,6 @@
 """A called flow that a worker walks as a run of its own: submit it, wait for it, take its outcome.
 
-Two steps of the journal: which run it is, and its outcome. The run's ID follows from the unit's key, so that a run that
-is repeated after a kill finds the same one.
+The run's ID follows from the unit's key, so that a run that is repeated after a kill finds the same one.
 """
 
 from __future__ import annotations
@@ -11,9 +10,10 @@ import re
 import time
 from collections.abc import Mapping
 from contextlib import nullcontext
+from dataclasses import dataclass, field
 from decimal import Decimal
 from itertools import accumulate
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from codex_multi_role.errors import (
     BudgetUsedUp,
@@ -28,10 +28,11 @@ from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import Cancellations
 from codex_multi_role.run_folder.cost import Cost
 from codex_multi_role.run_folder.events import PlacedRunEnded
-from codex_multi_role.run_folder.states import IN_PROGRESS
 from codex_multi_role.steps import RunResources, StepOutcome, Unit
 from codex_multi_role.steps.budget import Limits
-from codex_multi_role.steps.placing import CallPlacer, PlacedCall, PlacedRun
+
+if TYPE_CHECKING:
+    from codex_multi_role.extensions.machines.workers.called_runs import CalledRuns
 
 LOOK_SECONDS = 0.5
 CANCEL_SECONDS = 60.0
@@ -50,42 +51,71 @@ def placed_id(parent: str, unit: str, place: int) -> str:
     return f"{re.sub('[^A-Za-z0-9_.-]', '_', plain)[: MAX_ID - 13]}.{digest}"
 
 
-class PlacedUnit:
-    """One item's call of ``flow`` on workers."""
+@dataclass(frozen=True)
+class PlacedCall:
+    """A called flow to be walked as the run ``run_id``, from the workspace's snapshot ``tree``.
 
-    def __init__(self, run: RunResources, unit: Unit, flow: str, inputs: Mapping[str, Any]) -> None:
-        self._run, self._unit, self._flow, self._inputs = run, unit, flow, inputs
+    ``unit``: the key of the calling item. ``tolerant``: a failing step ends the walk and is an outcome.
+    """
+
+    run_id: str
+    unit: str
+    flow: str
+    goal: str
+    inputs: Mapping[str, Any]
+    cycles: int
+    tolerant: bool
+    tree: str
+    limits: Limits
+
+
+@dataclass(frozen=True)
+class PlacedRun:
+    """Such a run as it is now. ``is_active``: a process works on it; ``ending``: None until it ended or was parked."""
+
+    is_active: bool = False
+    ending: ExitCode | None = None
+    outcome: str = ""
+    reason: str = ""
+    resets_at: str = ""
+    limits: Limits = field(default_factory=Limits)
+    totals: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Placer:
+    """Lets workers walk called flows as the runs ``called``; a `steps.placing.CallPlacer`."""
+
+    called: CalledRuns
+
+    def submit(self, run: RunResources, unit: Unit, inputs: Mapping[str, Any], number: int) -> str:
+        return PlacedUnit(run, unit, self.called).submit(inputs, number)
+
+    def outcome(self, run: RunResources, unit: Unit, run_id: str) -> Json:
+        return PlacedUnit(run, unit, self.called).outcome(run_id)
+
+
+class PlacedUnit:
+    """One item's call of a flow on workers."""
+
+    def __init__(self, run: RunResources, unit: Unit, called: CalledRuns) -> None:
+        self._run, self._unit, self._called = run, unit, called
         self._budget, self._clock = run.services.budget, run.services.clock
         self._stopping = run.progress.stopping
 
-    def outcome(self) -> StepOutcome | None:
-        """The outcome; None if no worker executes this run, or its workspace is a copy, so that it is walked here.
-
-        Raises what a call in this process raises, and `ReviewWaiting`, `BudgetUsedUp` or `QuotaUsedUp` if its run is
-        parked.
-        """
-        placed = self._unit.record(f"place {self._unit.key}", self._submitted)
-        if not placed["run"]:
-            return None
-        self._unit.set_state(IN_PROGRESS, f"run {placed['run']} on workers")
-        return StepOutcome.of(self._unit.record(f"run {self._unit.key}", lambda _: self._awaited(placed["run"])))
-
-    def _submitted(self, place: int) -> Json:
-        placer, services, unit = self._run.services.placer, self._run.services, self._unit
-        if placer is None or self._run.within not in ("", unit.key):
-            return {"run": ""}
-        run_id = placed_id(services.folder.run_id, unit.key, place if unit.step.retry else 0)
-        if placer.find(run_id) is None:
+    def submit(self, inputs: Mapping[str, Any], number: int) -> str:
+        services, unit = self._run.services, self._unit
+        run_id = placed_id(services.folder.run_id, unit.key, number if unit.step.retry else 0)
+        if self._called.find(run_id) is None:
             limits, tree = self._reserved(run_id), self._tree()
             services.save()  # the other machine gets the tree from there
-            context = unit.context
-            placer.submit(
+            self._called.submit(
                 PlacedCall(
-                    run_id, unit.key, self._flow, self._run.settings.goal, self._inputs, context["cycles"],
+                    run_id, unit.key, unit.step.call or "", self._run.settings.goal, inputs, unit.context["cycles"],
                     unit.tolerate, tree, limits,
                 )
             )  # fmt: skip
-        return {"run": run_id}
+        return run_id
 
     def _tree(self) -> str:
         """The state of the workspace that the called flow starts from; empty if nothing in this run can change it."""
@@ -93,9 +123,9 @@ class PlacedUnit:
             return self._run.services.worktrees.open(self._unit.key).base
         return self._run.snapshots.take() if self._run.settings.changes_workspace else ""
 
-    def _awaited(self, run_id: str) -> Json:
-        placer, is_first = self._placer, True
-        with placer.waiting(), self._clock.person():
+    def outcome(self, run_id: str) -> Json:
+        is_first = True
+        with self._called.waiting(), self._clock.person():
             while True:
                 found = self._found(run_id)
                 if found.ending is not None and (outcome := self._end_of(run_id, found, retry=is_first)) is not None:
@@ -108,18 +138,9 @@ class PlacedUnit:
                 if stopped or self._run.progress.draining.is_set():
                     raise RunInterrupted
 
-    @property
-    def _placer(self) -> CallPlacer:
-        if self._run.services.placer is None:
-            raise StorageError(
-                f"{self._unit.where}: workers walk the flow {self._flow}, and this process is none",
-                "Resume the run on workers, or fork it from an earlier step.",
-            )
-        return self._run.services.placer
-
     def _found(self, run_id: str) -> PlacedRun:
         """The run as it is now. Counts what is reserved for it; once it is over, counts and reports what it spent."""
-        found = self._placer.find(run_id)
+        found = self._called.find(run_id)
         if found is None:
             raise StorageError(f"the database does not contain the run {run_id}", "Restore it from a copy.")
         turns, tokens, cost = found.limits.turns or 0, found.limits.tokens or 0, found.limits.cost or Decimal(0)
@@ -135,10 +156,10 @@ class PlacedUnit:
     def _end_of(self, run_id: str, found: PlacedRun, *, retry: bool) -> Json | None:
         """The outcome of a run that is over; None if it continues, as it gets more of the budget or a ``retry``."""
         copy = self._run.services.worktrees.open(self._unit.key).snapshots if self._unit.step.isolate else None
-        if (outcome := self._placer.outcome(run_id, copy)) is not None:
+        if (outcome := self._called.outcome(run_id, copy)) is not None:
             return outcome
         if found.outcome == BudgetUsedUp.reason or (retry and found.ending in RETRIED):
-            self._placer.resume(run_id, self._reserved(run_id, found.totals.get("seconds", 0.0)))
+            self._called.resume(run_id, self._reserved(run_id, found.totals.get("seconds", 0.0)))
             return None
         return _unfinished(run_id, found, tolerate=self._unit.tolerate).as_json()
 
