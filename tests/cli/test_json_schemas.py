@@ -393,6 +393,7 @@ def _schema_named_in(file: Path) -> Json:
     return schema
 
 
+@pytest.mark.extensions
 def test_init_and_new_lead_editors_to_the_schemas(tmp_path: Path) -> None:
     """The comment is a path within the project: it needs no network, and fits the installed version."""
     assert console("init", "--shipped", folder=tmp_path).returncode == 0
