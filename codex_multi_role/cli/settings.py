@@ -90,9 +90,12 @@ class LookCommand(SettingsCommand):
     They are looked up only if an argument, a variable or a key of a settings file is none of the core's.
     """
 
+    finds = True
+    """Whether the run may be one that extensions find elsewhere."""
+
     def added(self, ctx: click.Context) -> list[Setting]:
         """The settings that extensions add to this command."""
-        return [each.setting for each in FINDERS.that_load()]
+        return [each.setting for each in FINDERS.that_load() if self.finds]
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Those of extensions come after our settings, before the arguments and what only this command has."""
@@ -114,17 +117,16 @@ class LookCommand(SettingsCommand):
         return bool(ctx.meta[EXTENDED])
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - as click declares it
-        finders = [each for each in FINDERS.that_load() if each.setting.key in ctx.params] if ctx.meta[EXTENDED] else []
-        places = [(each, ctx.params.pop(each.setting.key)) for each in finders]
-        ctx.meta[PLACES] = [(finder, value) for finder, value in places if value is not None]
+        if self.finds and ctx.meta[EXTENDED]:
+            places = [(each, ctx.params.pop(each.setting.key)) for each in FINDERS.that_load()]
+            ctx.meta[PLACES] = [(finder, value) for finder, value in places if value is not None]
         return super().invoke(ctx)
 
 
 class RunCommand(LookCommand):
     """A command that works on a run, with what extensions add, as `run_additions` says.
 
-    ``use``: which options that they add to a run it has, `Use(0)` all of them; None for none. ``finds``: whether the
-    run may be one that they find elsewhere.
+    ``use``: which options that they add to a run it has, `Use(0)` all of them; None for none.
     """
 
     def __init__(self, *args: Any, use: Use | None = None, finds: bool = False, **keywords: Any) -> None:  # noqa: ANN401 - click's own
@@ -133,7 +135,7 @@ class RunCommand(LookCommand):
         self.finds = finds
 
     def added(self, ctx: click.Context) -> list[Setting]:
-        return [*(super().added(ctx) if self.finds else []), *self.added_options(ctx), *added_settings()]
+        return [*super().added(ctx), *self.added_options(ctx), *added_settings()]
 
     def added_options(self, ctx: click.Context) -> list[Setting]:
         """The options that extensions add to a run and to this command, if they were looked up."""

@@ -10,6 +10,9 @@ import pytest
 
 from codex_multi_role import RunOptions
 from codex_multi_role.errors import UsageError
+from tests.support.batches import OF_TEAM, one_role
+from tests.support.console import console
+from tests.support.teams import read
 
 URL = "postgresql://runs@db/runs?sslmode=require"
 
@@ -31,3 +34,14 @@ def test_wrong_address_is_refused() -> None:
         RunOptions(database_url="here")
     with pytest.raises(UsageError, match='did you mean "database_url"'):
         RunOptions(databse_url=URL)  # type: ignore[call-arg]
+
+
+@pytest.mark.real
+def test_run_stores_its_journal_there(tmp_path: Path) -> None:
+    team = one_role(tmp_path)
+    url = f"sqlite:///{tmp_path}/runs.sqlite"
+    done = console("run", "--goal", "reach it", *OF_TEAM, "--database-url", url, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert read(team.runs / "latest/run.json")["options"]["database_url"] == url
+    assert not (team.runs / "latest/journal.sqlite").exists()
+    assert console("resume", "--cycles", "2", folder=tmp_path).returncode == 0
