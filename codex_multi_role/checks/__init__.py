@@ -50,7 +50,7 @@ CHECKS = {
     "schema": "codex_multi_role.checks.json_schema:check_schema",
     "choose": "codex_multi_role.checks.choose:choose_best",
     "merge": "codex_multi_role.checks.merge:merge_copies",
-    "merge_items": "codex_multi_role.checks.merge_items:merge_items",
+    "merge_items": "codex_multi_role.checks.merge:merge_items",
     "read_file": "codex_multi_role.checks.text_files:read_file",
     "write_file": "codex_multi_role.checks.text_files:write_file",
     "python_files": "codex_multi_role.checks.python_files:find_python_files",

@@ -11,7 +11,7 @@ from codex_multi_role.checks.contract import CheckContext, declare_check
 from codex_multi_role.checks.interpreter import NO_TESTS_COLLECTED, PYTEST, TESTS_FAILED, Interpreter
 from codex_multi_role.checks.junit_report import CountedTests, TestCounts, parse_report, read_report
 from codex_multi_role.checks.measured_process import cache_in, environment_of_tests, interpreter_of
-from codex_multi_role.checks.output_files import scratch_folder
+from codex_multi_role.checks.working_copy import scratch_folder
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.workspace import CommandResult, run_command
 

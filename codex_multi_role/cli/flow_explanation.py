@@ -13,7 +13,7 @@ from codex_multi_role.catalog.prices import MILLION, PriceList
 from codex_multi_role.flow import End, worst_case
 from codex_multi_role.flow.chart import Chart, Node, chart_of, end_words
 from codex_multi_role.flow.conditions import with_called
-from codex_multi_role.flow.ends import ends
+from codex_multi_role.flow.routing import ends
 from codex_multi_role.lifecycle.definitions import role_settings
 from codex_multi_role.lifecycle.model_prices import model_of
 from codex_multi_role.presentation.wording import duration, one_line, plural

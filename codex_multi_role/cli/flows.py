@@ -24,7 +24,7 @@ from codex_multi_role.cli.tables import Column
 from codex_multi_role.cli.team import WATCH, open_catalog, option_for, repeatedly
 from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.flow import graph
-from codex_multi_role.flow.ends import ends
+from codex_multi_role.flow.routing import ends
 from codex_multi_role.lifecycle.separate_calls import limits_per_item
 from codex_multi_role.lifecycle.team_check import check_playbooks, load_checked_team, own_flows, require_finish
 from codex_multi_role.lifecycle.team_loading import load_flow_and_called, roles_folder

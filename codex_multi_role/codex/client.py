@@ -6,12 +6,12 @@ import contextlib
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from typing import Any
 
 from codex_multi_role.codex.approvals import ApprovalPolicy, Helpers
 from codex_multi_role.codex.child import GRACE_SECONDS
 from codex_multi_role.codex.failures import Remedy, lacks_descriptors
 from codex_multi_role.codex.incoming import Message
-from codex_multi_role.codex.model_list import model_warning
 from codex_multi_role.codex.running_turn import CANCELLED, Observer, RunningTurn, TurnDeadlines
 from codex_multi_role.codex.thread import RoleThread, ThreadSettings
 from codex_multi_role.codex.transport import AppServerTransport
@@ -208,3 +208,20 @@ def _start_hint(message: str) -> str:
     if lacks_descriptors(message):
         return TOO_MANY_FILES
     return f"{FIX_SETTINGS} {IF_WRITABLE}" if NO_DATABASE in message else FIX_SETTINGS
+
+
+def model_warning(listed: Mapping[str, Any], model: str, effort: str, *, only_listed: bool) -> str:
+    """Why ``model`` may fail a turn, according to ``listed``, the answer to ``model/list``; empty if nothing is wrong.
+
+    ``only_listed``: the provider is OpenAI. Codex knows nothing about the models of others.
+    """
+    data = listed.get("data")
+    models = [each for each in data if isinstance(each, Mapping)] if isinstance(data, list) else []
+    found = next((each for each in models if each.get("model") == model), None)
+    if found is None:
+        known = ", ".join(str(each.get("model")) for each in models if not each.get("hidden"))
+        return f"Codex does not know the model {model}; it knows {known}" if only_listed and known else ""
+    efforts = [str(each.get("reasoningEffort")) for each in found.get("supportedReasoningEfforts") or []]
+    if not effort or not efforts or effort in efforts:
+        return ""
+    return f"the model {model} does not list the reasoning effort {effort}; it lists {', '.join(efforts)}"

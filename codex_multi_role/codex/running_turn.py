@@ -31,7 +31,7 @@ from codex_multi_role.codex.notifications import (
 from codex_multi_role.codex.thread import RoleThread
 from codex_multi_role.codex.transport import AppServerTransport, Cancelled
 from codex_multi_role.codex.turn_outcome import LONGEST_PROMPT, TurnOutcome, TurnRecorder, TurnRequest
-from codex_multi_role.codex.usage_counter import TokensUsed
+from codex_multi_role.codex.usage_counter import TokensUsed, compaction_usage
 from codex_multi_role.errors import CodexError, CodexRefused, RunInterrupted
 
 TURN_START_SECONDS = 30.0
@@ -203,8 +203,6 @@ class RunningTurn:
         if isinstance(event, ItemStarted):
             usage.start_compaction(thread)
         elif not usage.end_compaction(thread):
-            from codex_multi_role.codex.rollout import compaction_usage  # imported only after such a compaction
-
             counts = compaction_usage(self._thread.rollout) if thread == self._thread.id else None
             if counts is None:
                 self.recorder.miss_usage()

@@ -1,8 +1,15 @@
-"""Counts what model requests used, each exactly once, from the totals that Codex reports."""
+"""Counts what model requests used, each exactly once, from the totals that Codex reports.
+
+What a compaction used is not reported; Codex's own file of the thread, its rollout, has it.
+"""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from codex_multi_role.codex.notifications import Counts, ModelResponded, TokenUsageUpdated
 from codex_multi_role.codex.usage import TokenUsage
@@ -110,3 +117,33 @@ def _known(counts: Counts, otherwise: Totals) -> Totals:
 
 def _less(totals: Totals, others: Totals) -> Totals:
     return tuple(total - other for total, other in zip(totals, others, strict=True))
+
+
+USED, COMPACTED = "token_usage_record", "compacted"
+COUNTS = ("input_tokens", "cached_input_tokens", "output_tokens", "cache_write_input_tokens")
+
+
+def compaction_usage(path: Path) -> Counts | None:
+    """What the latest compaction in the rollout used, in the order of `ModelResponded`; None if it is not there.
+
+    Codex writes the compaction to the file before it reports its end, and before that, what its model request used
+    (measured; the format is not documented).
+    """
+    try:
+        with path.open(encoding="utf-8") as lines:
+            return _latest(json.loads(line) for line in lines if USED in line or COMPACTED in line)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def _latest(entries: Iterable[Mapping[str, Any]]) -> Counts | None:
+    request: Mapping[str, Any] = {}
+    found: Counts | None = None
+    for entry in entries:
+        payload = entry["payload"]
+        if entry["type"] == USED:
+            request = payload
+        elif entry["type"] == COMPACTED:
+            is_its_own = request.get("response_id") == payload.get("compaction_response_id", "")
+            found = tuple(request["usage"].get(key) for key in COUNTS) if is_its_own else None
+    return found

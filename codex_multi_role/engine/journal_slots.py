@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Protocol
 
-from codex_multi_role.engine.journal_errors import journal_error
+from codex_multi_role.engine.journal import journal_error
 from codex_multi_role.errors import CodexMultiRoleError, Ending, RunInterrupted, StorageError, ending_for
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.steps import RunResources, Work

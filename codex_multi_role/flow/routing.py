@@ -1,4 +1,7 @@
-"""Where a run goes after a step: the first ``next`` entry whose ``when`` holds, otherwise the following step."""
+"""Where a run goes after a step: the first ``next`` entry whose ``when`` holds, otherwise the following step.
+
+And how a flow can end.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import re
 from dataclasses import dataclass, field
 
 from codex_multi_role.catalog import FlowSpec, RouteSpec, StepSpec
+from codex_multi_role.catalog.flow_spec import ways_out
 from codex_multi_role.catalog.templates import evaluate
 from codex_multi_role.flow.state import FlowState
 
@@ -53,3 +57,28 @@ def _enter(flow: FlowSpec, step_id: str, state: FlowState) -> GoTo | End:
     if target.max_visits is not None and state.steps[step_id].visits >= target.max_visits:
         return End(f"{step_id}_visits_used_up", 1)
     return GoTo(target)
+
+
+def ends(flow: FlowSpec) -> tuple[End, ...]:
+    """The ends that its routes, its last step and its ``max_visits`` can lead to, each once, in flow order.
+
+    A role's DONE is not among them.
+    """
+    found: dict[End, None] = {}
+    for index, step in enumerate(flow.steps):
+        if (used_up := visits_used_up(step)) is not None:
+            found[used_up] = None
+        for route in ways_out(flow, index):
+            if route.end is not None:
+                found[End(route.end, route.exit or 0)] = None
+    return tuple(found)
+
+
+def relies_on_done(flow: FlowSpec) -> bool:
+    """Whether only a role that says DONE can end the flow with its goal."""
+    return all(end.exit_code for end in ends(flow))
+
+
+def visits_used_up(step: StepSpec) -> End | None:
+    """The end that a visit beyond ``max_visits`` leads to."""
+    return None if step.max_visits is None else End(f"{step.id}_visits_used_up", 1)

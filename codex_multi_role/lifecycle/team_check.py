@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog, list_flows
-from codex_multi_role.flow.ends import relies_on_done
+from codex_multi_role.flow.routing import relies_on_done
 from codex_multi_role.lifecycle.team_loading import (
     check_without_roles,
     load_catalog,

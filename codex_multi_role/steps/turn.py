@@ -33,7 +33,7 @@ from codex_multi_role.steps.recovery import (
 )
 from codex_multi_role.steps.resources import RunResources
 from codex_multi_role.steps.stays import Stay
-from codex_multi_role.steps.turn_events import TurnEvents
+from codex_multi_role.steps.turn_events import TurnEvents, TurnUsage
 from codex_multi_role.steps.turn_helpers import TurnHelpers
 from codex_multi_role.steps.turn_record import (
     COMPLETED,
@@ -46,7 +46,6 @@ from codex_multi_role.steps.turn_record import (
     TurnPrompt,
     TurnResult,
 )
-from codex_multi_role.steps.turn_usage import TurnUsage
 
 KEPT_CHARACTERS = 100_000
 """At each end of a prompt that is too long: its role comes first, its answer format last."""

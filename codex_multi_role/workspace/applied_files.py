@@ -12,8 +12,8 @@ from threading import Lock
 from typing import Literal
 
 from codex_multi_role.host.settings_files import would_hold_settings
-from codex_multi_role.workspace.inside import NEW_FILE, open_folder, replacing
 from codex_multi_role.workspace.paths import PathRefused, Workspace
+from codex_multi_role.workspace.writing import NEW_FILE, open_folder, replacing
 
 MAX_FILES = 1_000
 MAX_FILE_BYTES = 5 * 1024 * 1024

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from codex_multi_role.checks.merge_items import merge_items
+from codex_multi_role.checks.merge import merge_items
 from codex_multi_role.errors import UsageError
 from tests.support.checks import MakeContext
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.codex.rollout import compaction_usage
+from codex_multi_role.codex.usage_counter import compaction_usage
 from tests.codex.write_usage_logs import Recorder, as_usage, compacted_by_the_provider_after_a_resumption
 from tests.support.codex import Harness
 

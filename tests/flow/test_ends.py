@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from codex_multi_role.flow import End
-from codex_multi_role.flow.ends import ends
+from codex_multi_role.flow.routing import ends
 from tests.support.flows import flow_of
 
 

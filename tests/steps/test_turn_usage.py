@@ -7,7 +7,7 @@ from pathlib import Path
 
 from codex_multi_role.catalog.prices import PriceList
 from codex_multi_role.codex.usage import TokenUsage
-from codex_multi_role.steps.turn_usage import TurnUsage
+from codex_multi_role.steps.turn_events import TurnUsage
 from tests.support.prices import write_prices
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from codex_multi_role.checks.coverage import CoverageOptions, coverage_outcome
-from codex_multi_role.checks.output_files import folder_outside
+from codex_multi_role.checks.working_copy import folder_outside
 from codex_multi_role.errors import UsageError
 from codex_multi_role.extensions.results.run_history import RunHistory
 from codex_multi_role.extensions.results.trials import context_of_tests, with_python

@@ -14,7 +14,7 @@ from pathlib import Path
 from codex_multi_role.checks.command import ProgramResult, run_argv
 from codex_multi_role.checks.contract import CheckContext
 from codex_multi_role.checks.interpreter import Interpreter, find_interpreter, inspect
-from codex_multi_role.checks.output_files import folder_outside
+from codex_multi_role.checks.working_copy import folder_outside
 from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.errors import SetupFailed, UsageError
 from codex_multi_role.extensions.results.bisecting import MAX_EXECUTIONS, REPEAT, Bisection, Outcome, bisect_states

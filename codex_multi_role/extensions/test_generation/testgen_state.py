@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, JsonValue, model_validator
 
 from codex_multi_role.checks import CheckContext, CheckOptions, CheckResult, declare_check, no_time
 from codex_multi_role.checks.choose import Criterion, choose
-from codex_multi_role.checks.merge_items import RefusedItem, merged_items
+from codex_multi_role.checks.merge import RefusedItem, merged_items
 from codex_multi_role.extensions.test_generation.expectations import changed_expectations
 from codex_multi_role.extensions.test_generation.state_machine import (
     BOTH,

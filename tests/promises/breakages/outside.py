@@ -30,7 +30,7 @@ from codex_multi_role.playbook.loopback import LoopbackHandler
 from codex_multi_role.reading import yaml_loader
 from codex_multi_role.run_folder.events import Approval
 from codex_multi_role.steps.turn_events import TurnEvents
-from codex_multi_role.workspace import file_copies, git, git_settings, inside, paths, repository, writing
+from codex_multi_role.workspace import file_copies, git, git_settings, paths, repository, writing
 from codex_multi_role.workspace.commands import no_sandbox
 from codex_multi_role.workspace.paths import Workspace
 from tests.promises.breakage import Breakage
@@ -118,7 +118,7 @@ OUTSIDE = (
     ),
     broken(
         "no symlink made meanwhile is followed",
-        constant(inside, "_FOLDER", inside._FOLDER & ~os.O_NOFOLLOW),
+        constant(writing, "_FOLDER", writing._FOLDER & ~os.O_NOFOLLOW),
         ("workspace/test_applied_files.py::test_symlink_made_after_the_path_was_judged_is_not_followed",),
     ),
     broken(
@@ -138,7 +138,7 @@ OUTSIDE = (
     ),
     broken(
         "a hard link is replaced",
-        replaced(undecorated(inside.replacing), _written_through),
+        replaced(undecorated(writing.replacing), _written_through),
         (
             "workspace/test_applied_files.py::test_hard_link_is_broken_not_written_through",
             "workspace/test_worktrees.py::test_hard_link_is_replaced_not_written_through",

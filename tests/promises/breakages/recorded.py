@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import IO
 
+from codex_multi_role.engine.journal import require_version
 from codex_multi_role.engine.journal_slots import JournalSlots
-from codex_multi_role.engine.recorded_step import require_version
 from codex_multi_role.host.atomic import replacing
 from codex_multi_role.lifecycle import live_roles
 from codex_multi_role.lifecycle.kept_definitions import keep_changed_roles

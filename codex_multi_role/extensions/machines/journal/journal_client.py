@@ -8,8 +8,14 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from codex_multi_role.engine.durable_run import Begin
-from codex_multi_role.engine.journal_errors import TRY_AGAIN, journal_error
-from codex_multi_role.engine.recorded_step import JOURNAL_VERSION, Past, RecordedStep, require_version
+from codex_multi_role.engine.journal import (
+    JOURNAL_VERSION,
+    TRY_AGAIN,
+    Past,
+    RecordedStep,
+    journal_error,
+    require_version,
+)
 from codex_multi_role.errors import CodexMultiRoleError, StorageError
 from codex_multi_role.extensions.machines.journal.database_url import with_timeouts
 from codex_multi_role.extensions.machines.journal.dbos_library import DBOSClient, SetWorkflowID

@@ -11,9 +11,8 @@ from typing import Any, NoReturn
 from uuid import uuid4
 
 from codex_multi_role.engine.durable_run import Begin, DurableRun
-from codex_multi_role.engine.journal_errors import journal_error
+from codex_multi_role.engine.journal import JOURNAL_VERSION, journal_error, require_version
 from codex_multi_role.engine.journal_slots import RunHalted
-from codex_multi_role.engine.recorded_step import JOURNAL_VERSION, require_version
 from codex_multi_role.errors import CodexMultiRoleError
 from codex_multi_role.extensions.machines.journal.database_url import with_timeouts
 from codex_multi_role.extensions.machines.journal.dbos_library import DBOS, SetWorkflowID

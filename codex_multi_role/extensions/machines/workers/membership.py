@@ -9,7 +9,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from codex_multi_role.engine.recorded_step import JOURNAL_VERSION
+from codex_multi_role.engine.journal import JOURNAL_VERSION
 from codex_multi_role.errors import UsageError
 from codex_multi_role.extensions.machines.workers.database import Database
 from codex_multi_role.extensions.machines.workers.database_tables import server_seconds, workers

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from codex_multi_role.engine.recorded_step import JOURNAL_VERSION
+from codex_multi_role.engine.journal import JOURNAL_VERSION
 from codex_multi_role.errors import ExitCode, RunBusy
 from codex_multi_role.extensions.machines.workers.batch_totals import what_exceeds
 from codex_multi_role.extensions.machines.workers.database import Database
