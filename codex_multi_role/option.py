@@ -32,7 +32,6 @@ WORDS: Mapping[type, str] = {
 class Section(StrEnum):
     """The headings of options in ``--help``, in their order."""
 
-    BATCH = "All goals together"
     GOAL = "Goal and flow"
     TEAM = "Team and workspace"
     MODELS = "Models and Codex"

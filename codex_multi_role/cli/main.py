@@ -78,7 +78,6 @@ Examples:
   codex-multi-role resume --cycles 6                     continue the latest run where it stopped
   codex-multi-role fork --from develop:2                 start a new run from that point
   codex-multi-role restart --task T3                     redo one task in a new run
-  codex-multi-role batch goals.jsonl --concurrency 4     many goals, one per line of a file
   codex-multi-role approve --resume                      approve what the run asks, and resume it
   codex-multi-role show                                  what happened, turn by turn
   codex-multi-role watch                                 watch from another terminal

@@ -15,7 +15,7 @@ import click
 from click.core import ParameterSource
 
 from codex_multi_role.cli.completion import flow_names, playbook_names
-from codex_multi_role.option import Option, Section, Use
+from codex_multi_role.option import Option, Use
 
 FOUND = "codex_multi_role.settings"
 """Where a context keeps the `Found` values, by option name."""
@@ -26,14 +26,14 @@ ASSIGNMENT = re.compile(r"[^=\s][^=]*=")
 class Setting(click.Option):
     """An option whose errors name the source of a wrong value; if repeatable, its variable is split as in a shell.
 
-    ``section``: its heading in the ``--help`` of commands with many options. ``is_secret``: `config show` hides it.
-    ``is_key``: of an extension's settings, whether settings files may have it.
+    ``section``: its heading in the ``--help`` of commands with many options, one of `Section` or an extension's own.
+    ``is_secret``: `config show` hides it. ``is_key``: of an extension's settings, whether settings files may have it.
     """
 
     def __init__(
         self,
         declarations: Sequence[str],
-        section: Section | None = None,
+        section: str | None = None,
         is_secret: bool = False,
         is_key: bool = True,
         **keywords: Any,  # noqa: ANN401 - click's own

@@ -56,9 +56,11 @@ class SettingsCommand(click.Command):
         self.known = {setting.key: setting for setting in known}
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options below their headings, those without one first; a short list has no headings."""
+        """Write the options below their headings, ours last; a short list has no headings."""
         options = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
-        rows: dict[str, list[tuple[str, str]]] = {heading: [] for heading in (OTHER_OPTIONS, *Section)}
+        others = (each.section for each in options if isinstance(each, Setting) and each.section not in [*Section])
+        headings = (OTHER_OPTIONS, *filter(None, others), *Section)
+        rows: dict[str, list[tuple[str, str]]] = {heading: [] for heading in headings}
         for option in options:
             own = option.section if isinstance(option, Setting) and len(options) > LONG_LIST else None
             is_help = option is self.get_help_option(ctx) and len(options) > LONG_LIST

@@ -9,10 +9,11 @@ import click
 from codex_multi_role.cli.options import JSON, PLAIN, QUIET, SETTINGS
 from codex_multi_role.cli.setting import Setting, not_empty, setting_of
 from codex_multi_role.extensions.machines.run_options import MachineOptions
-from codex_multi_role.option import Section, Use, options_in
+from codex_multi_role.option import Use, options_in
 from codex_multi_role.run_options import LIMITS, options_with
 
 MAX_CONCURRENCY = 256
+TOGETHER = "All goals together"
 
 
 def default_concurrency(processors: int) -> int:
@@ -26,7 +27,7 @@ CONCURRENCY = Setting(
     metavar="N",
     type=click.IntRange(min=1, max=MAX_CONCURRENCY),
     default=lambda: default_concurrency(os.cpu_count() or 1),
-    section=Section.BATCH,
+    section=TOGETHER,
     help="Maximum number of goals at once.",
     show_default="half the number of CPUs",
 )
@@ -34,7 +35,7 @@ SHARD = Setting(
     ["--shard"],
     metavar="I/N",
     callback=not_empty,
-    section=Section.BATCH,
+    section=TOGETHER,
     help="Run only part I of N of the goals: each goal is in exactly one part, decided by its id.",
     show_default="all goals",
 )
@@ -47,7 +48,7 @@ def _total(limit: Setting, amount: str) -> Setting:
         metavar=limit.metavar,
         type=limit.type,
         callback=limit.callback,
-        section=Section.BATCH,
+        section=TOGETHER,
         help=f"Start a goal only if its {limit.opts[0]} is left of {limit.metavar} {amount} for all goals.",
     )
 
@@ -56,7 +57,7 @@ MAX_FAILURES = Setting(
     ["--max-failures"],
     metavar="N",
     type=click.IntRange(min=1),
-    section=Section.BATCH,
+    section=TOGETHER,
     help="Start no more goals once N have failed (exit code 2 or 3). Not with --database-url.",
     show_default="unlimited",
 )
@@ -65,14 +66,14 @@ QUEUE = Setting(
     metavar="NAME",
     default="goals",
     callback=not_empty,
-    section=Section.BATCH,
+    section=TOGETHER,
     help="With --database-url: the queue of the runs.",
 )
 STORE = Setting(
     ["--store"],
     metavar="ADDRESS",
     callback=not_empty,
-    section=Section.BATCH,
+    section=TOGETHER,
     help="Where run folders are saved for all machines: a shared folder, or an address such as s3://bucket/runs.",
     show_default="the one the database knows; at first, store/ in --runs-dir",
 )
