@@ -109,7 +109,7 @@ def _catalog_folder(folder: Path, root: Path, catalog: str) -> Iterator[Path]:
         yield folder
         return
     names = {path.name for shipped in definition_folders() for path in shipped.glob("*.yaml")}
-    yield from (folder / name for name in (*BESIDE_A_CATALOG, *names))
+    yield from (folder / name for name in names.union(BESIDE_A_CATALOG, BESIDE_SHIPPED_ROLES))
 
 
 def _project_settings(start: Path) -> Iterator[Path]:
