@@ -92,6 +92,7 @@ def test_bug_of_ours_ends_a_run_like_any_failure(tmp_path: Path) -> None:
     assert team.resume().outcome == "cycles_used_up"
 
 
+@pytest.mark.extensions  # one of them adds the last of these options
 def test_run_keeps_what_it_is(tmp_path: Path) -> None:
     team = team_of_two(tmp_path)
     before = read(team.run().folder / "run.json")
