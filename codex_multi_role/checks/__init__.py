@@ -53,7 +53,6 @@ CHECKS = {
     "merge_items": "codex_multi_role.checks.merge:merge_items",
     "read_file": "codex_multi_role.checks.text_files:read_file",
     "write_file": "codex_multi_role.checks.text_files:write_file",
-    "python_files": "codex_multi_role.checks.python_files:find_python_files",
     "flaky": "codex_multi_role.checks.flaky:find_flaky",
 }
 _REGISTRY: Registry[Check | CheckFunction] = Registry("check", "codex_multi_role.checks", CHECKS)

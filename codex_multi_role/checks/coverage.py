@@ -11,7 +11,7 @@ from codex_multi_role.checks.contract import CheckContext, CheckOptions, ResultP
 from codex_multi_role.checks.coverage_run import REPORT_SECONDS, CoverageOutcome, CoverageRun, Status
 from codex_multi_role.checks.junit_report import CountedTests
 from codex_multi_role.checks.measured_process import interpreter_of
-from codex_multi_role.checks.python_files import Paths, named_path, named_paths, none_python, not_python
+from codex_multi_role.checks.python_targets import Paths, named_path, named_paths, none_python, not_python
 from codex_multi_role.checks.working_copy import scratch_folder
 
 MAX_TAIL_CHARACTERS = 4_000

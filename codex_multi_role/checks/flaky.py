@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import Field
 
 from codex_multi_role.checks.contract import CheckContext, CheckOptions, CheckResult, at_most_own, declare_check
-from codex_multi_role.checks.python_files import named_path, not_python
+from codex_multi_role.checks.python_targets import named_path, not_python
 from codex_multi_role.checks.suite import Repeated, Suite, repeat
 from codex_multi_role.checks.working_copy import scratch_folder
 

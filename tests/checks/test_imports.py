@@ -7,7 +7,6 @@ import pytest
 
 from codex_multi_role.checks.coverage import measure_coverage
 from codex_multi_role.checks.imports import import_folder, known_folders, module_name
-from codex_multi_role.checks.python_files import find_python_files
 from tests.support.checks import FOO_CALC, FOO_TESTS, MakeContext, shadowed_package
 from tests.support.long_run import by_default
 
@@ -61,8 +60,6 @@ def test_copy_is_measured_though_the_original_is_installed(
     context = make_context(files, environment=installed, target=f"{folder}/foo/calc.py", tests="tests/test_calc.py")
     result = _result(measure_coverage(context))
     assert (result["status"], result["coverage"]) == ("passed", 100.0)
-    listed = make_context({}, target=f"{folder}/foo")
-    assert _result(find_python_files(listed))["files"][0]["module"] == "foo.calc"
 
 
 def test_original_gives_no_figure(make_context: MakeContext, tmp_path: Path) -> None:
@@ -107,5 +104,3 @@ def test_environment_files_are_not_project_files(make_context: MakeContext) -> N
     context = make_context({**broken, "tests/test_a.py": "def test_a(): assert 1\n"}, target=".")
     result = _result(measure_coverage(context))
     assert (result["status"], result["reason"]) == ("passed", "")
-    found = _result(find_python_files(make_context({}, target=".")))
-    assert [each["file"] for each in found["files"]] == ["a.py"]

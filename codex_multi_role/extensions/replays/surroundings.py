@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from codex_multi_role.checks import find_check
-from codex_multi_role.checks.python_files import is_test_file
+from codex_multi_role.checks.python_targets import is_test_file
 from codex_multi_role.checks.tests import PytestResult
 from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.extensions.replays.claims import ClaimedTests, Environment

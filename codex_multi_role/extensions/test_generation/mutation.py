@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from codex_multi_role.checks import CheckContext, CheckOptions, CheckResult, ResultPart, at_most_own, declare_check
-from codex_multi_role.checks.python_files import Paths, named_path, named_paths, none_python, not_python
+from codex_multi_role.checks.python_targets import Paths, named_path, named_paths, none_python, not_python
 from codex_multi_role.checks.suite import Repeated, Suite, repeat
 from codex_multi_role.checks.working_copy import scratch_folder
 from codex_multi_role.errors import UsageError

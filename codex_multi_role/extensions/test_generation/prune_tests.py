@@ -13,7 +13,7 @@ from codex_multi_role.checks import CheckContext, CheckOptions, ResultPart, at_m
 from codex_multi_role.checks.coverage import CoverageResult, Places, measure_coverage
 from codex_multi_role.checks.junit_report import FailedTest
 from codex_multi_role.checks.measured_process import interpreter_of
-from codex_multi_role.checks.python_files import none_python
+from codex_multi_role.checks.python_targets import none_python
 from codex_multi_role.checks.suite import Suite, repeat
 from codex_multi_role.checks.working_copy import scratch_folder
 from codex_multi_role.extensions.test_generation.expectations import expects
