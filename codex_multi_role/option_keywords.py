@@ -24,7 +24,6 @@ class ResumeKeywords(TypedDict, total=False):
     codex_bin: str | os.PathLike[str] | None
     repair_attempts: int
     playbook: str | None
-    replay_match: Literal["strict", "nearest"]
     yes: bool
     max_turns: int | None
     max_tokens: int | None
@@ -37,6 +36,7 @@ class ResumeKeywords(TypedDict, total=False):
     python: str | os.PathLike[str] | None
     test_sandbox: bool
     test_seconds: float
+    replay_match: Literal["strict", "nearest"]
 
 
 class NewRunKeywords(ResumeKeywords, total=False):
@@ -58,10 +58,10 @@ class RunKeywords(NewRunKeywords, total=False):
     worktree: bool
     branch: str | None
     runs_dir: str | os.PathLike[str]
+    database_url: str | None
     record: str | os.PathLike[str] | None
     replay: str | os.PathLike[str] | None
     reuse: str
-    database_url: str | None
 
 
 class OptionKeywords(RunKeywords, total=False):

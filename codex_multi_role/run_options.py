@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 from codex_multi_role.errors import UsageError
 from codex_multi_role.option import Option, Range, Section, Use, option, options_in
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 IN_GOALS = Use.ANYWHERE | Use.GOAL
 BOUNDING = IN_GOALS | Use.BOUND
-EVERY_RUN = "*"
-"""In place of a run's id: every run. No id is like it."""
 MOST_REPAIRS = 10
 """The maximum of ``repair_attempts``, because they bound the steps that an ask can record."""
 A_DAY = 86_400
@@ -113,28 +111,6 @@ class RunAnswers:
         section=Section.WITHOUT_A_MODEL,
         use=IN_GOALS,
     )
-    record: Path | None = option(
-        None,
-        "Record every exchange with the model in FILE, without secrets, for --replay.",
-        "FILE",
-        section=Section.WITHOUT_A_MODEL,
-        path="new file",
-        use=Use.LOCAL,
-    )
-    replay: Path | None = option(
-        None,
-        "Take the answers from a recording instead of a model, and also goal, flow, inputs and cycles.",
-        "FILE",
-        section=Section.WITHOUT_A_MODEL,
-        path="file",
-        use=Use.LOCAL,
-    )
-    replay_match: Literal["strict", "nearest"] = option(
-        "strict",
-        "If a prompt differs from the recorded one: fail, or replay the most similar turn of the role.",
-        section=Section.WITHOUT_A_MODEL,
-        use=Use.RESUME | Use.FORK | Use.LOCAL,
-    )
     yes: bool = option(False, "Approve every review without asking.", section=Section.QUESTIONS, use=IN_GOALS)
 
 
@@ -173,12 +149,6 @@ class RunLimits:
     max_processes: int | None = option(
         None, "Maximum number of Codex processes; further turns wait for a free one.", "N", range=Range(1), use=BOUNDING
     )
-    reuse: str = option(
-        "",
-        "Take over turns of earlier runs in --runs-dir if everything that they depend on is equal.",
-        flag_value=EVERY_RUN,
-        use=Use.BATCH | Use.LOCAL,
-    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -216,9 +186,8 @@ class RunTests:
 class RunOptions:
     """The options of ``run``, all of them keywords. Paths may be relative to the current folder, and may be texts.
 
-    Times are in seconds, costs in US dollars. An empty ``goal`` means the flow's own. ``reuse``: the ID of a run, or
-    `EVERY_RUN` for all in ``runs_dir``: equal turns are taken over from there. ``added``: by name, the options that
-    extensions add, if they differ from the default.
+    Times are in seconds, costs in US dollars. An empty ``goal`` means the flow's own. ``added``: by name, the
+    options that extensions add, if they differ from the default.
     """
 
     section: ClassVar = Section.GOAL
@@ -245,12 +214,8 @@ class RunOptions:
         self._check_together()
 
     def _check_together(self) -> None:
-        place, answers = self.place, self.answers
-        if place.branch and not place.worktree:
+        if self.place.branch and not self.place.worktree:
             raise UsageError("branch needs worktree", "The branch is created for the run's own worktree.")
-        if answers.replay and (answers.record or answers.playbook):
-            other = "record" if answers.record else "playbook"
-            raise UsageError(f"replay and {other} exclude each other", "A replay takes its answers from the recording.")
         for group in ADDED.that_load() if self.added else ():
             group(**{name: self.added[name] for name in options_in(group) if name in self.added}).check(self)
 
@@ -275,7 +240,7 @@ class RunOptions:
 
         Raises `UsageError` for an option of an extension that is not installed.
         """
-        nothing = (None, "")  # older versions recorded every option, also of what is an extension now
+        nothing = (None, "", "strict")  # older versions recorded every option, also of what is an extension now
         given = {name: value for name, value in record.items() if value is not None}
         given = {name: value for name, value in given.items() if name in OPTIONS or value not in nothing}
         table = options_for(given)

@@ -47,7 +47,6 @@ OPTIONS = st.builds(
     prices=st.none() | ABSOLUTE,
     max_processes=st.none() | st.integers(1, 64),
     yes=st.booleans(),
-    reuse=st.sampled_from(["", "*", "20260131_101500_0a1b2c3d"]),
 )
 
 

@@ -66,9 +66,9 @@ def run(ctx: click.Context, /, **values: Any) -> None:  # noqa: ANN401 - the set
 def run_options(ctx: click.Context) -> RunOptions:
     """Build the options from the settings and the playbook they name. Raises `UsageError`, `DefinitionError`."""
     _refuse_flow_as_goal(ctx)
-    of_the_run = {*OF_THE_RUN, *added_names(ctx)}
-    values = {key: value for key, value in ctx.params.items() if key in of_the_run}
-    suggested = _suggested(values)
+    added = {name: ctx.params[name] for name in added_names(ctx)}
+    values = {key: value for key, value in ctx.params.items() if key in OF_THE_RUN} | added
+    suggested = _suggested(values, {name: value for name, value in added.items() if value})
     values["goal"] = choose_goal(ctx, suggested.pop("goal", None) or "")
     inputs = parse_inputs(ctx.params["input"])
     if ctx.get_parameter_source("flow") is ParameterSource.DEFAULT:
@@ -91,12 +91,14 @@ def _refuse_flow_as_goal(ctx: click.Context) -> None:
         raise UsageError(f'"{goal}" is the name of a flow, not a goal', hint)
 
 
-def _suggested(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the playbook or the recording suggests for settings that are not given."""
-    if values["replay"] is not None:
-        from codex_multi_role.lifecycle.model_providers import SOURCES  # here: slow to import
+def _suggested(values: Mapping[str, Any], added: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the playbook, or an ``added`` option, suggests for settings that are not given."""
+    if added:
+        from codex_multi_role.lifecycle.model_providers import sources_of  # here: slow to import
 
-        return SOURCES.find("replay").suggest(values["replay"], values["workspace"])
+        for name, source in sources_of(added).items():
+            if suggested := source.suggest(added[name], values["workspace"]):
+                return suggested
     if values["playbook"] is None:
         return {}
     from codex_multi_role.lifecycle.team_loading import roles_folder

@@ -19,7 +19,7 @@ from codex_multi_role.flow import first_asked, new_state
 from codex_multi_role.host.processes import Family
 from codex_multi_role.lifecycle.definitions import Definitions, role_settings, sandbox_of_tests
 from codex_multi_role.lifecycle.members import Members, unwritable_paths
-from codex_multi_role.lifecycle.model_providers import ModelProviders, start_providers
+from codex_multi_role.lifecycle.model_providers import ModelProviders, sources_of, start_providers
 from codex_multi_role.lifecycle.preparing import preparation_of, sandbox_variables
 from codex_multi_role.lifecycle.sandbox_probe import trying_sandbox
 from codex_multi_role.lifecycle.steering import Steering
@@ -76,8 +76,8 @@ def live_parts(
         members = Members(definitions, folder, models, read_only, homes, catalog, kept_folder, sandbox)
         fleet = members.fleet(events)
         stack.callback(fleet.stop)
-        # Turns of earlier runs need no process, so that only those start which a turn asks for.
-        if not definitions.options.limits.reuse and (starting := fleet.start(*_needed_first(definitions, folder))):
+        asks = all(source.asks for source in sources_of(definitions.options.added).values())
+        if asks and (starting := fleet.start(*_needed_first(definitions, folder))):
             events.publish(ProcessesStarting(starting))
         if members.have_own_homes:
             stack.enter_context(homes.made_meanwhile())

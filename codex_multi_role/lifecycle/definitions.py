@@ -33,7 +33,7 @@ from codex_multi_role.host.programs import exclude_from_path, require_unsteered
 from codex_multi_role.host.redaction import Redactor
 from codex_multi_role.host.spelling import as_on_disk, require_utf8
 from codex_multi_role.lifecycle.model_prices import PLAYBOOK_MODEL, model_of, require_prices
-from codex_multi_role.lifecycle.model_providers import SOURCES
+from codex_multi_role.lifecycle.model_providers import StandIn, sources_of
 from codex_multi_role.lifecycle.sandbox_probe import require_sandbox
 from codex_multi_role.lifecycle.team_loading import load_team
 from codex_multi_role.run_options import RunOptions
@@ -52,7 +52,7 @@ class Definitions:
     flows: Mapping[str, FlowSpec]
     inputs: Mapping[str, Any]
     playbook: Any
-    recording: Any
+    stand_in: StandIn | None
     prices: PriceList
     codex: Path
     workspace: Path
@@ -95,7 +95,7 @@ class Definitions:
         if self.isolates:
             require_merging(self.workspace)
         settings = [(*role_settings(role), *self.options.answers.config) for role in self.roles]
-        if self.playbook is None and self.recording is None and any(map(needs_user_home, settings)):
+        if self.playbook is None and self.stand_in is None and any(map(needs_user_home, settings)):
             require_user_home(os.environ)
         access = [WriteAccess.of(given, needed_user_home(given, os.environ)) for given in settings]
         require_unsteered(os.environ, *(Path(root) for each in access for root in each.writable_roots))
@@ -143,8 +143,8 @@ class Definitions:
         """The model that answers the role; None if Codex chooses it."""
         if self.playbook is not None:
             return PLAYBOOK_MODEL
-        if self.recording is not None:
-            return str(self.recording.model(role.name))
+        if self.stand_in is not None:
+            return self.stand_in.model(role.name)
         return model_of(role, self.options.answers.model, (*role_settings(role), *self.options.answers.config))
 
     @property
@@ -215,16 +215,14 @@ def _load(options: RunOptions, codex: Path, workspace: Path, python: Interpreter
     playbook, suggested = _playbook(options, flows, catalog)
     goal = flows[options.flow].goal
     options = replace(options, goal=goal.resolve(options.flow, options.goal or goal.default or suggested))
-    recording = None
-    if options.answers.replay is not None:
-        recording = SOURCES.find("replay").load(options.answers.replay)
+    stands_in = [source.load(options) for source in sources_of(options.added).values() if source.load]
     return Definitions(
         options=options.changed(codex_bin=codex) if options.answers.codex_bin else options,  # PATH may differ on resume
         catalog=catalog,
         flows=flows,
         inputs=flows[options.flow].resolve_inputs(options.inputs),
         playbook=playbook,
-        recording=recording,
+        stand_in=next(iter(stands_in), None),
         prices=PriceList.load(options.limits.prices, catalog.source.parent),
         codex=codex,
         workspace=workspace,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from codex_multi_role.catalog.prices import PRICES_FILE
 from codex_multi_role.host.atomic import make_folder, storage_errors, write_text
 from codex_multi_role.host.unpacking import write_files
 from codex_multi_role.lifecycle.definitions import Definitions, needs_of
+from codex_multi_role.lifecycle.model_providers import sources_of
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.folder import RECORDING, new_numbered
 from codex_multi_role.run_options import RunOptions
@@ -36,8 +38,8 @@ def keep_definitions(definitions: Definitions, folder: RunFolder, target: Path |
     if definitions.playbook is not None:
         playbooks = make_folder(catalog.parent / "playbooks")
         write_text(playbooks / definitions.playbook.source.name, definitions.playbook.text)
-    if definitions.recording is not None and target is None:  # a resumed run keeps its recording
-        _copy(definitions.recording.path, folder.catalog_path / RECORDING)
+    if definitions.stand_in is not None and target is None:  # a resumed run keeps its own
+        _copy(definitions.stand_in.path, folder.catalog_path / RECORDING)
     return str(catalog.relative_to(folder.catalog_path))
 
 
@@ -82,8 +84,10 @@ def remembered_options(folder: RunFolder, record: Mapping[str, Any]) -> RunOptio
     """The options of a recorded run, with the paths of its own YAML copies; ``record`` is its ``run.json``."""
     catalog, given = folder.catalog_path / record["catalog_file"], RunOptions.from_record(record["options"])
     remembered = given.changed(roles=catalog, prices=given.limits.prices and catalog.with_name(PRICES_FILE))
-    if remembered.answers.replay is not None:
-        return remembered.changed(replay=folder.catalog_path / RECORDING)
+    if stands_in := [name for name, source in sources_of(remembered.added).items() if source.load]:
+        return replace(
+            remembered, added={**remembered.added, **dict.fromkeys(stands_in, folder.catalog_path / RECORDING)}
+        )
     if remembered.answers.playbook is None:
         return remembered
     return remembered.changed(playbook=str(catalog.parent / "playbooks" / record["playbook_file"]))

@@ -33,7 +33,7 @@ from codex_multi_role.codex.warm_home import WarmHomes, user_store
 from codex_multi_role.host.processes import Family
 from codex_multi_role.host.programs import loaded_in_temporary_folders, program_path
 from codex_multi_role.lifecycle.definitions import Definitions, role_settings
-from codex_multi_role.lifecycle.model_providers import ModelProviders
+from codex_multi_role.lifecycle.model_providers import ModelProviders, sources_of
 from codex_multi_role.lifecycle.own_worktree import users_tree
 from codex_multi_role.lifecycle.steering import Steering
 from codex_multi_role.run_folder import EventLog, RunFolder, inherited_threads, list_turns
@@ -222,12 +222,12 @@ def unwritable_paths(definitions: Definitions, folder: RunFolder, steering: Stee
     """
     runs_dir = folder.path.parent
     ours = [place for place in (user_store(os.environ), all_places()) if place.is_dir()]
-    recording = definitions.options.answers.record
-    written = [recording.resolve()] if recording is not None and recording.is_file() else []
+    written = (source.writes(definitions.options) for source in sources_of(definitions.options.added).values())
+    files = [path.resolve() for path in written if path is not None and path.is_file()]
     below = repositories_below(definitions.workspace, runs_dir)
     users = users_tree(definitions)
     loaded = [each for each in loaded_in_temporary_folders(os.environ) if not _shares(each, definitions.workspace)]
-    kept = tuple(dict.fromkeys((runs_dir, *users, *ours, *written, *steering.existing, *below, *loaded)))
+    kept = tuple(dict.fromkeys((runs_dir, *users, *ours, *files, *steering.existing, *below, *loaded)))
     if definitions.needs_sandbox:
         require_exact(kept)
     return kept

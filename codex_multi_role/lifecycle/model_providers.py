@@ -6,11 +6,11 @@ is looked up only for a run with that option.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from codex_multi_role.codex.codex_settings import as_settings
 from codex_multi_role.lifecycle.model_prices import PLAYBOOK_MODEL
@@ -36,30 +36,52 @@ class ModelProviders:
     model: Callable[[str], str | None] = lambda _: None
 
 
+class StandIn(Protocol):
+    """What answers in place of the models. The run keeps a copy of the file ``path``."""
+
+    @property
+    def path(self) -> Path: ...
+
+    @property
+    def name(self) -> str: ...
+
+    def model(self, role: str) -> str:
+        """The model that a role is said to have."""
+
+
+def _as_given(_: Definitions, __: RunFolder, ___: EventLog, ____: ExitStack, models: ModelProviders) -> ModelProviders:
+    return models
+
+
 @dataclass(frozen=True)
 class ModelSource:
-    """What the option ``record`` or ``replay`` does to a run; its value is the path of a file.
+    """What an option that an extension adds does to the answers of a run, as an entry point of the option's name.
 
-    ``start`` returns what replaces the given providers, or is in front of them, until the stack exits. ``close`` is
-    called once the run has ended, and returns messages for the user. ``load`` reads the file before anything starts: an
-    object with ``path``, ``name`` and ``model``, a function from a role to its model. ``suggest``: from the file and
-    the workspace, the options that are not given. ``person`` returns who answers questions, from the one given.
+    ``require_new``: raises `UsageError` if a new run cannot have it. ``load`` reads what stands in for the models
+    before anything starts. ``start`` returns what replaces the given providers, or is in front of them, until the stack
+    exits. ``close`` is called once the run has ended, and returns messages for the user. ``suggest``: from the option's
+    value and the workspace, the options that are not given. ``person`` returns who answers questions, from the one
+    given. ``writes``: a file outside of the run folder that it writes. ``is_inherited``: forks have the option as well.
+    ``asks``: most turns are asked, so that processes start at once; otherwise each starts for a turn that is asked.
     """
 
-    start: Callable[[Definitions, RunFolder, EventLog, ExitStack, ModelProviders], ModelProviders]
-    close: Callable[[Definitions, RunFolder, RunReport], list[str]]
-    load: Callable[[Path], Any] = lambda path: path
-    suggest: Callable[[Path, Path], dict[str, Any]] = lambda _, __: {}
+    require_new: Callable[[RunOptions], None] = lambda _: None
+    load: Callable[[RunOptions], StandIn] | None = None
+    start: Callable[[Definitions, RunFolder, EventLog, ExitStack, ModelProviders], ModelProviders] = _as_given
+    close: Callable[[Definitions, RunFolder, RunReport], list[str]] = lambda _, __, ___: []
+    suggest: Callable[[Any, Path], dict[str, Any]] = lambda _, __: {}
     person: Callable[[Definitions, RunFolder, AskPerson | None], AskPerson | None] = lambda _, __, person: person
+    writes: Callable[[RunOptions], Path | None] = lambda _: None
+    is_inherited: bool = True
+    asks: bool = True
 
 
 SOURCES: Registry[ModelSource] = Registry("model source", "codex_multi_role.providers", {})
 
 
-def sources_of(options: RunOptions) -> list[ModelSource]:
-    """What the options choose. Raises `UsageError` if its extension is missing."""
-    chosen = {"replay": options.answers.replay, "record": options.answers.record}
-    return [SOURCES.find(name) for name, path in chosen.items() if path is not None]
+def sources_of(added: Mapping[str, object]) -> dict[str, ModelSource]:
+    """What the options ``added`` by extensions do, by their names. Raises `UsageError` for one that does not load."""
+    return {name: SOURCES.find(name) for name in (SOURCES.names() if added else ()) if name in added}
 
 
 def start_providers(definitions: Definitions, folder: RunFolder, events: EventLog, stack: ExitStack) -> ModelProviders:
@@ -71,7 +93,7 @@ def start_providers(definitions: Definitions, folder: RunFolder, events: EventLo
         server = stack.enter_context(PlaybookServer(definitions.playbook))
         settings = provider_settings("playbook", "playbook", server.base_url, PLAYBOOK_MODEL)
         models = ModelProviders(lambda _: settings, model=lambda _: PLAYBOOK_MODEL)
-    for source in sources_of(definitions.options):
+    for source in sources_of(definitions.options.added).values():
         models = source.start(definitions, folder, events, stack, models)
     return models
 

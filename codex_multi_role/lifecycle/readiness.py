@@ -37,7 +37,7 @@ def require_ready(definitions: Definitions) -> None:
         require_repository(definitions.workspace, definitions.options.place.branch or "")
     if definitions.playbook is not None:
         require_fitting_playbook(definitions)
-    elif definitions.recording is None:
+    elif definitions.stand_in is None:
         _require_login(definitions)
 
 

@@ -174,7 +174,7 @@ class RunRecord:
             "absent_at_start": earlier.get("absent_at_start", absent),
             "playbook": definitions.playbook.name if definitions.playbook else None,
             "playbook_file": definitions.playbook.source.name if definitions.playbook else None,
-            "recording": definitions.recording.name if definitions.recording else None,
+            "recording": definitions.stand_in.name if definitions.stand_in else None,
             "catalog_file": catalog_file,
             "roles_source": str(self._edited_source(earlier)),
             "options": options.as_record(),

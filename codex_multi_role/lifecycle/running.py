@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from codex_multi_role.errors import UsageError
 from codex_multi_role.lifecycle.definitions import load_definitions
 from codex_multi_role.lifecycle.kept_definitions import keep_definitions, remembered_options
+from codex_multi_role.lifecycle.model_providers import sources_of
 from codex_multi_role.lifecycle.own_worktree import abandon_worktree, in_new_worktree, in_same_worktree
 from codex_multi_role.lifecycle.placement import Placement
 from codex_multi_role.lifecycle.readiness import require_ready
@@ -47,15 +47,8 @@ def run(
     """Run a flow for a goal and wait until it ends; see `run_goal.run`. ``on_event`` gets every event record."""
     definitions = load_definitions(options)
     require_ready(definitions)
-    recording = options.answers.record
-    if recording is not None:
-        if recording.exists():
-            raise UsageError(f"the recording {recording} already exists", "Name another file, or delete it first.")
-        if not recording.parent.is_dir():
-            raise UsageError(
-                f"the folder of the recording was not found: {recording.parent.absolute()}",
-                "Create it first, or name a file in another folder.",
-            )
+    for source in sources_of(options.added).values():
+        source.require_new(options)
     folder = RunFolder.create(options.place.runs_dir, options.place.run_id)
     try:
         definitions = in_new_worktree(definitions, folder)

@@ -116,8 +116,8 @@ class Session:
         self._result: Json | None = None
 
     def _person(self, ask_person: AskPerson | None) -> AskPerson | None:
-        """Who answers questions: in a replay, the recording first."""
-        for source in sources_of(self._definitions.options):
+        """Who answers questions, which extensions may do first."""
+        for source in sources_of(self._definitions.options.added).values():
             ask_person = source.person(self._definitions, self._folder, ask_person)
         return ask_person
 
@@ -226,7 +226,7 @@ class Session:
         return report
 
     def _close_sources(self, events: EventLog, report: RunReport) -> None:
-        for source in sources_of(self._definitions.options):
+        for source in sources_of(self._definitions.options.added).values():
             for note in source.close(self._definitions, self._folder, report):
                 events.publish(Warning(note))
 

@@ -99,8 +99,8 @@ def _files_read(definitions: Definitions, folder: Path) -> Iterator[Path]:
         read.append(definitions.playbook.source)
     for path in read:
         yield folder / os.path.relpath(path, definitions.catalog.source.parent)
-    if definitions.recording is not None:
-        yield definitions.recording.path
+    if definitions.stand_in is not None:
+        yield definitions.stand_in.path
 
 
 def _catalog_folder(folder: Path, root: Path, catalog: str) -> Iterator[Path]:

@@ -73,7 +73,6 @@ WRONG_CALLS: dict[str, dict[str, Any]] = {
     "inputs must be a mapping with names as keys, not \\['a=1'\\]": {"inputs": ["a=1"]},
     "run_tests must be true or false, not 'no'": {"run_tests": "no"},
     "max_cost must be more than 0, not -1": {"max_cost": -1.0},
-    "replay_match must be strict or nearest, not 'most'": {"replay_match": "most"},
     "team must be a Team, not {'roles': ": {"team": {"roles": []}},
     "on_event must be a function, not 3": {"on_event": 3},
 }

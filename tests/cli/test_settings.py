@@ -12,7 +12,7 @@ from codex_multi_role.cli.run import OF_THE_RUN, run
 from codex_multi_role.cli.settings import FILE
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.host.settings_files import PYPROJECT
-from codex_multi_role.run_options import EVERY_RUN, OPTIONS, RunOptions
+from codex_multi_role.run_options import OPTIONS, RunOptions
 from tests.support.catalogs import message_at
 
 DOCS = Path(__file__).parents[2] / "docs/how-to"
@@ -49,7 +49,6 @@ THREE_SOURCES = [
     ("run_tests", ["--run-tests"], "0", "run-tests: false", (True, False, False, True)),
     ("test_sandbox", ["--no-test-sandbox"], "yes", "test_sandbox: off", (False, True, False, True)),
     ("yes", ["--yes"], "0", "yes: true", (True, False, True, False)),
-    ("reuse", ["--reuse"], "0", "reuse: true", (EVERY_RUN, "", EVERY_RUN, "")),
     ("json", ["--json"], "true", "json: yes", (True, True, True, False)),
     ("runs_dir", ["--runs-dir", "a"], "b", "runs-dir: c", (Path("a"), Path("b"), Path("c"), Path("runs"))),
     (

@@ -37,8 +37,8 @@ def _noted(close: Close, definitions: Definitions, folder: RunFolder, report: Ru
 
 
 def _close(definitions: Definitions, folder: RunFolder, report: RunReport) -> list[str]:
-    path = definitions.options.answers.record
-    if path is None or not path.exists() or (header := Recording.load(path).header).get("run") != folder.run_id:
+    path: Path = definitions.options.added["record"]
+    if not path.exists() or (header := Recording.load(path).header).get("run") != folder.run_id:
         return []  # it never started
     if not any(list_turns(folder)):
         with storage_errors(path):
@@ -52,13 +52,19 @@ def _close(definitions: Definitions, folder: RunFolder, report: RunReport) -> li
 
 
 def _compare(definitions: Definitions, folder: RunFolder, report: RunReport) -> list[str]:
-    recording, kept = definitions.recording, kept_in(folder.path)
+    recording, kept = recording_of(definitions), kept_in(folder.path)
     if recording.ended is None or "began_with" not in kept or report.exit_code == ExitCode.INTERRUPTED:
         return []  # nothing to compare with, or the run never started, or was interrupted
     now = _named(definitions, folder, outcome_of(report, definitions, folder, kept["began_with"]))
     found = differences(recording.ended, now)
     keep_end(folder.path, found)
     return [f"{REPLAY_DIFFERS}{each}" for each in found]
+
+
+def recording_of(definitions: Definitions) -> Recording:
+    """What stands in for the models of a replay."""
+    assert isinstance(definitions.stand_in, Recording)
+    return definitions.stand_in
 
 
 def _named(definitions: Definitions, folder: RunFolder, outcome: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from codex_multi_role.errors import UsageError
-from codex_multi_role.extensions.replays.closing import close_recording, compare_end, recording_file
+from codex_multi_role.extensions.replays.closing import close_recording, compare_end, recording_file, recording_of
 from codex_multi_role.extensions.replays.comparison import LiveDifferences, keep_played
 from codex_multi_role.extensions.replays.recorder import RecordingProxy
 from codex_multi_role.extensions.replays.recording import Recording
 from codex_multi_role.extensions.replays.replay_server import ReplayServer
+from codex_multi_role.extensions.replays.run_options import ReplayOptions
 from codex_multi_role.extensions.replays.run_outcome import (
     SUGGESTED,
     as_recorded,
@@ -24,15 +25,26 @@ from codex_multi_role.lifecycle.definitions import Definitions
 from codex_multi_role.lifecycle.model_providers import ModelProviders, ModelSource, Settings, provider_settings
 from codex_multi_role.run_folder import EventLog, RunFolder, list_turns
 from codex_multi_role.run_folder.events import Warning, now
+from codex_multi_role.run_options import RunOptions
 from codex_multi_role.version import __version__
+
+
+def require_new_file(options: RunOptions) -> None:
+    """Raise `UsageError` if the recording cannot be created."""
+    recording: Path = options.added["record"]
+    if recording.exists():
+        raise UsageError(f"the recording {recording} already exists", "Name another file, or delete it first.")
+    if not recording.parent.is_dir():
+        raise UsageError(
+            f"the folder of the recording was not found: {recording.parent.absolute()}",
+            "Create it first, or name a file in another folder.",
+        )
 
 
 def start_recorder(
     definitions: Definitions, folder: RunFolder, events: EventLog, stack: ExitStack, models: ModelProviders
 ) -> ModelProviders:
-    path = definitions.options.answers.record
-    assert path is not None
-    file = recording_file(definitions, path, folder)
+    file = recording_file(definitions, definitions.options.added["record"], folder)
     if any(list_turns(folder)):
         try:
             file.go_on(folder.run_id)
@@ -74,11 +86,12 @@ def _header(definitions: Definitions, folder: RunFolder) -> dict[str, Any]:
 def start_replay(
     definitions: Definitions, folder: RunFolder, events: EventLog, stack: ExitStack, _: ModelProviders
 ) -> ModelProviders:
-    recording: Recording = definitions.recording
+    recording = recording_of(definitions)
     on_the_way = LiveDifferences(folder, events)
     if not any(list_turns(folder)):
         _report_beginning(definitions, recording, folder, events, on_the_way)
-    match, places = definitions.options.answers.replay_match, places_of(definitions, folder)
+    match = definitions.options.added.get("replay_match", ReplayOptions.replay_match)
+    places = places_of(definitions, folder)
     server = stack.enter_context(ReplayServer(recording, match, places, on_the_way.prompt_differs))
     stack.callback(keep_played, folder.path, server.played)
 
@@ -103,13 +116,20 @@ def _report_beginning(
         on_the_way.differs("the workspace is not in the state in which the recording started")
 
 
-RECORD = ModelSource(start_recorder, close_recording)
+RECORD = ModelSource(
+    require_new=require_new_file,
+    start=start_recorder,
+    close=close_recording,
+    writes=lambda options: options.added["record"],
+    is_inherited=False,
+)
 REPLAY = ModelSource(
-    start_replay,
-    compare_end,
-    load=Recording.load,
+    load=lambda options: Recording.load(options.added["replay"]),
+    start=start_replay,
+    close=compare_end,
     suggest=lambda path, workspace: suggested_options(Recording.load(path), workspace),
     person=lambda definitions, folder, person: as_recorded(
-        definitions.recording, places_of(definitions, folder), person
+        recording_of(definitions), places_of(definitions, folder), person
     ),
 )
+REUSE = ModelSource(is_inherited=False, asks=False)

@@ -12,11 +12,13 @@ from click.core import ParameterSource
 
 from codex_multi_role.cli.options import CODEX_BIN, CONFIG, JSON, QUIET, ROLES, SETTINGS, command
 from codex_multi_role.cli.output import put_json, put_line
-from codex_multi_role.cli.setting import FOLDER, output_file
+from codex_multi_role.cli.setting import FOLDER, output_file, setting_of
 from codex_multi_role.extensions.ci.ended_run import ERROR, FAILED, PASSED, Case
 from codex_multi_role.extensions.ci.junit import junit_suite
 from codex_multi_role.extensions.replays.replay_tests import find_recordings, replay_tests
+from codex_multi_role.extensions.replays.run_options import ReplayOptions
 from codex_multi_role.host.atomic import still_there, write_bytes
+from codex_multi_role.option import options_in
 from codex_multi_role.presentation.wording import duration, one_line, plural
 from codex_multi_role.run_options import RunTests
 
@@ -25,7 +27,8 @@ if TYPE_CHECKING:
 
 SHOWN_DIFFERENCES, SHOWN_LINES = 20, 40
 TESTS_OF_THE_RUN = [SETTINGS[field.name] for field in fields(RunTests)]
-OF_THE_RUN = [ROLES, SETTINGS["replay_match"], *TESTS_OF_THE_RUN, CONFIG, CODEX_BIN]
+MATCH = setting_of(options_in(ReplayOptions)["replay_match"])
+OF_THE_RUN = [ROLES, MATCH, *TESTS_OF_THE_RUN, CONFIG, CODEX_BIN]
 
 
 @command(*OF_THE_RUN, JSON, QUIET)

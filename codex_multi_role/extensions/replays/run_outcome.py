@@ -106,7 +106,7 @@ def outcome_of(report: RunReport, definitions: Definitions, folder: RunFolder, b
     ``began_with``: the `workspace_tree` at the beginning of the run. Raises `StorageError`.
     """
     snapshots, places = snapshots_of(definitions, folder), places_of(definitions, folder)
-    record = definitions.options.answers.record
+    record = definitions.options.added.get("record")
     own = record and os.path.relpath(os.path.realpath(record), definitions.workspace)
     changed = [path for path in snapshots.changed_paths(began_with, snapshots.take()) if path != own]
     return {

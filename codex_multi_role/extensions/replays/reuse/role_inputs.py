@@ -89,8 +89,8 @@ class RoleReader:
         """What takes the place of a model: a playbook or a recording, or None."""
         if self.definitions.playbook is not None:
             return digest(self.definitions.playbook.text)
-        if self.definitions.recording is not None:
-            return digest(self.definitions.recording.path.read_bytes().hex())
+        if self.definitions.stand_in is not None:
+            return digest(self.definitions.stand_in.path.read_bytes().hex())
         return None
 
     @cached_property

@@ -11,9 +11,9 @@ from codex_multi_role.errors import RunNotFound
 from codex_multi_role.extensions.replays.reuse.earlier_turns import EarlierRun, EarlierTurns
 from codex_multi_role.extensions.replays.reuse.observer import Reuse
 from codex_multi_role.extensions.replays.reuse.role_inputs import RoleReader
+from codex_multi_role.extensions.replays.run_options import EVERY_RUN
 from codex_multi_role.lifecycle.definitions import Definitions
 from codex_multi_role.run_folder import RunFolder, list_runs
-from codex_multi_role.run_options import EVERY_RUN
 from codex_multi_role.steps import RunResources
 
 MOST_RUNS = 200
@@ -22,7 +22,7 @@ MOST_RUNS = 200
 
 def observe_turns(definitions: Definitions, run: RunResources) -> Reuse:
     """The observer of the turns of a run, which takes over equal ones if the run reuses any."""
-    folder, reuse = run.services.folder, definitions.options.limits.reuse
+    folder, reuse = run.services.folder, definitions.options.added.get("reuse")
     reader = RoleReader(definitions, run.services.catalog_now, run.settings.protect)
     earlier = earlier_turns(partial(named_runs, reuse, folder)) if reuse else None
     return Reuse(folder, definitions.workspace, reader.read, earlier)
