@@ -144,6 +144,11 @@ class StepSpec(Definition):
     )
     retry: Nested[Retry | None] = optional(None, "Tries and pauses after a failure.")
     on_error: Literal["fail", "skip"] = Field(default="fail", description="`fail` ends the run; `skip` continues.")
+    on_bad: Literal["fail", "continue"] = Field(
+        default="fail",
+        description="What a bad result does that no `when` of `next` reads: `fail` ends the flow with exit 1; "
+        "`continue` is for a step that only measures.",
+    )
     set: Named[VariableName, JsonValue] = optional({}, "New values of run variables after the step (templates).")
     next: Items[RouteSpec] = optional(
         (), "Where to go: the first entry whose `when` is true, otherwise the following step."
@@ -203,6 +208,8 @@ class StepSpec(Definition):
             raise ValueError("merge belongs to isolate")
         if self.isolate is not None and self.ask == EVERY_ROLE:
             raise ValueError('isolate goes with one role, not with "*"')
+        if self.on_bad == "continue" and self.review is not None:
+            raise ValueError("on_bad: continue does not go with review: a rejection is for `next` to route on")
         if self.time_limit_seconds is not None and self.default is None:
             raise ValueError("a review with a time limit needs the default answer that holds then")
         return self

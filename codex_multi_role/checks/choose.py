@@ -74,6 +74,8 @@ class ChooseResult(CheckResult):
     that are as good as the winner, which is the first of them.
     """
 
+    bad = ("none",)
+
     status: Literal["chosen", "none"]
     index: int | None
     winner: Json | None

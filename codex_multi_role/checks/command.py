@@ -60,6 +60,8 @@ class ProgramResult(CheckResult):
     ``json``: the whole standard output as JSON, or null. ``exit_code`` is null if the program has none.
     """
 
+    bad = ("failed", "timed out")
+
     status: Status
     reason: str
     exit_code: int | None

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic.fields import FieldInfo
@@ -107,9 +107,17 @@ class ResultPart(BaseModel):
 
 
 class CheckResult(ResultPart):
-    """Base of all check results."""
+    """Base of all check results. ``bad``: the values of ``status`` with which the result counts against its step."""
+
+    bad: ClassVar[Collection[str]] = ()
 
     status: str
+
+    @classmethod
+    def why_bad(cls, result: Mapping[str, Any]) -> str:
+        """Why ``result``, as the check gave it, is bad; empty if it is not."""
+        status, why = str(result["status"]), result.get("reason") or next(iter(result.get("problems") or ()), "")
+        return "" if status not in cls.bad else f"{status}: {why}" if why else status
 
 
 def as_json(result: BaseModel) -> dict[str, object]:
@@ -249,6 +257,22 @@ class Check:
     read_only: bool = False
     settings: Settings | None = None
     uses_python: bool = False
+
+    @property
+    def what_is_bad(self) -> str:
+        """Which results are bad, in words; empty if none is."""
+        kind = self.result
+        if kind is None or not issubclass(kind, CheckResult):
+            return ""
+        own = kind.why_bad.__func__ is not CheckResult.why_bad.__func__  # type: ignore[attr-defined]
+        if own:
+            return (kind.why_bad.__doc__ or "").strip().rstrip(".").lower()
+        return f"status {', '.join(kind.bad)}" if kind.bad else ""
+
+    def why_bad(self, result: Mapping[str, Any]) -> str:
+        """Why a result of this check is bad, as its model says; empty if it is not, or the check declares no model."""
+        kind = self.result
+        return kind.why_bad(result) if kind is not None and issubclass(kind, CheckResult) else ""
 
     def __call__(self, context: CheckContext) -> dict[str, object]:
         """Run it; a result that is a model is also written to ``result.json``. Raises StorageError."""

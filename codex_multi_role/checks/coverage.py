@@ -51,6 +51,8 @@ class CoverageResult(CountedTests):
     ``reached``: with ``per_test`` what each test reaches, for at most `MAX_TESTS` tests.
     """
 
+    bad = ("failed", "syntax error", "crashed", "timed out")
+
     status: Status
     crashed: bool
     coverage: float | None

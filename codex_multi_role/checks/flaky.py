@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -45,6 +45,12 @@ class FlakyResult(CheckResult):
     flaky: dict[str, list[str]]
     failed: list[str]
     seconds: float
+
+    @classmethod
+    def why_bad(cls, result: Mapping[str, Any]) -> str:
+        """A flaky test, or one that failed every time."""
+        found = {"flaky": list(result["flaky"]), "failed every time": result["failed"]}
+        return "; ".join(f"{what}: {', '.join(tests[:3])}" for what, tests in found.items() if tests)
 
 
 @declare_check(options=FlakyOptions, result=FlakyResult, max_seconds=_longest, uses_python=True)

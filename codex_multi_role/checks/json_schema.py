@@ -53,6 +53,8 @@ class SchemaResult(CheckResult):
     A file that cannot be parsed is ``invalid``; without a file or a valid schema file, the check could not run.
     """
 
+    bad = ("invalid",)
+
     status: Status
     reason: str
     problems: list[str]

@@ -24,6 +24,8 @@ class MergeConflict(ResultPart):
 
 
 class MergedCopies(CheckResult):
+    bad = ("conflicts",)
+
     status: Literal["merged", "unchanged", "conflicts"]
     paths: list[str]
     conflicts: list[MergeConflict]

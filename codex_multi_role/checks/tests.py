@@ -22,6 +22,8 @@ Status = Literal["passed", "failed", "no tests", "timed out", "could not run"]
 
 
 class PytestResult(CountedTests):
+    bad = ("failed", "timed out")
+
     status: Status
     command: str
 

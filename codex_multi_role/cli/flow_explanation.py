@@ -7,12 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from textwrap import wrap
 
-from codex_multi_role.catalog import FlowSpec, GoalSpec, InputSpec, RoleSpec, RoleSpecCatalog
+from codex_multi_role.catalog import FlowSpec, GoalSpec, InputSpec, RoleSpec, RoleSpecCatalog, StepSpec
 from codex_multi_role.catalog.flow_references import unused_roles
 from codex_multi_role.catalog.prices import MILLION, PriceList
+from codex_multi_role.checks import find_check
 from codex_multi_role.flow import End, worst_case
 from codex_multi_role.flow.chart import Chart, Node, chart_of, end_words
 from codex_multi_role.flow.conditions import with_called
+from codex_multi_role.flow.consequences import if_wrong
 from codex_multi_role.flow.routing import ends
 from codex_multi_role.lifecycle.definitions import role_settings
 from codex_multi_role.lifecycle.model_prices import model_of
@@ -45,6 +47,7 @@ def explanation(flows: Mapping[str, FlowSpec], name: str, catalog: RoleSpecCatal
         "Goal": [(_goal(flow.goal),)] if flow.goal != GoalSpec() else [],
         "Inputs": [(key, spec.type, _requirement(spec), spec.description) for key, spec in flow.inputs.items()],
         "Steps": map(_step_row, chart.nodes),
+        "If a step goes wrong": [(step.id, if_wrong(step, _what_is_bad(step))) for step in flow.steps],
         "Ends": _end_rows(flow, chart, catalog),
         "Calls": [(other.name, other.description) for other in flows.values() if other is not flow],
         "Protects": [(", ".join(flow.protect),)] if flow.protect else [],
@@ -85,6 +88,13 @@ def _requirement(spec: InputSpec) -> str:
 def _step_row(node: Node) -> Row:
     targets = dict.fromkeys(f"({end_words(way.to)})" if isinstance(way.to, End) else way.to for way in node.arrows)
     return node.id, "; ".join([node.words, *node.notes]) + f" -> {', '.join(targets)}"
+
+
+def _what_is_bad(step: StepSpec) -> str:
+    """Which results of the step are bad, in words; empty if none is."""
+    if step.check is not None:
+        return find_check(step.check).what_is_bad
+    return "a rejection" if step.review is not None else f"exit 1 of {step.call}" if step.call is not None else ""
 
 
 def _end_rows(flow: FlowSpec, chart: Chart, catalog: RoleSpecCatalog) -> Iterator[Row]:

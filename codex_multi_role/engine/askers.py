@@ -15,6 +15,7 @@ from graphlib import TopologicalSorter
 from typing import Any
 
 from codex_multi_role.catalog import StepSpec
+from codex_multi_role.catalog.result_reads import reads_result
 from codex_multi_role.codex.fleet import instance_name
 from codex_multi_role.engine.journal_slots import JournalSlots
 from codex_multi_role.engine.scheduler import Scheduler
@@ -134,7 +135,7 @@ class Asker:
         question = replace(
             reserved,
             role=role_for(reserved.role, unit.step, unit.prompt),
-            payload=unit.payload or state.input_handoff(self._item),
+            payload=unit.payload or state.input_handoff(self._item, partial(reads_result, unit.step.prompt)),
             tests=state.latest_tests,
             thread=NEW_THREAD if unit.step.isolate else reserved.thread,
             tolerate=unit.tolerate or reserved.role.optional,
@@ -211,8 +212,8 @@ class EveryRole:
         return found
 
     @staticmethod
-    def output(outcomes: Sequence[StepOutcome]) -> tuple[Json, str]:
+    def output(outcomes: Sequence[StepOutcome]) -> tuple[Json, str, str]:
         """What templates see of the round: ``results`` in the order of the roles, and who ``declined``; no error."""
         turns = [each.turn for each in outcomes if each.turn is not None]
         declined = [f"{each.role} declined: {each.reason}" for each in turns if each.declined]
-        return {"results": [each.handoff for each in turns], "declined": declined}, ""
+        return {"results": [each.handoff for each in turns], "declined": declined}, "", ""

@@ -64,7 +64,8 @@ class DurableRun:
         if end.outcome == SAID_DONE and self.state.finished_by:
             return self._done(end)
         status = RunStatus.SUCCEEDED if end.exit_code == 0 else RunStatus.ENDED
-        reason = self._rendered(end, "reason", self.state.context()) or f"{self.state.flow} finished: {end.outcome}"
+        reason = self._rendered(end, "reason", self.state.context()) or end.reason
+        reason = reason or f"{self.state.flow} finished: {end.outcome}"
         return Ending(status, end.outcome, reason, ExitCode(end.exit_code), suggestion=self._suggestion(end))
 
     def _suggestion(self, end: End) -> str:

@@ -15,13 +15,13 @@ from codex_multi_role.engine.journal_slots import ItemCancelled, JournalSlots, R
 from codex_multi_role.engine.scheduler import Scheduler
 from codex_multi_role.errors import RoleFailed, UsageError
 from codex_multi_role.flow import FlowState, items_of, name_of, needs_of
-from codex_multi_role.flow.state import shown
+from codex_multi_role.flow.state import shown_item
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import Cancellations
 from codex_multi_role.run_folder.events import Warning
 from codex_multi_role.run_folder.items import ItemResults
 from codex_multi_role.run_folder.states import COMPLETED, FAILED, SKIPPED, ItemStates
-from codex_multi_role.steps import StepOutcome, Unit, merged_back
+from codex_multi_role.steps import StepOutcome, Unit, merge_failure, merged_back
 from codex_multi_role.steps.cancellation_token import CancellationToken
 from codex_multi_role.steps.carry_out import carry_out
 
@@ -30,10 +30,23 @@ UnitMaker = Callable[[StepSpec, str, Mapping[str, Any], Scope], Unit]
 
 
 class FanOut:
-    """One visit of the step with this ``key``. ``records(cycles)``: how many slots an item can need."""
+    """One visit of the step with this ``key``. ``records(cycles)``: how many slots an item can need.
 
-    def __init__(self, scope: Scope, step: StepSpec, key: str, unit: UnitMaker, records: Callable[[int], int]) -> None:
+    ``tolerate``: an item that failed is a result.
+    """
+
+    def __init__(
+        self,
+        scope: Scope,
+        step: StepSpec,
+        key: str,
+        unit: UnitMaker,
+        records: Callable[[int], int],
+        *,
+        tolerate: bool = False,
+    ) -> None:
         self._scope, self._step, self._key, self._unit, self._records = scope, step, key, unit, records
+        self._tolerate = tolerate
         self._outcomes: dict[int, StepOutcome] = {}
 
     def outcomes(self) -> tuple[list[StepOutcome], BaseException | None]:
@@ -50,7 +63,7 @@ class FanOut:
             seen = {**context, step.as_: item.value, "item": item.value, "index": item.index}
             if step.needs is not None:
                 seen[NEEDED] = [seen_item(other, self._outcomes[other]) for other in needs[item.index]]
-            failed = [str(values[other]["id"]) for other in needs[item.index] if self._outcomes[other].error]
+            failed = [str(values[other]["id"]) for other in needs[item.index] if not self._suffices(other)]
             unit = self._unit(step, item.key, seen, scopes[item.index])
             unit = replace(unit, set_state=item.states.become, peers=min(concurrency, len(values)))
             return self._carry_out(item, unit, reserved["given"].get(str(item.index)), failed)
@@ -58,7 +71,12 @@ class FanOut:
         scheduler = Scheduler[StepOutcome]("item", concurrency, needs)
         done, error = scheduler.run([partial(work, item) for item in items])
         scope.state.join([each.state for each in scopes])
-        return (done if error is not None else self._merged(done)), error
+        return (done, error) if error is not None else self._merged(items, done)
+
+    def _suffices(self, index: int) -> bool:
+        """Whether items that need this one can start."""
+        outcome = self._outcomes[index]
+        return outcome.is_good or (not outcome.error and self._step.on_bad == "continue")
 
     def _reserve(self) -> Json:
         """How many steps an item can record, and with how many cycles. Both are final, because slots must not move.
@@ -113,20 +131,32 @@ class FanOut:
         finally:
             item.asker.release()
 
-    def _merged(self, outcomes: Sequence[StepOutcome]) -> list[StepOutcome]:
-        """The outcomes after merging the items' copies of the workspace, in item order."""
-        run, record = self._scope.run, self._scope.ids.record
-        return [
-            merged_back(run, self._step, f"{self._key}.{index}", outcome, record)
-            for index, outcome in enumerate(outcomes)
-        ]
+    def _merged(
+        self, items: Sequence[FanOutItem], outcomes: Sequence[StepOutcome]
+    ) -> tuple[list[StepOutcome], BaseException | None]:
+        """The outcomes after merging the items' copies of the workspace, in item order; and the first failure."""
+        run, step, failure = self._scope.run, self._step, None
+        merged = []
+        for item, outcome in zip(items, outcomes, strict=True):
+            merged.append(merged_back(run, step, item.key, outcome, self._scope.ids.record))
+            if merged[-1].error and not outcome.error:
+                item.fail(merged[-1].error)
+                failure = failure or (None if self._tolerate else merge_failure(step, merged[-1]))
+        return merged, failure
 
-    @staticmethod
-    def output(outcomes: Sequence[StepOutcome]) -> tuple[Json, str]:
-        """What templates see of the fan-out, and the first error."""
+    def output(self, outcomes: Sequence[StepOutcome]) -> tuple[Json, str, str]:
+        """What templates see of the fan-out, the first error, and why the whole is bad."""
         errors = [outcome.error for outcome in outcomes if outcome.error]
         results = [seen_item(index, outcome) for index, outcome in enumerate(outcomes)]
-        return {"results": results, "failed": len(errors)}, errors[0] if errors else ""
+        return {"results": results, "failed": len(errors)}, errors[0] if errors else "", self._why_bad(outcomes)
+
+    def _why_bad(self, outcomes: Sequence[StepOutcome]) -> str:
+        """One bad item is enough; with ``on_error: skip``, one good item is enough that the whole is not."""
+        counted = [each.bad or (each.error if self._step.on_error == "skip" else "") for each in outcomes]
+        bad = list(filter(None, counted))
+        if not bad or (self._step.on_error == "skip" and len(bad) < len(outcomes)):
+            return ""
+        return f"bad items: {len(bad)} of {len(outcomes)}, first: {bad[0]}"
 
 
 class FanOutItem:
@@ -187,6 +217,10 @@ class FanOutItem:
         finally:
             del self.run.progress.running_items[self.key]
 
+    def fail(self, reason: str) -> None:
+        """What it did, when it had ended, came to nothing."""
+        self._report(FAILED, reason)
+
     def _report(self, state: str, reason: str) -> None:
         self.states.become(state, reason)
         self.states.publish()
@@ -201,4 +235,4 @@ def seen_item(index: int, outcome: StepOutcome) -> Json:
     """An item as templates see it."""
     status = "skipped" if outcome.skipped else "failed" if outcome.error else "done"
     own = {"index": index, "status": status, "error": outcome.error}
-    return shown(outcome.output, own, is_answer=outcome.turn is not None)
+    return shown_item(outcome.output, own, is_answer=outcome.turn is not None, bad=bool(outcome.bad))

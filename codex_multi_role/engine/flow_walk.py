@@ -16,7 +16,7 @@ from codex_multi_role.flow import End, WalkBound, after, new_state
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder.events import StepStarted
 from codex_multi_role.run_folder.states import RUN
-from codex_multi_role.steps import StepOutcome, Unit, merged_back
+from codex_multi_role.steps import StepOutcome, Unit, merge_failure, merged_back
 from codex_multi_role.steps.carry_out import carry_out
 from codex_multi_role.steps.placing import placed_outcome
 
@@ -95,7 +95,8 @@ class FlowWalk:
         if step.ask == EVERY_ROLE:
             work = EveryRole(scope)
         elif step.for_each is not None:
-            work = FanOut(scope, step, key, self._unit, partial(self._records, step))
+            tolerate = self._tolerates(step)
+            work = FanOut(scope, step, key, self._unit, partial(self._records, step), tolerate=tolerate)
         else:
             work = _One(scope, self._unit(step, key, self.state.context(), scope))
         outcomes, failure = work.outcomes()
@@ -103,8 +104,9 @@ class FlowWalk:
             self._absorb(step, outcome)
         if failure is not None:
             raise failure
-        output, error = work.output(outcomes)
-        self.state.leave(step.id, output, error)
+        output, error, bad = work.output(outcomes)
+        self.state.leave(step.id, output, error, bad)
+        self.state.hand_on(step, [outcome.answer for outcome in outcomes])
         if error and step.on_error == "fail" and self._tolerant:
             self.error = error
 
@@ -120,9 +122,13 @@ class FlowWalk:
             record=scope.ids.record,
             ask_role=lambda unit: scope.asker.ask_for(unit, self.state),
             call_flow=lambda unit, inputs: self._call(unit, inputs, scope),
-            tolerate=self._tolerant or step.on_error == "skip",
+            tolerate=self._tolerates(step),
         )
         return scope.observe(unit)
+
+    def _tolerates(self, step: StepSpec) -> bool:
+        """Whether a failure of the step, or of one of its items, is an outcome."""
+        return self._tolerant or step.on_error == "skip"
 
     def _call(self, unit: Unit, inputs: Mapping[str, Any], scope: Scope) -> StepOutcome:
         """Walk the called flow. The state of the ``scope`` collects what it asked."""
@@ -169,7 +175,9 @@ class FlowWalk:
         state = self.state
         steps = {name: each.output for name, each in state.steps.items() if each.visits and self._flow.shows(name)}
         output = {"outcome": end.outcome, "exit_code": end.exit_code, "vars": state.vars, "steps": steps}
-        return StepOutcome(output, self.error, tests=state.latest_tests, handoffs=state.shown_handoffs)
+        bad = f"{self._flow.name} ended with {end.outcome}" if end.exit_code and not self.error else ""
+        bad += f": {end.reason}" if bad and end.reason else ""
+        return StepOutcome(output, self.error, tests=state.latest_tests, handoffs=state.shown_handoffs, bad=bad)
 
     def _absorb(self, step: StepSpec, outcome: StepOutcome) -> None:
         shown = self._flow.shows(step.id)
@@ -203,10 +211,13 @@ class _One:
         self._scope = scope
         self._unit = unit
 
-    def outcomes(self) -> tuple[list[StepOutcome], None]:
+    def outcomes(self) -> tuple[list[StepOutcome], BaseException | None]:
         run, unit = self._scope.run, self._unit
-        return [merged_back(run, unit.step, unit.key, carry_out(run, unit), self._scope.ids.record)], None
+        outcome = carry_out(run, unit)
+        merged = merged_back(run, unit.step, unit.key, outcome, self._scope.ids.record)
+        is_lost = merged.error and not outcome.error and not unit.tolerate
+        return [merged], merge_failure(unit.step, merged) if is_lost else None
 
     @staticmethod
-    def output(outcomes: Sequence[StepOutcome]) -> tuple[Json, str]:
-        return outcomes[0].output, outcomes[0].error
+    def output(outcomes: Sequence[StepOutcome]) -> tuple[Json, str, str]:
+        return outcomes[0].output, outcomes[0].error, outcomes[0].bad

@@ -1,5 +1,6 @@
 """Where a run goes after a step: the first ``next`` entry whose ``when`` holds, otherwise the following step.
 
+A bad result ends the flow instead, unless the step's own ``next`` decides on it or the step says that it continues.
 And how a flow can end.
 """
 
@@ -10,7 +11,9 @@ from dataclasses import dataclass, field
 
 from codex_multi_role.catalog import FlowSpec, RouteSpec, StepSpec
 from codex_multi_role.catalog.flow_spec import ways_out
+from codex_multi_role.catalog.result_reads import routes_on_result
 from codex_multi_role.catalog.templates import evaluate
+from codex_multi_role.errors import DefinitionError
 from codex_multi_role.flow.state import FlowState
 
 
@@ -23,6 +26,7 @@ class GoTo:
 class End:
     """A named end; ``exit_code`` 0 means that the goal was reached.
 
+    ``reason``: why, if no route says it.
     ``step``: where it occurred; ``route``: the entry that led to it; ``by_cycles``: more cycles could have continued
     it.
     """
@@ -32,6 +36,7 @@ class End:
     step: str = field(default="", compare=False)
     route: RouteSpec | None = field(default=None, compare=False)
     by_cycles: bool = field(default=False, compare=False)
+    reason: str = field(default="", compare=False)
 
 
 def after(flow: FlowSpec, step: StepSpec, state: FlowState) -> GoTo | End:
@@ -39,17 +44,44 @@ def after(flow: FlowSpec, step: StepSpec, state: FlowState) -> GoTo | End:
 
     Raises `DefinitionError` if a condition cannot be evaluated.
     """
-    for number, route in enumerate(step.next):
-        where = f"{flow.source}: step {step.id}: next[{number}].when"
-        if route.when is None or evaluate(route.when, state.context(), where):
-            if route.to is not None:
-                return _enter(flow, route.to, state)
-            by_cycles = any(re.search(r"\bcycles\b", each.when or "") for each in step.next[: number + 1])
-            return End(route.end or "end", route.exit or 0, step.id, route, by_cycles)
+    bad = state.steps[step.id].bad
+    try:
+        number = _taken(flow, step, state)
+    except DefinitionError:
+        if not bad:
+            raise
+        number = None  # such as a field that only a good result has
+    if bad and not continues(step) and (number is None or not routes_on_result(step)):
+        return End(failed_end(step).outcome, 1, step.id, reason=f"step {step.id}: {bad}")
+    if number is not None:
+        route = step.next[number]
+        if route.to is not None:
+            return _enter(flow, route.to, state)
+        by_cycles = any(re.search(r"\bcycles\b", each.when or "") for each in step.next[: number + 1])
+        return End(route.end or "end", route.exit or 0, step.id, route, by_cycles)
     position = [each.id for each in flow.steps].index(step.id) + 1
     if position < len(flow.steps):
         return _enter(flow, flow.steps[position].id, state)
     return End("success", 0)
+
+
+def continues(step: StepSpec) -> bool:
+    """Whether the step itself says that a bad result does not count. ``on_error: skip`` of a fan-out is for items."""
+    return step.on_bad == "continue" or (step.on_error == "skip" and step.for_each is None)
+
+
+def failed_end(step: StepSpec) -> End:
+    """The end that a bad result leads to."""
+    return End(f"{step.id}_failed", 1)
+
+
+def _taken(flow: FlowSpec, step: StepSpec, state: FlowState) -> int | None:
+    """The number of the ``next`` entry that is taken, if any."""
+    for number, route in enumerate(step.next):
+        where = f"{flow.source}: step {step.id}: next[{number}].when"
+        if route.when is None or evaluate(route.when, state.context(), where):
+            return number
+    return None
 
 
 def _enter(flow: FlowSpec, step_id: str, state: FlowState) -> GoTo | End:

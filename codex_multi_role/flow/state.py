@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from codex_multi_role.catalog import FlowSpec, StepSpec, render
 from codex_multi_role.reading.json_types import Json
+
+GIVEN_ANYWAY = "tests"
+"""The check whose latest result every role gets as such."""
+OF_REVIEW = ("approved", "comment")
 
 
 @dataclass(frozen=True)
@@ -20,12 +24,21 @@ class HistoryEntry:
 
 
 class _Shown(dict[str, Any]):
-    """A mapping with an attribute that templates can read and that is not printed with the mapping."""
+    """A mapping with attributes that templates can read and that are not printed with the mapping."""
 
     handoff: Json
+    bad: bool
 
 
-def shown(output: Json, own: Json, *, is_answer: bool) -> Json:
+def shown_item(output: Json, own: Json, *, is_answer: bool, bad: bool) -> Json:
+    """What templates see of an item; ``bad`` is printed only if it is."""
+    fields = shown(output, {**own, **({"bad": True} if bad else {})}, is_answer=is_answer)
+    if "bad" not in fields:
+        fields.bad = False
+    return fields
+
+
+def shown(output: Json, own: Json, *, is_answer: bool) -> _Shown:
     """What templates see of a step or an item: its ``output`` and its ``own`` figures, which no output can replace.
 
     ``handoff`` is a role's answer as it is. It is among the fields only if figures hide a field of the answer.
@@ -40,12 +53,16 @@ def shown(output: Json, own: Json, *, is_answer: bool) -> Json:
 
 @dataclass
 class StepState:
-    """``status``: not_started, running, done or failed. ``output``: the fields of the step's latest result."""
+    """``status``: not_started, running, done or failed. ``output``: the fields of the step's latest result.
+
+    ``bad``: why that is bad, empty if it is not.
+    """
 
     asks: bool = False
     visits: int = 0
     status: str = "not_started"
     error: str = ""
+    bad: str = ""
     output: Json = field(default_factory=dict)
 
     def seen(self) -> Json:
@@ -63,6 +80,8 @@ class FlowState:
     """One run's progress through its flow. ``cycle``: how often its first step was entered.
 
     ``latest_handoffs``: one per role, the most recent last. ``shown_handoffs``: those that a calling flow sees.
+    ``since_answer``: what checks and people said since the last answer, by step. ``item_answers``: the last answers, if
+    the items of a step gave them.
     """
 
     flow: str
@@ -78,6 +97,8 @@ class FlowState:
     asks: dict[str, int] = field(default_factory=dict)
     history: list[HistoryEntry] = field(default_factory=list)
     finished_by: str = ""
+    since_answer: dict[str, Json] = field(default_factory=dict)
+    item_answers: dict[str, Json] = field(default_factory=dict)
 
     @property
     def cycle(self) -> int:
@@ -113,20 +134,54 @@ class FlowState:
 
     def take_handoffs(self, handoffs: Mapping[str, Json], *, shown: bool = True) -> None:
         """Make these handoffs, of a turn or of a called flow, the latest of their roles, in this order."""
+        if handoffs:
+            self.since_answer, self.item_answers = {}, {}
         for known in (self.latest_handoffs, self.shown_handoffs)[: 2 if shown else 1]:
             for role, handoff in handoffs.items():
                 known.pop(role, None)
                 known[role] = handoff
 
-    def input_handoff(self, item: Json | None) -> Json | None:
-        """What an ask starts from: the previous handoff and, by its name, its item; with neither, the inputs."""
-        before = next(reversed(self.latest_handoffs.values()), None)
-        return {**(before or {}), **(item or {})} or dict(self.inputs) or None
+    def input_handoff(self, item: Json | None, is_read: Callable[[str], bool] = lambda _: False) -> Json | None:
+        """What an ask starts from: the last answer or, without one, the inputs.
 
-    def leave(self, step_id: str, output: Json, error: str = "") -> None:
+        Beside it, what checks and people said since, as ``steps``. Results that the ask's own prompt reads
+        (``is_read``, by their step) are left out. An item gets itself, by its name, and the answer of a single role.
+        """
+        if item:
+            return {**self._last_answer(lambda _: True), **item}
+        before = self._last_answer(is_read)
+        results = {step: result for step, result in self.since_answer.items() if not is_read(step)}
+        name = "steps"
+        while name in before:
+            name += "_"
+        return {**(before or self.inputs), **({name: results} if results else {})} or None
+
+    def _last_answer(self, is_read: Callable[[str], bool]) -> Json:
+        """That of the last role, or those of all items if the last step had some."""
+        if not self.item_answers:
+            return next(reversed(self.latest_handoffs.values()), {})
+        ((step, answers),) = self.item_answers.items()
+        return {} if is_read(step) else answers
+
+    def hand_on(self, step: StepSpec, answers: Sequence[Json | None]) -> None:
+        """Let the next role know the stored result of the step, or the ``answers`` of its items; None: no answer."""
+        output = self.steps[step.id].output
+        if step.check == GIVEN_ANYWAY:
+            return
+        if step.check is not None or step.review is not None:
+            said = {name: output[name] for name in OF_REVIEW if name in output} if step.review else {}
+            self.since_answer.pop(step.id, None)
+            self.since_answer[step.id] = said or output
+        elif step.for_each is not None and any(each is not None for each in answers):
+            results = [
+                answer or {"error": item["error"]} for answer, item in zip(answers, output["results"], strict=True)
+            ]
+            self.since_answer, self.item_answers = {}, {step.id: {"results": results}}
+
+    def leave(self, step_id: str, output: Json, error: str = "", bad: str = "") -> None:
         """Store the result of the visit."""
         step = self.steps[step_id]
-        step.output, step.error = output, error
+        step.output, step.error, step.bad = output, error, bad
         step.status = "failed" if error else "done"
 
     def set_vars(self, step: StepSpec, source: str) -> None:

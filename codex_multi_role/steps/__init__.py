@@ -14,7 +14,7 @@ from codex_multi_role.steps.resources import (
     Work,
 )
 from codex_multi_role.steps.turn_record import NEW_THREAD
-from codex_multi_role.steps.unit import StepOutcome, Unit, merged_back
+from codex_multi_role.steps.unit import StepOutcome, Unit, merge_failure, merged_back
 
 __all__ = [
     "NEW_THREAD",
@@ -27,5 +27,6 @@ __all__ = [
     "TestSettings",
     "Unit",
     "Work",
+    "merge_failure",
     "merged_back",
 ]

@@ -25,6 +25,8 @@ KINDS: dict[str, StepKind] = {
 def carry_out(run: RunResources, unit: Unit) -> StepOutcome:
     """The unit's outcome after at most ``retry.attempts`` attempts; the pauses between them are also recorded.
 
+    A bad result is tried again like a failure, except for a person's answer.
+
     Raises what its kind raises if the last attempt failed and the failure is not tolerated.
     """
     retry = unit.step.retry
@@ -33,9 +35,9 @@ def carry_out(run: RunResources, unit: Unit) -> StepOutcome:
         last = attempt == attempts
         unit.set_state(IN_PROGRESS, "")
         outcome = KINDS[unit.step.kind](run, replace(unit, tolerate=unit.tolerate or not last))
-        if not outcome.error or last:
+        if last or outcome.is_good or (outcome.bad and unit.step.review):
             return outcome
-        unit.set_state(FAILED, outcome.error)
+        unit.set_state(FAILED, outcome.error or outcome.bad)
         pause = retry.backoff_seconds * 2 ** (attempt - 1) if retry else 0.0
         unit.record("pause", lambda _, seconds=pause: _pause(run, seconds))  # type: ignore[misc]
     raise AssertionError("a step has at least one attempt")

@@ -37,7 +37,7 @@ FAILURES_TOLD, MAX_NAME_CHARACTERS = 5, 200
 
 
 def check_step(run: RunResources, unit: Unit) -> StepOutcome:
-    """Carry out the step's check with its rendered ``with:`` options; a bad verdict is a result.
+    """Carry out the step's check with its rendered ``with:`` options; a bad result is an outcome, not a failure.
 
     Raises `CheckFailed`, `UsageError`, `DefinitionError` if a failure is not tolerated.
     """
@@ -54,7 +54,8 @@ def check_step(run: RunResources, unit: Unit) -> StepOutcome:
 
     output = unit.record(f"check {name}", work)
     error = str(output.get("reason", "")) if output["status"] == COULD_NOT_RUN else ""
-    return StepOutcome(output, error, tests=output if name == "tests" else None)
+    bad = find_check(name).why_bad(output)
+    return StepOutcome(output, error, tests=output if name == "tests" else None, bad=bad and f"check {name}: {bad}")
 
 
 def _carry_out(run: RunResources, unit: Unit, name: str, options: Mapping[str, object]) -> Json:

@@ -18,7 +18,7 @@ BY_TIME_LIMIT = "time limit"
 
 
 def review_step(run: RunResources, unit: Unit) -> StepOutcome:
-    """Ask a person and wait; a rejection is an output to route on, not a failure.
+    """Ask a person and wait; a rejection is a bad result, not a failure.
 
     Raises `ReviewWaiting` if nobody is present. That is never tolerated, because the answer is still to come.
     """
@@ -31,7 +31,12 @@ def review_step(run: RunResources, unit: Unit) -> StepOutcome:
         time_limit_seconds=step.time_limit_seconds,
         default=step.default,
     )
-    return StepOutcome(unit.record("review", lambda _: _Review(run, question).decide()))
+    answer = unit.record("review", lambda _: _Review(run, question).decide())
+    return StepOutcome(answer, bad="" if answer["approved"] else _rejected(answer))
+
+
+def _rejected(answer: Json) -> str:
+    return f"rejected by {answer['by']}" + (f": {answer['comment']}" if answer["comment"] else "")
 
 
 def _text(value: object) -> str:

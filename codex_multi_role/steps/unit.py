@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from codex_multi_role.catalog import StepSpec, render
+from codex_multi_role.errors import RoleFailed
 from codex_multi_role.reading.json_types import Json
-from codex_multi_role.run_folder.events import CopyMerged
+from codex_multi_role.run_folder.events import CopyMerged, Warning
 from codex_multi_role.steps.protection import SHOWN_PATHS
 from codex_multi_role.steps.resources import Recorder, RunResources
 from codex_multi_role.steps.turn_record import TurnResult
+
+SHOWN_CONFLICTS = 3
+"""How many paths a message names."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +68,7 @@ class Unit:
 class StepOutcome:
     """``output``: the fields that templates see. ``error``: why it failed, if that was tolerated, or was ``skipped``.
 
+    ``bad``: why its result is bad, as its check, its review or the flow that it called says.
     ``turn``: the last turn of an ask, with the handoff as it is passed on; ``done``: a role that may finish said DONE.
     ``tests``: the latest test result, if there is a new one. ``handoffs``: those that a called flow shows, by role, the
     most recent last.
@@ -75,6 +81,18 @@ class StepOutcome:
     tests: Json | None = None
     skipped: bool = False
     handoffs: Mapping[str, Json] = field(default_factory=dict)
+    bad: str = ""
+
+    @property
+    def answer(self) -> Json | None:
+        """The last answer of a role, if there is one that others see."""
+        if self.turn is not None:
+            return self.turn.handoff
+        return [*self.handoffs.values()][-1] if self.handoffs else None
+
+    @property
+    def is_good(self) -> bool:
+        return not (self.error or self.bad)
 
     @classmethod
     def of(cls, record: Json) -> StepOutcome:
@@ -92,14 +110,38 @@ StepKind = Callable[[RunResources, Unit], StepOutcome]
 def merged_back(run: RunResources, step: StepSpec, key: str, outcome: StepOutcome, record: Recorder) -> StepOutcome:
     """The outcome of an isolated unit with its ``copy`` and, if the step merges, the ``merge`` result.
 
-    A conflict is a result to route on. The copy of a failed unit is left as it is.
+    With conflicts, the unit has failed, and nobody gets its answer, which speaks of files that are not there. The copy
+    of a failed unit is left as it is.
     """
     if step.isolate is None:
         return outcome
     output: Json = {**outcome.output, "copy": key}
-    if step.merge == "all" and not outcome.error:
-        output["merge"] = record(f"merge {key}", lambda _: _merge(run, key))
-    return replace(outcome, output=output)
+    if step.merge != "all" or outcome.error:
+        return replace(outcome, output=output)
+    output["merge"] = record(f"merge {key}", lambda _: _merge(run, key))
+    problem = _not_merged(run, key, output["merge"])
+    if not problem:
+        return replace(outcome, output=output)
+    turn = outcome.turn and replace(outcome.turn, handoff=None)
+    return replace(outcome, output=output, error=problem, bad="", turn=turn, done=False, handoffs={})
+
+
+def merge_failure(step: StepSpec, outcome: StepOutcome) -> RoleFailed:
+    """What ends the run if a failed merge is not to be tolerated."""
+    hint = "The files without conflicts are merged. Merge the others by hand, or fork the run from the step."
+    return RoleFailed(f"step {step.id}: {outcome.error}", "merge_conflicts", hint)
+
+
+def _not_merged(run: RunResources, key: str, merge: Json) -> str:
+    """Why the copy could not be merged, with its files and its place; empty if it was."""
+    paths = ", ".join(each["path"] for each in merge["conflicts"][:SHOWN_CONFLICTS])
+    if not paths:
+        return ""
+    return f"{key} changed what others changed as well, and could not be merged: {paths}; copy: {_place(run, key)}"
+
+
+def _place(run: RunResources, key: str) -> Path:
+    return run.services.worktrees.open(key).workspace.root
 
 
 def _merge(run: RunResources, key: str) -> Json:
@@ -107,4 +149,6 @@ def _merge(run: RunResources, key: str) -> Json:
         merged = run.services.worktrees.merge(key).as_json()
     paths, conflicts = merged["paths"][:SHOWN_PATHS], merged["conflicts"][:SHOWN_PATHS]
     run.services.events.publish(CopyMerged(key, merged["status"], paths, conflicts))
+    if problem := _not_merged(run, key, merged):
+        run.services.events.publish(Warning(problem))
     return merged

@@ -167,6 +167,7 @@ EVERY_KEY: dict[str, list[Any]] = {
                     "as": "task",
                     "retry": {"attempts": 2, "backoff_seconds": 0},
                     "on_error": "skip",
+                    "on_bad": "continue",
                     "set": {"v": 1},
                     "state": "WORKING",
                 },

@@ -18,6 +18,7 @@ from tests.docs.markdown import code, docstring, in_words, keys, page, prose, ta
 ABOUT_CHECKS = """
 A check is a step that needs no model: `check: <name>`, with its options in `with`. Templates see its result as
 `steps.<id>`. Every result has a `status`. Packages add checks by the entry point `codex_multi_role.checks`.
+[When a step fails](../how-to/when-a-step-fails.md) says what a bad result does.
 """
 ABOUT_TOOLS = """
 A tool is work that a role's model can request during its turn. The role's key `tools` names those that it gets.
@@ -43,14 +44,29 @@ FOR_DEVELOPERS = re.compile(r"\s*Options: `\w+`[.;]|\s*Raises\s[^.]*\.")
 
 def checks() -> str:
     """Every check with its options and its result; those of a system after the others."""
-    found = {name: find_check(name) for name in check_names() if name in CHECKS or _is_ours(find_check(name))}
-    parts = [ABOUT_CHECKS]
+    found = _checks()
+    overview = [(f"[`{name}`](#{name})", check.what_is_bad or "never") for name, check in found.items()]
+    parts = [ABOUT_CHECKS, table(("check", "bad results"), overview)]
     for system, title in SYSTEMS.items():
         parts.append(f"## {title}")
         for name, check in found.items():
             if _system(check) == system:
                 parts += _check(name, check)
     return page("Checks", *parts)
+
+
+def with_bad_results(text: str) -> str:
+    """``text`` with the table of the checks whose results can be bad."""
+    heading = "| check | bad results |"
+    bad = {name: check.what_is_bad for name, check in _checks().items() if check.what_is_bad}
+    rows = (f"| [`{name}`](../reference/checks.md#{name}) | {words} |" for name, words in bad.items())
+    written = "\n".join((heading, "|---|---|", *rows))
+    return re.sub(rf"^{re.escape(heading)}\n(\|.*\n)*", lambda _: f"{written}\n", text, flags=re.MULTILINE)
+
+
+def _checks() -> dict[str, Check]:
+    """Ours, by name."""
+    return {name: find_check(name) for name in check_names() if name in CHECKS or _is_ours(find_check(name))}
 
 
 def _is_ours(check: Check) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 from codex_multi_role.cli.json_schemas import all_kinds, schema_text
 from tests.docs.command_line import command_line, settings
 from tests.docs.option_keywords import option_keywords
-from tests.docs.parts import checks, events, tools
+from tests.docs.parts import checks, events, tools, with_bad_results
 from tests.docs.python_api import python_api
 from tests.docs.shipped_flows import drawing, exhibits, shipped_flows
 from tests.docs.yaml_keys import flows, goal_file, prices, roles
@@ -35,6 +35,11 @@ def generated() -> dict[Path, str]:
     pages = {DOCS / "reference" / f"{name}.md": write() for name, write in PAGES.items()}
     drawings = {DOCS / "reference/flows" / f"{name}.svg": drawing(flow) for name, flow in exhibits().items()}
     house, keywords = DOCS / "development/house.md", DOCS.parent / "codex_multi_role/option_keywords.py"
-    others = {house: with_figures(house.read_text(encoding="utf-8")), keywords: option_keywords()}
+    failing = DOCS / "how-to/when-a-step-fails.md"
+    others = {
+        house: with_figures(house.read_text(encoding="utf-8")),
+        failing: with_bad_results(failing.read_text(encoding="utf-8")),
+        keywords: option_keywords(),
+    }
     schemas = {DOCS.parent / "schemas" / f"{kind}.json": schema_text(kind) for kind in all_kinds()}
     return {**pages, **drawings, **schemas, **others}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -90,15 +91,33 @@ def test_retry_in_copy_starts_clean_despite_parallel_work(tmp_path: Path) -> Non
     assert (team.workspace / "shared.txt").read_text() == "as it was\nonce\n"
 
 
-def test_conflict_is_a_result_to_route_on(tmp_path: Path) -> None:
+def clashing(folder: Path, **more: object) -> TeamFolder:
+    step = write_step(**more)
+    return writers(folder, [writes("shared.txt", "one\n"), writes("shared.txt", "two\n")], [step])
+
+
+def test_item_whose_copy_cannot_be_merged_has_failed(tmp_path: Path) -> None:
+    """The other items are merged all the same, and the message names the path and the copy."""
+    team = clashing(tmp_path)
+    report = team.run(flow="own")
+    assert (report.outcome, report.exit_code) == ("merge_conflicts", 3)
+    assert "write.1.1 changed what others changed as well, and could not be merged: shared.txt" in report.reason
+    (copy,) = re.findall(r"; copy: (\S+)$", report.reason)
+    assert (Path(copy) / "shared.txt").read_text() == "two\n"
+    assert (team.workspace / "shared.txt").read_text() == "one\n"
+
+
+def test_conflict_that_is_skipped_can_be_routed_on(tmp_path: Path) -> None:
     clash = "steps.write.results[1].merge.status == 'conflicts'"
-    step = write_step(next=[{"when": clash, "end": "clash"}, {"end": "no_clash", "exit": 1}])
-    team = writers(tmp_path, [writes("shared.txt", "one\n"), writes("shared.txt", "two\n")], [step])
+    routes = [{"when": clash, "end": "clash"}, {"end": "no_clash", "exit": 1}]
+    team = clashing(tmp_path, next=routes, on_error="skip")
     report = team.run(flow="own")
     assert report.outcome == "clash"
     assert (team.workspace / "shared.txt").read_text() in ("one\n", "two\n")
     merges = team.of_type("copy_merged")
     assert [event["status"] for event in merges] == ["merged", "conflicts"]
+    (warning,) = team.of_type("warning")
+    assert "write.1.1 changed what others changed as well, and could not be merged: shared.txt" in warning["message"]
     assert merges[1]["conflicts"][0]["path"] == "shared.txt"
 
 

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("scripted_codex")
 
 LOOK: Record = {"check": "command", "with": {"argv": ["echo", "{{ inputs.word }}"], "json": False}}
 INPUTS: Record = {"most": 1, "word": "a", "files": ["x", "y"], "at_once": 1}
-AGAIN: list[Record] = [{"when": "steps.one.visits < inputs.most", "to": "one"}, {"end": "timeout", "exit": 1}]
+AGAIN: list[Record] = [{"when": "steps.one.visits < inputs.most", "to": "one"}, {"end": "timeout"}]
 LOOP: list[Record] = [{"when": "steps.one.visits < inputs.most", "to": "one"}]
 INNER: Record = {"inputs": {"most": 1}, "steps": [{"ask": "one", "max_visits": 9, "next": AGAIN}]}
 EACH: Record = {"for_each": "{{ inputs.files }}", "max_items": 5, "concurrency": "{{ inputs.at_once }}"}

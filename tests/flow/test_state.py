@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codex_multi_role.catalog import FlowSpec, render
+from codex_multi_role.catalog import FlowSpec, StepSpec, render
 from codex_multi_role.catalog.templates import evaluate
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.flow import FlowState, new_state
@@ -175,3 +175,65 @@ def test_ask_after_call_without_handoffs_uses_earlier_one() -> None:
     state.absorb_handoff("planner", "planner", 1, {"summary": "before the call"})
     state.take_handoffs(state_of("build").shown_handoffs)
     assert state.input_handoff(None) == {"summary": "before the call"}
+
+
+CHECK = StepSpec(id="lint", check="command")
+REVIEW = StepSpec(id="gate", review="Go on?")
+EVERY = StepSpec(id="plan", ask="planner", for_each=["a", "b"])
+
+
+def after_checks(*steps: StepSpec) -> FlowState:
+    """A role has answered; then came these steps, each with a result that names it."""
+    state = state_of("plan", "lint", "gate")
+    state.absorb_handoff("planner", "planner", 1, {"summary": "mine"})
+    for step in steps:
+        state.leave(step.id, {"approved": False, "comment": "no", "by": "me"} if step.review else {"of": step.id})
+        state.hand_on(step, [])
+    return state
+
+
+def test_next_role_gets_what_checks_and_people_said_since_the_answer() -> None:
+    said = {"lint": {"of": "lint"}, "gate": {"approved": False, "comment": "no"}}
+    state = after_checks(CHECK, REVIEW)
+    assert state.input_handoff(None) == {"summary": "mine", "steps": said}
+    assert state.input_handoff({"item": 1}) == {"summary": "mine", "item": 1}
+    state.absorb_handoff("developer", "developer", 1, {"summary": "new"})
+    assert state.input_handoff(None) == {"summary": "new"}
+
+
+def test_what_the_prompt_reads_is_not_given_twice() -> None:
+    assert after_checks(CHECK).input_handoff(None, lambda step: step == "lint") == {"summary": "mine"}
+
+
+def test_answer_with_a_field_of_that_name_keeps_it() -> None:
+    state = after_checks(CHECK)
+    state.absorb_handoff("planner", "planner", 2, {"steps": ["a"]})
+    state.hand_on(CHECK, [])
+    assert state.input_handoff(None) == {"steps": ["a"], "steps_": {"lint": {"of": "lint"}}}
+
+
+def test_tests_are_not_given_as_a_result_beside_the_test_result() -> None:
+    assert after_checks(StepSpec(id="lint", check="tests")).input_handoff(None) == {"summary": "mine"}
+
+
+def test_first_role_gets_the_inputs_and_what_was_checked_before() -> None:
+    state = state_of("lint")
+    state.leave("lint", {"of": "lint"})
+    state.hand_on(CHECK, [])
+    assert state.input_handoff(None) == {**state.inputs, "steps": {"lint": {"of": "lint"}}}
+
+
+def test_answers_of_all_items_replace_that_of_the_last_one() -> None:
+    state = after_checks(CHECK)
+    state.leave("plan", {"results": [{"error": ""}, {"error": "no answer"}], "failed": 1})
+    state.hand_on(EVERY, [{"summary": "a"}, None])
+    assert state.input_handoff(None) == {"results": [{"summary": "a"}, {"error": "no answer"}]}
+    assert state.input_handoff({"item": 1}) == {"item": 1}
+    assert state.input_handoff(None, lambda _: True) == (dict(state.inputs) or None)
+
+
+def test_items_without_answers_replace_nothing() -> None:
+    state = after_checks()
+    state.leave("plan", {"results": [{"error": "no answer"}], "failed": 1})
+    state.hand_on(EVERY, [None])
+    assert state.input_handoff(None) == {"summary": "mine"}

@@ -19,7 +19,7 @@ from tests.promises.change import Change, ReplacedFunction, apply, constant, fun
 from tests.promises.trial import ROOT, attempt, copy_of_tree
 from tests.support.tables import functions_of, is_long
 
-PROMISES = {1, 2, 3, 4, 5, 6, 7}
+PROMISES = {1, 2, 3, 4, 5, 6, 7, 9}
 SAMPLE = ("`..` leads nowhere", "aliases do not explode")
 """A function and a constant."""
 IN_OTHER_PROCESS = """

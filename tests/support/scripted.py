@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import count
@@ -20,27 +20,34 @@ import pytest
 
 from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog, RouteSpec, StepSpec
 from codex_multi_role.catalog.templates import evaluate
+from codex_multi_role.checks import CheckContext, RunFacts, find_check
 from codex_multi_role.engine import CallableFlows, DurableRun
-from codex_multi_role.errors import Ending, RoleFailed
+from codex_multi_role.errors import DefinitionError, Ending, RoleFailed
 from codex_multi_role.flow import End, FlowState, GoTo, after, new_state, walk_bound
 from codex_multi_role.lifecycle.team_loading import load_team
 from codex_multi_role.reading.json_types import Json
-from codex_multi_role.run_folder import Answer, AskPerson, EventLog, Question, RunFolder
+from codex_multi_role.run_folder import Answer, AskPerson, EventLog, RunFolder
 from codex_multi_role.run_folder.events import now
 from codex_multi_role.run_options import RunOptions
 from codex_multi_role.steps import Recorder, RunProgress, RunResources, RunServices, RunSettings, StepOutcome, Unit
 from codex_multi_role.steps.ask import Ask
 from codex_multi_role.steps.carry_out import carry_out
 from codex_multi_role.steps.check import terms
+from codex_multi_role.steps.turn_events import says_done
 from codex_multi_role.steps.turn_record import TurnResult
 from codex_multi_role.steps.work_clock import WorkClock
+from codex_multi_role.workspace import Workspace
 from tests.support.prices import NO_PRICES
 from tests.support.teams import TeamFolder, with_flow
 
-Play = Json | RoleFailed | Callable[[Ask], Json]
-"""A handoff, a failure, or what makes a handoff of the ask."""
+Play = Json | RoleFailed | Callable[[Ask], Json | RoleFailed]
+"""A handoff, a failure, or what makes one of the ask."""
+Result = Json | Callable[[Unit], Json]
+"""The result of a check, or what makes it of the unit."""
 T = TypeVar("T")
 FAILS = RoleFailed("role one: no", "bad_request")
+COMPUTED = ("answer", "choose", "merge_items", "schema")
+"""Checks that start nothing and change nothing in a workspace."""
 
 
 @dataclass(frozen=True)
@@ -64,20 +71,29 @@ class Script:
     """``plays``: what each role answers, by the number of the ask; the last one answers all further asks.
 
     ``checks``: what each check returns, by its step as in `Walked.path`, and by the number of its call in the same way.
+    Without an entry, a check that only computes its result is carried out. ``merges``: what merging a copy results in,
+    likewise by step, by default without conflicts.
     ``answers``: to the reviews, in order, each an approval and a comment; nobody is present after the last one.
+    ``finishing``: the roles that may say DONE.
     """
 
     folder: Path
     plays: Mapping[str, Sequence[Play]]
-    checks: Mapping[str, Sequence[Json]] = field(default_factory=dict)
+    checks: Mapping[str, Sequence[Result]] = field(default_factory=dict)
     answers: Sequence[tuple[bool, str]] = ()
+    merges: Mapping[str, Sequence[Json]] = field(default_factory=dict)
+    finishing: Collection[str] = ()
     asks: list[Ask] = field(default_factory=list)
     _routes: set[str] = field(default_factory=set)
     _checked: Counter[str] = field(default_factory=Counter)
+    _merged: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        self._answers_left = iter(self.answers)
 
     def walk(self, flow: Json, *called: Json, inputs: Json | None = None, cycles: int = 1) -> Walked:
         """Walk ``flow``, which may call the others by their ``name``. Raises `DefinitionError` for a wrong flow."""
-        team = TeamFolder(self.folder, {role: {} for role in self.plays}, {})
+        team = TeamFolder(self.folder, {role: self._role(role) for role in self.plays}, {})
         with_flow(team, flow)
         for each in called:
             with_flow(team, {key: value for key, value in each.items() if key != "name"}, each["name"])
@@ -101,6 +117,9 @@ class Script:
         path = [_without_numbers(event["step"]) for event in published if event["type"] == "step_started"]
         return Walked(durable.ending.result(0), durable.state, self.asks, warnings, path, self._routes)
 
+    def _role(self, name: str) -> Json:
+        return {"behaviors": {"can_finish": True}} if name in self.finishing else {}
+
     @staticmethod
     def _resources(services: _Services) -> RunResources:
         settings = RunSettings("reach it", cast(Any, None), 0, None, NO_PRICES, changes_workspace=False)
@@ -113,37 +132,56 @@ class Script:
             patch.setattr("codex_multi_role.engine.flow_walk.after", self._after)
             patch.setattr(sys.modules[carry_out.__module__], "_pause", lambda *_: {})
             patch.setattr("codex_multi_role.steps.check._carry_out", self._check)
+            patch.setattr("codex_multi_role.steps.unit._merge", self._merge)
+            patch.setattr("codex_multi_role.steps.unit._place", lambda _, key: self.folder / key)
             yield
 
     def _answer(self, _: RunResources, question: Ask, record: Recorder) -> StepOutcome:
         self.asks.append(question)
         turn = TurnResult(**record(f"{question.role.name} turn", lambda _: self._turn(question).as_json()))
-        return StepOutcome(turn.handoff or {}, turn.problem, turn)
+        handoff = turn.handoff or {}
+        done = question.role.behaviors.can_finish and says_done(handoff)
+        return StepOutcome(handoff, turn.problem, turn, done)
 
     def _turn(self, question: Ask) -> TurnResult:
         role = question.role.name
         play = _nth(self.plays[role], question.visit)
-        if isinstance(play, RoleFailed):
-            if not question.tolerate:
-                raise play
-            return TurnResult(role, question.instance, 0, "", "failed", play.reason, str(play))
         handoff = play(question) if callable(play) else play
+        if isinstance(handoff, RoleFailed):
+            if not question.tolerate:
+                raise handoff
+            return TurnResult(role, question.instance, 0, "", "failed", handoff.reason, str(handoff))
         thread = f"thread of {question.instance}"
         return TurnResult(role, question.instance, question.visit, thread, "completed", "completed", "", handoff)
 
-    def _check(self, _: RunResources, unit: Unit, *__: object) -> Json:
+    def _check(self, _: RunResources, unit: Unit, name: str, options: Mapping[str, object]) -> Json:
         step = _without_numbers(unit.key)
+        if step not in self.checks and name in COMPUTED:
+            return self._computed(name, options)
         self._checked[step] += 1
-        return {"status": "", **_nth(self.checks[step], self._checked[step])}
+        result = _nth(self.checks[step], self._checked[step])
+        return {"status": "", **(result(unit) if callable(result) else result)}
 
-    def _person(self, question: Question, _: object) -> Answer | None:
-        number = int(question.key.rpartition(".")[2])
-        return Answer(*self.answers[number - 1], "a person", now()) if number <= len(self.answers) else None
+    def _computed(self, name: str, options: Mapping[str, object]) -> Json:
+        facts = RunFacts("run", "flow", now(), self.folder, "", ())
+        workspace = Workspace(self.folder)
+        return find_check(name)(CheckContext(workspace, self.folder, {}, 60.0, options=options, run=lambda: facts))
+
+    def _merge(self, _: RunResources, key: str) -> Json:
+        step = _without_numbers(key)
+        self._merged[step] += 1
+        merges = self.merges.get(step) or [{}]
+        return {"status": "merged", "paths": [], "conflicts": [], **_nth(merges, self._merged[step])}
+
+    def _person(self, *_: object) -> Answer | None:
+        answer = next(self._answers_left, None)
+        return Answer(*answer, "a person", now()) if answer else None
 
     def _after(self, flow: FlowSpec, step: StepSpec, state: FlowState) -> GoTo | End:
         move, context = after(flow, step, state), state.context()
         taken = (route for route in step.next if route.when is None or evaluate(route.when, context, ""))
-        self._routes.add(_route(flow, step, next(taken, None)))
+        with suppress(DefinitionError):  # a field that a bad result does not have
+            self._routes.add(_route(flow, step, next(taken, None)))
         return move
 
 

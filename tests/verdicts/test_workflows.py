@@ -42,10 +42,10 @@ def test_run_on_the_binary_ends_by_the_rules(workflow: Workflow, case: Case, tmp
 
 
 @pytest.mark.real
-def test_merge_conflict_on_the_binary_leaves_only_the_first_item(tmp_path: Path) -> None:
+def test_item_with_a_merge_conflict_on_the_binary_is_repeated(tmp_path: Path) -> None:
     answers = Answers.load(FOLDER / "kanban/answers/merge-conflict.yaml")
     assert play(FOLDER / "kanban", answers, tmp_path).exit_code == SUCCESS.exit_code
-    assert (tmp_path / "workspace/shop.py").read_text() == "CART = []\n"
+    assert (tmp_path / "workspace/shop.py").read_text() == "CART, PAID = [], False\n"
 
 
 def test_message_of_an_unknown_domain_is_handled_by_nobody(tmp_path: Path) -> None:

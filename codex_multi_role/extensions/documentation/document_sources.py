@@ -114,6 +114,8 @@ class NotesOptions(CheckOptions):
 class NotesResult(CheckResult):
     """The latest note on each file of the batch; the paths of those without one, and of others that have one."""
 
+    bad = ("incomplete",)
+
     status: Literal["complete", "incomplete"]
     reason: str
     notes: list[Json]

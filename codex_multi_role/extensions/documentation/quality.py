@@ -100,6 +100,8 @@ class QualityResult(CheckResult):
     to and the one without them.
     """
 
+    bad = ("below",)
+
     status: Literal["passed", "below"]
     score: float
     threshold: float

@@ -86,6 +86,8 @@ class PlanOptions(CheckOptions):
 class PlanResult(CheckResult):
     """Valid ``tasks`` have all their fields; an invalid plan has none."""
 
+    bad = ("invalid",)
+
     status: Literal["valid", "invalid"]
     problems: list[str]
     tasks: list[Json]

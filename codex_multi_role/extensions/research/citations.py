@@ -29,6 +29,8 @@ class ProseOptions(CheckOptions):
 class ProseResult(CheckResult):
     """``words`` excludes citations; ``unresolved`` are ids of unknown sources."""
 
+    bad = ("unfit",)
+
     status: Literal["fits", "unfit"]
     words: int
     cited: list[str]

@@ -47,6 +47,8 @@ class Topic(ResultPart):
 class ResearchPlanResult(CheckResult):
     """The most important ``questions`` come first; the texts of those beyond ``most`` are ``cut``."""
 
+    bad = ("too few",)
+
     status: Literal["planned", "too few"]
     problems: list[str]
     questions: list[PlannedQuestion]

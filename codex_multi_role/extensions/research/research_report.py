@@ -59,6 +59,8 @@ class RemovedCitation(ResultPart):
 class ResearchReportResult(CheckResult):
     """``files``: the names of those written. ``status`` is ``unresolved`` if a citation was removed."""
 
+    bad = ("nothing", "unresolved")
+
     status: Status
     words: int
     shortfalls: list[str]

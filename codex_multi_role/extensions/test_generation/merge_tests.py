@@ -88,6 +88,8 @@ class MergeTestsResult(CheckResult):
     ``survivors`` are mutants as in the check ``mutation``; ``matrix``: the mutants that each test kills.
     """
 
+    bad = ("timed out",)
+
     status: Literal["merged", "timed out", "could not run"]
     reason: str
     files: list[Json]

@@ -66,6 +66,8 @@ class MutationResult(CheckResult):
     that differ.
     """
 
+    bad = ("timed out",)
+
     status: Status
     reason: str
     found: int

@@ -106,6 +106,8 @@ class TestResultsResult(CheckResult):
 
     __test__ = False
 
+    bad = ("timeout", "incomplete", "suspected bugs")
+
     status: Literal["success", "timeout", "incomplete", "suspected bugs"]
     reason: str
     bugs: list[str]

@@ -269,7 +269,7 @@ def test_timed_check_before_the_first_turn_is_confirmed(tmp_path: Path) -> None:
 def test_check_result_of_another_version_is_not_used(tmp_path: Path) -> None:
     timed = {"id": "k", "check": "command", "with": {"argv": ["sh", "-c", "echo 0.1 s"]}}
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
-    with_flow(team, {"steps": [timed, {"ask": "one"}]})
+    with_flow(team, {"steps": [timed, {"ask": "one", "with": {"goal": "{{ goal }}"}}]})
     (measured,) = team.run(flow="own").folder.glob("checks/**/measured.json")
     measured.write_text(json.dumps({**read(measured), "unknown": ""}))
     assert (again(team).outcome, taken(team)) == ("success", [True])

@@ -6,20 +6,24 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
+from codex_multi_role.catalog.result_reads import check_measured, routes_on_result
 from codex_multi_role.checks.measured_process import MeasuredProcess
 from codex_multi_role.checks.tests import judge
 from codex_multi_role.engine.durable_run import DurableRun
+from codex_multi_role.engine.fan_out import FanOut
+from codex_multi_role.engine.flow_walk import FlowWalk
 from codex_multi_role.errors import Ending
 from codex_multi_role.extensions.documentation.quality import BELOW, PASSED, _Gate
 from codex_multi_role.extensions.research.search_providers import _has_searched
 from codex_multi_role.extensions.results.bisecting import _StateSearch
 from codex_multi_role.extensions.results.line_guards import _has_same_text
-from codex_multi_role.flow.routing import End
+from codex_multi_role.flow.routing import End, continues
 from codex_multi_role.host.spelling import folded
 from codex_multi_role.steps.ask import ask
 from codex_multi_role.steps.protection import ProtectedState, _put_back_first, protected_among
+from codex_multi_role.steps.review import _rejected
 from codex_multi_role.steps.turn_events import says_done
-from codex_multi_role.steps.unit import StepOutcome
+from codex_multi_role.steps.unit import StepOutcome, _not_merged
 from codex_multi_role.workspace.protected import ProtectedFiles, RestoredFiles
 from tests.promises.breakage import Breakage
 from tests.promises.change import ReplacedFunction, replaced, returns
@@ -50,6 +54,40 @@ def _whoever_said_it(ask: Callable[..., StepOutcome], *given: object) -> StepOut
     return replace(outcome, done=says_done(outcome.output))
 
 
+def _without_verdict(outcome: Callable[..., StepOutcome], *given: object) -> StepOutcome:
+    return replace(outcome(*given), bad="")
+
+
+def _cell(name: str) -> tuple[str]:
+    return (f"verdicts/test_table.py::test_cell[{name}]",)
+
+
+counted = partial(Breakage, 9)
+BAD_RESULTS = (
+    counted("a bad result counts by itself", returns(continues, True), _cell("command: failed | nothing | last")),
+    counted(
+        "a route that does not read the result does not decide on it",
+        returns(routes_on_result, True),
+        _cell("tests: failed | unread | middle"),
+    ),
+    counted("a rejection is bad", returns(_rejected, ""), _cell("review: rejected | through | middle")),
+    counted("one bad item is enough", returns(FanOut._why_bad, ""), _cell("schema: invalid | nothing | fan_out")),
+    counted(
+        "a called flow that ended without its goal is bad",
+        replaced(FlowWalk.outcome, _without_verdict),
+        _cell("call: ended with exit 1 | nothing | last"),
+    ),
+    counted(
+        "a copy that cannot be merged has failed",
+        returns(_not_merged, ""),
+        ("engine/test_isolation.py::test_item_whose_copy_cannot_be_merged_has_failed",),
+    ),
+    counted(
+        "what is only measured is read",
+        returns(check_measured, None),
+        ("catalog/test_result_reads.py::test_measured_result_that_nothing_reads_is_refused",),
+    ),
+)
 VERDICTS = (
     broken(
         "results that vary name no turn",
@@ -146,4 +184,5 @@ VERDICTS = (
             "checks/test_coverage.py::test_lost_coverage_data_gives_no_figure",
         ),
     ),
+    *BAD_RESULTS,
 )

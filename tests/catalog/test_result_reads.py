@@ -1,0 +1,93 @@
+"""Where a flow reads the result of a step."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from codex_multi_role.catalog import FlowSpec, StepSpec
+from codex_multi_role.catalog.flow_steps import check_steps
+from codex_multi_role.catalog.result_reads import fields_read, routes_on_result
+from codex_multi_role.errors import DefinitionError
+from tests.support.teams import Record
+
+LINT: Record = {"id": "lint", "check": "command", "on_bad": "continue", "with": {"argv": ["true"]}}
+
+
+@pytest.mark.parametrize(
+    ("text", "fields"),
+    [
+        ("{{ steps.lint.stdout }}", {"stdout"}),
+        ("{{ steps['lint']['stdout'] }} {{ steps.lint.seconds }}", {"stdout", "seconds"}),
+        ("{{ steps.lint.json.items }}", {"json"}),
+        ("{{ steps.lint }}", {""}),
+        ("{{ steps.lint | tojson }} {{ steps.lint.visits }}", {"", "visits"}),
+        ("{% for each in steps.lint.json %}{{ each }}{% endfor %}", {"json"}),
+        ("{{ steps.other.lint }} lint", set()),
+    ],
+)
+def test_fields_that_a_template_reads(text: str, fields: set[str]) -> None:
+    assert fields_read(text, "lint") == fields
+
+
+@pytest.mark.parametrize(
+    ("when", "decides"),
+    [
+        ("steps.lint.exit_code == 1", True),
+        ("steps.lint.verdict == 'ok' and cycle < cycles", True),
+        ("steps.lint.json.found | length > 2", True),
+        ("steps.lint.visits < 3", False),
+        ("steps.lint.status == 'done' or steps.lint.error or steps.lint.comment", False),
+        ("steps.other.exit_code == 1", False),
+        ("vars.red", False),
+        ("steps.lint", False),
+    ],
+)
+def test_condition_decides_if_it_names_a_field_of_the_result(when: str, decides: bool) -> None:
+    step = StepSpec.model_validate({**LINT, "next": [{"when": when, "end": "red"}, {"end": "green"}]})
+    assert routes_on_result(step) is decides
+
+
+GIVEN: Record = {"ask": "fixer", "with": {"a": 1}}
+
+
+def check(*steps: Record, **more: object) -> None:
+    check_steps(FlowSpec.model_validate({"name": "own", "source": Path("own.yaml"), "steps": [*steps], **more}))
+
+
+@pytest.mark.parametrize(
+    ("steps", "more"),
+    [
+        ([LINT, {"ask": "fixer", "prompt": "Fix {{ steps.lint.stdout }}"}], {}),
+        ([LINT, {"ask": "fixer", "with": {"found": "{{ steps.lint }}"}}], {}),
+        ([LINT, {"ask": "fixer"}], {}),
+        ([LINT, {"check": "command", "id": "other", "with": {"argv": ["true"]}}, {"ask": "fixer"}], {}),
+        ([LINT, GIVEN, {"ask": "writer", "next": [{"when": "steps.lint.exit_code", "end": "red"}]}], {}),
+        ([LINT], {"result": {"title": "Found", "text": "{{ steps.lint.stdout }}"}}),
+        ([LINT], {"internal": True}),
+    ],
+)
+def test_measured_result_is_read(steps: list[Record], more: Record) -> None:
+    check(*steps, **more)
+
+
+@pytest.mark.parametrize(
+    ("steps", "more"),
+    [
+        ([LINT], {}),
+        ([LINT, {**GIVEN, "prompt": "Fix what {{ steps.lint.visits }} visits found"}], {}),
+        ([{"ask": "fixer", "prompt": "{{ steps.lint.stdout | default('') }}"}, LINT], {}),
+        ([LINT, GIVEN], {}),
+        ([LINT, GIVEN, {"ask": "writer"}], {}),
+        ([LINT], {"internal": True, "outputs": []}),
+    ],
+)
+def test_measured_result_that_nothing_reads_is_refused(steps: list[Record], more: Record) -> None:
+    with pytest.raises(DefinitionError, match=r"on_bad: continue, but nothing after the step reads steps\.lint"):
+        check(*steps, **more)
+
+
+def test_rejection_is_never_only_measured() -> None:
+    with pytest.raises(ValueError, match="on_bad: continue does not go with review"):
+        StepSpec.model_validate({"id": "gate", "review": "Go on?", "on_bad": "continue"})

@@ -1,0 +1,191 @@
+"""What becomes of a bad result: the expected ends, written by hand from the three rules of the flow language.
+
+1. ``retry`` tries again. 2. An entry of the step's own ``next`` is taken, and a ``when`` of it reads the result.
+3. Otherwise the step has failed: ``on_error: skip`` continues, else the flow ends with exit 1. ``on_bad: continue``
+of the step goes on as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Record = dict[str, Any]
+
+PLACES = ("last", "middle", "fan_out", "called", "before_done")
+"""Where the step stands: nothing follows it; a role is asked after it; it is one item of two, the other is good; it is
+the last step of a called flow, whose caller has no route; a role says DONE after it."""
+
+ENDS_OF_CHECKS = """
+           last     middle   fan_out  called   before_done
+nothing    x_failed x_failed x_failed s_failed x_failed
+route      handled  handled  handled  success  handled
+through    x_failed x_failed x_failed s_failed x_failed
+unread     x_failed x_failed x_failed s_failed x_failed
+continue   success  success  success  success  done
+retry      success  success  success  success  done
+skip       success  success  success  success  done
+"""
+ENDS_OF_CALLS = ENDS_OF_CHECKS
+# Whatever the step says, a role's DONE does not count while the latest test result is bad.
+ENDS_OF_TESTS = """
+           last     middle   fan_out  called   before_done
+nothing    x_failed x_failed x_failed s_failed x_failed
+route      handled  handled  handled  success  handled
+through    x_failed x_failed x_failed s_failed x_failed
+unread     x_failed x_failed x_failed s_failed x_failed
+continue   success  success  success  success  tests_failed
+retry      success  success  success  success  done
+skip       success  success  success  success  tests_failed
+"""
+# A person is not asked the same again, and a rejection is never only measured.
+ENDS_OF_REVIEWS = """
+           last     middle   fan_out  called   before_done
+nothing    x_failed x_failed x_failed s_failed x_failed
+route      handled  handled  handled  success  handled
+through    x_failed x_failed x_failed s_failed x_failed
+unread     x_failed x_failed x_failed s_failed x_failed
+continue   refused  refused  refused  refused  refused
+retry      x_failed x_failed x_failed s_failed x_failed
+skip       success  success  success  success  done
+"""
+# Nobody answers, so no item is good.
+ENDS_AFTER_TIME = ENDS_OF_REVIEWS.replace(
+    "skip       success  success  success", "skip       success  success  x_failed"
+)
+EXIT_CODES = {"x_failed": 1, "s_failed": 1, "handled": 0, "success": 0, "done": 0, "refused": 2, "tests_failed": 1}
+
+
+@dataclass(frozen=True)
+class BadResult:
+    """A kind of step and what it leaves: ``bad`` at first, ``good`` for the next try.
+
+    ``step``: its own keys. ``when``: a condition that reads the result and holds if it is bad.
+    """
+
+    name: str
+    step: Record
+    ends: str
+    bad: Record
+    good: Record
+    when: str = "steps.x.verdict != '{good}'"
+
+    @property
+    def is_review(self) -> bool:
+        return "review" in self.step
+
+
+def check(name: str, status: str, good: str, options: Record | None = None, **more: Any) -> BadResult:
+    """A check with a bad ``status``; ``more``: further fields of its result."""
+    fields = {"reason": "", **more}
+    step = {"check": name, "with": options or {}}
+    ends = ENDS_OF_TESTS if name == "tests" else ENDS_OF_CHECKS
+    return BadResult(f"{name}: {status}", step, ends, {"status": status, **fields}, {"status": good, **fields})
+
+
+TOLD = {"argv": ["true"]}
+TESTS = {"target": "a.py", "tests": "tests"}
+RESULTS: Sequence[BadResult] = (
+    check("command", "failed", "ok", TOLD),
+    check("command", "timed out", "ok", TOLD),
+    check("tests", "failed", "passed", number=1),
+    check("tests", "timed out", "no tests", number=1),
+    check("coverage", "crashed", "passed", TESTS),
+    check("coverage", "syntax error", "passed", TESTS),
+    check("schema", "invalid", "valid", {"file": "a.json", "schema": {}}, problems=["a: is missing"]),
+    check("choose", "none", "chosen", {"candidates": [], "by": [{"key": "a", "prefer": "highest"}]}),
+    check("merge", "conflicts", "merged", {"copies": []}),
+    BadResult(
+        "flaky: a test that always fails",
+        {"check": "flaky"},
+        ENDS_OF_CHECKS,
+        {"status": "ok", "flaky": {}, "failed": ["test_a"]},
+        {"status": "ok", "flaky": {}, "failed": []},
+        "steps.x.failed",
+    ),
+    BadResult("review: rejected", {"review": "Go on?"}, ENDS_OF_REVIEWS, {}, {}, "not steps.x.approved"),
+    BadResult(
+        "review: out of time",
+        {"review": "Go on?", "time_limit_seconds": 0.000001, "default": "reject"},
+        ENDS_AFTER_TIME,
+        {},
+        {},
+        "not steps.x.approved",
+    ),
+    BadResult(
+        "call: ended with exit 1", {"call": "broken"}, ENDS_OF_CALLS, {"status": "failed"}, {"status": "ok"},
+        "steps.x.exit_code == 1",
+    ),
+)  # fmt: skip
+BROKEN: Record = {
+    "name": "broken",
+    "internal": True,
+    "steps": [
+        {"id": "look", "check": "command", "with": TOLD, "next": [
+            {"when": "steps.look.verdict == 'failed'", "end": "broken", "exit": 1}, {"end": "fine"},
+        ]},
+    ],
+}  # fmt: skip
+"""The flow that a call gets its bad result from."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """``response``: what the step says about a bad result."""
+
+    result: BadResult
+    response: str
+    place: str
+    end: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.result.name} | {self.response} | {self.place}"
+
+    def flows(self) -> tuple[Record, ...]:
+        """The flow, and those that it calls."""
+        flow = self._called() if self.place == "called" else {"steps": [self._step(), *self._following()]}
+        more: list[Record] = [BROKEN] if "call" in self.result.step else []
+        if self.place == "called":
+            return {"steps": [{"id": "s", "call": "inner"}]}, flow, *more
+        if self.response == "continue":
+            shown = "results" if self.place == "fan_out" else "verdict"
+            flow |= {"result": {"title": "Result", "text": f"{{{{ steps.x.{shown} }}}}"}}
+        return flow, *more
+
+    def _called(self) -> Record:
+        return {"name": "inner", "internal": True, "steps": [self._step(), *self._following()]}
+
+    def _following(self) -> list[Record]:
+        after = {"middle": [{"ask": "one"}], "before_done": [{"ask": "boss"}]}.get(self.place, [])
+        deploy = {"id": "deploy", "ask": "one", "next": [{"end": "success"}]}
+        return [*after, deploy] if self.response == "through" else after
+
+    def _step(self) -> Record:
+        every = {"for_each": ["a", "b"]} if self.place == "fan_out" else {}
+        return {"id": "x", **self.result.step, **every, **self._says()}
+
+    def _says(self) -> Record:
+        good = self.result.good.get("status", "")
+        bad = "steps.x.results | selectattr('bad') | list" if self.place == "fan_out" else self.result.when
+        bad = bad.replace("{good}", good)
+        answers: Mapping[str, Record] = {
+            "nothing": {},
+            "route": {"next": [{"when": bad, "end": "handled"}]},
+            "through": {"next": [{"when": f"not ({bad})", "to": "deploy"}]},
+            "unread": {"next": [{"when": "cycle == 1", "end": "unread"}]},
+            "continue": {"on_bad": "continue"},
+            "retry": {"retry": {"attempts": 2, "backoff_seconds": 0}},
+            "skip": {"on_error": "skip"},
+        }
+        return answers[self.response]
+
+
+def cells() -> Iterator[Cell]:
+    """Every cell of the tables, for every bad result."""
+    for result in RESULTS:
+        for line in result.ends.strip().splitlines()[1:]:
+            response, *ends = line.split()
+            for place, end in zip(PLACES, ends, strict=True):
+                yield Cell(result, response, place, end)
