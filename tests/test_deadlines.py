@@ -237,7 +237,7 @@ LOCKS = {
         "extensions/replays/reuse/taking.py",
         "run.progress.workspace_lock",
     ): "calls of git, GIT_SECONDS each, and a copy of its objects",
-    ("steps/stays.py", "self._lock"): QUICK,
+    ("steps/resources.py", "self._lock"): QUICK,
     ("steps/unit.py", "run.progress.workspace_lock"): "calls of git, GIT_SECONDS each",
     ("steps/protection.py", "run.progress.workspace_lock"): "calls of git, and the check's deadline",
     ("steps/resources.py", "self.progress.workspace_lock"): "calls of git, GIT_SECONDS each",

@@ -17,7 +17,7 @@ from codex_multi_role.flow.conditions import with_called
 from codex_multi_role.flow.consequences import if_wrong
 from codex_multi_role.flow.routing import ends
 from codex_multi_role.lifecycle.definitions import role_settings
-from codex_multi_role.lifecycle.model_prices import model_of
+from codex_multi_role.lifecycle.model_providers import model_of
 from codex_multi_role.presentation.wording import duration, one_line, plural
 from codex_multi_role.run_folder.cost import dollars
 from codex_multi_role.run_options import RunLimits, RunOptions

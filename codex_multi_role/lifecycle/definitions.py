@@ -32,8 +32,7 @@ from codex_multi_role.flow import WalkBound, walk_bound
 from codex_multi_role.host.programs import exclude_from_path, require_unsteered
 from codex_multi_role.host.redaction import Redactor
 from codex_multi_role.host.spelling import as_on_disk, require_utf8
-from codex_multi_role.lifecycle.model_prices import PLAYBOOK_MODEL, model_of, require_prices
-from codex_multi_role.lifecycle.model_providers import StandIn, sources_of
+from codex_multi_role.lifecycle.model_providers import PLAYBOOK_MODEL, StandIn, model_of, require_prices, sources_of
 from codex_multi_role.lifecycle.sandbox_probe import require_sandbox
 from codex_multi_role.lifecycle.team_loading import load_team
 from codex_multi_role.run_options import RunOptions

@@ -1,7 +1,8 @@
 """What answers the roles of a run: their model providers, a playbook, or what an extension puts in their place.
 
 An extension registers a `ModelSource` in the group ``codex_multi_role.providers``, under the option that chooses it. It
-is looked up only for a run with that option.
+is looked up only for a run with that option. Also: which model a role asks and what it costs, as far as that is known
+before a run.
 """
 
 from __future__ import annotations
@@ -13,13 +14,56 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from codex_multi_role.codex.codex_settings import as_settings
-from codex_multi_role.lifecycle.model_prices import PLAYBOOK_MODEL
 from codex_multi_role.reading.registry import Registry
 from codex_multi_role.run_folder import AskPerson, EventLog, RunFolder
 from codex_multi_role.run_options import RunOptions, RunReport
 
 if TYPE_CHECKING:
     from codex_multi_role.lifecycle.definitions import Definitions
+
+
+import os
+from collections.abc import Sequence
+
+from codex_multi_role.catalog import RoleSpec
+from codex_multi_role.catalog.prices import PriceList
+from codex_multi_role.codex.codex_settings import known_settings, needed_user_home
+from codex_multi_role.errors import DefinitionError
+from codex_multi_role.reading.places import Place
+
+PLAYBOOK_MODEL = "playbook"
+"""The model of every role that a playbook plays."""
+
+
+def model_of(role: RoleSpec, run_model: str | None, settings: tuple[str, ...]) -> str | None:
+    """The model that the role names, the run, or else the ``settings`` of its process; None: Codex chooses it."""
+    if named := role.resolved_model(os.environ, run_model):
+        return named
+    return known_settings(settings, needed_user_home(settings, os.environ)).get("model") or None
+
+
+def require_prices(prices: PriceList, models: Mapping[str, str | None]) -> None:
+    """Raise one `DefinitionError` for all models, given by role, that have no price."""
+    roles: dict[str | None, list[str]] = {}
+    for role, model in models.items():
+        if model is None or model not in prices.models:
+            roles.setdefault(model, []).append(role)
+    if roles:
+        raise DefinitionError.together(_problem(prices, model, names) for model, names in roles.items())
+
+
+def _problem(prices: PriceList, model: str | None, roles: Sequence[str]) -> DefinitionError:
+    place, who = Place(prices.file, ("models",)), f"{'role' if len(roles) == 1 else 'roles'} {', '.join(roles)}"
+    if model is None:
+        return place.error(
+            f"a maximum cost needs the price of each model, but Codex chooses that of the {who}",
+            "Name the model: `model:` in the role's file, or --model NAME.",
+        )
+    return place.error(
+        f"a maximum cost needs the price of each model, but {model} has none ({who})",
+        "Name a list that has it: --prices FILE, such as a copy of this one with a line for the model.",
+    )
+
 
 Settings = tuple[str, ...]
 

@@ -20,7 +20,6 @@ from codex_multi_role.run_folder.states import States
 from codex_multi_role.steps.budget import Budget
 from codex_multi_role.steps.cancellation_token import CancellationToken
 from codex_multi_role.steps.observers import TurnObserver
-from codex_multi_role.steps.stays import Stays
 from codex_multi_role.steps.work_clock import WorkClock
 from codex_multi_role.workspace import ProtectedFiles, Snapshots, Workspace, Worktrees
 from codex_multi_role.workspace.commands import Sandbox
@@ -28,6 +27,45 @@ from codex_multi_role.workspace.worktrees import Trees
 
 if TYPE_CHECKING:
     from codex_multi_role.steps.placing import CallPlacer
+
+
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@dataclass(eq=False)
+class Stay:
+    """``shared``: whether others that may write worked in the same workspace at any time during this stay."""
+
+    may_write: bool
+    shared: bool = False
+
+
+class Stays:
+    """The current stays, by workspace. Threads may share it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._present: dict[Path, set[Stay]] = defaultdict(set)
+
+    @contextmanager
+    def at(self, workspace: Path, *, may_write: bool = True) -> Iterator[Stay]:
+        """While the block runs, something works in ``workspace``."""
+        stay = Stay(may_write)
+        with self._lock:
+            present = self._present[workspace]
+            stay.shared = any(each.may_write for each in present)
+            for each in present:
+                each.shared |= may_write
+            present.add(stay)
+        try:
+            yield stay
+        finally:
+            with self._lock:
+                present.discard(stay)
+
 
 Work = Callable[[int], Json]
 

@@ -31,8 +31,7 @@ from codex_multi_role.steps.recovery import (
     next_try,
     pause,
 )
-from codex_multi_role.steps.resources import RunResources
-from codex_multi_role.steps.stays import Stay
+from codex_multi_role.steps.resources import RunResources, Stay
 from codex_multi_role.steps.turn_events import TurnEvents, TurnUsage
 from codex_multi_role.steps.turn_helpers import TurnHelpers
 from codex_multi_role.steps.turn_record import (

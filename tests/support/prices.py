@@ -7,7 +7,7 @@ from pathlib import Path
 import yaml
 
 from codex_multi_role.catalog.prices import PriceList
-from codex_multi_role.lifecycle.model_prices import PLAYBOOK_MODEL
+from codex_multi_role.lifecycle.model_providers import PLAYBOOK_MODEL
 
 NO_PRICES = PriceList(Path("prices.yaml"), "2026-01-31", {})
 

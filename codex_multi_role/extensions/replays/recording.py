@@ -23,7 +23,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from codex_multi_role.errors import DefinitionError, StorageError, UsageError
 from codex_multi_role.extensions.replays.answers import BROKEN, ENDS
-from codex_multi_role.lifecycle.model_prices import PLAYBOOK_MODEL
+from codex_multi_role.lifecycle.model_providers import PLAYBOOK_MODEL
 from codex_multi_role.playbook.request import AnswerKey, first_problem
 
 Line = dict[str, Any]
