@@ -304,3 +304,20 @@ def test_needs_that_cannot_be_met_are_named(tmp_path: Path, tasks: list[Json], p
     walked = chain(tmp_path, tasks, needs="{{ item.needs | default([]) }}")
     assert walked.ending.exit_code == 2
     assert problem in walked.ending.reason
+
+
+def test_item_that_cannot_be_merged_is_not_chosen_and_nobody_gets_its_answer(tmp_path: Path) -> None:
+    """The better of two attempts has conflicts."""
+    write = {"id": "write", "ask": "one", "for_each": [1, 2], "isolate": "worktree", "on_error": "skip"}
+    by = [{"key": "score", "prefer": "highest"}]
+    choose = {"id": "best", "check": "choose", "with": {"candidates": "{{ steps.write.results }}", "by": by}}
+    conflict = {"status": "conflicts", "conflicts": [{"path": "a.txt", "kind": "content"}]}
+    plays = {"one": [{"score": 1}, {"score": 2}], "two": [{"summary": "end"}]}
+    script = Script(tmp_path, plays, merges={"write": [{}, conflict]})
+    walked = script.walk({"steps": [write, choose, {"ask": "two"}]})
+    assert walked.ending.outcome == "success", walked.ending
+    assert walked.state.steps["best"].output["index"] == 0
+    given = walked.asks[-1].payload or {}
+    assert given["results"][0] == {"score": 1}
+    assert "could not be merged: a.txt" in given["results"][1]["error"]
+    assert given["steps"]["best"]["winner"]["score"] == 1

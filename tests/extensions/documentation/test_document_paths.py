@@ -8,6 +8,7 @@ import pytest
 
 from codex_multi_role.reading.json_types import Json
 from tests.support.paths import Case, System
+from tests.support.scripted import FAILS
 
 FILES = [{"path": "a.py"}, {"path": "b.py"}]
 GRAPH: Json = {"repo": ".", "files": FILES, "cycles": [], "name": "x", "mermaid": "", "mermaid_of": "files"}
@@ -15,9 +16,9 @@ BATCHES = [{"id": "B1", "files": FILES[:1], "needs": []}, {"id": "B2", "files": 
 PLANNED: Json = {"status": "planned", "batches": BATCHES, "changed": ["a.py", "b.py"], "unchanged": 0, "gone": []}
 PLANNED |= {"structure": "", "sample": ["a.py"], "grouped_by": "groups"}
 UP_TO_DATE: Json = {**PLANNED, "status": "up to date", "batches": [], "changed": []}
-NOTED: Json = {"missing": [], "notes": [{"path": "a.py"}], "reason": ""}
-SILENT: Json = {"missing": ["a.py"], "notes": [], "reason": "no note"}
-GOOD: Json = {"status": "good", "refine": [], "below": [], "not_kept": []}
+NOTED: Json = {"status": "complete", "missing": [], "notes": [{"path": "a.py"}], "reason": ""}
+SILENT: Json = {"status": "incomplete", "missing": ["a.py"], "notes": [], "reason": "no note"}
+GOOD: Json = {"status": "passed", "refine": [], "below": [], "not_kept": []}
 BELOW: Json = {
     **GOOD, "status": "below", "refine": [{"path": "docs/OVERVIEW.md", "source": "", "sha256": "", "problems": []}]
 }  # fmt: skip
@@ -66,6 +67,10 @@ CASES = {
     ),
     "gate failed below the limit": whole(
         f"{START} human_review {WRITTEN} {REFINED}", "success", 0, checks={"quality_gate": [BELOW, GOOD]}
+    ),
+    "no document refined": whole(
+        f"{START} human_review {WRITTEN} {REFINED}", "success", 0,
+        checks={"quality_gate": [BELOW, GOOD]}, plays={"refiner": [FAILS]},
     ),
     "gate passed at the limit": whole(
         f"{START} human_review {WRITTEN} {f'{REFINED} ' * 3}", "success", 0,

@@ -35,6 +35,7 @@ CASES = {
         "plan judge confirm " * 3, "plan_rejected", inputs=CONFIRM, answers=[(False, "shorter")] * 3
     ),
     "task failed": case(f"plan judge {DONE}", "tasks_failed", plays={"solver": [SOLVED, FAILS]}),
+    "every task failed": case(f"plan judge {DONE}", "tasks_failed", plays={"solver": [FAILS]}),
     "not verified": case(
         "plan judge solve aggregate verify", "not_verified", plays={"verifier": [{"verified": False, "issues": []}]}
     ),

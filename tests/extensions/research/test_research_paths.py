@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from codex_multi_role.reading.json_types import Json
 from tests.support.paths import Case, System
+from tests.support.scripted import FAILS
 
 TOPIC = {"text": "When was it built?", "asked": "When was it built?"}
 SOURCE = {"id": "S1"}
@@ -61,6 +63,18 @@ CASES = {
     "summary unfit once": whole(f"{WRITTEN} summarize measure {LAST}", measure=[UNFIT, FITS]),
     "summary unfit at the limit": whole(f"{WRITTEN} {'summarize measure ' * 2} {LAST}", measure=UNFIT),
     "citations unresolved": whole(f"{WRITTEN} {LAST}", "citations_unresolved", 1, report={"status": "unresolved"}),
+    "no page found on the web, none read": replace(
+        whole(
+            f"{PLAN} search web collect extract findings group report",
+            "nothing_found",
+            1,
+            search={"ask_web": True},
+            group={**GROUPED, **NOTHING},
+            report=NOTHING,
+        ),
+        plays={"researcher": [FAILS]},
+    ),
+    "no section fits": whole(f"{WRITTEN} {LAST}", **{"sections/measure": UNFIT}),
     "section fits": section("write measure", "success", 0, FITS),
     "section unfit once": section("write measure write measure", "success", 0, UNFIT, FITS),
     "section unfit at the limit": section("write measure " * 3, "unfit", 1, UNFIT),
