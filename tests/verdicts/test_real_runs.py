@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from tests.support.reviews import answer
 from tests.support.teams import Record, TeamFolder, read, say, with_flow
 from tests.support.workspaces import commit_all
+from tests.verdicts.table import EXIT_CODES, Cell, cells
 
 pytestmark = [pytest.mark.usefixtures("real_codex"), pytest.mark.real]
 
@@ -90,3 +92,24 @@ def test_merge_with_conflicts_ends_the_run(tmp_path: Path) -> None:
     report = team.run(flow="own")
     assert (report.outcome, report.exit_code) == ("x_failed", 1), report
     assert report.reason == "step x: check merge: conflicts"
+
+
+ALWAYS_BAD = ("command: failed", "call: ended with exit 1", "review: out of time")
+CELLS = [
+    cell
+    for cell in cells()
+    if cell.result.name in ALWAYS_BAD and cell.response != "retry" and cell.place != "fan_out" and cell.end != "refused"
+]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell.name)
+def test_cell_of_the_table(tmp_path: Path, cell: Cell) -> None:
+    """The cells whose results are bad as they stand; the others need a second try or item that is good."""
+    roles: dict[str, Record] = {"one": {}, "boss": {"behaviors": {"can_finish": True}}}
+    team = TeamFolder(tmp_path, roles, {"one": [say()] * 2, "boss": [say(status="DONE")]})
+    for number, flow in enumerate(cell.flows()):
+        text = json.dumps({key: value for key, value in flow.items() if key != "name"}).replace('["true"]', '["false"]')
+        with_flow(team, json.loads(text), flow.get("name", "own") if number else "own")
+    report = team.run(flow="own")
+    assert (report.outcome, report.exit_code) == (cell.end, EXIT_CODES[cell.end]), report.reason
