@@ -74,7 +74,7 @@ PLACES = {
         "stream.readline(MAX_LINE_BYTES + 1)",
     ): "a file, or what a person pipes in",
     (
-        "host/own_python.py",
+        "extensions/machines/workers/own_process.py",
         "os.read(self.fileno(), CHUNK_BYTES)",
     ): "does not block: set so when it is started",
     ("lifecycle/stopping.py", "os.read(descriptor, CHUNK_BYTES)"): "a daemon's: ends with the process that started it",

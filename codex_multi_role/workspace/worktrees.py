@@ -14,7 +14,8 @@ from pathlib import Path
 from threading import RLock
 from typing import Any, Literal, cast
 
-from codex_multi_role.workspace.copying import describe, fill, register
+from codex_multi_role.host.atomic import make_folder
+from codex_multi_role.workspace.copying import copy_surroundings, describe, fill, register
 from codex_multi_role.workspace.git import Git, RecordedGit
 from codex_multi_role.workspace.manifest import (
     Copy,
@@ -24,18 +25,48 @@ from codex_multi_role.workspace.manifest import (
     State,
     lost_tree,
     snapshots_of,
+    top_of,
     workspace_of,
     write_json,
 )
 from codex_multi_role.workspace.merging import Conflict, Plan, plan_merge
-from codex_multi_role.workspace.moving import NEEDED, at_new_place, fill_again
 from codex_multi_role.workspace.paths import Workspace
 from codex_multi_role.workspace.preparation import Preparation
 from codex_multi_role.workspace.removal import clear, delete_folder, remove
-from codex_multi_role.workspace.repository import Repository
+from codex_multi_role.workspace.repository import Repository, forget_worktree
 from codex_multi_role.workspace.snapshots import Snapshots
 from codex_multi_role.workspace.trees import check_out
 from codex_multi_role.workspace.writing import carry_out
+
+NEEDED = ("active", "kept", "conflicts")
+"""The states of copies that a run still needs after it moved to another machine."""
+
+
+def at_new_place(copy: Copy, repository: Repository | None) -> Copy:
+    """A worktree of the repository at the new place of the run if that has the commit, otherwise a plain folder."""
+    if copy.repository and copy.commit and repository and repository.has(copy.commit):
+        return replace(copy, repository=str(repository.git_dir))
+    return replace(copy, kind="copy", repository=None, commit=None)
+
+
+def fill_again(copies: Manifest, copy: Copy, workspace: Workspace, tree: str) -> Copy:
+    """Unlike a new copy, this one keeps its repository, and gets the files that it had last."""
+    copy = copies.put(at_new_place(copy, Repository.around(workspace.root)))
+    root, top = copies.place / copy.path, top_of(copies, copy)
+    delete_folder(CopyPaths(copies, copy.key).copy)
+    if copy.repository:
+        forget_worktree(Path(copy.repository), top)
+    register(copies, copy)
+    make_folder(root)
+    snapshots = snapshots_of(copies, copy)
+    snapshots.leave_out(())  # it must be prepared again
+    snapshots.fill(tree)
+    for path in copy.nested:
+        make_folder(root / path)
+    if copy.repository:
+        copy_surroundings(top, workspace)
+    return copy
+
 
 Trees = Mapping[str, str]
 """Snapshots: of copies by their keys, and of the workspace itself with the key ""."""

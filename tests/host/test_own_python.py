@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import errno
-import json
 import os
 import signal
 import subprocess
@@ -18,8 +17,7 @@ import pytest
 
 import codex_multi_role
 from codex_multi_role.errors import CodexMultiRoleError, StorageError, UsageError
-from codex_multi_role.host import own_python
-from codex_multi_role.host.own_python import Lifetime, OwnProcess, read_order, start
+from codex_multi_role.host.own_python import Lifetime, read_order, start
 from codex_multi_role.lifecycle.process_guard import guarded
 from tests.support.checks import MakeContext, make_context
 from tests.support.starts import recorded_starts
@@ -28,15 +26,6 @@ __all__ = ["make_context"]
 PACKAGE = Path(codex_multi_role.__file__).parent
 SECONDS = 60.0
 LOOK_SECONDS = 0.1
-REPORTS = """
-import json, sys
-from codex_multi_role.host.own_python import read_order
-order = read_order(int(sys.argv[2]))
-print(json.dumps(order))
-print("no line end", end="", flush=True)
-sys.stdin.read()
-print("", flush=True)
-"""
 
 
 def _names_own_python(tree: ast.AST) -> bool:
@@ -139,38 +128,6 @@ def test_processes_of_ours_import_nothing_from_where_they_start(
         assert each.options_of_python[0] in ("-P", "-I")
         assert each.environment is not None
         assert each.environment["PYTHONPATH"] == "/opt/kept"
-
-
-@pytest.mark.real
-def test_process_takes_its_order_and_reports_until_its_pipe_closes(tmp_path: Path) -> None:
-    order = {"goal": "ü" * 100_000}
-    process = OwnProcess([sys.executable, "-c", REPORTS], order, tmp_path / "log")
-    lines: list[bytes] = []
-    while not lines:
-        lines += process.lines()
-    assert json.loads(lines[0]) == order
-    assert process.close() == [b"no line end"]
-    assert process.exit_code == 0
-    assert (tmp_path / "log").read_text() == ""
-
-
-@pytest.mark.real
-def test_longest_line_is_dropped_and_the_next_one_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(own_python, "MAX_LINE_BYTES", 100)
-    process = OwnProcess([sys.executable, "-c", "print('x' * 9000, flush=True); print('next')"], {}, tmp_path / "log")
-    found: list[bytes] = []
-    while not process.is_silent:
-        found += process.lines()
-    assert found[-1] == b"next"
-    assert process.close() == []
-
-
-@pytest.mark.real
-def test_process_that_does_not_stop_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(own_python, "STOP_SECONDS", 0.1)
-    process = OwnProcess(["sleep", "86400"], {}, tmp_path / "log")
-    process.close()
-    assert process.exit_code in (1, -9)  # `sleep` may refuse the option before
 
 
 @pytest.mark.parametrize(

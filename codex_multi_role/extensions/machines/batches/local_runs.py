@@ -21,7 +21,8 @@ from codex_multi_role.extensions.machines.batches.goal_results import (
 )
 from codex_multi_role.extensions.machines.batches.planned_runs import PlannedRun
 from codex_multi_role.extensions.machines.batches.run_process import Order
-from codex_multi_role.host.own_python import STOP_SECONDS, OwnProcess, last_output, own_module
+from codex_multi_role.extensions.machines.workers.own_process import STOP_SECONDS, OwnProcess
+from codex_multi_role.host.own_python import last_output, own_module
 from codex_multi_role.host.programs import exclude_from_path
 from codex_multi_role.presentation.wording import one_line
 from codex_multi_role.reading.json_files import read_object, read_records

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 from typing import IO
@@ -15,8 +16,9 @@ from codex_multi_role.extensions.machines.store.store import Store, in_parallel
 from codex_multi_role.host.atomic import make_folder, replacing, storage_errors
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.workspace import Snapshots, Workspace
-from codex_multi_role.workspace.moving import move_copies
+from codex_multi_role.workspace.manifest import MANIFEST, OF_RUN, Manifest
 from codex_multi_role.workspace.removal import delete_folder
+from codex_multi_role.workspace.worktrees import NEEDED, fill_again
 
 PACKS = f"{SNAPSHOTS}/objects/pack/"
 
@@ -64,7 +66,25 @@ def fill_workspace(state: SavedState, folder: RunFolder, workspace: Path) -> Non
     place = Workspace.of_run(workspace.resolve(), folder.path.resolve())
     if state.tree:
         Snapshots(folder.snapshots_path, place).fill(state.tree)
-    move_copies(folder.worktrees_path, place, state.copies)
+    _move_copies(folder.worktrees_path, place, state.copies)
+
+
+def _move_copies(folder: Path, workspace: Workspace, trees: Mapping[str, str]) -> None:
+    """Make the files of the copies in ``folder`` again, at the new place ``workspace`` of the run.
+
+    Only their private repositories, merge plans and patches travel with the run folder. A copy that may still be worked
+    on or merged, or that waits for a person, gets its files back; of the others, such as merged ones, the record stays.
+    ``trees``: the latest snapshots of the copies, by key. Raises UsageError, StorageError.
+    """
+    if not (folder / MANIFEST).exists():
+        return
+    manifest = Manifest(folder)
+    for copy in manifest:
+        tree = trees.get(copy.key) or copy.theirs
+        if copy.state in NEEDED and copy.key != OF_RUN and tree and not copy.removed_at:
+            fill_again(manifest, copy, workspace, tree)
+        elif not copy.removed_at:
+            manifest.change(copy.key, removed_at=datetime.now(UTC).isoformat(timespec="milliseconds"))
 
 
 def fetch_file(store: Store, manifest: str, path: str) -> bytes | None:

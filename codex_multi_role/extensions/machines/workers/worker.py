@@ -14,10 +14,11 @@ from codex_multi_role.errors import StorageError
 from codex_multi_role.extensions.machines.workers.database import Database
 from codex_multi_role.extensions.machines.workers.housekeeping import keep_house
 from codex_multi_role.extensions.machines.workers.membership import BEATS, Membership, WorkerSettings
+from codex_multi_role.extensions.machines.workers.own_process import OwnProcess
 from codex_multi_role.extensions.machines.workers.queued_runs import QueuedRuns, RunState
 from codex_multi_role.extensions.machines.workers.run_requests import can_take
 from codex_multi_role.host.atomic import make_folder, storage_errors
-from codex_multi_role.host.own_python import OwnProcess, own_module
+from codex_multi_role.host.own_python import own_module
 from codex_multi_role.host.programs import exclude_from_path
 from codex_multi_role.reading.json_files import read_records
 from codex_multi_role.reading.json_types import Json
