@@ -81,6 +81,7 @@ def test_every_line_of_the_settings_file_can_be_taken_as_it_is(tmp_path: Path) -
     assert len(read_file(path, known)) == len(keys) > 10
 
 
+@pytest.mark.extensions
 def test_settings_file_offers_nothing_that_is_of_one_run_only() -> None:
     offered = {line[2:].partition(":")[0] for line in settings_file().splitlines()}
     assert "replay-match" in offered

@@ -32,7 +32,7 @@ READERS = (
     pytest.param(("verify",), marks=pytest.mark.extensions),
     pytest.param(("batch",), marks=pytest.mark.extensions),
     ("run", "--goal-file"),
-    ("run", "x", "--replay"),
+    pytest.param(("run", "x", "--replay"), marks=pytest.mark.extensions),
     ("run", "x", "--prices"),
     ("run", "x", "--playbook"),
 )
