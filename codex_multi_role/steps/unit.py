@@ -134,10 +134,10 @@ def merge_failure(step: StepSpec, outcome: StepOutcome) -> RoleFailed:
 
 def _not_merged(run: RunResources, key: str, merge: Json) -> str:
     """Why the copy could not be merged, with its files and its place; empty if it was."""
-    paths = ", ".join(each["path"] for each in merge["conflicts"][:SHOWN_CONFLICTS])
-    if not paths:
+    conflicts = [f"{each['path']} ({each['kind']})" for each in merge["conflicts"][:SHOWN_CONFLICTS]]
+    if not conflicts:
         return ""
-    return f"{key} changed what others changed as well, and could not be merged: {paths}; copy: {_place(run, key)}"
+    return f"{key} could not be merged: {', '.join(conflicts)}; copy: {_place(run, key)}"
 
 
 def _place(run: RunResources, key: str) -> Path:

@@ -101,7 +101,7 @@ def test_item_whose_copy_cannot_be_merged_has_failed(tmp_path: Path) -> None:
     team = clashing(tmp_path)
     report = team.run(flow="own")
     assert (report.outcome, report.exit_code) == ("merge_conflicts", 3)
-    assert "write.1.1 changed what others changed as well, and could not be merged: shared.txt" in report.reason
+    assert "write.1.1 could not be merged: shared.txt (both modified); copy: " in report.reason
     (copy,) = re.findall(r"; copy: (\S+)$", report.reason)
     assert (Path(copy) / "shared.txt").read_text() == "two\n"
     assert (team.workspace / "shared.txt").read_text() == "one\n"
@@ -117,7 +117,7 @@ def test_conflict_that_is_skipped_can_be_routed_on(tmp_path: Path) -> None:
     merges = team.of_type("copy_merged")
     assert [event["status"] for event in merges] == ["merged", "conflicts"]
     (warning,) = team.of_type("warning")
-    assert "write.1.1 changed what others changed as well, and could not be merged: shared.txt" in warning["message"]
+    assert "write.1.1 could not be merged: shared.txt (both modified); copy: " in warning["message"]
     assert merges[1]["conflicts"][0]["path"] == "shared.txt"
 
 
