@@ -20,9 +20,11 @@ from codex_multi_role.cli.settings import FILE, settings_of_extensions
 from codex_multi_role.cli.team import option_for
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.lifecycle.steering import SETTINGS_OF_CHECKS
+from codex_multi_role.option import Use
 from codex_multi_role.reading.shipped import STARTERS, definition_folders, list_starters
+from codex_multi_role.run_options import added_options
 
-OF_ONE_RUN = frozenset(("goal", "goal_file", "run_id", "json", "quiet", "input", "yes", "record", "replay", "dry_run"))
+OF_ONE_RUN = frozenset(("goal", "goal_file", "run_id", "json", "quiet", "input", "yes", "dry_run"))
 """Settings that make no sense for every run in a folder."""
 SETTINGS = f"""\
 # Settings for codex-multi-role, in this folder and below: any option of `codex-multi-role run`, without its dashes.
@@ -142,7 +144,8 @@ def settings_file() -> str:
         "# Paths are relative to this file.",
     ]
     known = {each.key: each for each in RUN}
-    of_one_run = {*OF_ONE_RUN, *(each.key for each in added_settings())}
+    only_new = {name for name, each in added_options().items() if not each.use & Use.ANYWHERE}
+    of_one_run = {*OF_ONE_RUN, *only_new, *(each.key for each in added_settings())}
     for setting in {**known, **settings_of_extensions(known)}.values():
         if setting.key not in of_one_run and not setting.is_secret:
             lines += ["", *textwrap.wrap(setting.help or "", 100, initial_indent="# ", subsequent_indent="# ")]

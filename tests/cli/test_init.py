@@ -84,8 +84,13 @@ def test_every_line_of_the_settings_file_can_be_taken_as_it_is(tmp_path: Path) -
 @pytest.mark.extensions
 def test_settings_file_offers_nothing_that_is_of_one_run_only() -> None:
     offered = {line[2:].partition(":")[0] for line in settings_file().splitlines()}
-    assert "replay-match" in offered
+    assert "repair-attempts" in offered
     assert not offered & {"goal", "record", "replay", "dry-run", "junit", "summary", "annotations"}
+
+
+@pytest.mark.extensions
+def test_settings_file_offers_options_of_extensions() -> None:
+    assert {"# replay-match: strict", "# database-url: URL"} <= {*settings_file().splitlines()}
 
 
 def yaml_key(line: str) -> str:
