@@ -312,7 +312,7 @@ def test_item_that_cannot_be_merged_is_not_chosen_and_nobody_gets_its_answer(tmp
     by = [{"key": "score", "prefer": "highest"}]
     choose = {"id": "best", "check": "choose", "with": {"candidates": "{{ steps.write.results }}", "by": by}}
     conflict = {"status": "conflicts", "conflicts": [{"path": "a.txt", "kind": "content"}]}
-    plays = {"one": [{"score": 1}, {"score": 2}], "two": [{"summary": "end"}]}
+    plays: dict[str, list[Play]] = {"one": [{"score": 1}, {"score": 2}], "two": [{"summary": "end"}]}
     script = Script(tmp_path, plays, merges={"write": [{}, conflict]})
     walked = script.walk({"steps": [write, choose, {"ask": "two"}]})
     assert walked.ending.outcome == "success", walked.ending

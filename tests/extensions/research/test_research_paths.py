@@ -74,7 +74,7 @@ CASES = {
         ),
         plays={"researcher": [FAILS]},
     ),
-    "no section fits": whole(f"{WRITTEN} {LAST}", **{"sections/measure": UNFIT}),
+    "no section fits": replace(whole(f"{WRITTEN} {LAST}"), checks={"sections/measure": [UNFIT]}),
     "section fits": section("write measure", "success", 0, FITS),
     "section unfit once": section("write measure write measure", "success", 0, UNFIT, FITS),
     "section unfit at the limit": section("write measure " * 3, "unfit", 1, UNFIT),
