@@ -176,9 +176,9 @@ def _work(session: Callable[[OnEvent], Session], on_event: OnEvent | None) -> Ru
 
 def _import_page() -> None:
     with suppress(Exception):  # reported when the page is to be written
-        from codex_multi_role.presentation.page_parts import load_parts
+        from codex_multi_role.presentation.report import prepare_pages
 
-        load_parts()
+        prepare_pages()
 
 
 def _with_page(report: RunReport) -> RunReport:

@@ -17,7 +17,7 @@ from codex_multi_role.host.redaction import Redactor
 from codex_multi_role.presentation.entries import Entries, text_sizes
 from codex_multi_role.presentation.flow_picture import Picture, draw, paths_taken
 from codex_multi_role.presentation.heading import heading
-from codex_multi_role.presentation.page_parts import page_parts
+from codex_multi_role.presentation.page_parts import load_parts, page_parts
 from codex_multi_role.presentation.parts import cut_length
 from codex_multi_role.presentation.recorded import changed_files, read_record
 from codex_multi_role.presentation.rendering import asset, template
@@ -31,6 +31,11 @@ from codex_multi_role.version import __version__
 
 BUFFERED = 50
 """Pieces of text that are written at once: those of two or three turns."""
+
+
+def prepare_pages() -> None:
+    """Import what pages need, with the parts that extensions add. Raises `UsageError` if one does not load."""
+    load_parts()
 
 
 def write_report(folder: RunFolder, path: Path | None = None) -> Path:

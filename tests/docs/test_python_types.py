@@ -70,6 +70,7 @@ def checked(folder: Path) -> str:
 
 
 @pytest.mark.real
+@pytest.mark.extensions
 def test_python_of_every_page_passes_a_type_checker(tmp_path: Path) -> None:
     pages = [page for page in page_names() if page != HOW_TO_ADD]  # its exercise changes our own classes
     python = [(page, block) for page in pages for block in blocks(page) if block.language == "python"]
@@ -93,6 +94,7 @@ def test_editor_knows_every_argument(tmp_path: Path) -> None:
 
 
 @pytest.mark.real
+@pytest.mark.extensions
 def test_editor_knows_every_option_of_a_run(tmp_path: Path) -> None:
     lines = [f"from codex_multi_role import {', '.join(STARTED)}", *(f"reveal_type({name})" for name in STARTED)]
     lines += ["from codex_multi_role.option_keywords import ForkKeywords, ResumeKeywords"]

@@ -12,20 +12,11 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from codex_multi_role.codex.home import copy_threads
 from codex_multi_role.errors import StorageError
-from codex_multi_role.extensions.replays.normalization import PathNames
 from codex_multi_role.extensions.replays.reuse.attempt_basis import AttemptBasis
-from codex_multi_role.extensions.replays.reuse.earlier_turns import (
-    EarlierRun,
-    EarlierTurn,
-    EarlierTurns,
-    files_named_in,
-    path_names,
-)
-from codex_multi_role.extensions.replays.reuse.taking import TurnTaking
-from codex_multi_role.extensions.replays.reuse.timed_results import TimedResult
 from codex_multi_role.extensions.replays.reuse.turn_inputs import (
     RoleInputs,
     RoleInputsReader,
@@ -41,6 +32,11 @@ from codex_multi_role.steps.resources import RunResources
 from codex_multi_role.steps.turn import Attempt
 from codex_multi_role.steps.turn_record import NEW_THREAD, TurnPrompt, TurnResult
 from codex_multi_role.workspace.git import Git, RecordedGit
+
+if TYPE_CHECKING:
+    from codex_multi_role.extensions.replays.normalization import PathNames
+    from codex_multi_role.extensions.replays.reuse.earlier_turns import EarlierRun, EarlierTurn, EarlierTurns
+    from codex_multi_role.extensions.replays.reuse.timed_results import TimedResult
 
 NEW = "new"
 
@@ -77,6 +73,8 @@ class Reuse:
     @cached_property
     def _names(self) -> PathNames:
         """Names for the paths of this run."""
+        from codex_multi_role.extensions.replays.reuse.earlier_turns import path_names  # here: after the first prompt
+
         return path_names(self._folder, self._workspace)
 
     def attempt(self, attempt: Attempt) -> AttemptBasis:
@@ -92,6 +90,8 @@ class Reuse:
         A new conversation does not have the instructions yet: only whether they could be left out matters later.
         ``folder`` is the copy of the workspace that it works in, which Codex shows to the model.
         """
+        from codex_multi_role.extensions.replays.reuse.earlier_turns import files_named_in  # as in `_names`
+
         thread = NEW if asked.thread == NEW_THREAD else self._latest_turns.get(asked.thread, "")
         scripted = {"scripted answer": digest(position_of(asked))} if role.scripted else {}
         told = digest(self._names.named(role.instructions))
@@ -120,6 +120,8 @@ class Reuse:
         """
         if self._earlier is None:
             return None
+        from codex_multi_role.extensions.replays.reuse.taking import TurnTaking  # here: most runs take over nothing
+
         role = self.read_role(asked.role, run.workspace.root)
         inputs = self.inputs(run, asked, role)
         for turn in self._earlier.with_inputs(inputs, position_of(asked)):
@@ -149,6 +151,8 @@ class Reuse:
         self, run: RunResources, folder: Path, name: str, options: Mapping[str, object], carry_out: Callable[[], Json]
     ) -> Json:
         """The result of a check; that of an earlier run if only times differ and the files are the same."""
+        from codex_multi_role.extensions.replays.reuse.timed_results import TimedResult  # as in `_names`
+
         before = run.snapshots.take() if run.settings.changes_workspace else ""
         with run.progress.stays.at(run.workspace.root) as stay:
             result = carry_out()

@@ -6,15 +6,18 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from codex_multi_role.errors import RunNotFound
-from codex_multi_role.extensions.replays.reuse.earlier_turns import EarlierRun, EarlierTurns
 from codex_multi_role.extensions.replays.reuse.observer import Reuse
 from codex_multi_role.extensions.replays.reuse.role_inputs import RoleReader
 from codex_multi_role.extensions.replays.run_options import EVERY_RUN
 from codex_multi_role.lifecycle.definitions import Definitions
 from codex_multi_role.run_folder import RunFolder, list_runs
 from codex_multi_role.steps import RunResources
+
+if TYPE_CHECKING:
+    from codex_multi_role.extensions.replays.reuse.earlier_turns import EarlierRun, EarlierTurns
 
 MOST_RUNS = 200
 """So many of the latest runs are searched for turns."""
@@ -38,11 +41,15 @@ def named_runs(reuse: str, folder: RunFolder) -> Iterable[RunFolder]:
 
 def earlier_turns(folders: Callable[[], Iterable[RunFolder]]) -> EarlierTurns:
     """The turns of these runs, which are read when the first one is looked up."""
+    from codex_multi_role.extensions.replays.reuse.earlier_turns import EarlierTurns  # here: most runs reuse nothing
+
     return EarlierTurns(lambda: filter(None, map(earlier_run, folders())))
 
 
 def earlier_run(folder: RunFolder) -> EarlierRun | None:
     """The run; None if its record is missing or damaged: then none of its turns can be taken over."""
+    from codex_multi_role.extensions.replays.reuse.earlier_turns import EarlierRun  # as in `earlier_turns`
+
     with suppress(RunNotFound, KeyError):
         return EarlierRun(folder, Path(folder.record()["workspace"]))
     return None
