@@ -153,10 +153,10 @@ class FanOut:
     def _why_bad(self, outcomes: Sequence[StepOutcome]) -> str:
         """One bad item is enough; with ``on_error: skip``, one good item is enough that the whole is not."""
         counted = [each.bad or (each.error if self._step.on_error == "skip" else "") for each in outcomes]
-        bad = list(filter(None, counted))
+        bad = [f"{self._key}.{index}: {why}" for index, why in enumerate(counted) if why]
         if not bad or (self._step.on_error == "skip" and len(bad) < len(outcomes)):
             return ""
-        return f"bad items: {len(bad)} of {len(outcomes)}, first: {bad[0]}"
+        return f"bad items: {len(bad)} of {len(outcomes)}, first {bad[0]}"
 
 
 class FanOutItem:

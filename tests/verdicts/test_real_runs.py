@@ -37,7 +37,7 @@ STEPS: dict[str, tuple[Record, str]] = {
     "call": ({"call": "inner"}, "inner ended with no"),
     "one item": (
         {"check": "command", "for_each": ["true", "false"], "with": {"argv": ["{{ item }}"], "json": False}},
-        "bad items: 1 of 2, first: check command: failed",
+        "bad items: 1 of 2, first x.1.1: check command: failed",
     ),
     "every item, skipped": ({"ask": "broken", "for_each": ["a", "b"], "on_error": "skip"}, "bad items: 2 of 2"),
     "choose": (
