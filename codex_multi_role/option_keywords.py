@@ -32,6 +32,7 @@ class ResumeKeywords(TypedDict, total=False):
     max_seconds: float | None
     max_processes: int | None
     run_tests: bool
+    baseline: bool
     pytest_cmd: str | None
     python: str | os.PathLike[str] | None
     test_sandbox: bool

@@ -158,6 +158,9 @@ class RunTests:
     section: ClassVar = Section.TESTS
 
     run_tests: bool = option(True, "Run pytest after each turn that changed files.", use=BOUNDING)
+    baseline: bool = option(
+        True, "Run the tests once before the first turn, so that old failures do not count.", use=BOUNDING
+    )
     pytest_cmd: str | None = option(
         None,
         "The command that starts pytest.",

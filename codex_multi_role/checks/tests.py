@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path, PurePath
-from typing import Literal
+from typing import Any, Literal
+
+from pydantic import Field
 
 from codex_multi_role.checks.contract import CheckContext, declare_check
 from codex_multi_role.checks.interpreter import NO_TESTS_COLLECTED, PYTEST, TESTS_FAILED, Interpreter
@@ -16,19 +19,56 @@ from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.workspace import CommandResult, run_command
 
 MAX_TAIL_CHARACTERS = 4_000
+SHOWN_TESTS = 3
+"""How many tests a reason names."""
 
 
 Status = Literal["passed", "failed", "no tests", "timed out", "could not run"]
 
 
 class PytestResult(CountedTests):
+    """``verdict``: ``passed`` if no failure is new; ``status`` is pytest's own.
+
+    New is what fails now and did not before the first turn, and what passed then and no longer runs. It is tried once
+    more: what is green then is ``flaky``. ``removed``: what failed before and no longer runs. All are numbers; the
+    ids are in the fields with ``_tests``. ``without_baseline``: why every failure counts as new.
+    """
+
     bad = ("failed", "timed out")
 
     status: Status
     command: str
+    verdict: str = ""
+    new_failures: int = 0
+    new_failures_tests: list[str] = Field(default_factory=list)
+    still_failing: int = 0
+    still_failing_tests: list[str] = Field(default_factory=list)
+    fixed: int = 0
+    fixed_tests: list[str] = Field(default_factory=list)
+    removed: int = 0
+    removed_tests: list[str] = Field(default_factory=list)
+    flaky: int = 0
+    flaky_tests: list[str] = Field(default_factory=list)
+    without_baseline: str = ""
+
+    @classmethod
+    def why_bad(cls, result: Mapping[str, Any]) -> str:
+        """A new failure, or its time limit."""
+        verdict = str(result.get("verdict") or result["status"])
+        if verdict not in cls.bad:
+            return ""
+        new = [str(test) for test in result.get("new_failures_tests") or ()]
+        why = f"new failures: {', '.join(new[:SHOWN_TESTS])}" if new else str(result.get("reason") or "")
+        more = f" and {len(new) - SHOWN_TESTS} more" if len(new) > SHOWN_TESTS else ""
+        return f"{verdict}: {why}{more}" if why else verdict
 
 
-@declare_check(result=PytestResult, read_only=True)
+def _twice(options: Mapping[str, object], deadline_seconds: float) -> float:
+    """New failures are tried once more."""
+    return 2 * deadline_seconds
+
+
+@declare_check(result=PytestResult, read_only=True, max_seconds=_twice)
 def run_tests(context: CheckContext) -> PytestResult:
     """Run the workspace's tests; write ``pytest_output.txt``, ``pytest_rc.txt``, ``junit.xml`` and ``result.json``.
 
@@ -98,14 +138,15 @@ def _command(context: CheckContext, report: Path, python: Interpreter) -> tuple[
     Raises ValueError for a malformed ``pytest_cmd``.
     """
     option = f"--junitxml={report}"
+    ids = ("-o", "junit_family=xunit1")  # which names the file of each test
     given = shlex.split(_pytest_cmd(context))
     if not given:
-        return [str(python.path), "-m", "pytest", *cache_in(report.parent), option], {}
+        return [str(python.path), "-m", "pytest", *cache_in(report.parent), *ids, option], {}
     if any(PurePath(word).name in PYTEST for word in given):
-        return [*given, option], {}
+        return [*given, *ids, option], {}
     # A command that runs pytest indirectly, such as `make test`, would not know our option.
     inherited = context.environment.get("PYTEST_ADDOPTS", "")
-    return given, {"PYTEST_ADDOPTS": f"{inherited} {shlex.quote(option)}".strip()}
+    return given, {"PYTEST_ADDOPTS": f"{inherited} {shlex.join([*ids, option])}".strip()}
 
 
 def _counts(report: Path, context: CheckContext) -> tuple[TestCounts | None, str]:

@@ -35,6 +35,7 @@ from codex_multi_role.presentation.wording import (
     cost_in_words,
     duration,
     failed_tests,
+    judged,
     one_line,
     plural,
     seconds_between,
@@ -255,7 +256,7 @@ def _tests_line(progress: Progress) -> Text:
     files = f"files: {progress.files.in_words}"
     if progress.tests is None:
         return _unwrapped(Text(files))
-    words = (verdict(vars(progress.tests)), STYLES[tone_of(progress.tests.status, BAD)])
+    words = (verdict(vars(progress.tests)), STYLES[tone_of(judged(vars(progress.tests)), BAD)])
     return _unwrapped(Text.assemble(f"tests {progress.tests.number:03d}: ", words, f"   {files}"))
 
 

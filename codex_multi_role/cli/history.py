@@ -11,7 +11,7 @@ from codex_multi_role.codex.usage import TokenUsage
 from codex_multi_role.presentation.entries import TimedPart, in_order
 from codex_multi_role.presentation.outcome import status_in_words
 from codex_multi_role.presentation.story import ReportedTurn, Story, TestRun
-from codex_multi_role.presentation.wording import clock, cost_in_words, failed_tests, verdict
+from codex_multi_role.presentation.wording import clock, cost_in_words, failed_tests, judged, verdict
 from codex_multi_role.reading.json_files import read_object
 from codex_multi_role.run_folder import Question, Questions, RunFolder
 from codex_multi_role.run_folder.cost import Cost
@@ -69,9 +69,10 @@ def _turn(turn: ReportedTurn, result: Record) -> Row:
 
 def _tests(run: TestRun, result: Record) -> Row:
     told = {**vars(run), **result}
-    counts = verdict(told).removeprefix(f"{told['status']}: ").removeprefix(told["status"])
+    status = judged(told)
+    counts = verdict(told).removeprefix(f"{status}: ").removeprefix(status)
     about = ": ".join(filter(None, (counts, failed_tests(told))))
-    return [f"tests {run.number:03d}", "", told["status"], "", "", "", _seconds(told), about]
+    return [f"tests {run.number:03d}", "", status, "", "", "", _seconds(told), about]
 
 
 def _question(question: Question) -> Row:

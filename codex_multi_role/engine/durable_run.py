@@ -14,12 +14,14 @@ from typing import Any
 
 from codex_multi_role.catalog import render
 from codex_multi_role.catalog.flow_references import SUGGEST_NAMES
+from codex_multi_role.checks import find_check
 from codex_multi_role.engine.askers import Asker, Instances, Scope
 from codex_multi_role.engine.flow_walk import SAID_DONE, CallableFlows, FlowWalk
 from codex_multi_role.engine.journal_slots import JournalSlot, JournalSlots, RunHalted, refuse_when_stopping
 from codex_multi_role.errors import LOOK, MORE_CYCLES, DefinitionError, Ending, ExitCode, RunStatus, ending_for
 from codex_multi_role.flow import End, FlowState
 from codex_multi_role.steps import RunResources, StepOutcome
+from codex_multi_role.steps.check import TREE, run_tests
 
 
 class DurableRun:
@@ -52,6 +54,8 @@ class DurableRun:
             scope = Scope(self._run, ids, asker, self.state)
             walk = FlowWalk(self._flows, scope, tolerant=self._tolerant)
             end = walk.walk()
+            if end.exit_code == 0:
+                self._test_what_is_left(ids)
             self.outcome = walk.outcome(end)
             ending = self._ending(end)
         except RunHalted as halted:
@@ -60,9 +64,21 @@ class DurableRun:
             ending = ending_for(error)
         self.ending.set_result(ending)
 
+    def _test_what_is_left(self, ids: JournalSlots) -> None:
+        """Run the tests once more if files have changed since: the result on the workspace's own files counts."""
+        run, state = self._run, self.state
+        if state.tested and run.settings.tests.enabled and run.snapshots.take() != state.tested:
+            tests = ids.record("tests at the end", lambda _: run_tests(run, "", 0))
+            state.tested, state.tests_judged = tests.pop(TREE, ""), False
+            state.latest_tests = tests
+
     def _ending(self, end: End) -> Ending:
-        if end.outcome == SAID_DONE and self.state.finished_by:
-            return self._done(end)
+        said_done = end.outcome == SAID_DONE and self.state.finished_by
+        if end.exit_code == 0 and self.state.fails_tests:
+            return self._failing(end, f"{self.state.finished_by} said DONE" if said_done else f"{end.outcome}")
+        if said_done:
+            said = f"{self.state.finished_by} said DONE"
+            return Ending(RunStatus.SUCCEEDED, SAID_DONE, said, ExitCode.GOAL_REACHED)
         status = RunStatus.SUCCEEDED if end.exit_code == 0 else RunStatus.ENDED
         reason = self._rendered(end, "reason", self.state.context()) or end.reason
         reason = reason or f"{self.state.flow} finished: {end.outcome}"
@@ -86,13 +102,11 @@ class DurableRun:
             return str(render(template or "", context, f"{self.state.flow}: {end.outcome}: {key}")).strip()
         return ""
 
-    def _done(self, end: End) -> Ending:
-        """The ending after a role that may finish said DONE. Success also requires that the tests pass."""
-        said = f"{self.state.finished_by} said DONE"
-        tests = self.state.latest_tests
-        if tests is None or tests["status"] in ("passed", "no tests"):
-            return Ending(RunStatus.SUCCEEDED, SAID_DONE, said, ExitCode.GOAL_REACHED)
-        reason = f"{said}, but the latest test result is: {tests['status']} (tests/{tests['number']:03d})"
+    def _failing(self, end: End, instead: str) -> Ending:
+        """The ending instead of a success that the latest test result contradicts."""
+        tests = self.state.latest_tests or {}
+        why = find_check("tests").why_bad(tests) or tests["status"]
+        reason = f"{instead}, but the latest test result is: {why} (tests/{tests['number']:03d})"
         return Ending(RunStatus.ENDED, "tests_failed", reason, ExitCode.GOAL_NOT_REACHED, suggestion=self._again(end))
 
 

@@ -77,15 +77,21 @@ class FlowWalk:
         while True:
             visit = self.state.enter(step.id)
             self._take(step, visit)
-            if self.state.finished_by:
+            if self.state.finished_by and not self._may_refuse_done:
                 return End(SAID_DONE, 0, step.id)
             if self.error:
                 return End(FAILED_STEP, 1)
             self.state.set_vars(step, str(self._flow.source))
             move = after(self._flow, step, self.state)
             if isinstance(move, End):
-                return move
+                return End(SAID_DONE, 0, step.id) if self.state.finished_by else move
+            self.state.refuse_done()
             step = move.step
+
+    @property
+    def _may_refuse_done(self) -> bool:
+        """Whether the flow can go on instead of ending with tests that newly fail."""
+        return not self._key and self.state.fails_tests and self.state.cycle < self.state.cycles
 
     def _take(self, step: StepSpec, visit: int) -> None:
         place = self._scope.ids.checkpoint() if not self._key else 0
@@ -177,13 +183,22 @@ class FlowWalk:
         output = {"outcome": end.outcome, "exit_code": end.exit_code, "vars": state.vars, "steps": steps}
         bad = f"{self._flow.name} ended with {end.outcome}" if end.exit_code and not self.error else ""
         bad += f": {end.reason}" if bad and end.reason else ""
-        return StepOutcome(output, self.error, tests=state.latest_tests, handoffs=state.shown_handoffs, bad=bad)
+        return StepOutcome(
+            output,
+            self.error,
+            tests=state.latest_tests,
+            handoffs=state.shown_handoffs,
+            bad=bad,
+            tested=state.tested,
+            judged=state.tests_judged,
+        )
 
     def _absorb(self, step: StepSpec, outcome: StepOutcome) -> None:
         shown = self._flow.shows(step.id)
         self.state.take_handoffs(outcome.handoffs, shown=shown)
         if outcome.tests is not None:
-            self.state.latest_tests = outcome.tests
+            self.state.latest_tests, self.state.tested = outcome.tests, outcome.tested
+            self.state.tests_judged = outcome.judged
         turn = outcome.turn
         if turn is not None and turn.handoff is not None:
             self.state.absorb_handoff(turn.role, turn.instance, turn.number, turn.handoff, shown=shown)

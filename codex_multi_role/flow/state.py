@@ -14,6 +14,11 @@ GIVEN_ANYWAY = "tests"
 OF_REVIEW = ("approved", "comment")
 
 
+def passes(tests: Json) -> bool:
+    """Whether a test result has no new failure; one of an older version has only its status."""
+    return (tests.get("verdict") or tests["status"]) in ("passed", "no tests")
+
+
 @dataclass(frozen=True)
 class HistoryEntry:
     """A turn that left a handoff, which is in the turn's folder, ``<instance>/turn_<nnn>``."""
@@ -80,6 +85,7 @@ class FlowState:
     """One run's progress through its flow. ``cycle``: how often its first step was entered.
 
     ``latest_handoffs``: one per role, the most recent last. ``shown_handoffs``: those that a calling flow sees.
+    ``tested``: the state of the files that the latest tests are about; ``tests_judged``: a step's check made them.
     ``since_answer``: what checks and people said since the last answer, by step. ``item_answers``: the last answers, if
     the items of a step gave them.
     """
@@ -94,6 +100,8 @@ class FlowState:
     latest_handoffs: dict[str, Json] = field(default_factory=dict)
     shown_handoffs: dict[str, Json] = field(default_factory=dict)
     latest_tests: Json | None = None
+    tested: str = ""
+    tests_judged: bool = False
     asks: dict[str, int] = field(default_factory=dict)
     history: list[HistoryEntry] = field(default_factory=list)
     finished_by: str = ""
@@ -103,6 +111,19 @@ class FlowState:
     @property
     def cycle(self) -> int:
         return self.steps[self.first_step].visits
+
+    @property
+    def fails_tests(self) -> bool:
+        """Whether the latest test result ends the run without its goal; one that a step's check made does not."""
+        tests = self.latest_tests
+        return tests is not None and not self.tests_judged and not passes(tests)
+
+    def refuse_done(self) -> None:
+        """Let the flow continue although a role said DONE, and the next prompts say why."""
+        if self.finished_by and self.latest_tests is not None:
+            refused = f"{self.finished_by} said DONE, which does not count: the tests have new failures"
+            self.latest_tests = {**self.latest_tests, "refused": refused}
+        self.finished_by = ""
 
     def enter(self, step_id: str) -> int:
         """Count a visit; returns its number."""

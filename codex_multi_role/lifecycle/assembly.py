@@ -28,6 +28,7 @@ from codex_multi_role.run_folder import EventLog, RunFolder, list_turns, own_tur
 from codex_multi_role.run_folder.events import ProcessesStarting
 from codex_multi_role.run_folder.placed_runs import as_turn, spent_elsewhere
 from codex_multi_role.steps import RunProgress, RunResources, RunServices, RunSettings, TestSettings
+from codex_multi_role.steps.baseline import Baseline
 from codex_multi_role.steps.budget import Budget, Limits
 from codex_multi_role.steps.work_clock import WorkClock
 from codex_multi_role.workspace import ProtectedFiles, Snapshots, Workspace, Worktrees
@@ -81,7 +82,8 @@ def live_parts(
             events.publish(ProcessesStarting(starting))
         if members.have_own_homes:
             stack.enter_context(homes.made_meanwhile())
-        yield with_first_protected(_resources(definitions, folder, events, fleet, clock, catalog, steering, read_only))
+        made = _resources(definitions, folder, events, fleet, clock, catalog, steering, read_only, sandbox)
+        yield with_first_protected(made)
 
 
 def _needed_first(definitions: Definitions, folder: RunFolder) -> tuple[list[str], str]:
@@ -102,6 +104,7 @@ def _resources(
     catalog: Callable[[], RoleSpecCatalog],
     steering: Steering,
     read_only: tuple[Path, ...] = (),
+    require_sandbox: Callable[[], object] = lambda: None,
 ) -> RunResources:
     options = definitions.options
     workspace = Workspace.of_run(definitions.workspace, folder.path, steering.globs)
@@ -125,6 +128,7 @@ def _resources(
         sandbox=sandbox_of_tests(options, definitions.codex, definitions.workspace, read_only),
         budget=_budget(definitions, folder, clock),
         clock=clock,
+        baseline=Baseline(folder.baseline_path, options.tests.pytest_cmd or "", require_sandbox),
         observers=InstalledObservers(definitions),
     )
     return RunResources(_settings(definitions, catalog, steering, protect), services, progress, workspace, snapshots)
@@ -145,7 +149,11 @@ def _settings(
     return RunSettings(
         goal=options.goal,
         tests=TestSettings(
-            options.tests.run_tests, options.tests.pytest_cmd, options.tests.test_seconds, definitions.python
+            options.tests.run_tests,
+            options.tests.pytest_cmd,
+            options.tests.test_seconds,
+            definitions.python,
+            baseline=options.tests.baseline and definitions.tests_before,
         ),
         repair_attempts=options.answers.repair_attempts,
         run_model=options.answers.model,

@@ -129,6 +129,11 @@ class Definitions:
         return [*([usual] if after_turns else []), *(str(step.with_.get("pytest_cmd", usual)) for step in steps)]
 
     @property
+    def tests_before(self) -> bool:
+        """Whether the tests run before the first turn: there are some to run later, and a role may change files."""
+        return bool(self._test_commands) and any(role.may_change_workspace for role in self.roles)
+
+    @property
     def _measures(self) -> bool:
         return any(check.uses_python for check in self._checks)
 

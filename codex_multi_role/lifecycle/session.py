@@ -319,11 +319,14 @@ class Session:
 
     def _drive(self, parts: RunResources, roles: LiveRoles, stop: Stop) -> Ending:
         from codex_multi_role.engine import CallableFlows, DurableRun  # lazy: the processes start meanwhile
+        from codex_multi_role.steps.check import measure_baseline  # as above
 
         flows = CallableFlows(self._definitions.flows, cache(self._definitions.bound))
         called = self._placement.is_tolerant_call if self._placement is not None else None
         with self._journal(parts) as begin:
             stop.interrupts = False
+            if not any(list_turns(self._folder)):
+                measure_baseline(parts)
             while True:
                 durable = DurableRun(flows, self._state, parts, tolerant=bool(called))
                 begin(durable)

@@ -13,7 +13,7 @@ from markupsafe import Markup
 from codex_multi_role.presentation.outcome import BAD, GOOD, IDLE, WARN, status_in_words, tone_of
 from codex_multi_role.presentation.parts import FILES, Reader, embedded, question_parts, test_parts, turn_parts
 from codex_multi_role.presentation.story import RUNNING, ReportedTurn, Story, TestRun, Visit
-from codex_multi_role.presentation.wording import compact, cost_in_words, duration, one_line, plural, verdict
+from codex_multi_role.presentation.wording import compact, cost_in_words, duration, judged, one_line, plural, verdict
 from codex_multi_role.run_folder import Question, Questions, RunFolder, TurnFolder, list_turns
 from codex_multi_role.run_folder.cost import Cost
 from codex_multi_role.run_folder.turn_folder import REUSED
@@ -145,7 +145,7 @@ class Entries:
             at=tests.began,
             who=f"tests {number}",
             what="",
-            status=Chip(tests.status, tone_of(tests.status)),
+            status=Chip(judged(vars(tests)), tone_of(judged(vars(tests)))),
             about=verdict(vars(tests)),
             data=embedded(list(parts)),
         )
@@ -190,7 +190,7 @@ def _chips(turn: ReportedTurn, result: dict[str, Any]) -> list[Chip]:
         found.append(Chip(plural(turn.written, "file")))
     if approvals := result.get("approvals"):
         found.append(Chip(plural(len(approvals), "approval"), WARN))
-    found += [Chip(f"tests {verdict(vars(tests))}", tone_of(tests.status)) for tests in turn.tests]
+    found += [Chip(f"tests {verdict(vars(tests))}", tone_of(judged(vars(tests)))) for tests in turn.tests]
     return found
 
 

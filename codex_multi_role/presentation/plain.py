@@ -161,6 +161,12 @@ def _incident(event: Incident) -> list[str]:
 
 
 @_lines.register
+def _baseline_measured(event: events.BaselineMeasured) -> list[str]:
+    problem = f"; every later failure counts: {event.problem}" if event.problem else ""
+    return [f"tests before the first turn: {verdict(vars(event))} in {duration(event.seconds)}{problem}"]
+
+
+@_lines.register
 def _tests_started(event: events.TestsStarted) -> list[str]:
     return [f"tests {event.number:03d}: running"]
 

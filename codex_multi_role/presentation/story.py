@@ -32,6 +32,13 @@ class TestRun:
     failed: int = 0
     errors: int = 0
     skipped: int = 0
+    verdict: str = ""
+    new_failures: int = 0
+    still_failing: int = 0
+    fixed: int = 0
+    removed: int = 0
+    flaky: int = 0
+    without_baseline: str = ""
 
 
 @dataclass
@@ -169,9 +176,9 @@ def _tests_started(event: events.TestsStarted, story: Story) -> None:
 @_add.register
 def _tests_ended(event: events.TestsEnded, story: Story) -> None:
     if tests := story.tests.get(event.number):
-        tests.ended, tests.status = event.at, event.status
-        tests.passed, tests.failed = event.passed, event.failed
-        tests.errors, tests.skipped = event.errors, event.skipped
+        tests.ended = event.at
+        for name in vars(tests).keys() & vars(event).keys():
+            setattr(tests, name, getattr(event, name))
 
 
 @_add.register

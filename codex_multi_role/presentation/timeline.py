@@ -10,7 +10,7 @@ from datetime import datetime
 from codex_multi_role.presentation.entries import question_id, tests_id, turn_id
 from codex_multi_role.presentation.outcome import BAD, GOOD, IDLE, WARN, status_in_words, tone_of
 from codex_multi_role.presentation.story import ReportedTurn, Story, TestRun
-from codex_multi_role.presentation.wording import duration, one_line
+from codex_multi_role.presentation.wording import duration, judged, one_line
 from codex_multi_role.run_folder import Question
 
 LONGEST_PAUSE, LONGEST_PAUSE_SECONDS = 0.08, 60.0
@@ -188,8 +188,8 @@ class _TimelineDrawing:
 
     def _tests(self, tests: TestRun) -> Bar:
         target = turn_id(tests.role, tests.turn) if tests.turn else tests_id(tests.number)
-        tone = tone_of(tests.status) if tests.ended else WARN
-        return self._bar(tests.began, tests.ended, tone, f"tests {tests.number:03d}: {tests.status}", target)
+        tone = tone_of(judged(vars(tests))) if tests.ended else WARN
+        return self._bar(tests.began, tests.ended, tone, f"tests {tests.number:03d}: {judged(vars(tests))}", target)
 
     def _question(self, question: Question) -> Bar:
         answer = question.answer

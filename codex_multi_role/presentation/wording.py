@@ -106,8 +106,22 @@ def failed_tests(tests: Mapping[str, Any], most: int = TESTS_NAMED) -> str:
     return ", ".join(names[:most]) + (f" and {more} more" if names and more > 0 else "")
 
 
+def judged(tests: Mapping[str, object]) -> str:
+    """``passed`` if no failure is new; of an older result, pytest's own status."""
+    return one_line(tests.get("verdict") or tests["status"])
+
+
 def verdict(tests: Mapping[str, object]) -> str:
     """``failed: 3 passed, 1 failed``: the status of a test result and its nonzero counts."""
-    counts = ", ".join(f"{tests[name]} {name}" for name in ("passed", "failed", "errors", "skipped") if tests.get(name))
-    status = one_line(tests["status"])
-    return f"{status}: {counts}" if counts else status
+    counts = [f"{tests[name]} {name}" for name in ("passed", "failed", "errors", "skipped") if tests.get(name)]
+    status = judged(tests)
+    return f"{status}: {', '.join(counts + _beside_baseline(tests))}" if counts else status
+
+
+def _beside_baseline(tests: Mapping[str, object]) -> list[str]:
+    """``9 as before, 1 new``: what a failed result says beside the tests before the first turn; empty without them."""
+    if not tests.get("verdict") or tests.get("without_baseline"):
+        return []
+    shown = {"still_failing": "failing as before", "new_failures": "new", "fixed": "fixed", "removed": "removed"}
+    found = [f"{tests[name]} {words}" for name, words in {**shown, "flaky": "flaky"}.items() if tests.get(name)]
+    return [*found, "0 new"] if found and not tests.get("new_failures") else found

@@ -277,7 +277,7 @@ class TestsStarted(RunEvent):
 
 @dataclass(frozen=True)
 class TestsEnded(RunEvent):
-    """``failures``: the names of the first failed tests."""
+    """``failures``: the names of the first failed tests. The others are as in the result of the check ``tests``."""
 
     __test__ = False
     number: int
@@ -288,6 +288,26 @@ class TestsEnded(RunEvent):
     skipped: int
     seconds: float
     failures: list[str] = field(default_factory=list)
+    verdict: str = ""
+    new_failures: int = 0
+    still_failing: int = 0
+    fixed: int = 0
+    removed: int = 0
+    flaky: int = 0
+    without_baseline: str = ""
+
+
+@dataclass(frozen=True)
+class BaselineMeasured(RunEvent):
+    """The tests ran before the first turn. ``problem``: why nothing can be compared with them."""
+
+    status: str
+    passed: int
+    failed: int
+    errors: int
+    skipped: int
+    seconds: float
+    problem: str = ""
 
 
 @dataclass(frozen=True)

@@ -123,6 +123,11 @@ class RunFolder:
         """The role's own CODEX_HOME: it has the thread, so it is kept as long as the run."""
         return make_folder(self.path / ".codex" / role)
 
+    @property
+    def baseline_path(self) -> Path:
+        """The result of the tests before the first turn."""
+        return self.path / "baseline"
+
     def new_tests_folder(self) -> Path:
         """Create the next ``tests/<nnn>``; its name is the number."""
         return new_numbered(make_folder(self.path / "tests"), "")

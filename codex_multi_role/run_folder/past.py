@@ -76,6 +76,7 @@ def inherit(parent: RunFolder, fork: RunFolder, events: Sequence[RunEvent], star
         inherit_turn(parent, fork, role, number)
     for number in {event.number for event in past if isinstance(event, TestsStarted)}:
         _copy(parent.path / "tests" / f"{number:03d}", fork.path / "tests" / f"{number:03d}")
+    _copy(parent.baseline_path, fork.baseline_path)
     keys = {each.key: each.position < start.position for each in beginnings(events)}
     keys |= {f"{role}.turn_{number:03d}": True for role, number in turns}
     for name in BY_UNIT:

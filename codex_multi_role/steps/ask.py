@@ -23,7 +23,8 @@ from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import TurnFolder
 from codex_multi_role.run_folder.events import FilesApplied, RoleSkipped
 from codex_multi_role.steps.analysis import with_analyses
-from codex_multi_role.steps.check import run_tests
+from codex_multi_role.steps.baseline import OF_BASELINE
+from codex_multi_role.steps.check import TREE, run_tests
 from codex_multi_role.steps.protection import SHOWN_PATHS, TOLD, protected_among
 from codex_multi_role.steps.recovery import finished_before
 from codex_multi_role.steps.resources import Recorder, RunResources
@@ -40,6 +41,9 @@ from codex_multi_role.steps.turn_record import (
 )
 from codex_multi_role.steps.unit import StepOutcome, Unit
 from codex_multi_role.workspace import apply_files
+
+TESTS_TOLD = 20
+"""How many tests of a kind a prompt names."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +84,8 @@ def ask(run: RunResources, question: Ask, record: Recorder) -> StepOutcome:
         tests = record("run tests", lambda _: _test(run, question, turn, put_back)) or None
     done = question.role.behaviors.can_finish and says_done(turn.handoff)
     handoff = _passed_on(run, turn, turn.handoff, put_back)
-    return StepOutcome(handoff, turn.problem, replace(turn, handoff=handoff), done, tests)
+    tested = tests.pop(TREE, "") if tests else ""
+    return StepOutcome(handoff, turn.problem, replace(turn, handoff=handoff), done, tests, tested=tested)
 
 
 def ask_step(_: RunResources, unit: Unit) -> StepOutcome:
@@ -128,7 +133,7 @@ def _first_prompt(run: RunResources, question: Ask) -> TurnPrompt:
     def prompt(earlier: list[Json], known: bool = False) -> str:
         given, before = with_analyses(question.role, [question.payload, earlier], run.services.folder.path)
         goal = run.settings.goal
-        return build_prompt(texts, question.role, goal, given, question.tests, earlier=before, known=known)
+        return build_prompt(texts, question.role, goal, given, _told(question.tests), earlier=before, known=known)
 
     return TurnPrompt(
         role=question.role,
@@ -223,6 +228,18 @@ def _test(run: RunResources, question: Ask, turn: TurnResult, put_back: list[str
     if not run.settings.tests.enabled:
         return {}
     return run_tests(run.in_copy(question.copy, fresh=False), turn.instance, turn.number, put_back=put_back)
+
+
+def _told(tests: Json | None) -> Json | None:
+    """A test result for a prompt: without what it has nothing to say of, and with the first of many tests."""
+    if tests is None:
+        return None
+    kept = {name: value for name, value in tests.items() if value or name not in OF_BASELINE}
+    return {name: _first(value) if name.endswith("_tests") else value for name, value in kept.items()}
+
+
+def _first(tests: list[str]) -> list[str]:
+    return [*tests[:TESTS_TOLD], *([f"and {len(tests) - TESTS_TOLD} more"] if len(tests) > TESTS_TOLD else [])]
 
 
 def _passed_on(run: RunResources, turn: TurnResult, handoff: Json, put_back: list[str]) -> Json:

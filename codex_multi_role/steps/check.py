@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from codex_multi_role.catalog import load_yaml, render, settings_file, validate
 from codex_multi_role.checks import CheckContext, RunFacts, find_check
+from codex_multi_role.checks.test_changes import Outcomes
 from codex_multi_role.errors import CheckFailed, CodexMultiRoleError, DefinitionError, RunInterrupted
 from codex_multi_role.flow import Terms
 from codex_multi_role.host.atomic import make_folder
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import own_turns
-from codex_multi_role.run_folder.events import TestsEnded, TestsStarted
+from codex_multi_role.run_folder.events import BaselineMeasured, TestsEnded, TestsStarted
 from codex_multi_role.run_options import RunOptions
+from codex_multi_role.steps.baseline import KINDS, outcomes_in
 from codex_multi_role.steps.protection import checked
 from codex_multi_role.steps.resources import RunResources
 from codex_multi_role.steps.unit import StepOutcome, Unit
@@ -32,6 +36,9 @@ def terms(options: RunOptions, cycles: int | None = None) -> Terms:
 
 
 COULD_NOT_RUN = "could not run"
+TREE = "tree"
+"""In a recorded test result: the state of the files that were tested. Nobody else sees it."""
+BESIDE_BASELINE = ("verdict", *KINDS, "without_baseline")
 FAILURES_TOLD, MAX_NAME_CHARACTERS = 5, 200
 """Maximum number of failed tests that an event names, and the length of a name."""
 
@@ -55,7 +62,10 @@ def check_step(run: RunResources, unit: Unit) -> StepOutcome:
     output = unit.record(f"check {name}", work)
     error = str(output.get("reason", "")) if output["status"] == COULD_NOT_RUN else ""
     bad = find_check(name).why_bad(output)
-    return StepOutcome(output, error, tests=output if name == "tests" else None, bad=bad and f"check {name}: {bad}")
+    tested, output = output.get(TREE, ""), {key: value for key, value in output.items() if key != TREE}
+    if name == "tests":
+        return StepOutcome(output, error, tests=output, tested=tested, judged=True, bad=bad and f"tests: {bad}")
+    return StepOutcome(output, error, bad=bad and f"check {name}: {bad}")
 
 
 def _carry_out(run: RunResources, unit: Unit, name: str, options: Mapping[str, object]) -> Json:
@@ -79,7 +89,7 @@ def run_tests(
     options: Mapping[str, object] | None = None,
     put_back: Collection[str] = (),
 ) -> Json:
-    """Run the check ``tests`` on the current workspace; the result has its ``number`` (``tests/<nnn>``).
+    """Run the check ``tests`` on the current workspace; the result has its ``number`` (``tests/<nnn>``) and its `TREE`.
 
     ``put_back``: protected files that the previous turn had changed.
     """
@@ -90,14 +100,39 @@ def run_tests(
     context = _context(run, folder, {**own, **(options or {})})
     test = partial(checked, run, folder, partial(find_check("tests"), context), put_back, role)
     result = _observed(run, folder, "tests", context.options, lambda: {"number": number, **test()})
+    command = str(context.options.get("pytest_cmd") or "")
+    look_again = partial(_outcomes_of_second_look, run, folder / "again", context)
+    result |= run.services.baseline.judge(folder, result, command, look_again)
+    context.write_artifact("result.json", json.dumps(context.redact.within(result), indent=2) + "\n")
     counts = (int(str(result.get(name, 0))) for name in ("passed", "failed", "errors", "skipped"))
     passed, failed, errors, skipped = counts
     seconds = float(str(result.get("seconds", 0)))
     names = _failed_tests(result, run.services.folder.redact)
+    beside = {name: result[name] for name in BESIDE_BASELINE if name in result}
     run.services.events.publish(
-        TestsEnded(number, str(result["status"]), passed, failed, errors, skipped, seconds, names)
+        TestsEnded(number, str(result["status"]), passed, failed, errors, skipped, seconds, names, **beside)
     )
-    return result
+    return {**result, TREE: run.snapshots.take() if run.settings.changes_workspace else ""}
+
+
+def measure_baseline(run: RunResources) -> None:
+    """Run the tests before the first turn, once. Raises `CodexUnavailable`, `StorageError`, `RunInterrupted`."""
+    baseline = run.services.baseline
+    if baseline.is_measured or not run.settings.tests.baseline:
+        return
+    baseline.require_sandbox()
+    own = {"pytest_cmd": baseline.pytest_cmd} if baseline.pytest_cmd else {}
+    context = _context(run, baseline.folder, own)
+    result = checked(run, baseline.folder, partial(find_check("tests"), context), (), "")
+    passed, failed, errors, skipped = (int(str(result[name])) for name in ("passed", "failed", "errors", "skipped"))
+    seconds = float(str(result["seconds"]))
+    status, problem = str(result["status"]), baseline.problem
+    run.services.events.publish(BaselineMeasured(status, passed, failed, errors, skipped, seconds, problem))
+
+
+def _outcomes_of_second_look(run: RunResources, folder: Path, context: CheckContext) -> Outcomes:
+    checked(run, folder, partial(find_check("tests"), replace(context, folder=folder)), (), "")
+    return outcomes_in(folder)
 
 
 def _observed(

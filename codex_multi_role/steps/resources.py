@@ -17,6 +17,7 @@ from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import AskPerson, EventLog, RunFolder, TurnFolder
 from codex_multi_role.run_folder.events import Warning
 from codex_multi_role.run_folder.states import States
+from codex_multi_role.steps.baseline import Baseline
 from codex_multi_role.steps.budget import Budget
 from codex_multi_role.steps.cancellation_token import CancellationToken
 from codex_multi_role.steps.observers import TurnObserver
@@ -86,7 +87,10 @@ Permit = Callable[[RoleSpec, Event], AbstractContextManager[None]]
 
 @dataclass(frozen=True)
 class TestSettings:
-    """``--run-tests``, ``--pytest-cmd``, ``--test-seconds``, and the Python that runs the tests."""
+    """``--run-tests``, ``--pytest-cmd``, ``--test-seconds``, and the Python that runs the tests.
+
+    ``baseline``: whether they run before the first turn.
+    """
 
     __test__ = False
 
@@ -94,6 +98,7 @@ class TestSettings:
     pytest_cmd: str | None
     deadline_seconds: float
     python: Interpreter
+    baseline: bool = False
 
 
 @dataclass(frozen=True)
@@ -140,6 +145,7 @@ class RunServices:
     sandbox: Sandbox
     budget: Budget
     clock: WorkClock
+    baseline: Baseline
     ask_person: AskPerson | None = None
     permit: Permit = lambda _role, _stopping: nullcontext()
     states: States | None = None

@@ -68,6 +68,7 @@ class Unit:
 class StepOutcome:
     """``output``: the fields that templates see. ``error``: why it failed, if that was tolerated, or was ``skipped``.
 
+    ``tested``: the state of the files that ``tests`` are about; ``judged``: a check made them, and its step decides.
     ``bad``: why its result is bad, as its check, its review or the flow that it called says.
     ``turn``: the last turn of an ask, with the handoff as it is passed on; ``done``: a role that may finish said DONE.
     ``tests``: the latest test result, if there is a new one. ``handoffs``: those that a called flow shows, by role, the
@@ -82,6 +83,8 @@ class StepOutcome:
     skipped: bool = False
     handoffs: Mapping[str, Json] = field(default_factory=dict)
     bad: str = ""
+    tested: str = ""
+    judged: bool = False
 
     @property
     def answer(self) -> Json | None:

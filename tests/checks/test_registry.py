@@ -60,7 +60,7 @@ def test_check_that_does_not_load_is_named(installed: None) -> None:
 @pytest.mark.parametrize(
     ("name", "options", "seconds"),
     [
-        ("tests", {}, 300.0),
+        ("tests", {}, 600.0),
         ("command", {}, 300.0),
         ("command", {"timeout_seconds": 7}, 7),
         ("command", {"timeout_seconds": 900.0}, 300.0),

@@ -192,7 +192,7 @@ def test_new_flow_is_valid_and_can_be_run(tmp_path: Path, capsys: pytest.Capture
     assert run_guarded(group, ["flows", "new", "mine"]) == 0
     assert "wrote roles/flows/mine.yaml" in capsys.readouterr().err
     (with_team.workspace / "test_bad.py").write_text("def test_bad():\n    assert False\n")
-    report = with_team.run(flow="mine", inputs={"most": "2"})
+    report = with_team.run(flow="mine", inputs={"most": "2"}, baseline=False)
     assert (report.outcome, report.exit_code) == ("tests_failed", 1)
     assert [role for role, _, _ in with_team.turns()] == ["worker", "worker"]
     with pytest.raises(UsageError, match="flow mine already exists"):

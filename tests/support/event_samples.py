@@ -5,6 +5,7 @@ from __future__ import annotations
 from codex_multi_role.run_folder import Record, RunEvent
 from codex_multi_role.run_folder.events import (
     Approval,
+    BaselineMeasured,
     CommandEnded,
     CopyMerged,
     DoneIgnored,
@@ -88,6 +89,7 @@ EVENT_FIELDS: dict[type[RunEvent], Record] = {
         "totals": {"turns": 2, "input_tokens": 10, "output_tokens": 2, "cost": None, "unpriced_turns": 2},
     },
     TestsStarted: {"number": 1, "role": "one", "turn": 2},
+    BaselineMeasured: {"status": "passed", "passed": 3, "failed": 0, "errors": 0, "skipped": 0, "seconds": 0.2},
     TestsEnded: {
         "number": 1,
         "status": "passed",

@@ -28,17 +28,6 @@ retry      success  success  success  success  done
 skip       success  success  success  success  done
 """
 ENDS_OF_CALLS = ENDS_OF_CHECKS
-# Whatever the step says, a role's DONE does not count while the latest test result is bad.
-ENDS_OF_TESTS = """
-           last     middle   fan_out  called   before_done
-nothing    x_failed x_failed x_failed s_failed x_failed
-route      handled  handled  handled  success  handled
-through    x_failed x_failed x_failed s_failed x_failed
-unread     x_failed x_failed x_failed s_failed x_failed
-continue   success  success  success  success  tests_failed
-retry      success  success  success  success  done
-skip       success  success  success  success  tests_failed
-"""
 # A person is not asked the same again, and a rejection is never only measured.
 ENDS_OF_REVIEWS = """
            last     middle   fan_out  called   before_done
@@ -54,7 +43,7 @@ skip       success  success  success  success  done
 ENDS_AFTER_TIME = ENDS_OF_REVIEWS.replace(
     "skip       success  success  success", "skip       success  success  x_failed"
 )
-EXIT_CODES = {"x_failed": 1, "s_failed": 1, "handled": 0, "success": 0, "done": 0, "refused": 2, "tests_failed": 1}
+EXIT_CODES = {"x_failed": 1, "s_failed": 1, "handled": 0, "success": 0, "done": 0, "refused": 2}
 
 
 @dataclass(frozen=True)
@@ -80,8 +69,9 @@ def check(name: str, status: str, good: str, options: Record | None = None, **mo
     """A check with a bad ``status``; ``more``: further fields of its result."""
     fields = {"reason": "", **more}
     step = {"check": name, "with": options or {}}
-    ends = ENDS_OF_TESTS if name == "tests" else ENDS_OF_CHECKS
-    return BadResult(f"{name}: {status}", step, ends, {"status": status, **fields}, {"status": good, **fields})
+    return BadResult(
+        f"{name}: {status}", step, ENDS_OF_CHECKS, {"status": status, **fields}, {"status": good, **fields}
+    )
 
 
 TOLD = {"argv": ["true"]}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from junitparser import Error, Skipped
 
-from codex_multi_role.checks.junit_report import read_cases, read_report
+from codex_multi_role.checks.junit_report import read_cases, read_report, test_id
 from codex_multi_role.errors import CodexMultiRoleError
 from codex_multi_role.presentation.outcome import OUTCOMES, exit_in_words, next_command, outcome_in_words
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.presentation.recorded import read_tests
-from codex_multi_role.presentation.wording import one_line
+from codex_multi_role.presentation.wording import judged, one_line
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_options import RunReport
 
@@ -28,6 +28,10 @@ LONGEST_TEXT = 20_000
 NOT_STARTED = "No run"
 PASSED, FAILED, ERROR, SKIPPED = "passed", "failed", "error", "skipped"
 RED = frozenset({FAILED, ERROR})
+NOT_COUNTED = {
+    "still_failing": "it failed before the run as well, and does not count",
+    "flaky": "it passed when it ran again, and does not count",
+}
 NOTHING_TO_TELL = frozenset({"no tests"})
 MOST_CASES = 5_000
 MOST_PARTS = 20
@@ -159,7 +163,7 @@ class LatestTests:
 
     @property
     def is_red(self) -> bool:
-        return bool(self.result.get("status") != PASSED)
+        return judged(self.result) != PASSED
 
 
 def _latest_tests(folder: RunFolder) -> LatestTests | None:
@@ -168,18 +172,20 @@ def _latest_tests(folder: RunFolder) -> LatestTests | None:
         return None
     result = results[-1]
     workspace = Path(str(folder.record().get("workspace", "")))
-    cases = _cases(Path(result["folder"]) / "junit.xml", workspace, folder.redact)
+    uncounted = {test: NOT_COUNTED[kind] for kind in NOT_COUNTED for test in result.get(f"{kind}_tests") or ()}
+    cases = _cases(Path(result["folder"]) / "junit.xml", workspace, folder.redact, uncounted)
     return LatestTests(result["number"], result, cases)
 
 
-def _cases(report: Path, workspace: Path, redact: Callable[[str], str]) -> list[Case]:
+def _cases(report: Path, workspace: Path, redact: Callable[[str], str], uncounted: Mapping[str, str]) -> list[Case]:
     try:
-        return [_case(case, workspace, redact) for case in read_cases(read_report(report))[:MOST_CASES]]
+        cases = read_cases(read_report(report))[:MOST_CASES]
+        return [_case(case, workspace, redact, uncounted.get(test_id(case), "")) for case in cases]
     except ValueError:  # the result says why there is no report
         return []
 
 
-def _case(case: ReportedCase, workspace: Path, redact: Callable[[str], str]) -> Case:
+def _case(case: ReportedCase, workspace: Path, redact: Callable[[str], str], uncounted: str) -> Case:
     classname, name = str(case.classname or ""), str(case.name or "")
     bad = [result for result in case.result if not isinstance(result, Skipped)]
     if not bad:
@@ -188,8 +194,9 @@ def _case(case: ReportedCase, workspace: Path, redact: Callable[[str], str]) -> 
     result = bad[0]
     text = redact(str(result.text or ""))[-LONGEST_TEXT:]  # redacted first: half a secret would not be recognized
     file, line = _place(text, classname or name, workspace)
-    outcome = ERROR if isinstance(result, Error) else FAILED
-    return Case(classname, name, outcome, _seconds(case), str(result.message or ""), text, file, line)
+    outcome = SKIPPED if uncounted else ERROR if isinstance(result, Error) else FAILED
+    message = ": ".join(filter(None, (uncounted, str(result.message or ""))))
+    return Case(classname, name, outcome, _seconds(case), message, text, file, line)
 
 
 def _seconds(case: ReportedCase) -> float:

@@ -41,7 +41,7 @@ from codex_multi_role.presentation.result import result_of as shown_result
 from codex_multi_role.presentation.wording import cost_in_words, one_line, plural, verdict
 from codex_multi_role.reading.shipped import PLAYBOOKS, definition_folders
 from codex_multi_role.run_folder import RunEvent, RunFolder, skim_with_inherited
-from codex_multi_role.run_folder.events import TestsEnded, TurnEnded, TurnStarted
+from codex_multi_role.run_folder.events import BaselineMeasured, TestsEnded, TurnEnded, TurnStarted
 from codex_multi_role.run_folder.folder import PROGRAM, RECORDING
 from codex_multi_role.run_options import RunPlace, all_options
 from codex_multi_role.workspace.snapshots import kept_paths
@@ -123,7 +123,7 @@ def _tests(run: RunEvidence, history: RunHistory) -> list[str]:
     return ["### Tests", "", f"- before: {told}", *during, f"- after: {latest}{stale}", *(f"  {red}" for red in failed)]
 
 
-def _recorded_tests(history: RunHistory) -> tuple[TestsEnded | None, TestsEnded | None, bool]:
+def _recorded_tests(history: RunHistory) -> tuple[TestsEnded | BaselineMeasured | None, TestsEnded | None, bool]:
     """The last tests before the first change, the first of all, and whether any ran after the last turn with changes.
 
     Nothing is before a first change that no turn made: tests, a check or a person changed files at an unknown time.
@@ -132,11 +132,13 @@ def _recorded_tests(history: RunHistory) -> tuple[TestsEnded | None, TestsEnded 
     changes = [*states.changes, *(change for inside in states.in_copies.values() for change in inside)]
     changed = {(change.role, change.turn) for change in changes}
     seen = any(not (change.role or change.copy) for change in states.changes[:1])
-    before: TestsEnded | None = None
+    before: TestsEnded | BaselineMeasured | None = None
     first: TestsEnded | None = None
     is_current = False
-    for event in skim_with_inherited(history.folder, (TurnStarted, TestsEnded)):
-        if isinstance(event, TestsEnded):
+    for event in skim_with_inherited(history.folder, (TurnStarted, TestsEnded, BaselineMeasured)):
+        if isinstance(event, BaselineMeasured):
+            before = event
+        elif isinstance(event, TestsEnded):
             before, first, is_current = before if seen else event, first or event, True
         elif _is_of(event, changed):
             seen, is_current = True, False

@@ -1,0 +1,125 @@
+"""Tests are judged against the state before the first turn: old failures do not count, new ones do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.long_run import by_default
+from tests.support.teams import Record, TeamFolder, read, say, with_flow
+
+pytestmark = [pytest.mark.usefixtures("scripted_codex"), pytest.mark.real]
+
+BOTH: Record = {"behaviors": {"apply_files": True, "can_finish": True}}
+OLD = "def test_old():\n    assert False\n"
+GREEN = "from code_of import one\n\n\ndef test_one():\n    assert one() == 1\n"
+RIGHT, WRONG = "def one():\n    return 1 + 0\n", "def one():\n    return 2\n"
+CODE, TESTS, RED = "code_of.py", "test_green.py", "test_red.py"
+MUTED = f"import pytest\n{GREEN}".replace("def test_one", "@pytest.mark.skip\ndef test_one")
+RENAMED = GREEN.replace("test_one", "test_two")
+
+
+def team_that(folder: Path, *turns: Record) -> TeamFolder:
+    """One role that writes, and says DONE each time, in a project with a red and a green test."""
+    team = TeamFolder(folder, {"one": BOTH}, {"one": [*turns]})
+    for name, text in {CODE: "def one():\n    return 1\n", TESTS: GREEN, RED: OLD}.items():
+        (team.workspace / name).write_text(text)
+    return team
+
+
+def writes(status: str = "DONE", **files: str) -> Record:
+    names = {"code": CODE, "tests": TESTS, "red": RED}
+    return say(status=status, files=[{"path": names[name], "content": text} for name, text in files.items()])
+
+
+def result(team: TeamFolder, number: int = 1) -> Record:
+    found: Record = read(team.runs / f"latest/tests/{number:03d}/result.json")
+    return found
+
+
+CASES = {
+    "right": (writes(code=RIGHT), 0, {"still_failing_tests": ["test_red.py::test_old"]}),
+    "wrong": (writes(code=WRONG), 1, {"new_failures_tests": ["test_green.py::test_one"]}),
+    "old failure fixed": (writes(red="def test_old():\n    pass\n"), 0, {"fixed_tests": ["test_red.py::test_old"]}),
+    "old failure removed": (writes(red=""), 0, {"removed_tests": ["test_red.py::test_old"]}),
+    "green test muted": (writes(tests=MUTED), 1, {"new_failures_tests": ["test_green.py::test_one"]}),
+    "green test renamed": (writes(tests=RENAMED), 1, {"new_failures_tests": ["test_green.py::test_one"]}),
+    "green test that cannot be collected": (writes(tests="import nothing_like_it\n"), 1, {}),
+}
+
+
+@pytest.mark.parametrize("name", by_default(["right", "wrong", "green test muted"], CASES))
+def test_done_counts_unless_a_failure_is_new(tmp_path: Path, name: str) -> None:
+    turn, exit_code, told = CASES[name]
+    team = team_that(tmp_path, turn)
+    report = team.run(run_tests=True)
+    assert (report.exit_code, report.outcome) == (exit_code, "tests_failed" if exit_code else "done"), report
+    (measured,) = team.of_type("baseline_measured")
+    assert (measured["passed"], measured["failed"], measured["problem"]) == (1, 1, "")
+    assert result(team)["verdict"] == ("failed" if exit_code else "passed")
+    assert told.items() <= result(team).items()
+
+
+def test_refused_done_continues_with_the_reason(tmp_path: Path) -> None:
+    team = team_that(tmp_path, writes(code=WRONG), writes(code=RIGHT))
+    report = team.run(run_tests=True, cycles=3)
+    assert (report.exit_code, report.outcome) == (0, "done"), report
+    assert len(team.turns()) == 2
+    prompt = (team.runs / "latest/one/turn_002/prompt.txt").read_text()
+    assert "one said DONE, which does not count: the tests have new failures" in prompt
+
+
+def test_prompt_names_what_is_new_and_nothing_that_is_empty(tmp_path: Path) -> None:
+    many = "".join(f"def test_{number}():\n    assert False\n" for number in range(30))
+    team = team_that(tmp_path, writes("CONTINUE", tests=many), writes(code=RIGHT, tests=GREEN))
+    team.run(run_tests=True, cycles=2)
+    prompt = (team.runs / "latest/one/turn_002/prompt.txt").read_text()
+    assert '"new_failures": 31' in prompt
+    assert '"and 11 more"' in prompt
+    assert "removed_tests" not in prompt
+
+
+def test_flow_whose_last_turn_breaks_a_test_does_not_reach_its_goal(tmp_path: Path) -> None:
+    team = team_that(tmp_path, writes("CONTINUE", code=WRONG))
+    with_flow(team, {"steps": [{"ask": "one"}]})
+    report = team.run(flow="own", run_tests=True)
+    assert (report.exit_code, report.outcome) == (1, "tests_failed")
+    assert "new failures: test_green.py::test_one" in report.reason
+
+
+def test_failure_that_is_green_when_tried_again_is_flaky(tmp_path: Path) -> None:
+    new = "import os\n\n\ndef test_two():\n    old = os.path.exists('seen')\n    open('seen', 'w').close()\n"
+    team = team_that(tmp_path, writes(code=RIGHT, tests=f"{GREEN}\n\n{new}    assert old\n"))
+    report = team.run(run_tests=True)
+    assert (report.exit_code, result(team)["flaky_tests"]) == (0, ["test_green.py::test_two"])
+
+
+def test_without_a_baseline_every_failure_counts(tmp_path: Path) -> None:
+    team = team_that(tmp_path, writes(code=RIGHT))
+    report = team.run(run_tests=True, baseline=False)
+    assert (report.exit_code, report.outcome) == (1, "tests_failed")
+    assert result(team)["without_baseline"] == "the tests did not run before the first turn"
+    assert result(team)["new_failures_tests"] == ["test_red.py::test_old"]
+
+
+def test_check_of_a_flow_is_judged_in_the_same_way(tmp_path: Path) -> None:
+    team = team_that(tmp_path, writes("CONTINUE", code=RIGHT))
+    with_flow(team, {"steps": [{"ask": "one"}, {"id": "test", "check": "tests"}]})
+    assert team.run(flow="own").exit_code == 0
+    assert result(team)["still_failing"] == 1
+
+
+def test_resumed_run_keeps_what_was_measured_before(tmp_path: Path) -> None:
+    team = team_that(tmp_path, writes("CONTINUE", code=RIGHT), writes(code=f"{RIGHT}\n"))
+    assert team.run(run_tests=True, cycles=2, max_turns=1).exit_code == 5
+    assert team.resume(max_turns=None).exit_code == 0
+    assert team.of_type("baseline_measured") == []
+    assert result(team, 2)["still_failing"] == 1
+
+
+def test_role_that_changes_nothing_costs_no_test_run(tmp_path: Path) -> None:
+    team = TeamFolder(tmp_path, {"one": {"behaviors": {"can_finish": True}}}, {"one": [say(status="DONE")]})
+    (team.workspace / "test_red.py").write_text(OLD)
+    assert team.run(run_tests=True).exit_code == 0
+    assert team.of_type("baseline_measured") == []
