@@ -12,7 +12,7 @@ Outcomes = Mapping[str, str]
 
 @dataclass(frozen=True)
 class TestChanges:
-    """The ids, sorted. ``new_failures``: what fails now and did not before, and what passed before and no longer runs.
+    """The ids. ``new_failures``: what fails now and did not before, then what passed before and no longer runs.
 
     ``fixed``: what failed before and passes now; ``removed``: what failed before and no longer runs.
     """
@@ -33,7 +33,7 @@ class TestChanges:
         silent = {test for test in passed if after.get(test) not in (PASSED, FAILED)} if same_selection else set()
         vanished = {test for test in failed if after.get(test) not in (PASSED, FAILED)} if same_selection else set()
         return cls(
-            new_failures=_sorted((failing - failed) | silent),
+            new_failures=(*_sorted(failing - failed), *_sorted(silent)),
             still_failing=_sorted(failing & failed),
             fixed=_sorted({test for test in failed if after.get(test) == PASSED}),
             removed=_sorted(vanished),
