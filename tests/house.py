@@ -46,7 +46,7 @@ FIGURES = (
     Figure("statements of the core", 26_300),
     Figure("modules of the package", 518, "495, later free"),
     Figure("lines of the package", 68_800, "64,000, later free"),
-    Figure("statements of the package", 44_100),
+    Figure("statements of the package", 44_200),
     Figure("names of extensions in the core", 0),
     Figure("imports that a rule excuses", 0),
     Figure("fields of the largest class", 29, "12"),

@@ -141,7 +141,7 @@ class FanOut:
             merged.append(merged_back(run, step, item.key, outcome, self._scope.ids.record))
             if merged[-1].error and not outcome.error:
                 item.fail(merged[-1].error)
-                failure = failure or (None if self._tolerate else merge_failure(step, merged[-1]))
+                failure = failure or (None if self._tolerate else merge_failure(run, step, item.key, merged[-1]))
         return merged, failure
 
     def output(self, outcomes: Sequence[StepOutcome]) -> tuple[Json, str, str]:

@@ -201,7 +201,9 @@ class FlowWalk:
             self.state.tests_judged = outcome.judged
         turn = outcome.turn
         if turn is not None and turn.handoff is not None:
-            self.state.absorb_handoff(turn.role, turn.instance, turn.number, turn.handoff, shown=shown)
+            self.state.note_turn(turn.role, turn.instance, turn.number)
+            if not outcome.lost:
+                self.state.take_handoffs({turn.role: turn.handoff}, shown=shown)
         if turn is not None and outcome.done and not self.state.finished_by:
             self.state.finished_by = turn.role
 
@@ -231,7 +233,7 @@ class _One:
         outcome = carry_out(run, unit)
         merged = merged_back(run, unit.step, unit.key, outcome, self._scope.ids.record)
         is_lost = merged.error and not outcome.error and not unit.tolerate
-        return [merged], merge_failure(unit.step, merged) if is_lost else None
+        return [merged], merge_failure(run, unit.step, unit.key, merged) if is_lost else None
 
     @staticmethod
     def output(outcomes: Sequence[StepOutcome]) -> tuple[Json, str, str]:

@@ -151,6 +151,10 @@ class FlowState:
 
     def absorb_handoff(self, role: str, instance: str, turn: int, handoff: Json, *, shown: bool = True) -> None:
         self.take_handoffs({role: handoff}, shown=shown)
+        self.note_turn(role, instance, turn)
+
+    def note_turn(self, role: str, instance: str, turn: int) -> None:
+        """Note a turn that left a handoff, whether or not others get it."""
         self.history.append(HistoryEntry(role, instance, turn))
 
     def take_handoffs(self, handoffs: Mapping[str, Json], *, shown: bool = True) -> None:

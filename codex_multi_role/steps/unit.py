@@ -69,6 +69,7 @@ class StepOutcome:
     """``output``: the fields that templates see. ``error``: why it failed, if that was tolerated, or was ``skipped``.
 
     ``tested``: the state of the files that ``tests`` are about; ``judged``: a check made them, and its step decides.
+    ``lost``: its copy could not be merged, so that nobody gets its answer.
     ``bad``: why its result is bad, as its check, its review or the flow that it called says.
     ``turn``: the last turn of an ask, with the handoff as it is passed on; ``done``: a role that may finish said DONE.
     ``tests``: the latest test result, if there is a new one. ``handoffs``: those that a called flow shows, by role, the
@@ -85,12 +86,13 @@ class StepOutcome:
     bad: str = ""
     tested: str = ""
     judged: bool = False
+    lost: bool = False
 
     @property
     def answer(self) -> Json | None:
         """The last answer of a role, if there is one that others see."""
         if self.turn is not None:
-            return self.turn.handoff
+            return None if self.lost else self.turn.handoff
         return [*self.handoffs.values()][-1] if self.handoffs else None
 
     @property
@@ -122,25 +124,24 @@ def merged_back(run: RunResources, step: StepSpec, key: str, outcome: StepOutcom
     if step.merge != "all" or outcome.error:
         return replace(outcome, output=output)
     output["merge"] = record(f"merge {key}", lambda _: _merge(run, key))
-    problem = _not_merged(run, key, output["merge"])
+    problem = _not_merged(key, output["merge"])
     if not problem:
         return replace(outcome, output=output)
-    turn = outcome.turn and replace(outcome.turn, handoff=None)
-    return replace(outcome, output=output, error=problem, bad="", turn=turn, done=False, handoffs={})
+    return replace(outcome, output=output, error=problem, bad="", done=False, handoffs={}, lost=True)
 
 
-def merge_failure(step: StepSpec, outcome: StepOutcome) -> RoleFailed:
+def merge_failure(run: RunResources, step: StepSpec, key: str, outcome: StepOutcome) -> RoleFailed:
     """What ends the run if a failed merge is not to be tolerated."""
     hint = "The files without conflicts are merged. Merge the others by hand, or fork the run from the step."
-    return RoleFailed(f"step {step.id}: {outcome.error}", "merge_conflicts", hint)
+    return RoleFailed(f"step {step.id}: {outcome.error}; copy: {_place(run, key)}", "merge_conflicts", hint)
 
 
-def _not_merged(run: RunResources, key: str, merge: Json) -> str:
-    """Why the copy could not be merged, with its files and its place; empty if it was."""
+def _not_merged(key: str, merge: Json) -> str:
+    """Why the copy could not be merged, with its files; empty if it was."""
     conflicts = [f"{each['path']} ({each['kind']})" for each in merge["conflicts"][:SHOWN_CONFLICTS]]
     if not conflicts:
         return ""
-    return f"{key} could not be merged: {', '.join(conflicts)}; copy: {_place(run, key)}"
+    return f"{key} could not be merged: {', '.join(conflicts)}"
 
 
 def _place(run: RunResources, key: str) -> Path:
@@ -152,6 +153,6 @@ def _merge(run: RunResources, key: str) -> Json:
         merged = run.services.worktrees.merge(key).as_json()
     paths, conflicts = merged["paths"][:SHOWN_PATHS], merged["conflicts"][:SHOWN_PATHS]
     run.services.events.publish(CopyMerged(key, merged["status"], paths, conflicts))
-    if problem := _not_merged(run, key, merged):
-        run.services.events.publish(Warning(problem))
+    if problem := _not_merged(key, merged):
+        run.services.events.publish(Warning(f"{problem}; copy: {_place(run, key)}"))
     return merged

@@ -319,5 +319,5 @@ def test_item_that_cannot_be_merged_is_not_chosen_and_nobody_gets_its_answer(tmp
     assert walked.state.steps["best"].output["index"] == 0
     given = walked.asks[-1].payload or {}
     assert given["results"][0] == {"score": 1}
-    assert "could not be merged: a.txt (content); copy: " in given["results"][1]["error"]
+    assert "could not be merged: a.txt (content)" in given["results"][1]["error"]
     assert given["steps"]["best"]["winner"]["score"] == 1

@@ -24,6 +24,7 @@ WRITE: Record = {
     "id": "write",
     "ask": "writer",
     "isolate": "worktree",
+    "on_error": "skip",
     "for_each": ["a", "b", "c"],
     "concurrency": 2,
     "next": [
