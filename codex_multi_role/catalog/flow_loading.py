@@ -15,6 +15,7 @@ from codex_multi_role.catalog.flow_inputs import GoalSpec, InputSpec
 from codex_multi_role.catalog.flow_references import StepFields, any_field, check_calls, check_references
 from codex_multi_role.catalog.flow_spec import FlowFile, FlowSpec, step_place
 from codex_multi_role.catalog.flow_steps import check_steps
+from codex_multi_role.catalog.result_reads import check_measured
 from codex_multi_role.catalog.step_spec import EVERY_ROLE, STEP_KINDS, RouteSpec, StepSpec
 from codex_multi_role.catalog.unfillable_templates import check_fillable
 from codex_multi_role.errors import DefinitionError, UsageError
@@ -112,6 +113,8 @@ def check_flows(flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog, fields:
     with problems.collected():
         check_calls(flows)
     problems.raise_found()
+    with problems.collected():
+        check_measured(flows)
     for flow in flows.values():
         with problems.collected():
             check_fillable(flow)

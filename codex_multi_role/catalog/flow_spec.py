@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -157,14 +157,21 @@ def ways_out(flow: FlowSpec, index: int) -> tuple[RouteSpec, ...]:
     return (*routes, RouteSpec(to=following[0].id) if following else RouteSpec(end=AFTER_THE_LAST_STEP))
 
 
+def reached_from(
+    flow: FlowSpec, index: int, before: Callable[[StepSpec], bool] = lambda _: False
+) -> Iterator[StepSpec]:
+    """The steps that may follow the one at ``index``, directly or ``before`` another one of that kind has."""
+    places = {step.id: number for number, step in enumerate(flow.steps)}
+    waiting, seen = [index], set[int]()
+    while waiting:
+        for route in ways_out(flow, waiting.pop()):
+            if route.to is not None and (place := places[route.to]) not in seen:
+                seen.add(place)
+                waiting += [] if before(flow.steps[place]) else [place]
+                yield flow.steps[place]
+
+
 def never_reached(flow: FlowSpec) -> tuple[str, ...]:
     """The steps that no route from the first one leads to, in the flow's order."""
-    indexes = {step.id: index for index, step in enumerate(flow.steps)}
-    reached: set[str] = set()
-    waiting = [flow.steps[0].id]
-    while waiting:
-        step_id = waiting.pop()
-        if step_id not in reached:
-            reached.add(step_id)
-            waiting += [route.to for route in ways_out(flow, indexes[step_id]) if route.to is not None]
-    return tuple(step_id for step_id in indexes if step_id not in reached)
+    reached = {flow.steps[0].id, *(step.id for step in reached_from(flow, 0))}
+    return tuple(step.id for step in flow.steps if step.id not in reached)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from codex_multi_role.catalog.flow_expressions import whole_expression
 from codex_multi_role.catalog.flow_spec import FlowSpec, never_reached, step_place
-from codex_multi_role.catalog.result_reads import check_measured
 from codex_multi_role.catalog.step_spec import RouteSpec, StepSpec
 from codex_multi_role.catalog.templates import check_template
 from codex_multi_role.reading.nearest import no_such
@@ -40,7 +39,6 @@ def check_steps(flow: FlowSpec) -> None:
                 raise (Place(flow.source) / "outputs" / number).unknown("step", shown, ids)
     problems.raise_found()
     _check_reached(flow)
-    check_measured(flow)
 
 
 def _check_route(route: RouteSpec, place: Place, ids: list[str], *, is_last: bool) -> None:

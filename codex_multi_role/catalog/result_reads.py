@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 from codex_multi_role.catalog.flow_expressions import attribute_paths, has_expressions, parse_template
-from codex_multi_role.catalog.flow_spec import FlowSpec, step_place, ways_out
+from codex_multi_role.catalog.flow_spec import FlowSpec, reached_from, step_place
 from codex_multi_role.catalog.step_spec import EVERY_ROLE, StepSpec
+from codex_multi_role.reading.places import Problems
 
 FIGURES = frozenset({"visits", "status", "error", "comment"})
-"""What a template sees of a step beside its result, and a person's comment, which is no verdict."""
+"""What a template sees of a step beside its result, and a person's comment, which decides nothing."""
 
 
 @lru_cache(maxsize=1024)
@@ -28,66 +29,66 @@ def routes_on_result(step: StepSpec) -> bool:
 
 
 def reads_result(value: object, step_id: str) -> bool:
-    """Whether a template or a condition in ``value``, a structure of texts, reads the result of the step."""
-    marked = (text if has_expressions(text) else f"{{{{ {text} }}}}" for text in _texts(value) if step_id in text)
-    return any(_is_result(text, step_id) or "" in fields_read(text, step_id) for text in marked)
+    """Whether a template or a condition in ``value``, such as a dumped step, reads the result of the step."""
+    read = [fields_read(text, step_id) for text in _templates(value)]
+    return any(fields - FIGURES for fields in read)
 
 
-def check_measured(flow: FlowSpec) -> None:
-    """Check that something reads the result of each step with ``on_bad: continue``. Raises one ``DefinitionError``.
+def check_measured(flows: Mapping[str, FlowSpec]) -> None:
+    """Check that something reads the result of each step with ``on_bad: continue``: its flow, or one that calls it.
 
-    What a calling flow sees counts as read, because its steps decide on it.
+    ``flows``: a flow and those that it calls. Raises one ``DefinitionError`` for all mistakes.
     """
-    for index, step in enumerate(flow.steps):
-        if step.on_bad == "continue" and not _is_read(flow, index):
-            raise (step_place(flow, index) / "on_bad").error(
-                f"continue, but nothing after the step reads steps.{step.id}",
-                "Read it in a later step or in the flow's result, or route on it in the step's next.",
-            )
+    problems = Problems()
+    for flow in flows.values():
+        for index, step in enumerate(flow.steps):
+            if step.on_bad == "continue" and not (_is_read(flow, index) or _callers_read(flow, step, flows)):
+                with problems.collected():
+                    raise (step_place(flow, index) / "on_bad").error(
+                        f"continue, but nothing after the step reads steps.{step.id}",
+                        "Read it in a later step or in the flow's result, or route on it in the step's next.",
+                    )
+    problems.raise_found()
 
 
 def _is_read(flow: FlowSpec, index: int) -> bool:
     step = flow.steps[index]
-    if flow.internal and flow.shows(step.id):
-        return True
-    later = [*_reached_from(flow, index), flow.result]
-    is_handed_on = any(map(_takes_what_is_handed_on, _reached_from(flow, index, before=_answers)))
-    return is_handed_on or reads_result(step.set, step.id) or any(reads_result(e.model_dump(), step.id) for e in later)
+    later = [*reached_from(flow, index), flow.result]
+    is_passed_on = any(map(_takes_what_is_passed_on, reached_from(flow, index, before=_answers)))
+    return is_passed_on or reads_result(step.set, step.id) or any(reads_result(e.model_dump(), step.id) for e in later)
+
+
+def _callers_read(flow: FlowSpec, step: StepSpec, flows: Mapping[str, FlowSpec]) -> bool:
+    """Whether a calling flow sees the step, and reads the result of its call; unknown callers do."""
+    calls = [
+        (caller, index)
+        for caller in flows.values()
+        for index, call in enumerate(caller.steps)
+        if call.call == flow.name and caller is not flow
+    ]
+    return flow.shows(step.id) and (any(_is_read(*call) for call in calls) if calls else flow.internal)
 
 
 def _answers(step: StepSpec) -> bool:
-    """Whether a role answers in the step; only the results since then are handed on."""
+    """Whether a role answers in the step; only the results since then are passed on."""
     return step.ask is not None or step.call is not None
 
 
-def _takes_what_is_handed_on(step: StepSpec) -> bool:
+def _takes_what_is_passed_on(step: StepSpec) -> bool:
     return step.ask not in (None, EVERY_ROLE) and step.for_each is None and not step.with_
-
-
-def _reached_from(
-    flow: FlowSpec, index: int, before: Callable[[StepSpec], bool] = lambda _: False
-) -> Iterator[StepSpec]:
-    """The steps that may follow the one at ``index``, directly or ``before`` another one of that kind has."""
-    places = {step.id: number for number, step in enumerate(flow.steps)}
-    waiting, seen = [index], set[int]()
-    while waiting:
-        for route in ways_out(flow, waiting.pop()):
-            if route.to is not None and (place := places[route.to]) not in seen:
-                seen.add(place)
-                waiting += [] if before(flow.steps[place]) else [place]
-                yield flow.steps[place]
 
 
 def _is_result(text: str, step_id: str) -> bool:
     return bool(fields_read(text, step_id) - FIGURES - {""})
 
 
-def _texts(value: object) -> Iterator[str]:
+def _templates(value: object, key: str = "") -> Iterator[str]:
+    """The templates anywhere in ``value``, and the conditions as such; ``key``: its own in what contains it."""
     if isinstance(value, str):
-        yield value
+        yield from [f"{{{{ {value} }}}}"] if key == "when" else [value] if has_expressions(value) else []
     elif isinstance(value, Mapping):
-        for each in value.values():
-            yield from _texts(each)
+        for name, each in value.items():
+            yield from _templates(each, str(name))
     elif isinstance(value, list | tuple):
         for each in value:
-            yield from _texts(each)
+            yield from _templates(each, key)

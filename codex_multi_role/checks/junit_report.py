@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -84,14 +85,15 @@ def parse_report(report: bytes) -> TestCounts:
     return counts
 
 
-def parse_cases(report: bytes) -> dict[str, TestCase]:
-    """Every test of a JUnit report by its name, ``class name::name``. Raises ValueError if it is invalid.
+def parse_cases(report: bytes, name_of: Callable[[Case], str] | None = None) -> dict[str, TestCase]:
+    """Every test of a JUnit report by its name, by default ``class name::name``. Raises ValueError if it is invalid.
 
     A test whose fixture fails afterwards is reported twice and counts as failed.
     """
     found: dict[str, TestCase] = {}
     for case in read_cases(report):
-        name, earlier = _name(case), found.get(_name(case))
+        name = (name_of or _name)(case)
+        earlier = found.get(name)
         outcome = "failed" if earlier and earlier.outcome == "failed" else _outcome(case)
         found[name] = TestCase(outcome, float(case.time or 0) + (earlier.seconds if earlier else 0))
     return found
@@ -102,11 +104,7 @@ def parse_outcomes(report: bytes) -> dict[str, str]:
 
     A report whose cases name no file, as of another runner, gives the names of `parse_cases`.
     """
-    found: dict[str, str] = {}
-    for case in read_cases(report):
-        name = test_id(case)
-        found[name] = "failed" if found.get(name) == "failed" else _outcome(case)
-    return found
+    return {test: case.outcome for test, case in parse_cases(report, test_id).items()}
 
 
 def test_id(case: Case) -> str:

@@ -218,7 +218,7 @@ class FanOutItem:
             del self.run.progress.running_items[self.key]
 
     def fail(self, reason: str) -> None:
-        """What it did, when it had ended, came to nothing."""
+        """Report that it failed after it had ended: its copy could not be merged."""
         self._report(FAILED, reason)
 
     def _report(self, state: str, reason: str) -> None:

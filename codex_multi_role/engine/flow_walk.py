@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, StepSpec
+from codex_multi_role.catalog.flow_spec import reached_from
 from codex_multi_role.engine.askers import EveryRole, Scope
 from codex_multi_role.engine.fan_out import FanOut
 from codex_multi_role.errors import RoleFailed
@@ -77,7 +78,7 @@ class FlowWalk:
         while True:
             visit = self.state.enter(step.id)
             self._take(step, visit)
-            if self.state.finished_by and not self._may_refuse_done:
+            if self.state.finished_by and not self._may_refuse_done(step):
                 return End(SAID_DONE, 0, step.id)
             if self.error:
                 return End(FAILED_STEP, 1)
@@ -88,10 +89,11 @@ class FlowWalk:
             self.state.refuse_done()
             step = move.step
 
-    @property
-    def _may_refuse_done(self) -> bool:
-        """Whether the flow can go on instead of ending with tests that newly fail."""
-        return not self._key and self.state.fails_tests and self.state.cycle < self.state.cycles
+    def _may_refuse_done(self, step: StepSpec) -> bool:
+        """Whether the flow can reach its first step again instead of ending with tests that newly fail."""
+        first, index = self._flow.steps[0], self._flow.steps.index(step)
+        may_continue = not self._key and self.state.fails_tests and self.state.cycle < self.state.cycles
+        return may_continue and first in reached_from(self._flow, index)
 
     def _take(self, step: StepSpec, visit: int) -> None:
         place = self._scope.ids.checkpoint() if not self._key else 0
@@ -112,7 +114,7 @@ class FlowWalk:
             raise failure
         output, error, bad = work.output(outcomes)
         self.state.leave(step.id, output, error, bad)
-        self.state.hand_on(step, [outcome.answer for outcome in outcomes])
+        self.state.pass_on(step, [outcome.answer for outcome in outcomes])
         if error and step.on_error == "fail" and self._tolerant:
             self.error = error
 

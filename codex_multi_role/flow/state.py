@@ -188,7 +188,7 @@ class FlowState:
         ((step, answers),) = self.item_answers.items()
         return {} if is_read(step) else answers
 
-    def hand_on(self, step: StepSpec, answers: Sequence[Json | None]) -> None:
+    def pass_on(self, step: StepSpec, answers: Sequence[Json | None]) -> None:
         """Let the next role know the stored result of the step, or the ``answers`` of its items; None: no answer."""
         output = self.steps[step.id].output
         if step.check == GIVEN_ANYWAY:

@@ -1,4 +1,4 @@
-"""What may look on while a run takes its turns and carries out its checks, and may take over what is known already."""
+"""What may observe the turns and checks of a run, and may take over what is known already."""
 
 from __future__ import annotations
 

@@ -132,8 +132,8 @@ class RunServices:
     ``catalog_now`` returns the current roles, which may change while the run works. ``sandbox`` wraps a command.
     ``ask_person`` asks the person who is present, None if nobody is. ``states`` receives changes of state; None if
     nothing is executed. ``permit`` waits until a role's turn may start. ``save`` saves the run outside of this machine,
-    before the journal records a step. ``placer``: set if workers may walk called flows. ``observers`` of a run
-    look on while it takes its turns.
+    before the journal records a step. ``placer``: set if workers may walk called flows. ``observers``: those of a run
+    that takes turns.
     """
 
     catalog_now: Callable[[], RoleSpecCatalog]

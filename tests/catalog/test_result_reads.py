@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role.catalog import FlowSpec, StepSpec
-from codex_multi_role.catalog.flow_steps import check_steps
-from codex_multi_role.catalog.result_reads import fields_read, routes_on_result
+from codex_multi_role.catalog.result_reads import check_measured, fields_read, routes_on_result
 from codex_multi_role.errors import DefinitionError
 from tests.support.teams import Record
 
@@ -53,7 +52,11 @@ GIVEN: Record = {"ask": "fixer", "with": {"a": 1}}
 
 
 def check(*steps: Record, **more: object) -> None:
-    check_steps(FlowSpec.model_validate({"name": "own", "source": Path("own.yaml"), "steps": [*steps], **more}))
+    check_measured({"own": flow("own", *steps, **more)})
+
+
+def flow(name: str, *steps: Record, **more: object) -> FlowSpec:
+    return FlowSpec.model_validate({"name": name, "source": Path(f"{name}.yaml"), "steps": [*steps], **more})
 
 
 @pytest.mark.parametrize(
@@ -76,6 +79,7 @@ def test_measured_result_is_read(steps: list[Record], more: Record) -> None:
     ("steps", "more"),
     [
         ([LINT], {}),
+        ([LINT, {**GIVEN, "prompt": "Run lint, it's steps.lint.stdout"}], {"result": {"title": "What lint found"}}),
         ([LINT, {**GIVEN, "prompt": "Fix what {{ steps.lint.visits }} visits found"}], {}),
         ([{"ask": "fixer", "prompt": "{{ steps.lint.stdout | default('') }}"}, LINT], {}),
         ([LINT, GIVEN], {}),
@@ -88,6 +92,27 @@ def test_measured_result_that_nothing_reads_is_refused(steps: list[Record], more
         check(*steps, **more)
 
 
+CALL: Record = {"id": "inner", "call": "linted"}
+
+
+@pytest.mark.parametrize(
+    ("caller", "more", "is_read"),
+    [
+        ([CALL, {"ask": "fixer", "prompt": "{{ steps.inner.steps.lint.stdout }}"}], {}, True),
+        ([{**CALL, "next": [{"when": "steps.inner.steps.lint.exit_code", "end": "red", "exit": 1}]}], {}, False),
+        ([CALL], {}, False),
+        ([CALL, {"ask": "fixer", "prompt": "{{ steps.inner.vars.found }}"}], {"outputs": []}, False),
+    ],
+)
+def test_known_caller_must_read_what_its_flow_measures(caller: list[Record], more: Record, is_read: bool) -> None:
+    flows = {"own": flow("own", *caller), "linted": flow("linted", LINT, internal=True, **more)}
+    if is_read:
+        check_measured(flows)
+        return
+    with pytest.raises(DefinitionError, match=r"linted\.yaml.*on_bad: continue, but nothing after the step reads"):
+        check_measured(flows)
+
+
 def test_rejection_is_never_only_measured() -> None:
     with pytest.raises(ValueError, match="on_bad: continue does not go with review"):
-        StepSpec.model_validate({"id": "gate", "review": "Go on?", "on_bad": "continue"})
+        StepSpec.model_validate({"id": "gate", "review": "Continue?", "on_bad": "continue"})

@@ -178,7 +178,7 @@ def test_ask_after_call_without_handoffs_uses_earlier_one() -> None:
 
 
 CHECK = StepSpec(id="lint", check="command")
-REVIEW = StepSpec(id="gate", review="Go on?")
+REVIEW = StepSpec(id="gate", review="Continue?")
 EVERY = StepSpec(id="plan", ask="planner", for_each=["a", "b"])
 
 
@@ -188,7 +188,7 @@ def after_checks(*steps: StepSpec) -> FlowState:
     state.absorb_handoff("planner", "planner", 1, {"summary": "mine"})
     for step in steps:
         state.leave(step.id, {"approved": False, "comment": "no", "by": "me"} if step.review else {"of": step.id})
-        state.hand_on(step, [])
+        state.pass_on(step, [])
     return state
 
 
@@ -208,7 +208,7 @@ def test_what_the_prompt_reads_is_not_given_twice() -> None:
 def test_answer_with_a_field_of_that_name_keeps_it() -> None:
     state = after_checks(CHECK)
     state.absorb_handoff("planner", "planner", 2, {"steps": ["a"]})
-    state.hand_on(CHECK, [])
+    state.pass_on(CHECK, [])
     assert state.input_handoff(None) == {"steps": ["a"], "steps_": {"lint": {"of": "lint"}}}
 
 
@@ -219,14 +219,14 @@ def test_tests_are_not_given_as_a_result_beside_the_test_result() -> None:
 def test_first_role_gets_the_inputs_and_what_was_checked_before() -> None:
     state = state_of("lint")
     state.leave("lint", {"of": "lint"})
-    state.hand_on(CHECK, [])
+    state.pass_on(CHECK, [])
     assert state.input_handoff(None) == {**state.inputs, "steps": {"lint": {"of": "lint"}}}
 
 
 def test_answers_of_all_items_replace_that_of_the_last_one() -> None:
     state = after_checks(CHECK)
     state.leave("plan", {"results": [{"error": ""}, {"error": "no answer"}], "failed": 1})
-    state.hand_on(EVERY, [{"summary": "a"}, None])
+    state.pass_on(EVERY, [{"summary": "a"}, None])
     assert state.input_handoff(None) == {"results": [{"summary": "a"}, {"error": "no answer"}]}
     assert state.input_handoff({"item": 1}) == {"item": 1}
     assert state.input_handoff(None, lambda _: True) == (dict(state.inputs) or None)
@@ -235,5 +235,5 @@ def test_answers_of_all_items_replace_that_of_the_last_one() -> None:
 def test_items_without_answers_replace_nothing() -> None:
     state = after_checks()
     state.leave("plan", {"results": [{"error": "no answer"}], "failed": 1})
-    state.hand_on(EVERY, [None])
+    state.pass_on(EVERY, [None])
     assert state.input_handoff(None) == {"summary": "mine"}

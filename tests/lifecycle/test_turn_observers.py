@@ -1,4 +1,4 @@
-"""Observers of turns that extensions install: they look on at a run's turns and checks, and may take them over."""
+"""Observers of turns that extensions install: they observe the turns and checks of a run, and may take them over."""
 
 from __future__ import annotations
 

@@ -70,6 +70,14 @@ def test_refused_done_continues_with_the_reason(tmp_path: Path) -> None:
     assert "one said DONE, which does not count: the tests have new failures" in prompt
 
 
+def test_done_without_a_way_back_ends_the_run_at_once(tmp_path: Path) -> None:
+    team = team_that(tmp_path, writes(code=WRONG), say())
+    with_flow(team, {"steps": [{"ask": "one"}, {"id": "later", "ask": "one"}]})
+    report = team.run(flow="own", run_tests=True, cycles=3)
+    assert (report.exit_code, report.outcome) == (1, "tests_failed")
+    assert len(team.turns()) == 1
+
+
 def test_prompt_names_what_is_new_and_nothing_that_is_empty(tmp_path: Path) -> None:
     many = "".join(f"def test_{number}():\n    assert False\n" for number in range(30))
     team = team_that(tmp_path, writes("CONTINUE", tests=many), writes(code=RIGHT, tests=GREEN))

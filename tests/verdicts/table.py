@@ -2,7 +2,7 @@
 
 1. ``retry`` tries again. 2. An entry of the step's own ``next`` is taken, and a ``when`` of it reads the result.
 3. Otherwise the step has failed: ``on_error: skip`` continues, else the flow ends with exit 1. ``on_bad: continue``
-of the step goes on as well.
+of the step continues as well.
 """
 
 from __future__ import annotations
@@ -94,10 +94,10 @@ RESULTS: Sequence[BadResult] = (
         {"status": "ok", "flaky": {}, "failed": []},
         "steps.x.failed",
     ),
-    BadResult("review: rejected", {"review": "Go on?"}, ENDS_OF_REVIEWS, {}, {}, "not steps.x.approved"),
+    BadResult("review: rejected", {"review": "Continue?"}, ENDS_OF_REVIEWS, {}, {}, "not steps.x.approved"),
     BadResult(
         "review: out of time",
-        {"review": "Go on?", "time_limit_seconds": 0.000001, "default": "reject"},
+        {"review": "Continue?", "time_limit_seconds": 0.000001, "default": "reject"},
         ENDS_AFTER_TIME,
         {},
         {},
@@ -138,7 +138,9 @@ class Cell:
         flow = self._called() if self.place == "called" else {"steps": [self._step(), *self._following()]}
         more: list[Record] = [BROKEN] if "call" in self.result.step else []
         if self.place == "called":
-            return {"steps": [{"id": "s", "call": "inner"}]}, flow, *more
+            reads = {"title": "Result", "text": "{{ steps.s.steps.x }}"}
+            caller: Record = {"steps": [{"id": "s", "call": "inner"}]}
+            return {**caller, **({"result": reads} if self.response == "continue" else {})}, flow, *more
         if self.response == "continue":
             shown = "results" if self.place == "fan_out" else "verdict"
             flow |= {"result": {"title": "Result", "text": f"{{{{ steps.x.{shown} }}}}"}}
