@@ -21,7 +21,7 @@ from codex_multi_role.engine.journal_slots import JournalSlot, JournalSlots, Run
 from codex_multi_role.errors import LOOK, MORE_CYCLES, DefinitionError, Ending, ExitCode, RunStatus, ending_for
 from codex_multi_role.flow import End, FlowState
 from codex_multi_role.steps import RunResources, StepOutcome
-from codex_multi_role.steps.check import TREE, run_tests
+from codex_multi_role.steps.check import run_tests, without_tree
 
 
 class DurableRun:
@@ -68,9 +68,9 @@ class DurableRun:
         """Run the tests once more if files have changed since: the result on the workspace's own files counts."""
         run, state = self._run, self.state
         if state.tested and run.settings.tests.enabled and run.snapshots.take() != state.tested:
-            tests = ids.record("tests at the end", lambda _: run_tests(run, "", 0))
-            state.tested, state.tests_judged = tests.pop(TREE, ""), False
-            state.latest_tests = tests
+            recorded = ids.record("tests at the end", lambda _: run_tests(run, "", 0))
+            state.latest_tests, state.tested = without_tree(recorded)
+            state.tests_judged = False
 
     def _ending(self, end: End) -> Ending:
         said_done = end.outcome == SAID_DONE and self.state.finished_by

@@ -139,7 +139,7 @@ class FanOut:
         merged = []
         for item, outcome in zip(items, outcomes, strict=True):
             merged.append(merged_back(run, step, item.key, outcome, self._scope.ids.record))
-            if merged[-1].error and not outcome.error:
+            if merged[-1].lost:
                 item.fail(merged[-1].error)
                 failure = failure or (None if self._tolerate else merge_failure(run, step, item.key, merged[-1]))
         return merged, failure

@@ -232,10 +232,9 @@ class _One:
 
     def outcomes(self) -> tuple[list[StepOutcome], BaseException | None]:
         run, unit = self._scope.run, self._unit
-        outcome = carry_out(run, unit)
-        merged = merged_back(run, unit.step, unit.key, outcome, self._scope.ids.record)
-        is_lost = merged.error and not outcome.error and not unit.tolerate
-        return [merged], merge_failure(run, unit.step, unit.key, merged) if is_lost else None
+        merged = merged_back(run, unit.step, unit.key, carry_out(run, unit), self._scope.ids.record)
+        fails = merged.lost and not unit.tolerate
+        return [merged], merge_failure(run, unit.step, unit.key, merged) if fails else None
 
     @staticmethod
     def output(outcomes: Sequence[StepOutcome]) -> tuple[Json, str, str]:

@@ -52,7 +52,7 @@ def after(flow: FlowSpec, step: StepSpec, state: FlowState) -> GoTo | End:
             raise
         number = None  # such as a field that only a good result has
     if bad and not continues(step) and (number is None or not routes_on_result(step)):
-        return End(failed_end(step).outcome, 1, step.id, reason=f"step {step.id}: {bad}")
+        return End(f"{step.id}_failed", 1, step.id, reason=f"step {step.id}: {bad}")
     if number is not None:
         route = step.next[number]
         if route.to is not None:
@@ -68,11 +68,6 @@ def after(flow: FlowSpec, step: StepSpec, state: FlowState) -> GoTo | End:
 def continues(step: StepSpec) -> bool:
     """Whether the step itself says that a bad result does not count. ``on_error: skip`` of a fan-out is for items."""
     return step.on_bad == "continue" or (step.on_error == "skip" and step.for_each is None)
-
-
-def failed_end(step: StepSpec) -> End:
-    """The end that a bad result leads to."""
-    return End(f"{step.id}_failed", 1)
 
 
 def _taken(flow: FlowSpec, step: StepSpec, state: FlowState) -> int | None:

@@ -24,7 +24,7 @@ from codex_multi_role.run_folder import TurnFolder
 from codex_multi_role.run_folder.events import FilesApplied, RoleSkipped
 from codex_multi_role.steps.analysis import with_analyses
 from codex_multi_role.steps.baseline import OF_BASELINE
-from codex_multi_role.steps.check import TREE, run_tests
+from codex_multi_role.steps.check import run_tests, without_tree
 from codex_multi_role.steps.protection import SHOWN_PATHS, TOLD, protected_among
 from codex_multi_role.steps.recovery import finished_before
 from codex_multi_role.steps.resources import Recorder, RunResources
@@ -72,7 +72,7 @@ class Ask:
 
 def ask(run: RunResources, question: Ask, record: Recorder) -> StepOutcome:
     """Carry out the ask. Raises `RoleFailed` or `CodexError` if a failure is not tolerated."""
-    turn, tests = _answered(run, question, record), None
+    turn, tests, tested = _answered(run, question, record), None, ""
     if turn.handoff is None:
         return StepOutcome({}, turn.problem, turn)
     changed, put_back = turn.changed_paths, turn.protected_restored
@@ -81,11 +81,10 @@ def ask(run: RunResources, question: Ask, record: Recorder) -> StepOutcome:
         applied = record("apply files", lambda _: _apply(run, question, turn))
         changed, put_back = applied["changed_paths"], sorted({*put_back, *applied.get("protected", ())})
     if changed or put_back:
-        tests = record("run tests", lambda _: _test(run, question, turn, put_back)) or None
+        tests, tested = without_tree(record("run tests", lambda _: _test(run, question, turn, put_back)))
     done = question.role.behaviors.can_finish and says_done(turn.handoff)
     handoff = _passed_on(run, turn, turn.handoff, put_back)
-    tested = tests.pop(TREE, "") if tests else ""
-    return StepOutcome(handoff, turn.problem, replace(turn, handoff=handoff), done, tests, tested=tested)
+    return StepOutcome(handoff, turn.problem, replace(turn, handoff=handoff), done, tests or None, tested=tested)
 
 
 def ask_step(_: RunResources, unit: Unit) -> StepOutcome:

@@ -36,7 +36,12 @@ class Baseline:
 
     @property
     def is_measured(self) -> bool:
-        return (self.folder / "result.json").is_file()
+        return bool(self._result)
+
+    @property
+    def _result(self) -> Json:
+        """Empty if there is none, or if it was not written completely."""
+        return read_object(self.folder / "result.json")
 
     @cached_property
     def outcomes(self) -> Outcomes:
@@ -46,9 +51,9 @@ class Baseline:
     @cached_property
     def problem(self) -> str:
         """Why nothing can be compared with the tests as they were; empty if it can."""
-        if not self.is_measured:
+        result = self._result
+        if not result:
             return NOT_MEASURED
-        result = read_object(self.folder / "result.json")
         if result["status"] not in ("passed", "failed"):
             return f"before the first turn, the tests ended so: {result['status']} {result['reason']}".strip()
         if result["exit_code"] == INTERRUPTED:

@@ -62,10 +62,15 @@ def check_step(run: RunResources, unit: Unit) -> StepOutcome:
     output = unit.record(f"check {name}", work)
     error = str(output.get("reason", "")) if output["status"] == COULD_NOT_RUN else ""
     bad = find_check(name).why_bad(output)
-    tested, output = output.get(TREE, ""), {key: value for key, value in output.items() if key != TREE}
+    output, tested = without_tree(output)
     if name == "tests":
         return StepOutcome(output, error, tests=output, tested=tested, judged=True, bad=bad and f"tests: {bad}")
     return StepOutcome(output, error, bad=bad and f"check {name}: {bad}")
+
+
+def without_tree(recorded: Json) -> tuple[Json, str]:
+    """A recorded test result as others see it, and the state of the files that were tested; empty if unknown."""
+    return {name: value for name, value in recorded.items() if name != TREE}, recorded.get(TREE, "")
 
 
 def _carry_out(run: RunResources, unit: Unit, name: str, options: Mapping[str, object]) -> Json:

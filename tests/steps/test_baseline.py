@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from codex_multi_role.steps.baseline import Baseline
 from tests.support.long_run import by_default
 from tests.support.teams import Record, TeamFolder, read, say, with_flow
 
@@ -124,6 +125,14 @@ def test_resumed_run_keeps_what_was_measured_before(tmp_path: Path) -> None:
     assert team.resume(max_turns=None).exit_code == 0
     assert team.of_type("baseline_measured") == []
     assert result(team, 2)["still_failing"] == 1
+
+
+def test_result_that_a_kill_cut_short_is_measured_again(tmp_path: Path) -> None:
+    folder = tmp_path / "baseline"
+    folder.mkdir()
+    (folder / "result.json").write_text('{"status": "pas')
+    assert not Baseline(folder).is_measured
+    assert Baseline(folder).problem == "the tests did not run before the first turn"
 
 
 def test_role_that_changes_nothing_costs_no_test_run(tmp_path: Path) -> None:
