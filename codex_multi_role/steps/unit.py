@@ -131,9 +131,11 @@ def merged_back(run: RunResources, step: StepSpec, key: str, outcome: StepOutcom
 
 
 def merge_failure(run: RunResources, step: StepSpec, key: str, outcome: StepOutcome) -> RoleFailed:
-    """What ends the run if a failed merge is not to be tolerated."""
-    hint = "The files without conflicts are merged. Merge the others by hand, or fork the run from the step."
-    return RoleFailed(f"step {step.id}: {outcome.error}; copy: {_place(run, key)}", "merge_conflicts", hint)
+    """What ends the run if a failed merge is not to be tolerated. A resume would find the recorded conflicts again."""
+    hint = "The files without conflicts are merged. Merge the others by hand, or fork the run to repeat the step."
+    failure = RoleFailed(f"step {step.id}: {outcome.error}; copy: {_place(run, key)}", "merge_conflicts", hint)
+    failure.suggestion = f"fork RUN --from {':'.join(key.partition('/')[0].split('.')[:2])}"
+    return failure
 
 
 def _not_merged(key: str, merge: Json) -> str:

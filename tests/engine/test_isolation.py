@@ -102,6 +102,7 @@ def test_item_whose_copy_cannot_be_merged_has_failed(tmp_path: Path) -> None:
     report = team.run(flow="own")
     assert (report.outcome, report.exit_code) == ("merge_conflicts", 3)
     assert "write.1.1 could not be merged: shared.txt (both modified); copy: " in report.reason
+    assert read(report.folder / "run.json")["suggestion"] == "fork RUN --from write:1"
     (copy,) = re.findall(r"; copy: (\S+)$", report.reason)
     assert (Path(copy) / "shared.txt").read_text() == "two\n"
     assert (team.workspace / "shared.txt").read_text() == "one\n"
