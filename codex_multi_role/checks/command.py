@@ -100,6 +100,8 @@ def judge(ran: CommandResult, options: CommandOptions, problem: str) -> tuple[St
     """The status and its reason (``""`` if ``ok``); ``problem`` is what is wrong with the JSON."""
     if ran.timed_out:
         return "timed out", f"no result after {ran.seconds:.1f} s"
+    if ran.not_sandboxed:
+        return "could not run", f"its sandbox did not start: {ran.errors.strip()}"
     if ran.returncode not in options.expect:
         return "failed", f"exit code {ran.returncode}"
     if problem and options.json_ is True:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import selectors
 import subprocess
 import time
@@ -19,7 +20,10 @@ OUTPUT_LIMIT_BYTES = 2 * 1024 * 1024
 _POLL_SECONDS = 0.1
 _DRAIN_SECONDS = 1.0
 _CHUNK_BYTES = 65_536
-
+_SANDBOX_STARTS = 10
+_NOT_MOUNTED = re.compile(r"bwrap: Can't [^\n]*\n?")
+"""All that a sandbox says that did not start its command. It makes mount points, such as `.git`, for what is missing in
+the workspace, and removes them at its end: another sandbox that starts there at this moment fails (measured)."""
 
 Sandbox = Callable[[Sequence[str], Path], list[str]]
 """Wraps a command so that it can write only to the workspace and to the given folder."""
@@ -46,6 +50,11 @@ class CommandResult:
     truncated: bool
     errors: str = ""
 
+    @property
+    def not_sandboxed(self) -> bool:
+        """Whether the sandbox did not start the command."""
+        return self.returncode == 1 and _NOT_MOUNTED.fullmatch(self.errors or self.output) is not None
+
 
 def run_command(
     argv: Sequence[str],
@@ -59,8 +68,27 @@ def run_command(
     """Run ``argv`` in ``cwd`` with exactly ``environment``, without input, and end everything it started.
 
     At the deadline the command and all its descendants get SIGTERM, then SIGKILL; descendants that outlive the command
-    are ended too. Raises UsageError if it cannot be started, RunInterrupted once ``stopping`` is set.
+    are ended too. A sandbox that did not start the command is tried again. Raises UsageError if the command cannot be
+    started, RunInterrupted once ``stopping`` is set.
     """
+    deadline = time.monotonic() + timeout_seconds
+    for _ in range(_SANDBOX_STARTS):
+        left = max(0.0, deadline - time.monotonic())
+        result = _run_once(argv, cwd, environment, left, output_limit_bytes, stopping or Event(), separate_errors)
+        if not result.not_sandboxed:
+            break
+    return result
+
+
+def _run_once(
+    argv: Sequence[str],
+    cwd: Path,
+    environment: Mapping[str, str],
+    timeout_seconds: float,
+    output_limit_bytes: int,
+    stopping: Event,
+    separate_errors: bool,
+) -> CommandResult:
     started = time.monotonic()
     family = Family()
     output, errors = _Output(output_limit_bytes), _Output(output_limit_bytes)
@@ -70,7 +98,6 @@ def run_command(
     pipes = {stream.fileno(): kept for stream, kept in zip(streams, (output, errors), strict=False)}
     for pipe in pipes:
         os.set_blocking(pipe, False)
-    stopping = stopping or Event()
     try:
         _collect(process, pipes, started + timeout_seconds, stopping)
         timed_out = _still_runs(process, started + timeout_seconds, stopping)

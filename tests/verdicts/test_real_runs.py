@@ -81,6 +81,14 @@ def test_bad_result_ends_the_run_with_its_reason(tmp_path: Path, name: str, plac
     assert not [turn for turn in team.turns() if turn[0] == "one"]
 
 
+def test_sandboxes_of_one_workspace_do_not_fail_each_other(tmp_path: Path) -> None:
+    """They make and remove the same mount points: every run had a bad item before."""
+    team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
+    true = {"check": "command", "with": {"argv": ["true"]}}
+    with_flow(team, {"steps": [{"id": "x", **true, "for_each": [*range(60)], "concurrency": 12}]})
+    assert team.run(flow="own").exit_code == 0
+
+
 def test_merge_with_conflicts_ends_the_run(tmp_path: Path) -> None:
     writes = [say(files=[{"path": "data.json", "content": text}]) for text in ("[1]", "[2]")]
     team = TeamFolder(tmp_path, {"writer": {"behaviors": {"apply_files": True}}}, {"writer": writes})

@@ -198,3 +198,28 @@ def test_run_that_stops_ends_its_command(tmp_path: Path, outputs: str) -> None:
     with pytest.raises(RunInterrupted):
         _run(f"echo $$ > pid; exec sleep 600{outputs}", tmp_path, stopping=stopping)
     assert not _lives(tmp_path / "pid")
+
+
+STARTS = 'echo >> starts; [ $(wc -l < starts) -gt {most} ] || {{ echo "bwrap: {said}" >&2; exit 1; }}'
+
+
+def run_sandbox(folder: Path, most: int, said: str) -> tuple[CommandResult, int]:
+    """Run a program that ends like a sandbox without mount points, the first ``most`` times; how often it ran."""
+    argv = ["sh", "-c", STARTS.format(most=most, said=said)]
+    result = run_command(argv, folder, {"PATH": os.defpath}, 60.0, separate_errors=True)
+    return result, len((folder / "starts").read_text().splitlines())
+
+
+def test_sandbox_that_lost_a_mount_point_is_started_again(tmp_path: Path) -> None:
+    result, starts = run_sandbox(tmp_path, 2, "Can't mount tmpfs on /newroot/w/.git: No such file or directory")
+    assert (result.returncode, starts) == (0, 3)
+
+
+def test_sandbox_that_never_starts_is_given_up(tmp_path: Path) -> None:
+    result, starts = run_sandbox(tmp_path, 99, "Can't mount tmpfs on /newroot/w/.git: No such file or directory")
+    assert (result.not_sandboxed, starts) == (True, 10)
+
+
+def test_command_that_started_runs_once(tmp_path: Path) -> None:
+    result, starts = run_sandbox(tmp_path, 99, "Can't say\nmore")
+    assert (result.not_sandboxed, starts) == (False, 1)
