@@ -12,6 +12,7 @@ from pydantic_core import CoreSchema
 from codex_multi_role.catalog.definition import NUMBER, WHOLE_NUMBER, Definition
 from codex_multi_role.errors import UsageError
 from codex_multi_role.reading.nearest import no_such
+from codex_multi_role.reading.value_types import ValueType, one_of, type_of_annotation
 from codex_multi_role.reading.yaml_loader import parse_yaml
 
 InputType = Literal["string", "integer", "number", "boolean", "path", "list", "mapping"]
@@ -93,6 +94,12 @@ class InputSpec(Definition):
             return f"one of {', '.join(map(str, self.choices))}"
         bounds = [(self.minimum, "at least"), (self.maximum, "at most")]
         return " and ".join(f"{word} {bound:g}" for bound, word in bounds if bound is not None)
+
+    @property
+    def value_type(self) -> ValueType:
+        """What its values can be."""
+        known = one_of(*self.choices) if self.choices else type_of_annotation(_PYTHON_TYPES[self.type])
+        return known if self.required or self.default is not None else known | one_of(None)
 
     def takes(self, value: Any) -> bool:  # noqa: ANN401 - of this input's type
         """Whether ``value`` is one of the choices, or within the bounds."""

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from codex_multi_role.catalog.catalog import RoleSpecCatalog
 from codex_multi_role.catalog.flow_inputs import GoalSpec, InputSpec
-from codex_multi_role.catalog.flow_references import StepFields, any_field, check_calls, check_references
+from codex_multi_role.catalog.flow_references import StepTypes, any_fields, check_calls, check_references
 from codex_multi_role.catalog.flow_spec import FlowFile, FlowSpec, step_place
 from codex_multi_role.catalog.flow_steps import check_steps
 from codex_multi_role.catalog.result_reads import check_measured
@@ -99,8 +99,8 @@ def read_flows(name: str, roles_dir: Path | None) -> dict[str, FlowSpec]:
     return flows
 
 
-def check_flows(flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog, fields: StepFields = any_field) -> None:
-    """Check the steps, what depends on several flows or on the roles, and that templates use known ``fields``.
+def check_flows(flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog, of_step: StepTypes = any_fields) -> None:
+    """Check the steps, what depends on several flows or on the roles, and that templates fit what is known ``of_step``.
 
     Raises ``DefinitionError`` like `load_flows`.
     """
@@ -109,7 +109,7 @@ def check_flows(flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog, fields:
         with problems.collected():
             check_steps(flow)
         with problems.collected():
-            check_references(flow, catalog, fields)
+            check_references(flow, catalog, of_step)
     with problems.collected():
         check_calls(flows)
     problems.raise_found()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from graphlib import CycleError, TopologicalSorter
 
 from codex_multi_role.catalog.catalog import RoleSpecCatalog
@@ -12,35 +12,36 @@ from codex_multi_role.catalog.flow_inputs import resolve_inputs
 from codex_multi_role.catalog.flow_spec import FlowSpec, step_place
 from codex_multi_role.catalog.flow_steps import ITEM_NAMES, NEEDED, TEMPLATE_NAMES
 from codex_multi_role.catalog.step_spec import EVERY_ROLE, StepSpec
-from codex_multi_role.catalog.templates import Names, check_expression, check_template
+from codex_multi_role.catalog.templates import check_expression, check_template
 from codex_multi_role.errors import UsageError
 from codex_multi_role.reading.nearest import no_such
 from codex_multi_role.reading.places import Place, Problems
+from codex_multi_role.reading.value_types import ANY, MAPPING, NUMBER, TEXT, Fields, ValueType, fields_named
 
 # Rendered once per step, or once per item of its fan-out, with the names of the item.
 _STEP_TEMPLATES = ("for_each", "concurrency", "set")
 _ITEM_TEMPLATES = ("prompt", "review", "show", "with_")
-_RESULT_NAMES: Names = {"files": None, "tests": None}
+_WANTED = {"for_each": "list", "needs": "list", "concurrency": "number"}
+_RESULT_NAMES: Fields = {"files": ANY, "tests": ANY}
 SUGGEST_NAMES = ("inputs", "cycle", "cycles")
-# The fields that templates can see of a step, each with its own as in `Names`; None if it may have any.
-StepFields = Callable[[StepSpec], Collection[str] | None]
+StepTypes = Callable[[StepSpec], ValueType]
+"""What templates can see of a step: a mapping, with its fields if they are known."""
 
 
-def any_field(step: StepSpec) -> None:
-    """`StepFields` of steps about which nothing is known."""
+def any_fields(step: StepSpec) -> ValueType:
+    """`StepTypes` of steps about which nothing is known."""
+    return MAPPING
 
 
-def check_references(flow: FlowSpec, catalog: RoleSpecCatalog, fields: StepFields = any_field) -> None:
-    """Check that roles exist in ``catalog``, templates parse and use known names, and reply schemas are valid.
+def check_references(flow: FlowSpec, catalog: RoleSpecCatalog, of_step: StepTypes = any_fields) -> None:
+    """Check that roles exist in ``catalog``, templates parse, use known names and fit their types, and schemas.
 
     Raises one ``DefinitionError`` for all mistakes.
     """
     problems = Problems()
     roles = [role.name for role in catalog.roles]
-    steps = {step.id: fields(step) for step in flow.steps}
-    known = {"inputs": set(flow.inputs), "roles": set(roles), "steps": steps, "vars": set(flow.vars)}
-    names: Names = dict.fromkeys(TEMPLATE_NAMES) | known
-    first_values: Names = {name: names[name] for name in ("goal", "inputs", "cycles")}
+    types = template_types(flow, catalog, of_step)
+    first_values: Fields = {name: types[name] for name in ("goal", "inputs", "cycles")}
     with problems.collected():
         check_template(flow.vars, Place(flow.source, ("vars",)), first_values)
     for index, step in enumerate(flow.steps):
@@ -51,11 +52,29 @@ def check_references(flow: FlowSpec, catalog: RoleSpecCatalog, fields: StepField
         with problems.collected():
             if step.ask is not None and step.ask not in (EVERY_ROLE, *roles):
                 raise (place / "ask").unknown("role", step.ask, roles)
-        _check_templates(step, place, names, problems)
+        _check_templates(step, place, types, problems)
     for key in ("title", "text", "file", "figures"):
         with problems.collected():
-            check_template(getattr(flow.result, key), Place(flow.source, ("result", key)), {**names, **_RESULT_NAMES})
+            check_template(getattr(flow.result, key), Place(flow.source, ("result", key)), {**types, **_RESULT_NAMES})
     problems.raise_found()
+
+
+def template_types(flow: FlowSpec, catalog: RoleSpecCatalog, of_step: StepTypes) -> Fields:
+    """The type of each name that all templates of the flow can use."""
+    return {
+        **dict.fromkeys(TEMPLATE_NAMES, NUMBER),
+        "goal": TEXT,
+        "inputs": ValueType.of_fields({name: spec.value_type for name, spec in flow.inputs.items()}),
+        "roles": ValueType.of_fields(fields_named(role.name for role in catalog.roles)),
+        "steps": ValueType.of_fields({step.id: of_step(step) for step in flow.steps}),
+        "vars": ValueType.of_fields(fields_named(flow.vars)),
+    }
+
+
+def item_types(step: StepSpec, types: Fields) -> Fields:
+    """The same for the templates that are rendered once per item of the step's fan-out, if it has one."""
+    own = {} if step.for_each is None else dict.fromkeys((*ITEM_NAMES, step.as_), ANY)
+    return {**types, **own, **({} if step.needs is None else {NEEDED: ANY})}
 
 
 def unused_roles(flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog) -> tuple[str, ...]:
@@ -64,26 +83,35 @@ def unused_roles(flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog) -> tup
     return tuple(role.name for role in catalog.roles if not {role.name, EVERY_ROLE} & asked)
 
 
-def _check_templates(step: StepSpec, place: Place, names: Names, problems: Problems) -> None:
+def _check_templates(step: StepSpec, place: Place, types: Fields, problems: Problems) -> None:
     """A ``when`` is evaluated after the whole step: it knows the results, but no single item."""
-    per_item: dict[str, Collection[str] | None] = dict(names)
-    if step.for_each is not None:
-        per_item |= dict.fromkeys((*ITEM_NAMES, step.as_))
-    checked: list[tuple[str, Names]] = [("needs", dict(per_item)), *((key, names) for key in _STEP_TEMPLATES)]
-    if step.needs is not None:
-        per_item |= {NEEDED: None}
+    per_item = item_types(step, types)
+    of_needs = {name: known for name, known in per_item.items() if name != NEEDED}
+    checked: list[tuple[str, Fields]] = [("needs", of_needs), *((key, types) for key in _STEP_TEMPLATES)]
     for key, known in (*checked, *((key, per_item) for key in _ITEM_TEMPLATES)):
         with problems.collected():
             check_template(getattr(step, key), place / key.rstrip("_"), known)
+            _check_kind(step, key, place, known)
     for number, route in enumerate(step.next):
         where = place / "next" / number
         with problems.collected():
             if route.when is not None:
-                check_expression(route.when, where / "when", names)
+                check_expression(route.when, where / "when", types)
         with problems.collected():
-            check_template(route.reason, where / "reason", names)
+            check_template(route.reason, where / "reason", types)
         with problems.collected():
-            check_template(route.suggest, where / "suggest", {name: names[name] for name in SUGGEST_NAMES})
+            check_template(route.suggest, where / "suggest", {name: types[name] for name in SUGGEST_NAMES})
+
+
+def _check_kind(step: StepSpec, key: str, place: Place, types: Fields) -> None:
+    value, wanted = getattr(step, key), _WANTED.get(key)
+    if wanted is None or not isinstance(value, str):
+        return
+    from codex_multi_role.catalog.expression_types import type_of_value
+
+    known = type_of_value(value, types)
+    if wanted not in known.kinds:
+        raise (place / key).error(f"must be a {wanted}, but {value} is {known.in_words}")
 
 
 def check_calls(flows: Mapping[str, FlowSpec]) -> None:

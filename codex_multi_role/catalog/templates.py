@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from codex_multi_role.catalog.flow_expressions import attribute_paths, has_expressions, local_names, sandbox
+from codex_multi_role.catalog.flow_expressions import (
+    attribute_paths,
+    has_expressions,
+    local_names,
+    parse_template,
+    sandbox,
+)
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.reading.nearest import no_such
 from codex_multi_role.reading.places import Place, Problems
+from codex_multi_role.reading.value_types import ANY, Fields
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -18,9 +25,6 @@ if TYPE_CHECKING:
 
 MAX_CACHED = 512
 """More than the texts of any shipped flow and its playbook, which one process may load again and again."""
-# A template's top-level names, each with its attributes, or None if it may have any. An attribute is mapped to its own
-# attributes in the same way.
-Names = Mapping[str, Collection[str] | None]
 
 
 def render(template: object, context: Mapping[str, object], where: str) -> Any:  # noqa: ANN401 - the author's choice
@@ -47,32 +51,33 @@ def evaluate(expression: str, context: Mapping[str, object], where: str) -> bool
         return bool(plain(_expression(expression)(context)))
 
 
-def check_template(text: object, where: Place, names: Names | None = None) -> None:
-    """Raise ``DefinitionError`` for a syntax error and, given the available ``names``, for unknown ones.
+def check_template(text: object, where: Place, types: Fields | None = None) -> None:
+    """Raise ``DefinitionError`` for a syntax error and, given the ``types`` of the available names, for unknown ones.
 
-    Lists and mappings are checked inside, and all their mistakes are reported.
+    So are comparisons that the types decide before a run. Lists and mappings are checked inside. All mistakes are
+    reported.
     """
     if isinstance(text, str):
         if has_expressions(text):
             with _problems_at(where):
                 _template(text)
-                _check_names(text, where, names)
+                _check_text(text, where, types)
         return
     problems = Problems()
     inner = text.items() if isinstance(text, Mapping) else enumerate(text) if isinstance(text, list | tuple) else ()
     for key, value in inner:
         with problems.collected():
-            check_template(value, where / key, names)
+            check_template(value, where / key, types)
     problems.raise_found()
 
 
-def check_expression(expression: str, where: Place, names: Names | None = None) -> None:
+def check_expression(expression: str, where: Place, types: Fields | None = None) -> None:
     """Like ``check_template``, for a ``when``: an expression without braces."""
     if expression.strip().startswith("{{"):
         raise where.error("a condition must not contain {{ }}", "Write the bare expression.")
     with _problems_at(where):
         _expression(expression)
-        _check_names(f"{{{{ {expression} }}}}", where, names)
+        _check_text(f"{{{{ {expression} }}}}", where, types)
 
 
 def _render_text(text: str, context: Mapping[str, object]) -> object:
@@ -91,32 +96,37 @@ def _render_text(text: str, context: Mapping[str, object]) -> object:
     return "".join(parts)
 
 
-def _check_names(text: str, where: Place, names: Names | None) -> None:
-    if names is None:
+def _check_text(text: str, where: Place, types: Fields | None) -> None:
+    if types is None:
         return
+    from codex_multi_role.catalog.expression_types import never_decided
+
     problems = Problems()
     undeclared, local, paths = _used_names(text)
-    for name in sorted(undeclared - names.keys()):
+    for name in sorted(undeclared - types.keys()):
         with problems.collected():
-            raise where.unknown("template name", name, names)
-    given = {name: names[name] for name in undeclared - local if name in names}
+            raise where.unknown("template name", name, types)
+    given = {name: types[name] for name in undeclared - local if name in types}
     for path in paths:
         with problems.collected():
             _check_path(path, where, given)
+    for message, hint in never_decided(parse_template(text), given):
+        with problems.collected():
+            raise where.error(message, hint)
     problems.raise_found()
 
 
-def _check_path(path: Sequence[str], where: Place, names: Names) -> None:
+def _check_path(path: Sequence[str], where: Place, types: Fields) -> None:
     """Raise ``DefinitionError`` for the first attribute of ``path`` that what stands before it cannot have."""
-    known: Collection[str] | None = names.get(path[0])
+    known = types.get(path[0], ANY)
     for index, attribute in enumerate(path[1:], 1):
-        if known is None:
+        if known.fields is None:
             return
-        if attribute not in known:
+        if attribute not in known.fields:
             kind, owner = (path[0].removesuffix("s"), "") if index == 1 else ("field", f"{'.'.join(path[:index])}: ")
-            message, hint = no_such(kind, attribute, known)
+            message, hint = no_such(kind, attribute, known.fields)
             raise where.error(f"{owner}{message}", hint)
-        known = known[attribute] if isinstance(known, Mapping) else None
+        known = known.fields[attribute]
 
 
 @contextmanager
@@ -140,7 +150,7 @@ def _used_names(text: str) -> tuple[set[str], set[str], list[Sequence[str]]]:
     """The names from outside that ``text`` uses, those it also sets itself, and the paths of attributes in it."""
     from jinja2 import meta
 
-    syntax = sandbox().parse(text)
+    syntax = sandbox().parse(text)  # not the shared one: looking for names folds constants in it
     undeclared = meta.find_undeclared_variables(syntax) - sandbox().globals.keys()
     return undeclared, set(local_names(syntax)), list(attribute_paths(syntax))
 

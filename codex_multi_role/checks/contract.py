@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from codex_multi_role.checks.interpreter import Interpreter
 
 OptionsT = TypeVar("OptionsT", bound="CheckOptions")
-Fields = dict[str, Any]
 _SHOWN_CHARACTERS = 60
 
 
@@ -123,20 +122,6 @@ class CheckResult(ResultPart):
 def as_json(result: BaseModel) -> dict[str, object]:
     """The fields that the check gave, under the names that templates use."""
     return result.model_dump(by_alias=True, exclude_unset=True)
-
-
-def field_names(kind: type[BaseModel]) -> Fields | None:
-    """The fields of ``kind``, each with its own if it is such a model, otherwise with None; None if it has any."""
-    if kind.model_config.get("extra") == "allow":
-        return None
-    fields = {field.serialization_alias or name: field.annotation for name, field in kind.model_fields.items()}
-    return {name: _names_in(own) for name, own in fields.items()} | dict.fromkeys(kind.model_computed_fields)
-
-
-def _names_in(annotation: object) -> Fields | None:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return field_names(annotation)
-    return None
 
 
 @dataclass(frozen=True)

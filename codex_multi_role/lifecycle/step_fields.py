@@ -2,21 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from functools import cache
+from typing import get_type_hints
 
 from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, RoleSpecCatalog, StepSpec
 from codex_multi_role.checks import find_check
-from codex_multi_role.checks.contract import field_names
 from codex_multi_role.errors import UsageError
+from codex_multi_role.flow.routing import ends
+from codex_multi_role.reading.value_types import (
+    ANY,
+    LIST,
+    MAPPING,
+    NUMBER,
+    TEXT,
+    Fields,
+    ValueType,
+    fields_named,
+    one_of,
+    type_of_annotation,
+    type_of_model,
+)
 from codex_multi_role.run_folder import Answer
 from codex_multi_role.run_folder.turn_folder import ANALYSIS_PATH
+from codex_multi_role.steps.check import COULD_NOT_RUN
 from codex_multi_role.steps.protection import TOLD
 from codex_multi_role.steps.turn_record import WEB_SEARCHES
 
-# Each field with its own fields as in `catalog.templates.Names`, None if it may have any.
-Fields = Mapping[str, Collection[str] | None]
-OWN_FIGURES = ("visits", "status", "error", "verdict")
+OWN_FIGURES: Fields = {
+    "visits": NUMBER,
+    "status": one_of("not_started", "running", "done", "failed"),
+    "error": TEXT,
+    "verdict": TEXT,
+}
+"""What a step has beside its output. ``verdict`` is the output's, otherwise its ``status``."""
+NO_VERDICT = one_of("")
 
 
 @dataclass(frozen=True)
@@ -26,36 +47,39 @@ class KnownFields:
     flows: Mapping[str, FlowSpec]
     catalog: RoleSpecCatalog
 
-    def of_step(self, step: StepSpec) -> Fields | None:
-        """The fields of the step's results and of its own figures; None if it may have any."""
+    def of_step(self, step: StepSpec) -> ValueType:
+        """What templates see of the step: the fields of its results and its own figures, if not any."""
         output = self._output(step)
         if output is None:
-            return None
-        handoff = {"handoff": output} if step.ask else {}
-        return {**output, **handoff, **dict.fromkeys(OWN_FIGURES)}
+            return MAPPING
+        handoff = {"handoff": ValueType.of_fields(output)} if step.ask else {}
+        verdict = output.get("verdict") or output.get("status") or NO_VERDICT
+        return ValueType.of_fields({**output, **handoff, **OWN_FIGURES, "verdict": verdict | NO_VERDICT})
 
     def _output(self, step: StepSpec, *, in_called_flow: bool = False) -> Fields | None:
         if step.ask == EVERY_ROLE:
-            return dict.fromkeys(("results", "declined"))
+            return {"results": LIST, "declined": LIST}
         if step.for_each is not None:
-            return dict.fromkeys(("results", "failed"))
+            return {"results": LIST, "failed": NUMBER}
         match step.kind:
             case "check":
                 return _result(step)
             case "review":
-                return dict.fromkeys(each.name for each in fields(Answer))
+                return _of_review()
             case "call":
                 return self._end_of_call(step, in_called_flow=in_called_flow)
         return self._handoff(step)
 
     def _end_of_call(self, step: StepSpec, *, in_called_flow: bool) -> Fields:
         """The fields of a call; those of calls within it stay unknown, because a flow may call itself."""
-        end: Fields = dict.fromkeys(("outcome", "exit_code", "vars", "steps"))
+        end: Fields = {"outcome": TEXT, "exit_code": NUMBER, "vars": MAPPING, "steps": MAPPING}
         if in_called_flow:
             return end
         called = self.flows[step.call or ""]
-        steps = {each.id: self._output(each, in_called_flow=True) for each in called.steps if called.shows(each.id)}
-        return {**end, "vars": called.vars.keys(), "steps": steps, **dict.fromkeys(_of_copy(step))}
+        inner = {each.id: self._output(each, in_called_flow=True) for each in called.steps if called.shows(each.id)}
+        steps = {name: MAPPING if output is None else ValueType.of_fields(output) for name, output in inner.items()}
+        own = {"vars": ValueType.of_fields(fields_named(called.vars)), "steps": ValueType.of_fields(steps)}
+        return {**end, "outcome": _outcomes(called), **own, **fields_named(_of_copy(step))}
 
     def _handoff(self, step: StepSpec) -> Fields | None:
         role = next((each for each in self.catalog.roles if each.name == step.ask), None)
@@ -65,7 +89,19 @@ class KnownFields:
         listed = None if schema is None else _listed(schema)
         if listed is None:
             return None
-        return dict.fromkeys((*listed, ANALYSIS_PATH, TOLD, WEB_SEARCHES, *_of_copy(step)))
+        return {**listed, **fields_named((ANALYSIS_PATH, TOLD, WEB_SEARCHES, *_of_copy(step)))}
+
+
+@cache
+def _of_review() -> Fields:
+    hints = get_type_hints(Answer)
+    return {each.name: type_of_annotation(hints[each.name]) for each in fields(Answer)}
+
+
+def _outcomes(flow: FlowSpec) -> ValueType:
+    """How a walk of the flow can end; a role may say DONE, and a step may fail, or its result be bad."""
+    declared = [end.outcome for end in ends(flow)]
+    return one_of(*declared, "success", "done", "failed", *(f"{step.id}_failed" for step in flow.steps))
 
 
 def _of_copy(step: StepSpec) -> tuple[str, ...]:
@@ -80,13 +116,24 @@ def _result(step: StepSpec) -> Fields | None:
         check = find_check(step.check or "")
     except UsageError:  # reported with its place by whoever looks up the checks
         return None
-    declared = field_names(check.result) if check.result else None
+    declared = type_of_model(check.result).fields if check.result else None
+    if declared is None:
+        return None
     added = (TOLD, "reason", *(["number"] if step.check == "tests" else []))
-    return None if declared is None else {**dict.fromkeys(added), **declared}
+    status = declared.get("status", ANY) | one_of(COULD_NOT_RUN)
+    return {**fields_named(added), **declared, "status": status}
 
 
-def _listed(schema: Mapping[str, object]) -> Collection[str] | None:
+def _listed(schema: Mapping[str, object]) -> Fields | None:
     """The fields of an object with that JSON Schema; None if it may have others."""
     properties = schema.get("properties")
     is_closed = schema.get("additionalProperties") is False and "patternProperties" not in schema
-    return properties if is_closed and isinstance(properties, dict) else None
+    if not is_closed or not isinstance(properties, dict):
+        return None
+    return {name: _one_of_words(each) for name, each in properties.items()}
+
+
+def _one_of_words(schema: object) -> ValueType:
+    """The values that the JSON Schema of a field lists; any if it does not."""
+    listed = schema.get("enum") if isinstance(schema, dict) else None
+    return one_of(*listed) if isinstance(listed, list) and listed else ANY

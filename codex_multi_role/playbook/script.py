@@ -18,6 +18,7 @@ from codex_multi_role.errors import UsageError
 from codex_multi_role.reading.nearest import did_you_mean
 from codex_multi_role.reading.places import Place, Problems
 from codex_multi_role.reading.shipped import PLAYBOOKS, find_definition, list_definitions, no_such_definition
+from codex_multi_role.reading.value_types import fields_named
 from codex_multi_role.reading.yaml_source import parse_text, read_text, validate
 from codex_multi_role.run_options import is_playbook_file
 
@@ -27,7 +28,7 @@ MOST_DELTAS = 300_000
 SUFFIX = ".yaml"
 AUTOMATIC = "auto"
 """The name that stands for answers made from the team's JSON Schemas, unless a project has a playbook of that name."""
-TEMPLATE_NAMES = dict.fromkeys(("prompt", "role", "visit", "repair", "attempt", "unit", "tool_outputs"))
+TEMPLATE_NAMES = fields_named(("prompt", "role", "visit", "repair", "attempt", "unit", "tool_outputs"))
 
 
 class _OneOf(Definition):

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from codex_multi_role.catalog.templates import check_expression, check_template, evaluate, render
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.reading.places import Place
+from codex_multi_role.reading.value_types import ANY, ValueType, fields_named
 from tests.support.catalogs import problem_of
 
 HERE = Place(Path("here"))
@@ -164,16 +165,20 @@ def test_condition_that_fails_says_where(expression: str) -> None:
     ],
 )
 def test_stale_names_are_found_before_a_run(expression: str, message: str) -> None:
-    names = {"goal": None, "inputs": {"limit"}, "steps": {"plan"}}
+    types = {
+        "goal": ANY,
+        "inputs": ValueType.of_fields(fields_named(["limit"])),
+        "steps": ValueType.of_fields(fields_named(["plan"])),
+    }
     with pytest.raises(DefinitionError) as caught:
-        check_expression(expression, HERE, names)
+        check_expression(expression, HERE, types)
     assert str(caught.value) == message
 
 
 def test_names_that_exist_or_are_made_in_the_template_pass() -> None:
-    names = {"goal": None, "steps": {"plan"}}
-    check_template("{% for step in range(3) %}{{ step.x }}{{ goal.x }}{{ steps.plan.y }}{% endfor %}", HERE, names)
-    check_expression("goal in range(3)", HERE, names)
+    types = {"goal": ANY, "steps": ValueType.of_fields(fields_named(["plan"]))}
+    check_template("{% for step in range(3) %}{{ step.x }}{{ goal.x }}{{ steps.plan.y }}{% endfor %}", HERE, types)
+    check_expression("goal in range(3)", HERE, types)
 
 
 @given(st.text())

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from codex_multi_role.checks import Check
-from codex_multi_role.checks.contract import CheckOptions, CheckResult, ResultPart, field_names, inside
+from codex_multi_role.checks.contract import CheckOptions, CheckResult, ResultPart, inside
 from codex_multi_role.errors import UsageError
 from codex_multi_role.workspace import Workspace
 from tests.support.checks import MakeContext
@@ -95,19 +95,7 @@ class Found(CheckResult):
     reached: int = 0
 
 
-class Open(BaseModel):
-    model_config = ConfigDict(extra="allow")
-
-    counts: int
-
-
 FOUND = {"status": "ok", "json": {"a": None}, "counts": Counts(bad=1), "rows": []}
-
-
-def test_fields_of_a_result_are_those_that_templates_can_name() -> None:
-    """Parts are followed, lists are not, because an item has to be taken from them first."""
-    assert field_names(Found) == {"status": None, "json": None, "counts": {"bad": None}, "rows": None, "reached": None}
-    assert field_names(Open) is None
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,127 @@
+"""What is known of a value before a run: its kinds, its possible values, and the fields of a mapping."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from pydantic import BaseModel
+
+# In this order: a boolean is a number for Python, too.
+_KINDS: Mapping[type, str] = {
+    str: "text",
+    bool: "boolean",
+    int: "number",
+    float: "number",
+    list: "list",
+    tuple: "list",
+    dict: "mapping",
+    NoneType: "null",
+}
+_IN_WORDS = {"text": "a text", "number": "a number", "boolean": "true or false", "list": "a list"}
+_IN_WORDS |= {"mapping": "a mapping", "null": "null"}
+_ORDERED = frozenset({"text", "number", "list"})
+MOST_SHOWN = 12
+
+
+@dataclass(frozen=True)
+class ValueType:
+    """``kinds``: of which kinds it may be. ``values``: all that are possible. ``fields``: all that a mapping can have.
+
+    None if they are not known.
+    """
+
+    kinds: frozenset[str]
+    values: frozenset[object] | None = None
+    fields: Mapping[str, ValueType] | None = None
+
+    @classmethod
+    def of(cls, *kinds: str) -> ValueType:
+        return cls(frozenset(kinds))
+
+    @classmethod
+    def of_constant(cls, value: object) -> ValueType:
+        kind = next((name for each, name in _KINDS.items() if isinstance(value, each)), "")
+        return cls(frozenset({kind}), frozenset({value}) if isinstance(value, Hashable) else None) if kind else ANY
+
+    @classmethod
+    def of_fields(cls, fields: Fields) -> ValueType:
+        """A mapping that can have these fields, and no others."""
+        return cls(frozenset({"mapping"}), fields=fields)
+
+    def __or__(self, other: ValueType) -> ValueType:
+        """The type of a value that is of one of both types."""
+        values = None if self.values is None or other.values is None else self.values | other.values
+        fields = self.fields if "mapping" not in other.kinds else None if "mapping" in self.kinds else other.fields
+        return ValueType(self.kinds | other.kinds, values, fields)
+
+    def can_equal(self, other: ValueType) -> bool:
+        """A boolean may equal a number."""
+        if self.values is not None and other.values is not None:
+            return bool(self.values & other.values)
+        return bool(_comparable(self) & _comparable(other))
+
+    def can_be_less(self, other: ValueType) -> bool:
+        """Whether ``<`` does not fail for every pair of values."""
+        return bool(_comparable(self) & _comparable(other) & _ORDERED)
+
+    @property
+    def kinds_in_words(self) -> str:
+        return " or ".join(words for kind, words in _IN_WORDS.items() if kind in self.kinds)
+
+    @property
+    def in_words(self) -> str:
+        if self.values is None:
+            return self.kinds_in_words
+        shown = sorted(repr(value) for value in self.values if value != "")
+        return f"one of {', '.join(shown[:MOST_SHOWN])}" if len(shown) > 1 else "".join(shown) or "empty"
+
+
+def _comparable(known: ValueType) -> frozenset[str]:
+    return frozenset("number" if kind == "boolean" else kind for kind in known.kinds)
+
+
+Fields = Mapping[str, ValueType]
+ANY = ValueType.of(*_IN_WORDS)
+TEXT, NUMBER, BOOLEAN = ValueType.of("text"), ValueType.of("number"), ValueType.of("boolean")
+LIST, MAPPING = ValueType.of("list"), ValueType.of("mapping")
+
+
+def one_of(*values: object) -> ValueType:
+    """The type of these constants."""
+    return reduce(or_, map(ValueType.of_constant, values))
+
+
+def type_of_model(kind: type[BaseModel]) -> ValueType:
+    """A mapping with the fields of ``kind`` under the names that templates use; any, if it may have others."""
+    if kind.model_config.get("extra") == "allow":
+        return MAPPING
+    declared = kind.model_fields.items()
+    fields = {field.serialization_alias or name: type_of_annotation(field.annotation) for name, field in declared}
+    return ValueType.of_fields(fields | dict.fromkeys(kind.model_computed_fields, ANY))
+
+
+def type_of_annotation(annotation: Any) -> ValueType:  # noqa: ANN401 - whatever Python accepts
+    """What an annotation says; `ANY` for all that is not plain data."""
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return type_of_annotation(arguments[0])
+    if origin in (Union, UnionType):
+        return reduce(or_, map(type_of_annotation, arguments))
+    if origin is Literal:
+        return one_of(*arguments)
+    written = origin or annotation
+    if not isinstance(written, type):
+        return ANY
+    if issubclass(written, BaseModel):
+        return type_of_model(written)
+    return next((ValueType.of(name) for each, name in _KINDS.items() if issubclass(written, each)), ANY)
+
+
+def fields_named(names: Iterable[str]) -> Fields:
+    """Fields of which only the names are known."""
+    return dict.fromkeys(names, ANY)

@@ -1,0 +1,144 @@
+"""Comparisons and values of templates that no run can make right are found before it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from codex_multi_role.catalog.expression_types import type_of_value
+from codex_multi_role.catalog.templates import check_expression, check_template
+from codex_multi_role.errors import DefinitionError
+from codex_multi_role.reading.places import Place
+from codex_multi_role.reading.value_types import (
+    ANY,
+    BOOLEAN,
+    LIST,
+    MAPPING,
+    NUMBER,
+    TEXT,
+    ValueType,
+    fields_named,
+    one_of,
+)
+
+HERE = Place(Path("here"))
+STATUS = one_of("not_started", "running", "done", "failed")
+TYPES = {
+    "goal": TEXT,
+    "cycle": NUMBER,
+    "item": ANY,
+    "vars": ValueType.of_fields(fields_named(["rounds"])),
+    "inputs": ValueType.of_fields(
+        {"depth": one_of("deep", "quick"), "most": NUMBER, "note": TEXT | one_of(None), "files": LIST}
+    ),
+    "steps": ValueType.of_fields(
+        {
+            "lint": ValueType.of_fields(
+                {
+                    "status": STATUS,
+                    "verdict": one_of("ok", "failed", "timed out", ""),
+                    "exit_code": NUMBER | one_of(None),
+                    "stdout": TEXT,
+                    "json": ANY,
+                }
+            ),
+            "plan": MAPPING,
+        }
+    ),
+}
+WRONG = [
+    (
+        "steps.lint.verdict == 'passed'",
+        "steps.lint.verdict is never 'passed': it is one of 'failed', 'ok', 'timed out'",
+        "verdict is what the role or check said; how the step went is steps.lint.status.",
+    ),
+    (
+        "steps.lint.verdict != 'done'",
+        "steps.lint.verdict is always different from 'done': it is one of 'failed', 'ok', 'timed out'",
+        "verdict is what the role or check said; how the step went is steps.lint.status.",
+    ),
+    (
+        "'timed_out' == steps['lint'].verdict",
+        "steps.lint.verdict is never 'timed_out': it is one of 'failed', 'ok', 'timed out'; did you mean ",
+        "",
+    ),
+    (
+        "goal and not (steps.lint.status == 'approved')",
+        "steps.lint.status is never 'approved': it is one of 'done', 'failed', 'not_started', 'running'",
+        "status is how the step went; what its role or check said is steps.lint.verdict.",
+    ),
+    ("steps.lint.status in ['ok', 'good']", "steps.lint.status is never ['ok', 'good']: it is one of 'done'", ""),
+    ("steps.lint.exit_code == '0'", "steps.lint.exit_code is never '0': it is a number or null", ""),
+    ("inputs.most == 'many'", "inputs.most is never 'many': it is a number", ""),
+    ("inputs.depth == 'fast'", "inputs.depth is never 'fast': it is one of 'deep', 'quick'", ""),
+    ("inputs.depth == inputs.most", "inputs.depth is never inputs.most: it is one of 'deep', 'quick'", ""),
+    ("steps.lint.stdout > 3", "steps.lint.stdout > 3 compares a text with a number", ""),
+    ("inputs.files | length >= '3'", "inputs.files | length >= '3' compares a number with a text", ""),
+    ("goal | default('x') < cycle", "goal | default < cycle compares a text with a number", ""),
+    ("inputs.files == 'a.py'", "inputs.files is never 'a.py': it is a list", ""),
+]
+
+
+@pytest.mark.parametrize(("condition", "message", "hint"), WRONG)
+def test_comparison_that_is_decided_before_a_run(condition: str, message: str, hint: str) -> None:
+    with pytest.raises(DefinitionError) as caught:
+        check_expression(condition, HERE, TYPES)
+    assert str(caught.value).startswith(f"here: {message}")
+    assert not hint or caught.value.hint == hint
+
+
+def test_comparison_within_a_template() -> None:
+    with pytest.raises(DefinitionError, match=r"here: inputs\.depth is never .fast."):
+        check_template("Be quick{% if inputs.depth == 'fast' %}!{% endif %}", HERE, TYPES)
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "steps.lint.verdict == 'ok'",
+        "steps.lint.verdict in ['ok', 'good']",
+        "steps.lint.verdict == vars.rounds",
+        "steps.lint.verdict | upper == 'PASSED'",
+        "steps.lint.exit_code == 0 and steps.lint.exit_code != none",
+        "inputs.most == none or inputs.note != none",
+        "steps.plan.status == 'DONE' or steps.plan.anything > 3",
+        "steps.lint.json.verdict == 'passed' or steps.lint.json > 3",
+        "inputs.note | default('') == 'x'",
+        "(inputs.most if goal else inputs.depth) == 3",
+        "'x' in steps.lint.stdout",
+        "item == 'x' or cycle < vars.rounds",
+        "inputs.files[0] == 'a.py'",
+        "true == 1",
+    ],
+)
+def test_comparison_that_a_run_decides(condition: str) -> None:
+    check_expression(condition, HERE, TYPES)
+
+
+def test_name_that_a_template_sets_itself_has_another_type() -> None:
+    check_template("{% for goal in range(3) %}{{ goal > 1 }}{% endfor %}", HERE, TYPES)
+
+
+@pytest.mark.parametrize(
+    ("value", "known"),
+    [
+        ("plain", one_of("plain")),
+        (3, one_of(3)),
+        (["{{ cycle }}"], LIST),
+        ("{{ cycle }}", NUMBER),
+        ("{{ cycle }}.", TEXT),
+        ("{{ inputs.files }}", LIST),
+        ("{{ inputs.files[0] }}", ANY),
+        ("{{ cycle - 1 }}", NUMBER),
+        ("{{ not goal }}", BOOLEAN),
+        ("{{ goal ~ cycle }}", TEXT),
+        ("{{ inputs.note or cycle }}", TEXT | one_of(None) | NUMBER),
+        ("{{ {'a': goal} }}", MAPPING),
+        ("{{ steps.plan.tasks | map(attribute='id') | list }}", LIST),
+        ("{{ steps.plan.tasks | map(attribute='id') }}", ANY),
+    ],
+)
+def test_type_of_value_once_its_templates_are_rendered(value: object, known: ValueType) -> None:
+    found = type_of_value(value, TYPES)
+    assert (found.kinds, found.values) == (known.kinds, known.values)
