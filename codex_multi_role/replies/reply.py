@@ -2,84 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from itertools import islice
+from dataclasses import dataclass, replace
 
-from codex_multi_role.errors import UsageError
-from codex_multi_role.reading.schema_mismatch import describe_mismatch
 from codex_multi_role.replies.extract import FoundObject, find_objects
-
-MAX_PROBLEMS = 5
-_HINT = "fix the role's output_schema or the step's reply schema"
-
-
-def schema_problems(value: object, schema: Mapping[str, object]) -> list[str]:
-    """Validate ``value`` against a JSON Schema (draft 2020-12); returns at most five problems, each with its path.
-
-    Raises UsageError if the schema itself is invalid.
-    """
-    import jsonschema  # here: most answers have no schema of their own
-    import referencing
-
-    try:
-        jsonschema.Draft202012Validator.check_schema(schema)
-        # An empty registry, because the default one fetches a remote $ref from the network.
-        validator = jsonschema.Draft202012Validator(schema, registry=referencing.Registry())
-        errors = list(islice(validator.iter_errors(value), MAX_PROBLEMS))
-    except jsonschema.SchemaError as error:
-        raise UsageError(f"the reply schema is not valid at {error.json_path}: {error.message}", _HINT) from error
-    except (referencing.exceptions.Unresolvable, re.error, RecursionError) as error:
-        raise UsageError(f"the reply schema cannot be used: {error}", _HINT) from error
-    return [describe_mismatch(error) for error in errors]
-
-
-ERROR = "error"
-
-
-def with_error(schema: Mapping[str, object] | None) -> Mapping[str, object] | None:
-    """``schema`` as sent: with a field ``error``, unless it declares its own or does not list its fields."""
-    if schema is None or not _is_extended(schema):
-        return schema
-    properties, required = _properties(schema), schema.get("required", [])
-    required = list(required) if isinstance(required, list) else []
-    needed = [*required, ERROR] if set(required) >= set(properties) else required
-    return {**schema, "properties": {**properties, ERROR: {"type": ["string", "null"]}}, "required": needed}
-
-
-def without_error(value: dict[str, object], schema: Mapping[str, object]) -> dict[str, object]:
-    """``value`` without the empty ``error`` that only the sent schema requires."""
-    if _is_extended(schema) and value.get(ERROR, "") in ("", None):
-        return {key: each for key, each in value.items() if key != ERROR}
-    return value
-
-
-def refusal_in(value: Mapping[str, object], schema: Mapping[str, object] | None) -> str:
-    """The reason why ``value`` is not a handoff, or an empty string.
-
-    Fields that the sent schema forces on a model are ignored; any other further field makes ``value`` a handoff.
-    """
-    reason = value.get(ERROR)
-    if not isinstance(reason, str):
-        return ""
-    says_more = any(each for key, each in value.items() if key not in (ERROR, "status"))
-    return "" if says_more and not (schema and _is_extended(schema)) else reason.strip()
-
-
-def declares_error(schema: Mapping[str, object] | None) -> bool:
-    """Whether ``error`` is a field of the role's own handoff, which is then validated like any other."""
-    return schema is not None and ERROR in _properties(schema)
-
-
-def _is_extended(schema: Mapping[str, object]) -> bool:
-    return schema.get("type") == "object" and bool(_properties(schema)) and not declares_error(schema)
-
-
-def _properties(schema: Mapping[str, object]) -> Mapping[str, object]:
-    properties = schema.get("properties")
-    return properties if isinstance(properties, dict) else {}
-
+from codex_multi_role.replies.fitting import MAX_NAME_CHARACTERS, fit
+from codex_multi_role.replies.refusal import ERROR, error_in, is_refusal, properties_of
+from codex_multi_role.replies.schema import schema_problems
 
 EMPTY = "The answer was empty."
 """The ``problem`` of an empty answer."""
@@ -92,7 +21,8 @@ class Reply:
     ``handoff``: the validated object, or None. ``repaired_locally``: its text was not JSON but could be read exactly.
     ``problem``: empty for a good answer, otherwise what was wrong, in words for the repair prompt. ``only_text``: the
     answer has no JSON object, not even a damaged one. ``refusal``: why the role cannot do its part; ``handoff`` then
-    holds only that reason.
+    holds only that reason. ``error``: what the answer calls an error although it is a handoff. ``corrections``: what
+    was changed to make the handoff fit its schema.
     """
 
     handoff: dict[str, object] | None
@@ -100,19 +30,25 @@ class Reply:
     problem: str
     only_text: bool = False
     refusal: str = ""
+    error: str = ""
+    corrections: tuple[str, ...] = ()
 
 
-def read_reply(text: str, schema: Mapping[str, object] | None) -> Reply:
+def read_reply(text: str, schema: Mapping[str, object] | None, *, strict: bool = False) -> Reply:
     """Read a model's answer. ``schema`` is the JSON Schema of the handoff, None if any object will do.
 
-    Raises UsageError if ``schema`` is not a JSON Schema.
+    ``strict``: an answer that does not fit as it stands is not corrected. Raises UsageError if ``schema`` is not a JSON
+    Schema.
     """
     if not text.strip("\ufeff \t\r\n"):
         return Reply(None, False, EMPTY, only_text=True)
     found = find_objects(text)
     if not found.objects:
         return Reply(None, False, found.problem, only_text=found.only_text)
-    return _choose([_reply(each, schema) for each in found.objects])
+    replies = [_reply(each, schema) for each in found.objects]
+    if schema is None or strict or not all(reply.problem for reply in replies):
+        return _choose(replies)
+    return _choose([_corrected(*each, schema) for each in zip(replies, found.objects, strict=True)])
 
 
 def _choose(replies: Sequence[Reply]) -> Reply:
@@ -124,12 +60,41 @@ def _choose(replies: Sequence[Reply]) -> Reply:
 
 
 def _reply(found: FoundObject, schema: Mapping[str, object] | None) -> Reply:
-    value = found.value if schema is None else without_error(found.value, schema)
-    problems = [] if schema is None else schema_problems(value, schema)
-    reason = refusal_in(value, schema)
-    if reason and (problems or not declares_error(schema)):
-        return Reply({ERROR: reason}, found.repaired, "", refusal=reason)
+    """The object as it stands."""
+    problems = [] if schema is None else schema_problems(found.value, schema)
+    # An ``error`` that the schema declares is content, unless the answer has nothing else and does not fit.
+    error = error_in(found.value, None if problems else schema)
+    if error and is_refusal(found.value, schema):
+        return Reply({ERROR: error}, found.repaired, "", refusal=error)
     if problems:
         listed = "\n".join(f"- {problem}" for problem in problems)
         return Reply(None, found.repaired, f"The JSON object does not match its schema:\n{listed}")
-    return Reply(value, found.repaired, "")
+    return Reply(found.value, found.repaired, "", error=error)
+
+
+def _corrected(reply: Reply, found: FoundObject, schema: Mapping[str, object]) -> Reply:
+    """The object, or the only one that it wraps, corrected; ``reply`` if neither then fits."""
+    if fitted := _fitted(found, schema):
+        return fitted
+    wrapper, wrapped = _wrapped(found.value, schema)
+    if wrapped and (inner := _fitted(FoundObject(wrapped, found.repaired), schema)):
+        return replace(inner, corrections=(f"{wrapper[:MAX_NAME_CHARACTERS]!r} around it dropped", *inner.corrections))
+    return reply
+
+
+def _wrapped(value: Mapping[str, object], schema: Mapping[str, object]) -> tuple[str, dict[str, object]]:
+    """The only field if the schema does not declare it, and its object; empty if there is none."""
+    fields = [(key, each) for key, each in value.items() if key != "$schema"]
+    for key, each in fields if len(fields) == 1 else ():
+        if isinstance(each, dict) and key not in properties_of(schema):
+            return key, each
+    return "", {}
+
+
+def _fitted(found: FoundObject, schema: Mapping[str, object]) -> Reply | None:
+    error, fitting = error_in(found.value, schema), fit(found.value, schema)
+    if fitting is None or (error and is_refusal(found.value, schema)):
+        return None
+    # An ``error`` has its own warning, and one that says that there is none needs none.
+    notes = tuple(note for path, note in fitting.corrections.items() if path != (ERROR,))
+    return Reply(fitting.value, found.repaired, "", error=error, corrections=notes)

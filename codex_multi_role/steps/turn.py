@@ -16,7 +16,7 @@ from codex_multi_role.codex.usage import TokenUsage
 from codex_multi_role.codex.usage_counter import TokensUsed
 from codex_multi_role.errors import CodexError, CodexStartFailed, StorageError, ending_for
 from codex_multi_role.reading.json_types import Json
-from codex_multi_role.replies import EMPTY, Reply, read_reply, with_error
+from codex_multi_role.replies import EMPTY, Reply, read_reply
 from codex_multi_role.run_folder import TurnFolder
 from codex_multi_role.run_folder.events import RoleRestarted, Warning
 from codex_multi_role.run_options import PROVIDER_ATTEMPTS
@@ -217,7 +217,7 @@ class Attempt:
         }
         if self.asked.unit:
             metadata["multi_role_unit"] = self.asked.unit
-        return TurnRequest(prompt, with_error(self.role.output_schema), self.role.reasoning_effort, None, metadata)
+        return TurnRequest(prompt, self.role.output_schema, self.role.reasoning_effort, None, metadata)
 
     def _store(self, outcome: TurnOutcome, reply: Reply | None) -> TurnResult:
         self.folder.write_answer(outcome.text, outcome.delta_text, outcome.items_text)
@@ -249,6 +249,7 @@ class Attempt:
             protected_restored=put_back,
             kept=self.kept,
             web_searches=outcome.web_searches,
+            error=reply.error if reply else "",
         )
         self._write(result, outcome, reply)
         return result

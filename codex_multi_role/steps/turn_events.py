@@ -29,6 +29,7 @@ from codex_multi_role.run_folder.events import (
     TurnEnded,
     TurnStarted,
     UsageCounted,
+    Warning,
 )
 from codex_multi_role.steps.resources import RunResources
 from codex_multi_role.steps.turn_record import TurnPrompt, TurnResult
@@ -69,6 +70,7 @@ class TurnUsage:
 
 
 SUMMARY_LENGTH = 200
+SHOWN_CORRECTIONS = 5
 NO_EXIT_CODE = -1
 
 
@@ -124,8 +126,8 @@ class TurnEvents:
         self, result: TurnResult, outcome: TurnOutcome, reply: Reply | None, seconds: float, used: TurnUsage
     ) -> None:
         """``reply`` is None if Codex did not answer."""
-        if reply is not None and reply.repaired_locally:
-            self._publish(ReplyRepaired(self._instance, self._number))
+        if reply is not None:
+            self._report_reading(reply)
         handoff = (reply and reply.handoff) or {}
         self._publish(
             TurnEnded(
@@ -144,6 +146,19 @@ class TurnEvents:
         )
         if says_done(handoff) and not self._role.behaviors.can_finish:
             self._publish(DoneIgnored(self._instance, self._number))
+
+    def _report_reading(self, reply: Reply) -> None:
+        """Publish what had to be done, or overlooked, to take the answer."""
+        if reply.repaired_locally:
+            self._publish(ReplyRepaired(self._instance, self._number))
+        if reply.corrections:
+            shown, more = reply.corrections[:SHOWN_CORRECTIONS], len(reply.corrections) - SHOWN_CORRECTIONS
+            told = ", ".join([*shown, *([f"and {more} more"] if more > 0 else [])])
+            self._publish(Warning(f"{self._instance}: its answer was corrected to fit its schema: {told}"))
+        if reply.error:
+            counts = "; its DONE does not count" if says_done(reply.handoff or {}) else ""
+            said = f"its answer is a handoff, but has an error: {self._short(reply.error)}"
+            self._publish(Warning(f"{self._instance}: {said}{counts}"))
 
     def _mcp_call(self, item: Mapping[str, Any]) -> McpCallEnded:
         return McpCallEnded(

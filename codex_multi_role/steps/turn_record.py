@@ -88,6 +88,7 @@ class TurnResult:
     protected_restored: list[str] = field(default_factory=list)
     kept: Json = field(default_factory=dict)
     web_searches: int = 0
+    error: str = ""
 
     @classmethod
     def read(cls, result: Json) -> Self | None:

@@ -1,4 +1,4 @@
-"""A role that answers ``{"error": …}`` declines: no success, no repair turn, and its reason reaches who comes next."""
+"""A role that answers only an ``error`` declines: no success, no repair turn, and its reason reaches who comes next."""
 
 from __future__ import annotations
 
@@ -57,15 +57,31 @@ def test_refusal_of_a_role_that_may_finish_is_not_a_success(tmp_path: Path, refu
     assert report.reason == f"one declined: {REASON}"
 
 
-@pytest.mark.parametrize("refusal", [again(DECLINED), {"json": {"verdict": "bad", "error": REASON}}])
-def test_strict_schema_leaves_room_for_a_refusal(tmp_path: Path, refusal: Record) -> None:
-    plays = {"one": [refusal, {"json": {"verdict": "good", "error": None}}]}
+def test_schema_is_sent_as_written_and_a_refusal_is_read_all_the_same(tmp_path: Path) -> None:
+    plays = {"one": [DECLINED, {"json": {"verdict": "good", "error": "None"}}]}
     team = TeamFolder(tmp_path, {"one": {"output_schema": STRICT}}, plays)
     report = team.run(cycles=2)
     assert team.turns() == [("one", 1, "declined"), ("one", 2, "completed")]
     assert read(report.folder / "one/turn_002/handoff.json") == {"verdict": "good"}
+    assert team.of_type("warning") == []
     wire = (report.folder / "one/events.jsonl").read_text()
-    assert '"required":["verdict","error"]' in wire.replace(" ", "")
+    sent = [json.loads(line)["message"] for line in wire.splitlines() if '"turn/start"' in line]
+    assert [each["params"]["outputSchema"] for each in sent] == [STRICT, STRICT]
+
+
+def test_done_beside_an_error_is_a_handoff_that_does_not_end_the_run(tmp_path: Path) -> None:
+    answer = {"json": {"summary": "Added the column.", "mood": "fine", "status": "DONE", "error": REASON}}
+    properties = {"summary": {"type": "string"}, "status": {"enum": ["DONE", "CONTINUE"]}}
+    schema = {**STRICT, "properties": properties, "required": ["summary", "status"]}
+    role = {"output_schema": schema, "behaviors": {"can_finish": True}}
+    report = (team := TeamFolder(tmp_path, {"one": role}, {"one": [answer]})).run()
+    assert (report.outcome, report.exit_code) == ("cycles_used_up", 1)
+    assert read(report.folder / "one/turn_001/handoff.json") == {"summary": "Added the column.", "status": "DONE"}
+    assert [event["message"] for event in team.of_type("warning")] == [
+        "one: its answer was corrected to fit its schema: $.mood dropped",
+        f"one: its answer is a handoff, but has an error: {REASON}; its DONE does not count",
+    ]
+    assert report.totals["repairs"] == 0
 
 
 def test_refused_step_fails_the_run_and_resume_asks_again(tmp_path: Path) -> None:

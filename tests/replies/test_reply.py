@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
-from codex_multi_role.replies import Reply, read_reply, with_error
+from codex_multi_role.replies import Reply, read_reply
 
 SCHEMA = {"type": "object", "required": ["summary"], "properties": {"summary": {"type": "string"}}}
 
@@ -68,44 +70,91 @@ def test_refusal_is_not_a_handoff_and_needs_no_repair(text: str, schema: dict[st
     assert (reply.handoff, reply.refusal, reply.problem) == ({"error": "no goal"}, "no goal", "")
 
 
-def test_handoff_with_an_error_of_its_own_is_one() -> None:
-    for text in ('{"error": ""}', '{"error": null}', '{"error": {"code": 1}}', '{"error": "x", "files": [1]}'):
-        assert not read_reply(text, None).refusal
+NO_REFUSALS = [
+    '{"error": ""}',
+    '{"error": null}',
+    '{"error": {"code": 1}}',
+    '{"error": "no goal", "approved": false}',
+    '{"error": "no goal", "files": [1]}',
+    '{"error": "No errors found.", "status": "DONE"}',
+]
+
+
+@pytest.mark.parametrize("text", NO_REFUSALS)
+def test_without_a_schema_anything_but_status_beside_an_error_is_a_handoff(text: str) -> None:
+    reply = read_reply(text, None)
+    assert (reply.handoff, reply.refusal) == (json.loads(text), "")
+
+
+WORDS = [
+    "none",
+    "None",
+    "N/A",
+    "n/a",
+    "-",
+    "null",
+    "No errors.",
+    "no error",
+    "There were no errors.",
+    "(none)",
+    " ",
+    "…",
+]
+FILES: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["summary", "files", "status", "score"],
+    "properties": {
+        "summary": {"type": "string"},
+        "files": {"type": "array"},
+        "status": {"enum": ["DONE", "CONTINUE"]},
+        "score": {"type": ["integer", "null"]},
+    },
+}
+FULL = {"summary": "ok", "files": [], "status": "DONE", "score": 1}
+BLANK = {"summary": " ", "files": [], "status": "CONTINUE", "score": 0}
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_error_that_says_there_is_none_is_none(word: str) -> None:
+    assert read_reply(json.dumps({**BLANK, "error": word}), FILES) == Reply(BLANK, False, "")
+    assert read_reply(json.dumps({"summary": "ok", "error": word}), SCHEMA).error == ""
+    assert not read_reply(json.dumps({"error": word}), SCHEMA).refusal
+
+
+@pytest.mark.parametrize("text", ["No contract", "none of the files exist", "no", "nothing to test was given", "E501"])
+def test_error_that_says_something_is_real(text: str) -> None:
+    expected = "" if text == "no" else text
+    assert read_reply(json.dumps({"error": text}), SCHEMA).refusal == expected
+
+
+def test_refusal_leaves_every_text_list_and_object_empty() -> None:
+    """A choice, a number and a boolean tell nothing: a model that the schema binds must fill them in."""
+    for beside in (BLANK, {}, {"status": "DONE"}, {"files": None, "score": 3}):
+        assert read_reply(json.dumps({**beside, "error": "no goal"}), FILES).refusal == "no goal"
+    only_choice = {**FILES, "required": ["status"]}
+    assert read_reply('{"status": "DONE", "error": "no goal"}', only_choice).refusal == "no goal"
+    assert read_reply('{"status": "DONE", "files": [1], "error": "no goal"}', only_choice).error == "no goal"
+
+
+def test_answer_that_is_partly_missing_is_asked_for_again() -> None:
+    reply = read_reply('{"summary": "ok", "error": "no files"}', FILES)
+    assert (reply.handoff, reply.refusal) == (None, "")
+    assert "'files' is a required property" in reply.problem
+
+
+def test_answer_that_fits_is_a_handoff_whatever_its_error_says() -> None:
+    text = json.dumps({**FULL, "error": "No Markdown fence around it."})
+    assert read_reply(text, FILES) == Reply(FULL, False, "", error="No Markdown fence around it.")
+    opened = {**FILES, "additionalProperties": True}
+    assert read_reply(text, opened) == Reply(json.loads(text), False, "", error="No Markdown fence around it.")
+
+
+def test_error_that_the_schema_declares_is_the_authors() -> None:
     own = {"type": "object", "required": ["error"], "properties": {"error": {"type": "string"}}}
     assert read_reply('{"error": "E501"}', own) == Reply({"error": "E501"}, False, "")
     needs_more = {**own, "required": ["error", "line"]}
     assert read_reply('{"error": "no file"}', needs_more).refusal == "no file"
-
-
-STRICT = {
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["summary"],
-    "properties": {"summary": {"type": "string"}},
-}
-
-
-def test_strict_schema_is_sent_with_room_for_a_refusal() -> None:
-    """A model that must fill every field can refuse, and one that does its part says null."""
-    sent = with_error(STRICT)
-    assert sent is not None
-    assert sent["required"] == ["summary", "error"]
-    assert read_reply('{"summary": "", "error": "no goal"}', STRICT).refusal == "no goal"
-    assert read_reply('{"summary": "ok", "error": null}', STRICT) == Reply({"summary": "ok"}, False, "")
-    assert STRICT["required"] == ["summary"]
-
-
-@pytest.mark.parametrize(
-    "schema", [None, {"type": "object"}, {"$ref": "#/$defs/a"}, {**STRICT, "properties": {"error": {}}}]
-)
-def test_other_schemas_are_sent_as_they_are(schema: dict[str, object] | None) -> None:
-    assert with_error(schema) == schema
-
-
-def test_fields_that_may_be_missing_stay_so() -> None:
-    sent = with_error({**STRICT, "required": []})
-    assert sent is not None
-    assert sent["required"] == []
 
 
 @pytest.mark.real

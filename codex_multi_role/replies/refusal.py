@@ -1,0 +1,63 @@
+"""What an ``error`` in an answer means: the role's refusal, a remark beside its handoff, or nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+ERROR = "error"
+_STATUS = "status"
+_NO_ERROR = re.compile(
+    r"[\W_]*(?:none|null|nil|n/?a|not applicable|nothing|undefined|no|false|ok|success"
+    r"|(?:there (?:is|are|was|were) )?no (?:errors?|problems?|issues?)"
+    r"(?: (?:(?:was|were) )?(?:found|occurred|detected|reported|encountered))?)?[\W_]*",
+    re.IGNORECASE,
+)
+
+
+def error_in(value: Mapping[str, object], schema: Mapping[str, object] | None) -> str:
+    """The text of ``error``; empty if it says that there is none, or is a field of the role's own ``schema``."""
+    text = value.get(ERROR)
+    if not isinstance(text, str) or declares_error(schema) or _NO_ERROR.fullmatch(text):
+        return ""
+    return text.strip()
+
+
+def is_refusal(value: Mapping[str, object], schema: Mapping[str, object] | None) -> bool:
+    """Whether ``value`` has nothing of a handoff, so that its error is all it says.
+
+    With a ``schema``: all required fields that can be empty (texts, lists, objects) are missing or empty. A choice, a
+    number or a boolean says nothing, because a model that the schema binds must fill it in.
+    """
+    required = _required(schema)
+    may_be_empty = [name for name in required if _may_be_empty(properties_of(schema).get(name))]
+    telling = may_be_empty or value.keys() - required
+    return all(_is_empty(value.get(name)) for name in telling if name not in (ERROR, _STATUS))
+
+
+def declares_error(schema: Mapping[str, object] | None) -> bool:
+    """Whether ``error`` is a field of the role's own handoff, which is then validated like any other."""
+    return ERROR in properties_of(schema)
+
+
+def _required(schema: Mapping[str, object] | None) -> set[str]:
+    required = (schema or {}).get("required")
+    return set(required) - {ERROR, _STATUS} if isinstance(required, list) else set()
+
+
+def properties_of(schema: Mapping[str, object] | None) -> Mapping[str, object]:
+    """The schemas of the fields that ``schema`` declares, by name."""
+    properties = (schema or {}).get("properties")
+    return properties if isinstance(properties, dict) else {}
+
+
+def _may_be_empty(schema: object) -> bool:
+    """Whether a value that fits ``schema`` can be a text, a list or an object of any content."""
+    if not isinstance(schema, dict) or "enum" in schema or "const" in schema:
+        return not isinstance(schema, dict)
+    types = schema.get("type", "string")
+    return not {"string", "array", "object"}.isdisjoint([types] if isinstance(types, str) else types)
+
+
+def _is_empty(value: object) -> bool:
+    return value is None or value in ([], {}) or (isinstance(value, str) and not value.strip())

@@ -1,0 +1,44 @@
+"""Validate an answer against its JSON Schema (draft 2020-12)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from codex_multi_role.errors import UsageError
+from codex_multi_role.reading.schema_mismatch import describe_mismatch
+
+if TYPE_CHECKING:
+    from jsonschema.exceptions import ValidationError
+
+MAX_PROBLEMS = 5
+_HINT = "fix the role's output_schema or the step's reply schema"
+
+
+def schema_problems(value: object, schema: Mapping[str, object]) -> list[str]:
+    """Validate ``value`` against a JSON Schema; returns at most five problems, each with its path.
+
+    Raises UsageError if the schema itself is invalid.
+    """
+    with mismatches(value, schema) as errors:
+        return [describe_mismatch(error) for error in islice(errors, MAX_PROBLEMS)]
+
+
+@contextmanager
+def mismatches(value: object, schema: Mapping[str, object]) -> Iterator[Iterator[ValidationError]]:
+    """The differences between ``value`` and ``schema``, found while the block reads them. Raises as above."""
+    import jsonschema  # here: most answers have no schema of their own
+    import referencing
+
+    try:
+        jsonschema.Draft202012Validator.check_schema(schema)
+        # An empty registry, because the default one fetches a remote $ref from the network.
+        validator = jsonschema.Draft202012Validator(schema, registry=referencing.Registry())
+        yield validator.iter_errors(value)
+    except jsonschema.SchemaError as error:
+        raise UsageError(f"the reply schema is not valid at {error.json_path}: {error.message}", _HINT) from error
+    except (referencing.exceptions.Unresolvable, re.error, RecursionError) as error:
+        raise UsageError(f"the reply schema cannot be used: {error}", _HINT) from error
