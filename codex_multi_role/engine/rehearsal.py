@@ -15,7 +15,7 @@ from codex_multi_role.engine.askers import Asker, Instances, Scope
 from codex_multi_role.engine.flow_walk import CallableFlows, FlowWalk
 from codex_multi_role.engine.journal import Past
 from codex_multi_role.engine.journal_slots import JournalSlots, RunHalted
-from codex_multi_role.errors import ReviewWaiting, UsageError, ending_for
+from codex_multi_role.errors import CodexMultiRoleError, ReviewWaiting, UsageError, ending_for
 from codex_multi_role.flow import FlowState
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.steps import RunResources, Unit, Work
@@ -100,11 +100,11 @@ def walk_past(
     past: Past,
     given: Callable[[Unit], Json] = lambda unit: unit.given,
 ) -> PastUnits:
-    """Walk as far as the past reaches. Raises `DefinitionError` for a template that fails on the way."""
+    """Walk as far as the past reaches, or up to a value that the flow cannot use: there, the past has ended as well."""
     found = PastUnits(given)
     ids = _PastSlots.of(past)
     walk = FlowWalk(flows, Scope(run, ids, Asker(run, Instances()), state, found.watch))
-    with suppress(RunHalted):
+    with suppress(RunHalted, CodexMultiRoleError):
         walk.walk()
     found.visits = {name: step.visits for name, step in state.steps.items()}
     running = (f"{name}.{step.visits}" for name, step in state.steps.items() if step.status == "running")

@@ -199,14 +199,17 @@ def sandbox_of_tests(options: RunOptions, codex: Path, workspace: Path, read_onl
     return wrap if options.tests.test_sandbox else no_sandbox
 
 
-def load_definitions(options: RunOptions) -> Definitions:
+LoadTeam = Callable[[str, Path | None], tuple[dict[str, FlowSpec], RoleSpecCatalog]]
+
+
+def load_definitions(options: RunOptions, load: LoadTeam = load_team) -> Definitions:
     """Read and check everything that ``options`` names. Raises `UsageError` and `CodexUnavailable`."""
     workspace = _checked_workspace(options.place.workspace)
     exclude_from_path(workspace)
     codex = find_codex(options.answers.codex_bin, os.environ)
     python = find_interpreter(workspace, os.environ, options.tests.python)
     with _inspecting(python, options, codex, workspace) as inspected:
-        return _load(options, codex, workspace, python).checked().with_python(inspected)
+        return _load(options, codex, workspace, python, load).checked().with_python(inspected)
 
 
 def load_for_another_machine(options: RunOptions) -> Definitions:
@@ -214,8 +217,10 @@ def load_for_another_machine(options: RunOptions) -> Definitions:
     return _load(options, Path(), options.place.workspace, find_interpreter(options.place.workspace, {}))
 
 
-def _load(options: RunOptions, codex: Path, workspace: Path, python: Interpreter) -> Definitions:
-    flows, catalog = load_team(options.flow, options.place.roles)
+def _load(
+    options: RunOptions, codex: Path, workspace: Path, python: Interpreter, load: LoadTeam = load_team
+) -> Definitions:
+    flows, catalog = load(options.flow, options.place.roles)
     playbook, suggested = _playbook(options, flows, catalog)
     goal = flows[options.flow].goal
     options = replace(options, goal=goal.resolve(options.flow, options.goal or goal.default or suggested))

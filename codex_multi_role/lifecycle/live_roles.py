@@ -1,4 +1,4 @@
-"""Live reload of roles: changes saved in their files apply from each role's next turn."""
+"""Live reload of roles: changes saved in their files apply from each role's next turn. Those of flows are reported."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pydantic import BaseModel
 
 from codex_multi_role.catalog import RoleSpec, RoleSpecCatalog, without_wider_rights
 from codex_multi_role.errors import CodexMultiRoleError, DefinitionError
+from codex_multi_role.lifecycle.corrected_flows import edited_flows, flow_texts
 from codex_multi_role.lifecycle.definitions import Definitions
 from codex_multi_role.lifecycle.kept_definitions import keep_changed_roles
 from codex_multi_role.lifecycle.members import set_up_by
@@ -58,6 +59,7 @@ class LiveRoles:
         self._latest = definitions.catalog
         self._last_warning = ""
         self._pending_error = ""  # an error in the files, perhaps because they are still being written
+        self._flow_texts: dict[Path, bytes] = {}
         self._ended = threading.Event()
         self.renew: Callable[[str], None] = lambda role: None
 
@@ -80,6 +82,7 @@ class LiveRoles:
         finally:
             self.stop_soon()
             follower.join(JOIN_SECONDS)
+            self._report_flows()
 
     def stop_soon(self) -> None:
         """Apply no more changes; the end of the block in `following` waits for this."""
@@ -89,6 +92,7 @@ class LiveRoles:
         if not self._source.exists():
             return  # nobody can edit it: a team written in Python, or a folder that was removed before a resume
         try:
+            self._flow_texts = flow_texts(self._definitions.flows, self._source)
             if self._source != self.catalog.source.resolve():  # a resumed run ignores earlier edits
                 self._latest = self._load()
             if not self._ended.wait(LOOK_SECONDS):
@@ -99,11 +103,33 @@ class LiveRoles:
     def _watch(self) -> None:
         from codex_multi_role.host.watched_files import WatchedFolders  # here: the first prompts do not wait for it
 
-        with WatchedFolders(lambda: {file.parent for file in self._latest.files + self._latest.role_files}) as watched:
+        flows = {text.parent for text in self._flow_texts}
+        with WatchedFolders(lambda: {file.parent for file in self._latest.files + self._latest.role_files} | flows) as (
+            watched
+        ):
             self.reload()  # a file may have been saved before it was watched
             while not self._ended.wait(LOOK_SECONDS):
                 if watched.have_changed(self._ended.wait) or self._pending_error:
                     self.reload()
+                    self._report_flows()
+
+    def _report_flows(self) -> None:
+        """Publish that a flow was edited since the session started, or since the last time; the run keeps its own."""
+        try:
+            texts = {file: file.read_bytes() for file in self._flow_texts}
+            if texts == self._flow_texts:
+                return
+            self._flow_texts = texts
+            if not edited_flows(self._definitions.flows, self._definitions.options.flow, self._source):
+                return
+        except FileNotFoundError:
+            return
+        except (OSError, CodexMultiRoleError):  # half written, or wrong: `resume` says so
+            pass
+        self._warn(
+            f"the flow {self._definitions.options.flow} was edited; the run continues with its own copy. "
+            "If the run is resumed, it uses the edited flow, provided that it fits what was recorded by then"
+        )
 
     def reload(self) -> None:
         """Apply the files as they are now. An error in them is reported only if a second look finds the same error."""

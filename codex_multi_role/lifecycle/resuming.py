@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -14,9 +14,15 @@ from codex_multi_role.catalog import EVERY_ROLE, RoleSpecCatalog
 from codex_multi_role.errors import ExitCode, StorageError, UsageError
 from codex_multi_role.flow import new_state
 from codex_multi_role.lifecycle.assembly import idle_parts
-from codex_multi_role.lifecycle.definitions import Definitions
+from codex_multi_role.lifecycle.corrected_flows import (
+    are_edited,
+    changed_flows,
+    edited_flows,
+    require_no_wider_rights,
+)
+from codex_multi_role.lifecycle.definitions import Definitions, LoadTeam
 from codex_multi_role.lifecycle.journals import journals_for
-from codex_multi_role.lifecycle.team_loading import load_catalog, load_flow_and_called
+from codex_multi_role.lifecycle.team_loading import checked_team, load_catalog, load_flow_and_called
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.owner import read_owner
 from codex_multi_role.run_options import RunReport
@@ -91,6 +97,8 @@ def require_same_past(definitions: Definitions, folder: RunFolder, earlier: Mapp
     changed = _changed(as_before, definitions)
     if not changed:
         return
+    if any(each.startswith(FLOW) for each in changed):
+        require_no_wider_rights(as_before, definitions)
     from codex_multi_role.engine.rehearsal import first_difference  # lazy: slow to import
 
     try:
@@ -108,10 +116,34 @@ def require_same_past(definitions: Definitions, folder: RunFolder, earlier: Mapp
         )
 
 
+def with_corrected_flow(
+    recorded: Definitions, folder: RunFolder, record: Mapping[str, Any], load: Callable[[Path, LoadTeam], Definitions]
+) -> tuple[Definitions, str]:
+    """The definitions of a resumed run with its flow as people have corrected it since, beside their catalog.
+
+    They stay as ``recorded``, with a warning, if the flow cannot be used, fits no longer or allows more. ``load`` loads
+    definitions with other flows. ``record``: ``run.json``.
+    """
+    catalog, flow = Path(record["roles_source"]), recorded.options.flow
+    if not are_edited(recorded.flows, record):
+        return recorded, ""
+    try:
+        flows = edited_flows(recorded.flows, flow, catalog)
+        if not flows:
+            return recorded, ""
+        corrected = load(catalog, lambda *_: checked_team(flows, recorded.catalog))
+        require_same_past(corrected, folder, record)
+    except UsageError as error:
+        hint = f" ({error.hint})" if error.hint else ""
+        return recorded, f"the run continues with its own copy of the flow {flow}: {error}{hint}"
+    return corrected, ""
+
+
 def uses_other_files(definitions: Definitions, folder: RunFolder) -> bool:
     """Whether ``definitions`` of a resumed run come from elsewhere than its own copies, or are not files yet."""
     sources = [definitions.catalog.source, *([definitions.playbook.source] if definitions.playbook else [])]
     sources += [definitions.options.limits.prices] if definitions.options.limits.prices else []
+    sources += [flow.source for flow in definitions.flows.values()]
     own = folder.catalog_path.resolve()
     return not all(source.resolve().is_relative_to(own) and source.is_file() for source in sources)
 
@@ -136,11 +168,7 @@ def _changed(before: Definitions, now: Definitions) -> list[str]:
     inputs = json.loads(json.dumps(dict(now.inputs)))
     changed = [f"inputs.{name}" for name, value in inputs.items() if before.inputs[name] != value]
     changed += ["cycles"] if before.options.cycles != now.options.cycles else []
-    then, flows = (
-        {name: flow.model_copy(update={"source": Path()}) for name, flow in each.flows.items()}
-        for each in (before, now)
-    )
-    return changed + [f"{FLOW}{name}" for name in sorted({*then, *flows}) if then.get(name) != flows.get(name)]
+    return changed + [f"{FLOW}{name}" for name in changed_flows(before.flows, now.flows)]
 
 
 def _as_typed(definitions: Definitions, changed: Sequence[str]) -> list[str]:

@@ -9,15 +9,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from codex_multi_role.lifecycle.definitions import load_definitions
+from codex_multi_role.lifecycle.definitions import Definitions, LoadTeam, load_definitions
 from codex_multi_role.lifecycle.kept_definitions import keep_definitions, remembered_options
 from codex_multi_role.lifecycle.model_providers import sources_of
 from codex_multi_role.lifecycle.own_worktree import abandon_worktree, in_new_worktree, in_same_worktree
 from codex_multi_role.lifecycle.placement import Placement
 from codex_multi_role.lifecycle.readiness import require_ready
-from codex_multi_role.lifecycle.resuming import finished_report, require_same_workspace
+from codex_multi_role.lifecycle.resuming import finished_report, require_same_workspace, with_corrected_flow
 from codex_multi_role.lifecycle.session import OnEvent, Session
 from codex_multi_role.lifecycle.subscribers import InstalledSubscribers
+from codex_multi_role.lifecycle.team_loading import load_team
 from codex_multi_role.option import Use
 from codex_multi_role.run_folder import (
     AskPerson,
@@ -91,10 +92,16 @@ def resume(
         options = options.changed(worktree=False, branch=None)
     elif not options.place.worktree:
         require_same_workspace(folder, record)
-    definitions = in_same_worktree(load_definitions(options), folder, record)
+
+    def load(roles: Path | None, team: LoadTeam = load_team) -> Definitions:
+        return in_same_worktree(load_definitions(options.changed(roles=roles), team), folder, record)
+
+    definitions, note = load(options.place.roles), ""
+    if placement is None and "roles" not in (changes or {}):
+        definitions, note = with_corrected_flow(definitions, folder, record, load)
     return _work(
         lambda emit: Session(
-            definitions, folder, record["catalog_file"], emit, record, ask_person, placement=placement
+            definitions, folder, record["catalog_file"], emit, record, ask_person, note=note, placement=placement
         ),
         on_event,
     )

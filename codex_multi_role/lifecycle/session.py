@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from codex_multi_role.catalog import RoleSpec
+from codex_multi_role.catalog import RoleSpec, read_flows
 from codex_multi_role.codex.codex_settings import provider_in
 from codex_multi_role.errors import (
     CodexMultiRoleError,
@@ -28,6 +28,7 @@ from codex_multi_role.flow import FlowState, new_state
 from codex_multi_role.host.atomic import write_json
 from codex_multi_role.host.processes import Family, processes_below
 from codex_multi_role.lifecycle.assembly import live_parts
+from codex_multi_role.lifecycle.corrected_flows import changed_flows
 from codex_multi_role.lifecycle.definitions import Definitions, role_settings
 from codex_multi_role.lifecycle.journals import is_elsewhere, journals_for
 from codex_multi_role.lifecycle.kept_definitions import RELOADED, keep_definitions
@@ -55,7 +56,7 @@ from codex_multi_role.run_folder import (
     close_unfinished,
     list_turns,
 )
-from codex_multi_role.run_folder.events import RunForked, Warning
+from codex_multi_role.run_folder.events import FlowsReloaded, RunForked, Warning
 from codex_multi_role.run_folder.folder import new_numbered
 from codex_multi_role.run_folder.states import RUN, States
 from codex_multi_role.run_options import RunReport
@@ -78,7 +79,7 @@ class Session:
     """Works on one run in this process. ``earlier``: the previous session's ``run.json`` if the run is resumed.
 
     ``forked_from`` (run_id, step, visit): the origin of a fork's first session, which publishes ``fork_note``.
-    ``placement``: set if a worker's process works on the run.
+    ``note``: what the person who resumed should know. ``placement``: set if a worker's process works on the run.
     """
 
     def __init__(
@@ -91,6 +92,7 @@ class Session:
         ask_person: AskPerson | None = None,
         forked_from: Mapping[str, Any] | None = None,
         fork_note: str = "",
+        note: str = "",
         placement: Placement | None = None,
     ) -> None:
         self._definitions = definitions
@@ -99,7 +101,8 @@ class Session:
         self._on_event = on_event
         self._ask_person = self._person(ask_person)
         self._fork_note = fork_note
-        self._notes = [] if placement is None else list(limits_per_item(definitions.flows, definitions.catalog))
+        self._notes = [note] if note else []
+        self._notes += [] if placement is None else limits_per_item(definitions.flows, definitions.catalog)
         self._earlier = earlier
         self._record = RunRecord(definitions, folder, catalog_file, earlier, forked_from)
         if wider := self._record.wider_rights:
@@ -111,6 +114,7 @@ class Session:
         self._ending: Future[Ending] | None = None
         self._meanwhile: Callable[[], object] = lambda: None
         self._state = self._first_state()
+        self._edited_flows: list[str] = []
         self._last_snapshot = ""
         self._files: list[Json] | None = None
         self._result: Json | None = None
@@ -162,7 +166,10 @@ class Session:
 
     def _keep_other_files(self) -> None:
         """Copy the YAML that replaces the run's own copies from now on, so that the next session uses it as well."""
-        if uses_other_files(self._definitions, self._folder):
+        if self._earlier is not None and uses_other_files(self._definitions, self._folder):
+            kept = (self._folder.catalog_path / self._earlier["catalog_file"]).parent
+            before = read_flows(self._definitions.options.flow, kept)
+            self._edited_flows = changed_flows(before, self._definitions.flows)
             target = new_numbered(self._folder.catalog_path, RELOADED)
             self._record.reloaded(keep_definitions(self._definitions, self._folder, target), {})
 
@@ -245,6 +252,8 @@ class Session:
         events.publish(self._record.started())
         if self._definitions.flow.states is not None and not states.latest(RUN):
             states.move(RUN, "", self._definitions.flow.states.begin)
+        if self._edited_flows:
+            events.publish(FlowsReloaded(self._edited_flows, self._record.catalog_file))
         if self._fork_note:
             events.publish(RunForked(self._fork_note))
         for note in self._notes:

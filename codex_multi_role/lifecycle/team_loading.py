@@ -65,7 +65,11 @@ def load_flow_and_called(name: str, catalog: RoleSpecCatalog) -> tuple[dict[str,
 
     Returns the flows by name, and the catalog with all roles that they ask (`asked_role_files`).
     """
-    flows = read_flows(name, catalog.source.parent)
+    return checked_team(read_flows(name, catalog.source.parent), catalog)
+
+
+def checked_team(flows: dict[str, FlowSpec], catalog: RoleSpecCatalog) -> tuple[dict[str, FlowSpec], RoleSpecCatalog]:
+    """As `load_flow_and_called`, of flows that were read already."""
     if role_files := asked_role_files(flows, catalog):
         catalog = _with_tools(RoleSpecCatalog.load(catalog.source, tool_names, role_files))
     problems = Problems()

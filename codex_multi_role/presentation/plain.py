@@ -185,6 +185,11 @@ def _roles_reloaded(event: events.RolesReloaded) -> list[str]:
 
 
 @_lines.register
+def _flows_reloaded(event: events.FlowsReloaded) -> list[str]:
+    return [f"the edited flow {' and '.join(map(one_line, event.flows))} is used from here on"]
+
+
+@_lines.register
 def _review_asked(event: events.ReviewAsked) -> list[str]:
     return [f"review {event.key}: {one_line(event.question, 500)}"]
 

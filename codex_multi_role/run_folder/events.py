@@ -336,6 +336,17 @@ class RolesReloaded(RunEvent):
 
 
 @dataclass(frozen=True)
+class FlowsReloaded(RunEvent):
+    """A resumed run uses flows that were edited since, from here on: their names.
+
+    ``catalog_file``: the YAML in use from now on, below the run's ``catalog/``.
+    """
+
+    flows: list[str]
+    catalog_file: str
+
+
+@dataclass(frozen=True)
 class RoleSkipped(RunEvent):
     """An optional role failed; the run continues without its handoff."""
 

@@ -96,6 +96,25 @@ def test_flow_that_is_edited_meanwhile_is_not_the_runs(tmp_path: Path) -> None:
     assert "in verse" in prompt(report, 2)
 
 
+@pytest.mark.parametrize(("before", "told"), [("", True), ("# only a comment\n", False)])
+def test_flow_edited_during_a_run_is_reported_once(tmp_path: Path, before: str, told: bool) -> None:
+    """The run keeps its own. A role is edited as well, so that the edit has been noticed when the run ends."""
+
+    def edit(team: TeamFolder) -> None:
+        path = team.folder / "roles/flows/own.yaml"
+        path.write_text(before + (path.read_text() if before else "steps: [{ask: one}]"))
+        team.roles["one"] = {"prompt_text": "Do it in verse."}
+        team.write_catalog()
+
+    team = TeamFolder(tmp_path, {"one": {}}, {"one": [say("first"), say("second")]})
+    report = Edited(team, edit, "roles_reloaded").run()
+    assert (report.exit_code, len(team.turns())) == (0, 2)
+    found = [each["message"] for each in team.of_type("warning")]
+    assert [each.startswith("the flow own was edited; the run continues with its own copy.") for each in found] == (
+        [True] if told else []
+    )
+
+
 def test_process_setting_change_restarts_role_on_same_thread(tmp_path: Path) -> None:
     """A changed setting of the process gives the role a new process, which resumes its thread."""
     before: Record = {"prompt_flags": {"allow_write": True}, "behaviors": {"apply_files": True}}

@@ -12,6 +12,7 @@ from codex_multi_role.engine.journal import require_version
 from codex_multi_role.engine.journal_slots import JournalSlots
 from codex_multi_role.host.atomic import replacing
 from codex_multi_role.lifecycle import live_roles
+from codex_multi_role.lifecycle.corrected_flows import require_no_wider_rights
 from codex_multi_role.lifecycle.kept_definitions import keep_changed_roles
 from codex_multi_role.lifecycle.live_roles import FIXED
 from codex_multi_role.lifecycle.members import _threads
@@ -124,5 +125,10 @@ RECORDED = (
         "inputs that recorded work depends on do not change",
         returns(require_same_past, None),
         ("engine/test_resume_changed.py::test_input_that_recorded_work_depends_on_cannot_change",),
+    ),
+    broken(
+        "a corrected flow is allowed no more than before",
+        returns(require_no_wider_rights, None),
+        ("engine/test_resume_corrected.py::test_correction_never_widens_rights",),
     ),
 )
