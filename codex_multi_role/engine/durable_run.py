@@ -21,7 +21,7 @@ from codex_multi_role.engine.journal_slots import JournalSlot, JournalSlots, Run
 from codex_multi_role.errors import LOOK, MORE_CYCLES, DefinitionError, Ending, ExitCode, RunStatus, ending_for
 from codex_multi_role.flow import End, FlowState
 from codex_multi_role.steps import RunResources, StepOutcome
-from codex_multi_role.steps.check import run_tests, without_tree
+from codex_multi_role.steps.test_runs import run_tests, without_tree
 
 
 class DurableRun:

@@ -128,7 +128,7 @@ def _resources(
         sandbox=sandbox_of_tests(options, definitions.codex, definitions.workspace, read_only),
         budget=_budget(definitions, folder, clock),
         clock=clock,
-        baseline=Baseline(folder.baseline_path, options.tests.pytest_cmd or "", require_sandbox),
+        baseline=Baseline(folder.baseline_path, workspace.root, options.tests.pytest_cmd or "", require_sandbox),
         observers=InstalledObservers(definitions),
     )
     return RunResources(_settings(definitions, catalog, steering, protect), services, progress, workspace, snapshots)

@@ -10,8 +10,8 @@ from codex_multi_role.errors import CodexMultiRoleError, DefinitionError
 from codex_multi_role.flow import FlowState
 from codex_multi_role.host.atomic import write_text
 from codex_multi_role.reading.json_types import Json
-from codex_multi_role.run_folder import RunFolder, read_events
-from codex_multi_role.run_folder.events import StepStarted
+from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.run_folder.past import first_snapshot
 from codex_multi_role.workspace import Snapshots, Workspace
 
 MAX_TEXT_CHARACTERS = 100_000
@@ -58,16 +58,10 @@ def changed_files(folder: RunFolder, snapshots: Snapshots, tree: str) -> list[Js
 
     The lines are null in a binary file. None if either snapshot is missing or cannot be read.
     """
-    first = _first_snapshot(folder)
+    first = first_snapshot(folder)
     if not first or not tree:
         return None
     with suppress(CodexMultiRoleError):
         counts = snapshots.line_counts(first, tree)
         return [{"path": path, "added": added, "removed": removed} for path, added, removed in counts]
     return None
-
-
-def _first_snapshot(folder: RunFolder) -> str:
-    """The workspace before the first step, also of the run that this one was forked from; empty without one."""
-    events = (each for path in (folder.inherited_events_path, folder.events_path) for each in read_events(path))
-    return next((each.workspace for each in events if isinstance(each, StepStarted)), "")

@@ -55,6 +55,7 @@ from codex_multi_role.run_folder import (
     RunFolder,
     close_unfinished,
     list_turns,
+    own_turns,
 )
 from codex_multi_role.run_folder.events import FlowsReloaded, RunForked, Warning
 from codex_multi_role.run_folder.folder import new_numbered
@@ -328,13 +329,13 @@ class Session:
 
     def _drive(self, parts: RunResources, roles: LiveRoles, stop: Stop) -> Ending:
         from codex_multi_role.engine import CallableFlows, DurableRun  # lazy: the processes start meanwhile
-        from codex_multi_role.steps.check import measure_baseline  # as above
+        from codex_multi_role.steps.test_runs import measure_baseline  # as above
 
         flows = CallableFlows(self._definitions.flows, cache(self._definitions.bound))
         called = self._placement.is_tolerant_call if self._placement is not None else None
         with self._journal(parts) as begin:
             stop.interrupts = False
-            if not any(list_turns(self._folder)):
+            if not any(own_turns(self._folder)):
                 measure_baseline(parts)
             while True:
                 durable = DurableRun(flows, self._state, parts, tolerant=bool(called))

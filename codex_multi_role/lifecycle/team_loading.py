@@ -17,7 +17,7 @@ from codex_multi_role.lifecycle.separate_calls import check_separate_calls
 from codex_multi_role.lifecycle.step_fields import KnownFields
 from codex_multi_role.reading.places import Place, Problems
 from codex_multi_role.reading.shipped import packaged_roles
-from codex_multi_role.steps.check import load_settings
+from codex_multi_role.steps.check_context import load_settings
 
 
 def roles_folder(given: Path | None) -> Path:

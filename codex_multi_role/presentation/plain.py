@@ -163,7 +163,8 @@ def _incident(event: Incident) -> list[str]:
 @_lines.register
 def _baseline_measured(event: events.BaselineMeasured) -> list[str]:
     problem = f"; every later failure counts: {event.problem}" if event.problem else ""
-    return [f"tests before the first turn: {verdict(vars(event))} in {duration(event.seconds)}{problem}"]
+    where = " (in a copy of the workspace)" if event.in_copy else ""
+    return [f"tests before the first turn{where}: {verdict(vars(event))}{_how_long(event)}{problem}"]
 
 
 @_lines.register
@@ -175,7 +176,13 @@ def _tests_started(event: events.TestsStarted) -> list[str]:
 def _tests_ended(event: events.TestsEnded) -> list[str]:
     failed = failed_tests(vars(event))
     names = f": {failed}" if failed else ""
-    return [f"tests {event.number:03d}: {verdict(vars(event))} in {duration(event.seconds)}{names}"]
+    return [f"tests {event.number:03d}: {verdict(vars(event))}{_how_long(event)}{names}"]
+
+
+def _how_long(tests: events.TestsEnded | events.BaselineMeasured) -> str:
+    """`` in 3 s``, or of which earlier run of the tests this is the result."""
+    same = f", as in {tests.same_as}: nothing has changed since"
+    return same if tests.same_as else f" in {duration(tests.seconds)}"
 
 
 @_lines.register

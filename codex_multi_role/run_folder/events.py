@@ -277,7 +277,10 @@ class TestsStarted(RunEvent):
 
 @dataclass(frozen=True)
 class TestsEnded(RunEvent):
-    """``failures``: the names of the first failed tests. The others are as in the result of the check ``tests``."""
+    """``failures``: the names of the first failed tests. The others are as in the result of the check ``tests``.
+
+    ``same_as``: the run of the tests that had this result under the same conditions, so that they did not run again.
+    """
 
     __test__ = False
     number: int
@@ -295,11 +298,15 @@ class TestsEnded(RunEvent):
     removed: int = 0
     flaky: int = 0
     without_baseline: str = ""
+    same_as: str = ""
 
 
 @dataclass(frozen=True)
 class BaselineMeasured(RunEvent):
-    """The tests ran before the first turn. ``problem``: why nothing can be compared with them."""
+    """The tests as they were before the first turn. ``problem``: why nothing can be compared with them.
+
+    ``same_as``: as in `TestsEnded`; ``in_copy``: they ran in a copy of the workspace, for tests in copies.
+    """
 
     status: str
     passed: int
@@ -308,6 +315,8 @@ class BaselineMeasured(RunEvent):
     skipped: int
     seconds: float
     problem: str = ""
+    same_as: str = ""
+    in_copy: bool = False
 
 
 @dataclass(frozen=True)

@@ -65,6 +65,12 @@ def beginnings(events: Iterable[RunEvent]) -> list[Beginning]:
     return list(found.values())
 
 
+def first_snapshot(folder: RunFolder) -> str:
+    """The workspace before the first step, also of the run that this one was forked from; empty without one."""
+    events = (each for path in (folder.inherited_events_path, folder.events_path) for each in read_events(path))
+    return next((each.workspace for each in events if isinstance(each, StepStarted)), "")
+
+
 def inherit(parent: RunFolder, fork: RunFolder, events: Sequence[RunEvent], start: Beginning) -> None:
     """Copy everything before ``start`` to ``fork``; ``events`` are the parent's, including its inherited ones.
 
@@ -76,7 +82,6 @@ def inherit(parent: RunFolder, fork: RunFolder, events: Sequence[RunEvent], star
         inherit_turn(parent, fork, role, number)
     for number in {event.number for event in past if isinstance(event, TestsStarted)}:
         _copy(parent.path / "tests" / f"{number:03d}", fork.path / "tests" / f"{number:03d}")
-    _copy(parent.baseline_path, fork.baseline_path)
     keys = {each.key: each.position < start.position for each in beginnings(events)}
     keys |= {f"{role}.turn_{number:03d}": True for role, number in turns}
     for name in BY_UNIT:

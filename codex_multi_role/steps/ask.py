@@ -24,10 +24,10 @@ from codex_multi_role.run_folder import TurnFolder
 from codex_multi_role.run_folder.events import FilesApplied, RoleSkipped
 from codex_multi_role.steps.analysis import with_analyses
 from codex_multi_role.steps.baseline import OF_BASELINE
-from codex_multi_role.steps.check import run_tests, without_tree
 from codex_multi_role.steps.protection import SHOWN_PATHS, TOLD, protected_among
 from codex_multi_role.steps.recovery import finished_before
 from codex_multi_role.steps.resources import Recorder, RunResources
+from codex_multi_role.steps.test_runs import run_tests, without_tree
 from codex_multi_role.steps.turn import store_patch, take_turn
 from codex_multi_role.steps.turn_events import says_done
 from codex_multi_role.steps.turn_record import (

@@ -6,9 +6,10 @@ Old failures do not count: a result is judged by what changed since the run bega
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from threading import Lock
 
 from codex_multi_role.checks.test_changes import FAILED, PASSED, Outcomes, TestChanges
 from codex_multi_role.reading.json_files import read_object
@@ -20,6 +21,7 @@ INTERRUPTED = 2
 KINDS = ("new_failures", "still_failing", "fixed", "removed", "flaky")
 OF_BASELINE = frozenset({*KINDS, *(f"{kind}_tests" for kind in KINDS)})
 """The fields that a result has beside a baseline, and that are empty in most."""
+BESIDE_BASELINE = ("verdict", *KINDS, "without_baseline")
 UNJUDGED = ("timed out", "could not run")
 
 
@@ -27,12 +29,20 @@ UNJUDGED = ("timed out", "could not run")
 class Baseline:
     """``folder`` has the result of the tests as they were; ``pytest_cmd``: how they were started, empty for pytest.
 
-    ``require_sandbox`` waits until the sandbox of the tests has worked once, and raises if it does not.
+    ``workspace``: where they ran; empty for copies of it. ``require_sandbox`` waits until the sandbox of the tests has
+    worked once, and raises if it does not.
     """
 
     folder: Path
+    workspace: Path | None = None
     pytest_cmd: str = ""
     require_sandbox: Callable[[], object] = lambda: None
+    lock: Lock = field(default_factory=Lock)
+
+    @cached_property
+    def of_copies(self) -> Baseline:
+        """The tests as they were in a copy of the workspace, which can lack what they need there."""
+        return Baseline(self.folder / "copies", None, self.pytest_cmd, self.require_sandbox)
 
     @property
     def is_measured(self) -> bool:

@@ -34,7 +34,7 @@ def carry_out(run: RunResources, unit: Unit) -> StepOutcome:
     for attempt in range(1, attempts + 1):
         last = attempt == attempts
         unit.set_state(IN_PROGRESS, "")
-        outcome = KINDS[unit.step.kind](run, replace(unit, tolerate=unit.tolerate or not last))
+        outcome = KINDS[unit.step.kind](run, replace(unit, tolerate=unit.tolerate or not last, attempt=attempt))
         if last or outcome.is_good or (outcome.bad and unit.step.review):
             return outcome
         unit.set_state(FAILED, outcome.error or outcome.bad)

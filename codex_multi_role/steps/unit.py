@@ -27,7 +27,7 @@ class Unit:
     ``context``: what its templates see. ``ask_role`` asks the step's role with the process, thread and number that the
     walk assigns; ``call_flow`` walks another flow and returns its outcome. ``tolerate``: a failure is an outcome and
     does not end the run. ``set_state(state, reason)`` records the state of an item. ``peers``: how many items of its
-    step are worked on at once.
+    step are worked on at once. ``attempt``: counts the tries of its work.
     """
 
     step: StepSpec
@@ -39,6 +39,7 @@ class Unit:
     tolerate: bool = False
     set_state: Callable[[str, str], None] = lambda state, reason: None
     peers: int = 1
+    attempt: int = 1
 
     @property
     def where(self) -> str:

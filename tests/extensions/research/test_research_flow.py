@@ -15,7 +15,7 @@ from codex_multi_role.lifecycle.definitions import load_definitions
 from codex_multi_role.lifecycle.kept_definitions import keep_definitions
 from codex_multi_role.lifecycle.team_loading import load_catalog
 from codex_multi_role.run_folder import RunFolder
-from codex_multi_role.steps.check import load_settings
+from codex_multi_role.steps.check_context import load_settings
 from tests.support.processes import running
 from tests.support.research import (
     COLOUR,

@@ -20,7 +20,7 @@ from codex_multi_role.extensions.research.searching.addresses import place
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.reading.shipped import packaged_roles
 from codex_multi_role.reading.sketches import nearly_same, sketch
-from codex_multi_role.steps.check import load_settings
+from codex_multi_role.steps.check_context import load_settings
 from tests.support.checks import MakeContext
 from tests.support.research import answer, pdf, searching_here, serving
 from tests.support.teams import Record

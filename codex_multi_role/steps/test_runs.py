@@ -1,0 +1,162 @@
+"""Runs of the project's tests, each judged beside those before the first turn."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from codex_multi_role.checks import CheckContext, find_check
+from codex_multi_role.checks.test_changes import Outcomes
+from codex_multi_role.host.atomic import make_folder, write_text
+from codex_multi_role.reading.json_types import Json
+from codex_multi_role.run_folder.events import BaselineMeasured, TestsEnded, TestsStarted
+from codex_multi_role.run_folder.past import first_snapshot
+from codex_multi_role.steps.baseline import BESIDE_BASELINE, Baseline, outcomes_in
+from codex_multi_role.steps.check_context import context_of, observed
+from codex_multi_role.steps.protection import checked
+from codex_multi_role.steps.resources import RunResources
+from codex_multi_role.steps.test_conditions import SAME_AS, TestConditions
+
+HELD = "held_snapshot"
+"""A file of the run folder: the state of the workspace while a fork has the one before the first turn there."""
+COPY_OF_BASELINE = "baseline"
+"""The key of a copy of the workspace; keys of steps have a dot."""
+TREE = "tree"
+"""In a recorded test result: the state of the files that were tested. Nobody else sees it."""
+FAILURES_TOLD, MAX_NAME_CHARACTERS = 5, 200
+"""Maximum number of failed tests that an event names, and the length of a name."""
+
+
+def run_tests(
+    run: RunResources,
+    role: str,
+    turn: int,
+    options: Mapping[str, object] | None = None,
+    put_back: Collection[str] = (),
+    *,
+    is_repeated: bool = False,
+) -> Json:
+    """Run the check ``tests`` on the current workspace; the result has its ``number`` (``tests/<nnn>``) and its `TREE`.
+
+    ``put_back``: protected files that the previous turn had changed. A result under the same conditions is taken over,
+    unless the tests run again because of it (``is_repeated``).
+    """
+    folder = run.services.folder.new_tests_folder()
+    number = int(folder.name)
+    run.services.events.publish(TestsStarted(number, role, turn))
+    context = context_of(run, folder, {**_own_command(run), **(options or {})})
+    test = partial(checked, run, folder, partial(_tested, run, context, is_repeated=is_repeated), put_back, role)
+    result = observed(run, folder, "tests", context.options, lambda: {"number": number, **test()})
+    command = str(context.options.get("pytest_cmd") or "")
+    look_again = partial(_outcomes_of_second_look, run, folder / "again", context)
+    result |= _baseline_of(run).judge(folder, result, command, look_again)
+    context.write_artifact("result.json", json.dumps(context.redact.within(result), indent=2) + "\n")
+    counts = (int(str(result.get(name, 0))) for name in ("passed", "failed", "errors", "skipped"))
+    passed, failed, errors, skipped = counts
+    seconds = float(str(result.get("seconds", 0)))
+    names = _failed_tests(result, run.services.folder.redact)
+    beside = {name: result[name] for name in (*BESIDE_BASELINE, SAME_AS) if name in result}
+    run.services.events.publish(
+        TestsEnded(number, str(result["status"]), passed, failed, errors, skipped, seconds, names, **beside)
+    )
+    return {**result, TREE: run.snapshots.take() if run.settings.changes_workspace else ""}
+
+
+def measure_baseline(run: RunResources) -> None:
+    """Run the tests as they were before the first turn, which of a fork is the first of the run that it came from.
+
+    Raises `CodexUnavailable`, `StorageError`, `RunInterrupted`.
+    """
+    baseline = run.services.baseline
+    if baseline.is_measured or not run.settings.tests.baseline:
+        return
+    with _state_before(run):
+        _measure(run, baseline)
+
+
+@contextmanager
+def _state_before(run: RunResources) -> Iterator[None]:
+    """The workspace as it was before the first turn, which in a fork may have been another run's.
+
+    The present state is on disk meanwhile, for a session after a kill.
+    """
+    before, held = first_snapshot(run.services.folder), run.services.folder.path / HELD
+    now = held.read_text() if held.exists() else run.snapshots.take() if before else before
+    if now == before or not run.snapshots.find_in((), before):
+        yield
+        return
+    write_text(held, now)
+    try:
+        run.snapshots.restore(before)
+        yield
+    finally:
+        run.snapshots.restore(now)
+        held.unlink()
+
+
+def _baseline_of(run: RunResources) -> Baseline:
+    """The baseline of the folder in which the run works now: of the workspace, or of copies, measured in the first."""
+    baseline = run.services.baseline
+    if run.workspace.root == baseline.workspace or not baseline.is_measured or not run.settings.tests.baseline:
+        return baseline
+    with baseline.lock:
+        if not baseline.of_copies.is_measured and (before := first_snapshot(run.services.folder)):
+            _measure_in_copy(run, baseline.of_copies, before)
+    return baseline.of_copies if baseline.of_copies.is_measured else baseline
+
+
+def _measure_in_copy(run: RunResources, baseline: Baseline, before: str) -> None:
+    copy = run.in_copy(COPY_OF_BASELINE, fresh=True)
+    try:
+        copy.snapshots.fill(before)
+        _measure(copy, baseline)
+    finally:
+        run.services.worktrees.discard(COPY_OF_BASELINE)
+
+
+def _measure(run: RunResources, baseline: Baseline) -> None:
+    baseline.require_sandbox()
+    make_folder(baseline.folder)
+    context = context_of(run, baseline.folder, _own_command(run))
+    result = checked(run, baseline.folder, partial(_tested, run, context), (), "")
+    passed, failed, errors, skipped = (int(str(result[name])) for name in ("passed", "failed", "errors", "skipped"))
+    event = BaselineMeasured(str(result["status"]), passed, failed, errors, skipped, float(str(result["seconds"])))
+    same_as, in_copy = str(result.get(SAME_AS, "")), baseline.workspace is None
+    run.services.events.publish(replace(event, problem=baseline.problem, same_as=same_as, in_copy=in_copy))
+
+
+def _tested(run: RunResources, context: CheckContext, *, is_repeated: bool = False) -> Json:
+    """The tests' result, from the runner or from an earlier run of it under the same conditions."""
+    conditions = TestConditions.of(run, context)
+    if conditions is None:
+        return find_check("tests")(context)
+    if not is_repeated and (taken := conditions.take_over(run.services.folder, context.folder)):
+        return taken
+    result = find_check("tests")(context)
+    if run.snapshots.take() == conditions.files:  # neither the tests nor others have changed it
+        conditions.write(context.folder)
+    return result
+
+
+def _own_command(run: RunResources) -> dict[str, object]:
+    return {"pytest_cmd": run.settings.tests.pytest_cmd} if run.settings.tests.pytest_cmd else {}
+
+
+def _outcomes_of_second_look(run: RunResources, folder: Path, context: CheckContext) -> Outcomes:
+    checked(run, folder, partial(find_check("tests"), replace(context, folder=folder)), (), "")
+    return outcomes_in(folder)
+
+
+def _failed_tests(result: Json, redact: Callable[[str], str]) -> list[str]:
+    """The names of the first failed tests. The beginning of a secret would not be recognized: redacted, then cut."""
+    failures: list[Json] = result.get("failures") or []
+    return [redact(str(each["test"]))[:MAX_NAME_CHARACTERS] for each in failures[:FAILURES_TOLD]]
+
+
+def without_tree(recorded: Json) -> tuple[Json, str]:
+    """A recorded test result as others see it, and the state of the files that were tested; empty if unknown."""
+    return {name: value for name, value in recorded.items() if name != TREE}, recorded.get(TREE, "")
