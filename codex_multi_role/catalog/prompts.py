@@ -20,6 +20,7 @@ from codex_multi_role.reading.shipped import packaged_roles
 from codex_multi_role.reading.yaml_source import load_yaml, validate
 
 KNOWN_SECTION = "known_section"
+REFUSAL_RULE = "refusal_rule"
 
 
 def fill(text: str, values: Mapping[str, str]) -> str:
@@ -100,8 +101,9 @@ class GeneralPrompts(Definition):
 
     ``{role_name}`` is available in all of them; a section also has the placeholder that it is named after. If
     ``known_section`` is blank, every prompt repeats the role's instructions and rules; it is never added to a catalog
-    with parts of its own, which may be in another language. The text for
-    ``{problem}`` is English, so a catalog in another language may leave it out.
+    with parts of its own, which may be in another language. ``refusal_rule`` is the end of ``json_contract``, and never
+    added to one that the catalog wrote. The text for ``{problem}`` is English, so a catalog in another language may
+    leave it out.
     """
 
     role_header: str = ""
@@ -110,6 +112,7 @@ class GeneralPrompts(Definition):
     input_section: Annotated[str, AfterValidator(_Holding("{input}"))] = ""
     tests_section: Annotated[str, AfterValidator(_Holding("{tests}"))] = ""
     json_contract: str = ""
+    refusal_rule: str = ""
     rules_header: str = ""
     capability_rules: CapabilityRules = CapabilityRules()
     analysis_rules: str = ""
@@ -129,8 +132,15 @@ def missing_parts(given: GeneralPrompts) -> list[str]:
     """The keys of the parts that `completed` adds."""
     rules = [f"capability_rules.{key}" for key in CapabilityRules.model_fields]
     missing_rules = [key for key in rules if key.partition(".")[2] not in given.capability_rules.model_fields_set]
-    parts = [key for key in GeneralPrompts.model_fields if key not in given.model_fields_set | {KNOWN_SECTION}]
+    excluded = given.model_fields_set | _never_added(given)
+    parts = [key for key in GeneralPrompts.model_fields if key not in excluded]
     return [*(key for key in parts if key != "capability_rules"), *missing_rules]
+
+
+def _never_added(given: GeneralPrompts) -> set[str]:
+    """The parts that belong to others which the catalog wrote itself."""
+    written = given.model_fields_set
+    return {*([KNOWN_SECTION] if written else []), *([REFUSAL_RULE] if "json_contract" in written else [])}
 
 
 def completed(given: GeneralPrompts) -> GeneralPrompts:
@@ -140,8 +150,8 @@ def completed(given: GeneralPrompts) -> GeneralPrompts:
     path = packaged_roles() / "catalog.yaml"
     shipped = validate(_ShippedCatalog, load_yaml(path), path).general_prompts.model_dump(exclude_unset=True)
     written = given.model_dump(exclude_unset=True)
-    if written:
-        shipped.pop(KNOWN_SECTION)
+    for key in _never_added(given):
+        shipped.pop(key)
     rules = shipped["capability_rules"] | written.get("capability_rules", {})
     return GeneralPrompts.model_validate(shipped | written | {"capability_rules": rules})
 
@@ -198,7 +208,11 @@ def build_continue_prompt(texts: GeneralPrompts, role: RoleSpec) -> str:
 
 
 def _contract(texts: GeneralPrompts, role: RoleSpec) -> list[str]:
-    return [fill(texts.json_contract, {"role_name": role.name}), role.schema_hint]
+    """A refusal is not offered where the schema forbids it: a model that it binds could not answer it."""
+    may_refuse = (role.output_schema or {}).get("additionalProperties") is not False
+    lines = [texts.json_contract, texts.refusal_rule if may_refuse else ""]
+    contract = "\n".join(text.strip("\n") for text in lines if text.strip())
+    return [fill(contract, {"role_name": role.name}), role.schema_hint]
 
 
 def _rules(texts: GeneralPrompts, role: RoleSpec) -> str:

@@ -164,6 +164,10 @@ class RoleFile(RoleSettings):
             description="JSON Schema of its answer, inline or a file; the answer is validated against it.",
         )
     )
+    strict_output: StrictBool = Field(
+        default=False,
+        description="An answer that does not match its schema as it stands is asked for again, never corrected.",
+    )
     tools: Takes[tuple[Text, ...], Texts] = optional((), "Tools that its model may call besides Codex's own.")
     max_steps: Annotated[int, Field(ge=0, le=MOST_STEPS), WHOLE_NUMBER] = Field(
         default=0,

@@ -165,6 +165,7 @@ class RoleSpec(Definition):
     that its model may call. ``max_steps``: how often a turn is continued that ended without its JSON and without the
     tool ``terminate``. ``project_instructions``: whether it gets the project's AGENTS.md, and the skills that Codex
     finds. ``optional``: the run continues if the role fails. ``source``: the file that defines the role.
+    ``strict_output``: answers are not corrected to match ``output_schema``.
     """
 
     name: RoleName
@@ -178,6 +179,7 @@ class RoleSpec(Definition):
     prompt_flags: PromptFlags = PromptFlags()
     behaviors: RoleBehaviors = RoleBehaviors()
     output_schema: dict[str, JsonValue] | None = None
+    strict_output: bool = False
     tools: tuple[str, ...] = ()
     max_steps: Annotated[int, WHOLE_NUMBER] = 0
     sandbox: Sandbox = Field(default_factory=_sandbox_for)

@@ -131,13 +131,16 @@ class Attempt:
         """
         try:
             outcome = self._send(self._begin())
-            reply = read_reply(outcome.text, self.role.output_schema) if outcome.status == COMPLETED else None
+            reply = self._read(outcome.text) if outcome.status == COMPLETED else None
             result = self._store(outcome, reply)
             self.events.ended(result, outcome, reply, self._seconds(), self.used)
             return result, outcome
         except Exception as error:
             self._record_failure(error)
             raise
+
+    def _read(self, text: str) -> Reply:
+        return read_reply(text, self.role.output_schema, strict=self.role.strict_output)
 
     def _begin(self) -> str:
         """Note what the turn finds; returns the prompt to send."""

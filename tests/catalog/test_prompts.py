@@ -54,6 +54,26 @@ def test_blank_prompt_part_is_omitted_and_missing_one_defaults(write: Write) -> 
     assert prompt.endswith("must not write, move or delete files.\n")
 
 
+OFFER = '- If you cannot do your task, answer {"error": "<what is missing or wrong>"}.\n\nSHAPE OF YOUR ANSWER'
+
+
+def test_refusal_is_offered_where_the_schema_leaves_room_for_it(shipped: RoleSpecCatalog) -> None:
+    role, opened = shipped.role("planner"), {"type": "object", "properties": {"a": {}}}
+    for schema, offered in ((None, True), (opened, True), ({**opened, "additionalProperties": False}, False)):
+        prompt = build_prompt(shipped.general_prompts, role.model_copy(update={"output_schema": schema}), "g")
+        assert (OFFER in prompt, '"error"' in prompt) == (offered, offered)
+
+
+def test_contract_of_a_catalog_gets_no_shipped_rule(write: Write) -> None:
+    """The copy of a catalog in an older run has the rule in its contract."""
+    contract = '\'- One object, or {"error": "why"}.\''
+    for general_prompts, count in ((f"{{json_contract: {contract}}}", 0), ("{role_header: 'Role {role_name}'}", 1)):
+        roles = "roles: [{name: a, prompt_text: A}]"
+        catalog = RoleSpecCatalog.load(write(f"version: 1\ngeneral_prompts: {general_prompts}\n{roles}\n"))
+        prompt = build_prompt(catalog.general_prompts, catalog.role("a"), "g")
+        assert prompt.count("- If you cannot do your task") == count
+
+
 def test_catalog_can_translate_every_part(write: Write) -> None:
     texts = {
         key: f"<{key} {{role_name}}>" for key in ("role_header", "json_contract", "rules_header", "analysis_rules")

@@ -54,7 +54,7 @@ def test_every_key_of_a_role_is_narrowed_kept_or_harmless() -> None:
         "schema_hint",
         "output_schema",
     }
-    harmless |= {"output_schema", "skills", "project_instructions", "limits", "optional"}
+    harmless |= {"strict_output", "skills", "project_instructions", "limits", "optional"}
     kept = {key.partition(".")[0] for key in FIXED}
     assert set(RoleSpec.model_fields) == {*_NARROWER, *kept, *harmless}
 

@@ -84,6 +84,14 @@ def test_done_beside_an_error_is_a_handoff_that_does_not_end_the_run(tmp_path: P
     assert report.totals["repairs"] == 0
 
 
+def test_role_with_strict_output_is_asked_again_instead_of_corrected(tmp_path: Path) -> None:
+    plays = {"one": [{"json": {"verdict": "good", "mood": "fine"}, "repairs": [{"json": {"verdict": "good"}}]}]}
+    team = TeamFolder(tmp_path, {"one": {"output_schema": STRICT, "strict_output": True}}, plays)
+    report = team.run()
+    assert team.turns() == [("one", 1, "invalid_reply"), ("one", 2, "completed")]
+    assert "'mood' was unexpected" in _prompt(report, "one/turn_002")
+
+
 def test_refused_step_fails_the_run_and_resume_asks_again(tmp_path: Path) -> None:
     team = with_flow(TeamFolder(tmp_path, {"one": {}}, {"one": [DECLINED]}), {"steps": [{"ask": "one"}]})
     report = team.run(flow="own")

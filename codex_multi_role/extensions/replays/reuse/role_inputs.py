@@ -63,7 +63,7 @@ class RoleReader:
                 [role.sandbox, role.approval_policy, role.auto_approve.model_dump(), role.behaviors.apply_files]
             ),
             "protected files": digest(sorted({*self.protect, *role.protect})) if role.writes_itself else "",
-            "reply schema": digest(role.output_schema),
+            "reply schema": digest([role.output_schema, role.strict_output]),
             "steps": str(role.max_steps),
             "tools": digest([tool_inputs(name) for name in role.tools]),
             "skills": digest(
