@@ -174,3 +174,10 @@ def check_schema(schema: object, place: Place) -> dict[str, JsonValue]:
         inner = replace(place, path=(*place.path, *error.absolute_path))
         raise inner.error(f"not a valid JSON Schema: {error.message}") from error
     return schema
+
+
+def closed_properties(schema: Mapping[str, object]) -> dict[str, object] | None:
+    """The only properties that an object with that JSON Schema can have; None if it may have others."""
+    properties = schema.get("properties")
+    is_closed = schema.get("additionalProperties") is False and "patternProperties" not in schema
+    return properties if is_closed and isinstance(properties, dict) else None

@@ -42,7 +42,7 @@ def type_of(part: nodes.Node, types: Fields) -> ValueType:
         case nodes.Name(name=name):
             return types.get(name, ANY)
         case nodes.Getattr(node=owner, attr=key) | nodes.Getitem(node=owner, arg=nodes.Const(value=key)):
-            return (type_of(owner, types).fields or {}).get(key, ANY)
+            return type_of(owner, types).fields.get(key, ANY)
         case nodes.Filter(node=nodes.Expr() as filtered, name="default" | "d", args=[otherwise, *_]):
             return type_of(filtered, types) | type_of(otherwise, types)
         case nodes.Filter(name=name):

@@ -120,13 +120,11 @@ def _check_path(path: Sequence[str], where: Place, types: Fields) -> None:
     """Raise ``DefinitionError`` for the first attribute of ``path`` that what stands before it cannot have."""
     known = types.get(path[0], ANY)
     for index, attribute in enumerate(path[1:], 1):
-        if known.fields is None:
-            return
-        if attribute not in known.fields:
+        if attribute not in known.fields and not known.is_open:
             kind, owner = (path[0].removesuffix("s"), "") if index == 1 else ("field", f"{'.'.join(path[:index])}: ")
             message, hint = no_such(kind, attribute, known.fields)
             raise where.error(f"{owner}{message}", hint)
-        known = known.fields[attribute]
+        known = known.fields.get(attribute, ANY)
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints, field_validator
+from pydantic_core import PydanticCustomError
 
 from codex_multi_role.checks.contract import CheckContext, CheckOptions, CheckResult, at_most_own, declare_check
 from codex_multi_role.checks.data_file import parse_json
@@ -50,7 +51,7 @@ class CommandOptions(CheckOptions):
     @classmethod
     def _refuse_a_command_line(cls, argv: object) -> object:
         if isinstance(argv, str):
-            raise ValueError("must be a list of strings, not one string: there is no shell")
+            raise PydanticCustomError("list_type", "must be a list of strings, because there is no shell")
         return argv
 
 

@@ -18,6 +18,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 from codex_multi_role.errors import CheckFailed, RunInterrupted, StorageError, UsageError
 from codex_multi_role.host.redaction import Redactor
 from codex_multi_role.reading.nearest import no_such
+from codex_multi_role.reading.value_types import ValueType
 from codex_multi_role.workspace import PathRefused, Workspace, Worktrees
 from codex_multi_role.workspace.commands import Sandbox, no_sandbox
 
@@ -57,6 +58,41 @@ def require_option_names(kind: type[BaseModel], given: Collection[str]) -> None:
             raise UsageError(f'the option "{name}" is missing', f"{name}: {option.description}")
 
 
+_SAMPLES = {"text": "", "number": 1, "boolean": True, "list": [], "mapping": {}, "null": None}
+
+
+def require_option_values(kind: type[BaseModel], given: Mapping[str, object], types: Mapping[str, ValueType]) -> None:
+    """Raise `UsageError` for the first value of ``given`` that ``kind`` does not accept.
+
+    ``types``: what is known of the options whose values only a run knows. Values that may be right pass.
+    """
+    for detail in _mistakes(kind, given):
+        if detail["loc"][:1] in {(name,) for name in given} or not (detail["loc"] or types):
+            raise UsageError(_in_words(detail), _hint(kind, detail))
+    for name, known in types.items():
+        samples = [_SAMPLES[each] for each in known.kinds] if known.values is None else known.values
+        found = [_refusal(kind, name, sample, is_exact=known.values is not None) for sample in samples]
+        refusals = list(filter(None, found))
+        if found and len(refusals) == len(found):
+            raise UsageError(f"{name}: it would be {known.in_words}", _hint(kind, refusals[0]))
+
+
+def _refusal(kind: type[BaseModel], name: str, sample: object, *, is_exact: bool) -> ErrorDetails | None:
+    """Why no option of this name can have the value, or the kind, of ``sample``."""
+    own = (detail for detail in _mistakes(kind, {name: sample}) if detail["loc"][:1] == (name,))
+    return next((detail for detail in own if is_exact or detail["type"].endswith("_type")), None)
+
+
+def _mistakes(kind: type[BaseModel], given: Mapping[str, object]) -> Sequence[ErrorDetails]:
+    try:
+        kind.model_validate(dict(given))
+    except ValidationError as error:
+        return error.errors(include_url=False)
+    except LookupError:  # a validator that reads an option which is left out here
+        return ()
+    return ()
+
+
 def inside(workspace: Workspace, relative: str, option: str) -> Path:
     """The path of ``relative``, a file or folder of the workspace. Raises UsageError that begins with ``option``."""
     given = relative.rstrip("/")
@@ -79,6 +115,11 @@ def _unknown(name: str, known: list[str]) -> PydanticCustomError:
     return PydanticCustomError("unknown_option", "{problem}", context)
 
 
+def _in_words(detail: ErrorDetails) -> str:
+    place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in detail["loc"])
+    return ": ".join(filter(None, (place.removeprefix("."), _words(detail))))
+
+
 def _words(detail: ErrorDetails) -> str:
     if detail["type"] == "missing":
         return "is missing"
@@ -91,12 +132,12 @@ def _words(detail: ErrorDetails) -> str:
     return f"{detail['msg'][:1].lower()}{detail['msg'][1:]}, not {shown}"
 
 
-def _hint(kind: type[CheckOptions], detail: ErrorDetails) -> str:
+def _hint(kind: type[BaseModel], detail: ErrorDetails) -> str:
     if detail["type"] == "unknown_option":
         return str(detail["ctx"]["hint"])
     described = {name: field.description for name, field in _fields(kind).items()}
     options = detail["loc"][:1] or described
-    return "; ".join(f"{option}: {described[str(option)]}" for option in options if described[str(option)])
+    return "; ".join(f"{option}: {described[str(option)]}" for option in options if described.get(str(option)))
 
 
 class ResultPart(BaseModel):
@@ -191,9 +232,7 @@ class CheckContext:
             return kind.model_validate(dict(self.options))
         except ValidationError as error:
             detail = error.errors(include_url=False)[0]
-            place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in detail["loc"])
-            message = ": ".join(part for part in (f"check {check}", place.removeprefix("."), _words(detail)) if part)
-            raise UsageError(message, _hint(kind, detail)) from error
+            raise UsageError(f"check {check}: {_in_words(detail)}", _hint(kind, detail)) from error
 
     def write_artifact(self, name: str, text: str) -> Path:
         """Write ``text`` to ``name`` in the visit's folder, secrets masked; return the file. Raises StorageError."""

@@ -131,12 +131,23 @@ def _unbounded(flow: FlowSpec, ways: Collection[Transition], meanings: Meanings)
             f"{message}; the value of {' and '.join(f'inputs.{name}' for name in unknown)} is not known before the run",
             "Give the input a default. A calling flow must pass a number, or one whole {{ … }} known before the run.",
         )
+    if counters := _changed_variables_compared(flow, loop):
+        message += f"; {' and '.join(counters)} cannot bound a loop: use visits"
     condition = "cycle < cycles" if named[0] == order[0] else f"steps['{named[0]}'].visits < 5"
     return place.error(
         message,
         f'Add `max_visits: N` to {named[0]}, or guard every way back to it with `when: "{condition}"`. '
         "N is a number, cycles, or an input that has a value.",
     )
+
+
+def _changed_variables_compared(flow: FlowSpec, loop: Collection[str]) -> list[str]:
+    """The run variables that conditions of the loop compare and that a step sets, such as counters."""
+    compared = {
+        name for step in flow.steps if step.id in loop for route in step.next for name in names_compared(route.when)
+    }
+    changed = {name for step in flow.steps for name in step.set}
+    return [f"vars.{name}" for name in flow.vars if ("vars", name) in compared and name in changed]
 
 
 def _inputs_missing(flow: FlowSpec, meanings: Meanings) -> list[str]:

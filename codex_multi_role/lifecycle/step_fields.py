@@ -8,6 +8,7 @@ from functools import cache
 from typing import get_type_hints
 
 from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, RoleSpecCatalog, StepSpec
+from codex_multi_role.catalog.definition import closed_properties
 from codex_multi_role.checks import find_check
 from codex_multi_role.errors import UsageError
 from codex_multi_role.flow.routing import ends
@@ -51,7 +52,7 @@ class KnownFields:
         """What templates see of the step: the fields of its results and its own figures, if not any."""
         output = self._output(step)
         if output is None:
-            return MAPPING
+            return ValueType.of_fields({**OWN_FIGURES, "verdict": ANY}, is_open=True)
         handoff = {"handoff": ValueType.of_fields(output)} if step.ask else {}
         verdict = output.get("verdict") or output.get("status") or NO_VERDICT
         return ValueType.of_fields({**output, **handoff, **OWN_FIGURES, "verdict": verdict | NO_VERDICT})
@@ -86,10 +87,11 @@ class KnownFields:
         if role is None or role.tools:  # a tool may add anything
             return None
         schema = role.output_schema if step.reply is None else step.reply
-        listed = None if schema is None else _listed(schema)
+        listed = None if schema is None else closed_properties(schema)
         if listed is None:
             return None
-        return {**listed, **fields_named((ANALYSIS_PATH, TOLD, WEB_SEARCHES, *_of_copy(step)))}
+        own = {name: _one_of_words(each) for name, each in listed.items()}
+        return {**own, **fields_named((ANALYSIS_PATH, TOLD, WEB_SEARCHES, *_of_copy(step)))}
 
 
 @cache
@@ -116,21 +118,13 @@ def _result(step: StepSpec) -> Fields | None:
         check = find_check(step.check or "")
     except UsageError:  # reported with its place by whoever looks up the checks
         return None
-    declared = type_of_model(check.result).fields if check.result else None
-    if declared is None:
+    result = type_of_model(check.result) if check.result else MAPPING
+    if result.is_open:
         return None
+    declared = result.fields
     added = (TOLD, "reason", *(["number"] if step.check == "tests" else []))
     status = declared.get("status", ANY) | one_of(COULD_NOT_RUN)
     return {**fields_named(added), **declared, "status": status}
-
-
-def _listed(schema: Mapping[str, object]) -> Fields | None:
-    """The fields of an object with that JSON Schema; None if it may have others."""
-    properties = schema.get("properties")
-    is_closed = schema.get("additionalProperties") is False and "patternProperties" not in schema
-    if not is_closed or not isinstance(properties, dict):
-        return None
-    return {name: _one_of_words(each) for name, each in properties.items()}
 
 
 def _one_of_words(schema: object) -> ValueType:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
-from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog, asked_role_files, check_flows, read_flows
+from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog, StepSpec, asked_role_files, check_flows, read_flows
+from codex_multi_role.catalog.expression_types import type_of_value
+from codex_multi_role.catalog.flow_expressions import has_expressions
+from codex_multi_role.catalog.flow_references import item_types, template_types
 from codex_multi_role.catalog.flow_spec import step_place
 from codex_multi_role.catalog.flow_steps import check_steps
 from codex_multi_role.catalog.source_files import LOCAL_ROLES
 from codex_multi_role.checks import find_check
-from codex_multi_role.checks.contract import require_option_names
+from codex_multi_role.checks.contract import require_option_names, require_option_values
 from codex_multi_role.checks.tools import find_tool, tool_names
 from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.lifecycle.separate_calls import check_separate_calls
 from codex_multi_role.lifecycle.step_fields import KnownFields
 from codex_multi_role.reading.places import Place, Problems
 from codex_multi_role.reading.shipped import packaged_roles
+from codex_multi_role.reading.value_types import Fields
 from codex_multi_role.steps.check_context import load_settings
 
 
@@ -72,33 +75,37 @@ def checked_team(flows: dict[str, FlowSpec], catalog: RoleSpecCatalog) -> tuple[
     """As `load_flow_and_called`, of flows that were read already."""
     if role_files := asked_role_files(flows, catalog):
         catalog = _with_tools(RoleSpecCatalog.load(catalog.source, tool_names, role_files))
-    problems = Problems()
+    problems, of_step = Problems(), KnownFields(flows, catalog).of_step
     with problems.collected():
-        check_flows(flows, catalog, KnownFields(flows, catalog).of_step)
+        check_flows(flows, catalog, of_step)
     for flow in flows.values():
-        _check_checks(flow, catalog, problems)
+        _check_checks(flow, catalog, template_types(flow, catalog, of_step), problems)
     check_separate_calls(flows, catalog, problems)
     problems.raise_found()
     return flows, catalog
 
 
-def _check_checks(flow: FlowSpec, catalog: RoleSpecCatalog, problems: Problems) -> None:
+def _check_checks(flow: FlowSpec, catalog: RoleSpecCatalog, types: Fields, problems: Problems) -> None:
     for index, step in enumerate(flow.steps):
         if step.check is not None:
             with problems.collected():
-                _check_check(step.check, step.with_, step_place(flow, index))
+                _check_check(step, item_types(step, types), step_place(flow, index))
                 load_settings(step.check, catalog.source.parent)
 
 
-def _check_check(name: str, given: Mapping[str, object], place: Place) -> None:
-    """Raise `DefinitionError` unless the check exists and takes the options ``given``; their values come later."""
+def _check_check(step: StepSpec, types: Fields, place: Place) -> None:
+    """Raise `DefinitionError` unless the check exists and can take the options of the step."""
+    name = step.check or ""
     try:
         options = find_check(name).options
     except UsageError as error:
         raise (place / "check").error(str(error), error.hint) from error
+    if options is None:
+        return
+    computed = {name: type_of_value(value, types) for name, value in step.with_.items() if has_expressions(value)}
     try:
-        if options is not None:
-            require_option_names(options, given)
+        require_option_names(options, step.with_)
+        require_option_values(options, {key: step.with_[key] for key in step.with_.keys() - computed}, computed)
     except UsageError as error:
         raise (place / "with").error(f"check {name}: {error}", error.hint) from error
 

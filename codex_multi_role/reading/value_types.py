@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from operator import or_
 from types import NoneType, UnionType
@@ -30,14 +30,15 @@ MOST_SHOWN = 12
 
 @dataclass(frozen=True)
 class ValueType:
-    """``kinds``: of which kinds it may be. ``values``: all that are possible. ``fields``: all that a mapping can have.
+    """``kinds``: of which kinds it may be. ``values``: all that are possible; None if they are not known.
 
-    None if they are not known.
+    ``fields``: those that a mapping can have. It can have others if it is ``open``.
     """
 
     kinds: frozenset[str]
     values: frozenset[object] | None = None
-    fields: Mapping[str, ValueType] | None = None
+    fields: Fields = field(default_factory=dict)
+    is_open: bool = True
 
     @classmethod
     def of(cls, *kinds: str) -> ValueType:
@@ -49,15 +50,16 @@ class ValueType:
         return cls(frozenset({kind}), frozenset({value}) if isinstance(value, Hashable) else None) if kind else ANY
 
     @classmethod
-    def of_fields(cls, fields: Fields) -> ValueType:
-        """A mapping that can have these fields, and no others."""
-        return cls(frozenset({"mapping"}), fields=fields)
+    def of_fields(cls, fields: Fields, *, is_open: bool = False) -> ValueType:
+        """A mapping that can have these fields; others only if it ``is_open``."""
+        return cls(frozenset({"mapping"}), fields=fields, is_open=is_open)
 
     def __or__(self, other: ValueType) -> ValueType:
         """The type of a value that is of one of both types."""
         values = None if self.values is None or other.values is None else self.values | other.values
-        fields = self.fields if "mapping" not in other.kinds else None if "mapping" in self.kinds else other.fields
-        return ValueType(self.kinds | other.kinds, values, fields)
+        mappings = [each for each in (self, other) if "mapping" in each.kinds]
+        part = mappings[0] if len(mappings) == 1 else ANY
+        return ValueType(self.kinds | other.kinds, values, part.fields, part.is_open)
 
     def can_equal(self, other: ValueType) -> bool:
         """A boolean may equal a number."""

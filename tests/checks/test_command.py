@@ -244,7 +244,7 @@ def test_in_codexs_sandbox(command: MakeContext, codex_sandbox: Sandbox) -> None
     ("options", "message", "hint"),
     [
         ({}, "argv: is missing", "[git, status]"),
-        ({"argv": "git status"}, "argv: must be a list of strings, not one string", "[git, status]"),
+        ({"argv": "git status"}, "argv: must be a list of strings, because there is no shell", "[git, status]"),
         ({"argv": []}, "argv: ", "[git, status]"),
         ({"argv": ["sleep", 5]}, "argv[1]: input should be a valid string, not 5", "[git, status]"),
         (

@@ -116,8 +116,21 @@ def test_input_without_a_value_limits_once_it_is_given() -> None:
 def test_variable_that_no_step_sets_limits_like_its_value(first: str) -> None:
     text = "inputs: {most: 4}\nvars: {most: %s}\nsteps: [{check: a, %s next: [{when: 'cycle < vars.most', to: a}]}]"
     assert visits_of(flow_of(text % (first, ""))) == {"a": 4}
-    with pytest.raises(DefinitionError, match=r"can loop forever: a -> a$"):
+    with pytest.raises(DefinitionError, match=r"can loop forever: a -> a; vars\.most cannot bound a loop: use visits$"):
         visits_of(flow_of(text % (first, "set: {most: 9},")))
+
+
+def test_counter_in_a_variable_is_no_bound() -> None:
+    text = """
+vars: {tries: 0, other: 0}
+steps:
+  - {check: a, set: {tries: "{{ vars.tries + 1 }}", other: 1}, next: [{when: "vars.tries < 3", to: a}]}
+  - {check: b, next: [{when: "vars.other", to: a}, {when: "vars.other > 1", end: late}]}
+"""
+    with pytest.raises(DefinitionError) as caught:
+        visits_of(flow_of(text))
+    assert "a -> a; vars.tries cannot bound a loop: use visits" in str(caught.value)
+    assert 'when: "cycle < cycles"' in caught.value.hint
 
 
 def test_way_back_is_limited_wherever_it_comes_from() -> None:

@@ -117,7 +117,7 @@ def load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Load:
 )
 def test_field_that_a_step_cannot_have_is_refused(load: Load, tmp_path: Path, expression: str, problem: str) -> None:
     with pytest.raises(DefinitionError) as caught:
-        load(f"{{{{ {expression} }}}}")
+        load(f"= {{{{ {expression} }}}}")
     assert message_at(tmp_path / "flows/outer.yaml", caught.value).startswith(f"step last: with.text: {problem}")
 
 
@@ -146,7 +146,7 @@ def test_field_that_a_step_cannot_have_is_refused(load: Load, tmp_path: Path, ex
     ],
 )
 def test_field_that_a_step_may_have_is_accepted(load: Load, expression: str) -> None:
-    load(f"{{{{ {expression} }}}}")
+    load(f"= {{{{ {expression} }}}}")
 
 
 def test_name_that_a_template_sets_is_not_the_step(load: Load) -> None:

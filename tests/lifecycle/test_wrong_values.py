@@ -1,0 +1,157 @@
+"""Values in a flow that no run can make right are found before it; values that may be right pass."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from codex_multi_role.errors import DefinitionError
+from codex_multi_role.lifecycle.team_loading import load_team
+from tests.support.catalogs import message_at
+
+CATALOG = """\
+version: 1
+roles:
+  - {name: planner, prompt_text: Plan.}
+  - {name: judge, prompt_text: Judge., output_schema: {type: object, additionalProperties: false, required: [status],
+      properties: {status: {enum: [approved, rejected]}}}}
+"""
+FLOW = """\
+inputs:
+  word: {type: string}
+  count: {type: integer}
+  depth: {type: string, choices: [deep, quick]}
+  names: {type: list}
+vars: {rounds: 0}
+steps:
+  - {ask: planner}
+  - {ask: judge}
+  - {id: lint, check: command, with: {argv: [ruff]}, on_error: skip, next: [{when: "steps.lint.exit_code", to: last}]}
+  - {id: approve, review: Good?}
+  - {id: each, ask: planner, for_each: [1]}
+  - {id: inner, call: inner, next: [{when: "steps.inner.exit_code", to: last}]}
+  - {id: last, %s}
+"""
+INNER = """\
+steps:
+  - id: lint
+    check: command
+    with: {argv: [ruff]}
+    next: [{when: "steps.lint.exit_code", end: red, exit: 1}, {end: green}]
+"""
+WRONG = [
+    # values of options
+    ("check: command, with: {argv: ls -l}", "with: check command: argv: must be a list of strings, because there is"),
+    (
+        "check: command, with: {argv: []}",
+        "with: check command: argv: list should have at least 1 item after validation",
+    ),
+    (
+        "check: command, with: {argv: [ls], timeout_seconds: 0}",
+        "with: check command: timeout_seconds: input should be gr",
+    ),
+    (
+        "check: command, with: {argv: [ls], json: maybe}",
+        "with: check command: json: input should be True, False or 'aut",
+    ),
+    ("check: command, with: {argv: [ls], cwd: 3}", "with: check command: cwd: input should be a valid string, not 3"),
+    (
+        "check: choose, with: {candidates: [], by: [{key: a, prefer: high}]}",
+        "with: check choose: by[0].prefer: input sho",
+    ),
+    ("check: command, with: {argv: '{{ inputs.word }}'}", "with: check command: argv: it would be a text"),
+    ("check: command, with: {argv: [ls], expect: '{{ goal }}'}", "with: check command: expect: it would be a text"),
+    ("check: command, with: {argv: [ls], json: '{{ inputs.depth }}'}", "with: check command: json: it would be one of"),
+    ("check: command, with: {argv: [ls], cwd: ['{{ goal }}']}", "with: check command: cwd: it would be a list"),
+    (
+        "check: choose, with: {candidates: '{{ steps.lint.stdout }}', by: [{key: a, prefer: highest}]}",
+        "with: check choose: candidates: it would be a text",
+    ),
+    # comparisons
+    (
+        "ask: planner, next: [{when: \"steps.lint.verdict == 'passed'\", end: x}]",
+        "next[0].when: steps.lint.verdict is nev",
+    ),
+    (
+        "ask: planner, next: [{when: \"steps.judge.verdict == 'DONE'\", end: x}]",
+        "next[0].when: steps.judge.verdict is nev",
+    ),
+    (
+        "ask: planner, next: [{when: \"steps.judge.status == 'approved'\", end: x}]",
+        "next[0].when: steps.judge.status is n",
+    ),
+    (
+        "ask: planner, next: [{when: \"steps.planner.status == 'DONE'\", end: x}]",
+        "next[0].when: steps.planner.status is ",
+    ),
+    (
+        "ask: planner, next: [{when: \"steps.approve.verdict == 'approved'\", end: x}]",
+        "next[0].when: steps.approve.verdict",
+    ),
+    (
+        "ask: planner, next: [{when: \"steps.inner.outcome == 'rde'\", end: x}]",
+        "next[0].when: steps.inner.outcome is never",
+    ),
+    (
+        "ask: planner, next: [{when: \"steps.each.failed == 'none'\", end: x}]",
+        "next[0].when: steps.each.failed is never 'n",
+    ),
+    (
+        "ask: planner, next: [{when: \"steps.lint.exit_code > '0'\", end: x}]",
+        "next[0].when: steps.lint.exit_code > '0' com",
+    ),
+    ("ask: planner, with: {a: \"{{ inputs.depth == 'fast' }}\"}", "with.a: inputs.depth is never 'fast'"),
+    # lists and numbers
+    (
+        "ask: planner, max_items: 3, for_each: '{{ inputs.word }}'",
+        "for_each: must be a list, but {{ inputs.word }} is a te",
+    ),
+    (
+        "ask: planner, max_items: 3, for_each: '{{ inputs.count }}'",
+        "for_each: must be a list, but {{ inputs.count }} is a ",
+    ),
+    (
+        "ask: planner, max_items: 3, for_each: '{{ steps.lint.stdout }}'",
+        "for_each: must be a list, but {{ steps.lint.stdou",
+    ),
+    (
+        "ask: planner, for_each: [1], concurrency: '{{ inputs.names }}'",
+        "concurrency: must be a number, but {{ inputs.names",
+    ),
+]
+
+
+def load(folder: Path, step: str) -> None:
+    (folder / "flows").mkdir(exist_ok=True)
+    (folder / "catalog.yaml").write_text(CATALOG)
+    (folder / "flows/inner.yaml").write_text(INNER)
+    (folder / "flows/outer.yaml").write_text(FLOW % step)
+    load_team("outer", folder)
+
+
+@pytest.mark.parametrize(("step", "message"), WRONG)
+def test_value_that_no_run_can_make_right(tmp_path: Path, step: str, message: str) -> None:
+    with pytest.raises(DefinitionError) as caught:
+        load(tmp_path, step)
+    assert message_at(tmp_path / "flows/outer.yaml", caught.value).startswith(f"step last: {message}")
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        "check: command, with: {argv: ['{{ inputs.word }}', a], timeout_seconds: 3, expect: '{{ inputs.names }}'}",
+        "check: command, with: {argv: '{{ inputs.names }}', json: '{{ inputs.word }}', timeout_seconds: '{{ cycle }}'}",
+        "check: command, with: {argv: '{{ vars.rounds }}', environment: '{{ steps.planner.environment }}'}",
+        "check: command, for_each: [[ls]], with: {argv: '{{ item }}'}",
+        "check: choose, with: {candidates: '{{ steps.each.results }}', by: [{key: '{{ goal }}', prefer: highest}]}",
+        "ask: planner, max_items: 3, for_each: '{{ inputs.names or steps.planner.tasks }}'",
+        "ask: planner, max_items: 3, for_each: '{{ steps.planner.tasks | map(attribute=1) }}'",
+        "ask: planner, next: [{when: \"steps.lint.verdict in ('failed', 'could not run')\", end: x}]",
+        "ask: planner, next: [{when: \"steps.judge.verdict == 'approved' and steps.judge.status == 'done'\", end: x}]",
+        "ask: planner, next: [{when: \"steps.planner.verdict == 'DONE' or steps.inner.outcome == 'red'\", end: x}]",
+        "ask: planner, next: [{when: \"steps.inner.outcome in ['done', 'lint_failed']\", end: x}]",
+    ],
+)
+def test_value_that_may_be_right(tmp_path: Path, step: str) -> None:
+    load(tmp_path, step)
