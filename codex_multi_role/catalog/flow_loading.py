@@ -12,7 +12,7 @@ from pathlib import Path
 
 from codex_multi_role.catalog.catalog import RoleSpecCatalog
 from codex_multi_role.catalog.flow_inputs import GoalSpec, InputSpec
-from codex_multi_role.catalog.flow_references import StepTypes, any_fields, check_calls, check_references
+from codex_multi_role.catalog.flow_references import check_calls, check_references, template_types
 from codex_multi_role.catalog.flow_spec import FlowFile, FlowSpec, step_place
 from codex_multi_role.catalog.flow_steps import check_steps
 from codex_multi_role.catalog.result_reads import check_measured
@@ -27,6 +27,7 @@ from codex_multi_role.reading.shipped import (
     list_definitions,
     no_such_definition,
 )
+from codex_multi_role.reading.value_types import Fields
 from codex_multi_role.reading.yaml_source import load_yaml, validate
 
 __all__ = [
@@ -99,8 +100,10 @@ def read_flows(name: str, roles_dir: Path | None) -> dict[str, FlowSpec]:
     return flows
 
 
-def check_flows(flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog, of_step: StepTypes = any_fields) -> None:
-    """Check the steps, what depends on several flows or on the roles, and that templates fit what is known ``of_step``.
+def check_flows(
+    flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog, types: Mapping[str, Fields] | None = None
+) -> None:
+    """Check the steps, what depends on several flows or on the roles, and that templates fit the ``types``, by flow.
 
     Raises ``DefinitionError`` like `load_flows`.
     """
@@ -109,7 +112,7 @@ def check_flows(flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog, of_step
         with problems.collected():
             check_steps(flow)
         with problems.collected():
-            check_references(flow, catalog, of_step)
+            check_references(flow, catalog, types[flow.name] if types else template_types(flow, catalog))
     with problems.collected():
         check_calls(flows)
     problems.raise_found()

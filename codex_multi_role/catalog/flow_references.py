@@ -33,14 +33,13 @@ def any_fields(step: StepSpec) -> ValueType:
     return MAPPING
 
 
-def check_references(flow: FlowSpec, catalog: RoleSpecCatalog, of_step: StepTypes = any_fields) -> None:
-    """Check that roles exist in ``catalog``, templates parse, use known names and fit their types, and schemas.
+def check_references(flow: FlowSpec, catalog: RoleSpecCatalog, types: Fields) -> None:
+    """Check that roles exist in ``catalog``, templates parse and fit the ``types`` of their names, and reply schemas.
 
     Raises one ``DefinitionError`` for all mistakes.
     """
     problems = Problems()
     roles = [role.name for role in catalog.roles]
-    types = template_types(flow, catalog, of_step)
     first_values: Fields = {name: types[name] for name in ("goal", "inputs", "cycles")}
     with problems.collected():
         check_template(flow.vars, Place(flow.source, ("vars",)), first_values)
@@ -59,7 +58,7 @@ def check_references(flow: FlowSpec, catalog: RoleSpecCatalog, of_step: StepType
     problems.raise_found()
 
 
-def template_types(flow: FlowSpec, catalog: RoleSpecCatalog, of_step: StepTypes) -> Fields:
+def template_types(flow: FlowSpec, catalog: RoleSpecCatalog, of_step: StepTypes = any_fields) -> Fields:
     """The type of each name that all templates of the flow can use."""
     return {
         **dict.fromkeys(TEMPLATE_NAMES, NUMBER),

@@ -30,7 +30,6 @@ from codex_multi_role.catalog.definition import (
     Takes,
     Texts,
     check_schema,
-    closed_properties,
     optional,
     schema_or_path,
 )
@@ -242,7 +241,6 @@ class RoleSource:
         problems.raise_found()
         role = RoleSpec.model_validate({key: value for key, value in given.items() if key not in _RESOLVED} | resolved)
         self._check_mcp_servers(role)
-        self._check_forbidden_fields(role)
         return role
 
     def missing(self, key: str, hint: str = "") -> DefinitionError:
@@ -265,17 +263,6 @@ class RoleSource:
                 "Codex approves every call of a role with sandbox: danger-full-access and approval_policy: never",
                 "Set approval: always, or approval_policy: on-request.",
             )
-
-    def _check_forbidden_fields(self, role: RoleSpec) -> None:
-        """Reject a closed schema without the fields that ``apply_files`` takes or that the role's hint shows."""
-        listed = None if role.output_schema is None else closed_properties(role.output_schema)
-        if listed is None:
-            return
-        place, hint = self.place("output_schema"), "Add the field to the properties of the schema, or remove the other."
-        if role.behaviors.apply_files and "files" not in listed:
-            raise place.error("forbids files, which behaviors.apply_files writes into the workspace", hint)
-        if forbidden := sorted(_fields_in_example(role.schema_hint) - listed.keys() - OF_ANY_ANSWER):
-            raise place.error(f"forbids {', '.join(forbidden)}, which the schema hint of the role shows", hint)
 
     def _prompt_text(self, given: dict[str, Any], files: SourceFiles) -> str:
         if "prompt_text" in given:
@@ -321,16 +308,3 @@ def read_role_file(reference: str, place: Place, files: SourceFiles) -> RoleFile
 
 def _as_text(value: JsonValue) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-OF_ANY_ANSWER = frozenset({"status", "error"})
-"""What any answer may have."""
-
-
-def _fields_in_example(hint: str) -> set[str]:
-    """The keys of the JSON object in a schema hint; nothing if it has none, or is a schema itself."""
-    try:
-        example, _ = json.JSONDecoder().raw_decode(hint[hint.index("{") :])
-    except ValueError:
-        return set()
-    return set(example) if "properties" not in example else set()

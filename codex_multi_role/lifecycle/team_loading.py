@@ -5,18 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog, StepSpec, asked_role_files, check_flows, read_flows
-from codex_multi_role.catalog.expression_types import type_of_value
-from codex_multi_role.catalog.flow_expressions import has_expressions
-from codex_multi_role.catalog.flow_references import item_types, template_types
 from codex_multi_role.catalog.flow_spec import step_place
 from codex_multi_role.catalog.flow_steps import check_steps
 from codex_multi_role.catalog.source_files import LOCAL_ROLES
 from codex_multi_role.checks import find_check
-from codex_multi_role.checks.contract import require_option_names, require_option_values
+from codex_multi_role.checks.contract import require_option_names
 from codex_multi_role.checks.tools import find_tool, tool_names
 from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.lifecycle.separate_calls import check_separate_calls
-from codex_multi_role.lifecycle.step_fields import KnownFields
+from codex_multi_role.lifecycle.value_checks import check_closed_schemas, check_options, is_recorded, known_types
 from codex_multi_role.reading.places import Place, Problems
 from codex_multi_role.reading.shipped import packaged_roles
 from codex_multi_role.reading.value_types import Fields
@@ -75,12 +72,14 @@ def checked_team(flows: dict[str, FlowSpec], catalog: RoleSpecCatalog) -> tuple[
     """As `load_flow_and_called`, of flows that were read already."""
     if role_files := asked_role_files(flows, catalog):
         catalog = _with_tools(RoleSpecCatalog.load(catalog.source, tool_names, role_files))
-    problems, of_step = Problems(), KnownFields(flows, catalog).of_step
+    problems, types = Problems(), known_types(flows, catalog)
     with problems.collected():
-        check_flows(flows, catalog, of_step)
-    for flow in flows.values():
-        _check_checks(flow, catalog, template_types(flow, catalog, of_step), problems)
+        check_flows(flows, catalog, types)
+    for name, flow in flows.items():
+        _check_checks(flow, catalog, types[name], problems)
     check_separate_calls(flows, catalog, problems)
+    if not any(map(is_recorded, flows.values())):
+        check_closed_schemas(catalog, problems)
     problems.raise_found()
     return flows, catalog
 
@@ -89,12 +88,12 @@ def _check_checks(flow: FlowSpec, catalog: RoleSpecCatalog, types: Fields, probl
     for index, step in enumerate(flow.steps):
         if step.check is not None:
             with problems.collected():
-                _check_check(step, item_types(step, types), step_place(flow, index))
+                _check_check(step, step_place(flow, index), None if is_recorded(flow) else types)
                 load_settings(step.check, catalog.source.parent)
 
 
-def _check_check(step: StepSpec, types: Fields, place: Place) -> None:
-    """Raise `DefinitionError` unless the check exists and can take the options of the step."""
+def _check_check(step: StepSpec, place: Place, types: Fields | None) -> None:
+    """Raise `DefinitionError` unless the check exists and takes the step's options; of these ``types``, if given."""
     name = step.check or ""
     try:
         options = find_check(name).options
@@ -102,12 +101,12 @@ def _check_check(step: StepSpec, types: Fields, place: Place) -> None:
         raise (place / "check").error(str(error), error.hint) from error
     if options is None:
         return
-    computed = {name: type_of_value(value, types) for name, value in step.with_.items() if has_expressions(value)}
     try:
         require_option_names(options, step.with_)
-        require_option_values(options, {key: step.with_[key] for key in step.with_.keys() - computed}, computed)
     except UsageError as error:
         raise (place / "with").error(f"check {name}: {error}", error.hint) from error
+    if types is not None:
+        check_options(step, options, place, types)
 
 
 def changed_catalog(source: Path, catalog: RoleSpecCatalog) -> RoleSpecCatalog:

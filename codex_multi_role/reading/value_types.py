@@ -61,6 +61,10 @@ class ValueType:
         part = mappings[0] if len(mappings) == 1 else ANY
         return ValueType(self.kinds | other.kinds, values, part.fields, part.is_open)
 
+    def names_only(self) -> ValueType:
+        """Which fields it can have, and nothing of values."""
+        return ValueType(ANY.kinds, None, {name: each.names_only() for name, each in self.fields.items()}, self.is_open)
+
     def can_equal(self, other: ValueType) -> bool:
         """A boolean may equal a number."""
         if self.values is not None and other.values is not None:

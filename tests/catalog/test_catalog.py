@@ -13,8 +13,6 @@ def _roles(*entries: str, head: str = "version: 1") -> str:
     return f"{head}\nroles:\n" + "".join(f"  - {{{entry}}}\n" for entry in entries)
 
 
-_CLOSED = "output_schema: {type: object, additionalProperties: false, properties: {done: {}}}"
-_HINT = 'Say {"status": "", "done": 1, "todo": 1}.'
 _A, _B = "name: a, prompt_text: A", "name: b, prompt_text: B"
 
 
@@ -144,14 +142,6 @@ def test_hint_parameters_may_be_any_value(write: Write) -> None:
         (
             _roles("name: a, prompt_text: A, output_schema: {properties: {x: {type: strin}}}"),
             "role a: output_schema.properties.x.type: not a valid JSON Schema: 'strin' is not",
-        ),
-        (
-            _roles(f"{_A}, {_CLOSED}, behaviors: {{apply_files: true}}"),
-            "role a: output_schema: forbids files, which behaviors.apply_files writes into the workspace",
-        ),
-        (
-            _roles(f"{_A}, {_CLOSED}", head=f"version: 1\nschema_hints: {{a: '{_HINT}'}}"),
-            "role a: output_schema: forbids todo, which the schema hint of the role shows",
         ),
         (_roles(f"{_A}, output_schema: s.json"), "role a: output_schema: {folder}/s.json: cannot be read: No such fi"),
     ],

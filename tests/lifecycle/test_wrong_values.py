@@ -130,6 +130,15 @@ def load(folder: Path, step: str) -> None:
     load_team("outer", folder)
 
 
+def role_mistake(folder: Path, catalog: str, file: str) -> str:
+    (folder / "flows").mkdir()
+    (folder / "flows/one.yaml").write_text("steps: [{ask: dev}]")
+    (folder / "catalog.yaml").write_text(catalog)
+    with pytest.raises(DefinitionError) as caught:
+        load_team("one", folder)
+    return message_at(folder / file, caught.value)
+
+
 @pytest.mark.parametrize(("step", "message"), WRONG)
 def test_value_that_no_run_can_make_right(tmp_path: Path, step: str, message: str) -> None:
     with pytest.raises(DefinitionError) as caught:
@@ -155,3 +164,31 @@ def test_value_that_no_run_can_make_right(tmp_path: Path, step: str, message: st
 )
 def test_value_that_may_be_right(tmp_path: Path, step: str) -> None:
     load(tmp_path, step)
+
+
+CLOSED = "output_schema: {type: object, additionalProperties: false, properties: {done: {}}}"
+
+
+def test_closed_schema_without_the_files_that_are_applied(tmp_path: Path) -> None:
+    catalog = f"version: 1\nroles:\n  - {{name: dev, prompt_text: A, {CLOSED}, behaviors: {{apply_files: true}}}}\n"
+    message = role_mistake(tmp_path, catalog, "catalog.yaml")
+    assert message == "role dev: output_schema: forbids files, which behaviors.apply_files writes into the workspace"
+
+
+def test_closed_schema_without_a_field_that_the_role_is_asked_for(tmp_path: Path) -> None:
+    """`status` and `error` belong to every answer."""
+    hint = 'Say {"status": "", "done": 1, "todo": 1}.'
+    catalog = f"version: 1\nschema_hints: {{dev: '{hint}'}}\nroles: [{{role_file: dev.yaml}}]\n"
+    (tmp_path / "dev.yaml").write_text(f"name: dev\nprompt_text: A\n{CLOSED}\n")
+    message = role_mistake(tmp_path, catalog, "dev.yaml")
+    assert message == "output_schema: forbids todo, which the schema hint of the role shows"
+
+
+def test_recorded_flow_is_not_judged_again(tmp_path: Path) -> None:
+    """A run from before a check of values existed still resumes; its names are checked as ever."""
+    step = "ask: planner, next: [{when: \"steps.lint.verdict == 'passed'\", end: x}]"
+    (tmp_path / "run.json").write_text("{}")
+    (tmp_path / "catalog").mkdir()
+    load(tmp_path / "catalog", step)
+    with pytest.raises(DefinitionError, match="unknown field"):
+        load(tmp_path / "catalog", "ask: planner, prompt: '{{ steps.lint.exit_cod }}'")
