@@ -106,6 +106,7 @@ ROLES: list[Any] = [
         "depends_on": ["two"],
         "schema_hint_params": {"a": 1},
         "output_schema": {"type": "object"},
+        "strict_output": True,
         "tools": ["ask_user"],
         "max_steps": 3,
         "optional": True,

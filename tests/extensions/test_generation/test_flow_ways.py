@@ -231,9 +231,10 @@ def test_missing_tests_and_assertions_are_in_the_next_prompt(flow: FlowSpec, mak
     assert "make each assert what the plan expects: test_p1_one" in fix
 
 
-def test_unknown_fields_of_a_plan_are_dropped() -> None:
+def test_plan_that_does_not_match_its_schema_is_refused() -> None:
+    """Unknown fields are dropped."""
     _, catalog = load_team("testgen-rounds", packaged_roles())
     (schema,) = (role.output_schema for role in catalog.roles if role.name == "test_planner")
+    assert "target" in read_reply(json.dumps({"plan": [{**P1, "target": 1}]}), schema).problem
     reply = read_reply(json.dumps({"plan": [{**P1, "colour": "red"}]}), schema)
-    assert reply.handoff == {"plan": [P1]}
-    assert reply.corrections == ("$.plan[0].colour dropped",)
+    assert (reply.handoff, reply.corrections) == ({"plan": [P1]}, ("$.plan[0].colour dropped",))
