@@ -30,8 +30,7 @@ class TestChanges:
         failing = {test for test, outcome in after.items() if outcome == FAILED}
         failed = {test for test, outcome in before.items() if outcome == FAILED}
         passed = {test for test, outcome in before.items() if outcome == PASSED}
-        silent = {test for test in passed if after.get(test) not in (PASSED, FAILED)} if same_selection else set()
-        vanished = {test for test in failed if after.get(test) not in (PASSED, FAILED)} if same_selection else set()
+        silent, vanished = (_vanished(tests, after) if same_selection else set[str]() for tests in (passed, failed))
         return cls(
             new_failures=(*_sorted(failing - failed), *_sorted(silent)),
             still_failing=_sorted(failing & failed),
@@ -43,6 +42,11 @@ class TestChanges:
         """The changes if those failures do not count."""
         left = tuple(test for test in self.new_failures if test not in flaky)
         return TestChanges(left, self.still_failing, self.fixed, self.removed)
+
+
+def _vanished(tests: set[str], after: Outcomes) -> set[str]:
+    """Those that did not run."""
+    return {test for test in tests if after.get(test) not in (PASSED, FAILED)}
 
 
 def _sorted(tests: set[str]) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ _NOT_COMPARED = re.compile("|".join(map(translate, (*ENVIRONMENTS, *CACHES))))
 _COMPILED = (".pyc", ".pyo")
 INSTALLED = ("site-packages", "dist-packages")
 """Names of folders that installers fill."""
+_OF_DISTRIBUTIONS = (".dist-info", ".egg-info")
 MAX_ENTRIES = 20_000
 _KIND, _KIND_AND_MODE = 0o170000, 0o177777
 
@@ -121,10 +122,10 @@ class ContentDigest:
 
 
 def note_installed(folders: Iterable[Path]) -> str:
-    """A digest of the distributions in the folders that a Python imports from, by names and times of change.
+    """A digest of the distributions in the folders that a Python imports from, by names, sizes and times of change.
 
-    Of a folder that installers fill, the entries count, which change with each installed version; of any other, such
-    as that of an editable install, all files. Raises OSError, `TooMuchToCompare`.
+    Of a folder that installers fill, the entries count: each installed version has a folder of its own. Of any other,
+    such as that of an editable install, all files do. Raises OSError, `TooMuchToCompare`.
     """
     found = ContentDigest()
     for folder in folders:
@@ -142,7 +143,9 @@ def _entries_in(folder: Path) -> Iterator[tuple[str, int, int]]:
         for entry in found:
             if entry.name == ".git" or _NOT_COMPARED.match(entry.name):
                 continue
+            # Of most folders only the name: the first import of what is in them adds a cache, and so changes the rest.
+            is_named = entry.is_dir(follow_symlinks=False) and not entry.name.endswith(_OF_DISTRIBUTIONS)
             status = entry.stat(follow_symlinks=False)
-            yield entry.path, status.st_size, status.st_mtime_ns
-            if folder.name not in INSTALLED and stat.S_ISDIR(status.st_mode):
+            yield (entry.path, 0, 0) if is_named else (entry.path, status.st_size, status.st_mtime_ns)
+            if is_named and folder.name not in INSTALLED:
                 yield from _entries_in(Path(entry.path))
