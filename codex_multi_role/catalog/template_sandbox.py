@@ -2,41 +2,82 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import date
 from functools import wraps
 from typing import Any
 
-from jinja2 import StrictUndefined, Undefined
+from jinja2 import StrictUndefined, Undefined, nodes
+from jinja2.compiler import CodeGenerator, Frame
 from jinja2.exceptions import SecurityError
+from jinja2.filters import make_attrgetter
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 MAX_CHARACTERS = 1024 * 1024  # Codex accepts no longer prompt
+MAX_VALUE_CHARACTERS = 16 * MAX_CHARACTERS
+"""Of all texts in one value, which may be passed to a check that can take more than a prompt."""
 MAX_VALUES = 200_000
 _MAX_BITS = 4096
 _WIDENING_METHODS = frozenset({"ljust", "rjust", "center", "zfill", "expandtabs"})
 _WIDENING_FILTERS = ("center", "indent", "slice", "batch")
 # A width of seven digits, or one given by an argument: in "%…" % x, and in "{:…}".format(x).
 _WIDE_PERCENT = re.compile(r"%(?:\([^)]*\))?[^a-zA-Z%]*(?:[0-9]{7}|\*)")
+_READABLE = (Iterable, Mapping, Undefined, bool, date, float, int, type(None))
 _WIDE_FIELD = re.compile(r"\{[^{}]*:[^{}]*(?:[0-9]{7}|\{)")
+
+
+class _Method(StrictUndefined):
+    """A method that a template names: it can be called, and is nothing else.
+
+    Where an answer lacks ``items``, or a task is a text instead of a mapping with a ``title``, that is missing.
+    """
+
+    __slots__ = ("function",)
+    function: Callable[..., Any]
+
+
+class _ConcatenatesTexts(CodeGenerator):
+    """``~`` joins its operands as a text shows them."""
+
+    def visit_Concat(self, node: nodes.Concat, frame: Frame) -> None:  # noqa: N802 - as Jinja2 names it
+        self.write("environment.concatenated((")
+        for part in node.nodes:
+            self.visit(part, frame)
+            self.write(", ")
+        self.write("))")
 
 
 class TemplateSandbox(ImmutableSandboxedEnvironment):
     """Strict, unescaped and deterministic: a condition evaluated again on resume gives the same result."""
 
-    intercepted_binops = frozenset({"*", "**", "%"})
+    intercepted_binops = frozenset({"+", "*", "**", "%"})
+    code_generator_class = _ConcatenatesTexts
 
     def __init__(self) -> None:
-        super().__init__(undefined=StrictUndefined, autoescape=False, keep_trailing_newline=True)
+        super().__init__(undefined=StrictUndefined, autoescape=False, keep_trailing_newline=True, finalize=text_of)
         del self.filters["random"]
         del self.globals["lipsum"]
         self.filters |= {name: _of_bounded_width(self.filters[name]) for name in _WIDENING_FILTERS}
         self.filters["format"] = lambda text, *given, **named: self.call_binop(None, "%", str(text), named or given)
+        self.filters |= {"string": text_of, "join": _joining(self.filters["join"])}
+        self.filters = {name: _of_values(function) for name, function in self.filters.items()}
+
+    @staticmethod
+    def concatenated(parts: Iterable[object]) -> str:
+        return "".join(map(text_of, parts))
 
     def call(self, context: Any, function: Any, /, *arguments: Any, **named: Any) -> Any:  # noqa: ANN401
         """Refuse ``"x".ljust(10**9)``."""
-        if getattr(function, "__name__", "") in _WIDENING_METHODS:
+        function = function.function if isinstance(function, _Method) else function
+        name = getattr(function, "__name__", "")
+        if name in _WIDENING_METHODS:
             _refuse_width(*arguments)
+        if name == "format":
+            arguments, named = tuple(map(plain, arguments)), plain(named)
+        if name == "replace":
+            _refuse_growth(function.__self__, *arguments)
         return super().call(context, function, *arguments, **named)
 
     def wrap_str_format(self, value: Any) -> Any:  # noqa: ANN401
@@ -50,7 +91,18 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
         """A mapping's keys take precedence over its methods: ``steps.plan.items`` is what the step said."""
         if isinstance(obj, Mapping) and attribute in obj:
             return obj[attribute]
-        return super().getattr(obj, attribute)
+        return self._value(obj, attribute, super().getattr(obj, attribute))
+
+    def getitem(self, obj: Any, argument: Any) -> Any:  # noqa: ANN401 - as Jinja2 declares it
+        return self._value(obj, argument, super().getitem(obj, argument))
+
+    @staticmethod
+    def _value(obj: object, name: object, found: Any) -> Any:  # noqa: ANN401 - whatever was found
+        if not callable(found) or isinstance(found, Undefined):
+            return found
+        method = _Method(obj=obj, name=str(name))
+        method.function = found
+        return method
 
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:  # noqa: ANN401
         """Refuse ``"x" * 10**9`` and ``9 ** 99999`` before they use up the memory."""
@@ -58,8 +110,11 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
             raise SecurityError(f"the result of * would be larger than {MAX_CHARACTERS}")
         if operator == "**" and isinstance(left, int) and left.bit_length() * abs(right) > _MAX_BITS:
             raise SecurityError("the result of ** would be too large")
+        if operator == "+" and _is_sized(left) and _is_sized(right) and len(left) + len(right) > MAX_CHARACTERS:
+            raise SecurityError(f"the result of + would be larger than {MAX_CHARACTERS}")
         if operator == "%" and isinstance(left, str):
             _refuse_wide_format(_WIDE_PERCENT, left)
+            right = _in_format(right)
         return super().call_binop(context, operator, left, right)
 
     def whole_expression(self, template: str) -> str | None:
@@ -71,25 +126,99 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
         return None
 
 
-def plain(value: object, budget: Iterator[int] | None = None) -> Any:  # noqa: ANN401 - whatever the author computed
-    """``value`` as JSON-shaped data that can be recorded. Raises for undefined values and for other objects.
+class _Budget:
+    """What one value may still hold: ``take`` raises beyond it."""
 
-    ``budget`` yields once for every value that is still allowed.
-    """
-    budget = iter(range(MAX_VALUES)) if budget is None else budget
-    if next(budget, None) is None:
-        raise ValueError(f"gives more than {MAX_VALUES} values")
+    def __init__(self, characters: int) -> None:
+        self._characters = self._allowed = characters
+        self._values = MAX_VALUES
+
+    def take(self, value: object) -> None:
+        self._values -= 1
+        if self._values < 0:
+            raise ValueError(f"gives more than {MAX_VALUES} values")
+        self._characters -= len(value) if isinstance(value, str) else 0
+        if self._characters < 0:
+            raise ValueError(f"gives more than {self._allowed} characters")
+
+
+def plain(value: object, budget: _Budget | None = None) -> Any:  # noqa: ANN401 - whatever the author computed
+    """``value`` as JSON-shaped data that can be recorded. Raises for undefined values and for other objects."""
+    budget = _Budget(MAX_VALUE_CHARACTERS) if budget is None else budget
+    budget.take(value)
     if isinstance(value, Undefined):
         str(value)  # a StrictUndefined explains itself by raising
     if value is None or isinstance(value, bool | int | float):
         return value
-    if isinstance(value, str):
+    if isinstance(value, str | date):
         return str(value)  # the filter "escape" returns a subclass of str
     if isinstance(value, Mapping):
         return {str(key): plain(item, budget) for key, item in value.items()}
     if isinstance(value, Iterable):
         return [plain(item, budget) for item in value]
     raise TypeError(f"gives a {type(value).__name__}, not a value that YAML can hold")
+
+
+def text_of(value: object) -> str:
+    """``value`` within a text: texts and numbers as they are, everything else as JSON.
+
+    Raises like `plain`, also for more than a prompt can hold.
+    """
+    known = plain(value, _Budget(MAX_CHARACTERS))
+    if isinstance(known, str) or (isinstance(known, int | float) and not isinstance(known, bool)):
+        return str(known)
+    return json.dumps(known, ensure_ascii=False)
+
+
+def _of_values(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The filter ``function``, for values only, and with lists instead of iterators, which can be read only once."""
+    position = 1 if hasattr(function, "jinja_pass_arg") else 0
+
+    @wraps(function)
+    def filtered(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401
+        value = arguments[position]
+        if not isinstance(value, _READABLE):
+            plain(value)  # explains itself by raising
+        if function.__name__ == "do_replace":
+            _refuse_growth(*arguments[position:])
+        found = function(*arguments, **named)
+        return list(found) if isinstance(found, Iterator) else found
+
+    return filtered
+
+
+def _joining(function: Callable[..., str]) -> Callable[..., str]:
+    """The filter ``join`` over what a text shows of each value."""
+
+    @wraps(function)
+    def join(evaluation: Any, values: Iterable[Any], separator: str = "", attribute: Any = None) -> str:  # noqa: ANN401
+        if attribute is not None:
+            values = map(make_attrgetter(evaluation.environment, attribute), values)
+        parts = list(map(text_of, values))
+        if sum(map(len, parts)) + len(parts) * len(separator) > MAX_CHARACTERS:
+            raise SecurityError(f"the result would be larger than {MAX_CHARACTERS}")
+        return function(evaluation, parts, separator)
+
+    return join
+
+
+def _in_format(right: Any) -> Any:  # noqa: ANN401 - as `call_binop`
+    """The right side of ``"%s" % x``: numbers and texts as they are, which ``%d`` needs."""
+    if isinstance(right, Mapping):
+        return {key: _in_format(value) for key, value in right.items()}
+    if isinstance(right, tuple):
+        return tuple(map(_in_format, right))
+    return right if isinstance(right, str | int | float) and not isinstance(right, bool) else text_of(right)
+
+
+def _is_sized(value: object) -> bool:
+    return isinstance(value, str | list | tuple)
+
+
+def _refuse_growth(text: object, old: object = "", new: object = "", *_: object) -> None:
+    """Refuse a replacement whose result would be larger than a prompt."""
+    if len(str(text)) + str(text).count(str(old)) * len(str(new)) > MAX_CHARACTERS:
+        raise SecurityError(f"the result would be larger than {MAX_CHARACTERS}")
 
 
 def _of_bounded_width(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -9,9 +9,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, field_validator, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, PydanticCustomError
 
@@ -32,7 +32,8 @@ _SHOWN_CHARACTERS = 60
 class CheckOptions(BaseModel):
     """Base of all check options: unknown options are rejected, and values are never converted to another type.
 
-    A field's description is the hint shown for a mistake in it.
+    Only a number becomes a text in a list or mapping of texts, because ``{{ … }}`` keeps its type. A field's
+    description is the hint shown for a mistake in it.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -45,6 +46,15 @@ class CheckOptions(BaseModel):
             if name not in known:
                 raise _unknown(str(name), list(known))
         return data
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _numbers_as_texts(cls, value: object, field: ValidationInfo) -> object:
+        if isinstance(value, list | dict) and _is_of_texts(cls.model_fields[field.field_name or ""].annotation):
+            pairs = value.items() if isinstance(value, dict) else enumerate(value)
+            texts = {key: str(each) if type(each) in (int, float) else each for key, each in pairs}
+            return texts if isinstance(value, dict) else [*texts.values()]
+        return value
 
 
 def require_option_names(kind: type[BaseModel], given: Collection[str]) -> None:
@@ -91,6 +101,15 @@ def _mistakes(kind: type[BaseModel], given: Mapping[str, object]) -> Sequence[Er
     except LookupError:  # a validator that reads an option which is left out here
         return ()
     return ()
+
+
+def _is_of_texts(annotation: object) -> bool:
+    """Whether a type, or one of a union, is a list or a mapping of texts."""
+    kind, inner = get_origin(annotation), get_args(annotation)
+    if kind in (list, tuple, dict, Sequence, Mapping):
+        last = inner[-2] if inner[-1] is ... else inner[-1]
+        return (get_args(last)[0] if get_origin(last) is Annotated else last) is str
+    return any(map(_is_of_texts, inner))
 
 
 def inside(workspace: Workspace, relative: str, option: str) -> Path:

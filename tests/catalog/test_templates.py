@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from contextlib import suppress
+from datetime import date
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -8,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from codex_multi_role.catalog.flow_expressions import sandbox
 from codex_multi_role.catalog.templates import check_expression, check_template, evaluate, render
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.reading.places import Place
@@ -59,6 +62,58 @@ def test_whole_expression_keeps_its_type(template: object, value: object) -> Non
     assert type(rendered) is type(value)
 
 
+@pytest.mark.parametrize(
+    ("template", "text"),
+    [
+        ("{{ steps.plan['items'] }}.", "[1, 2]."),
+        ("{{ inputs }}.", '{"target": "src", "limit": 5}.'),
+        ("{{ goal == 'fly' }}, {{ no }}, {{ 1.0 }}, {{ 5 }}", "true, null, 1.0, 5"),
+        ("{{ ['ä', none] }}.", '["ä", null].'),
+        ("{{ steps.plan['items'] | map('string') }}.", '["1", "2"].'),
+        ("{{ inputs.items() }}.", '[["target", "src"], ["limit", 5]].'),
+        ("{{ steps.plan['items'] | select('odd') | first }}, {{ range(3) }}", "1, [0, 1, 2]"),
+        ("{{ goal ~ [goal] ~ none ~ true ~ 7 }}.", 'fly["fly"]nulltrue7.'),
+        ("{{ goal ~ '<b>' | escape }}.", "fly&lt;b&gt;."),
+        ("{{ [true, [1], goal] | join(', ') }}.", "true, [1], fly."),
+        ("{{ [{'a': 1}, {'a': none}] | join('+', attribute='a') }}.", "1+null."),
+        ("{{ '%s, %s' % (true, [goal]) }}.", 'true, ["fly"].'),
+        ("{{ '%d of %(a)s' }}.", "%d of %(a)s."),
+        ("{{ inputs | string }}", '{"target": "src", "limit": 5}'),
+        ("{{ day }}, {{ [day] }}", '2026-01-31, ["2026-01-31"]'),
+        ("{{ goal.title() }} {{ goal.upper().lower() }}", "Fly fly"),
+        ("{{ goal.title is defined }}, {{ goal.title | default('none') }}.", "false, none."),
+        ("{% for key, value in inputs.items() %}{{ key }}={{ value }};{% endfor %}", "target=src;limit=5;"),
+    ],
+)
+def test_text_shows_values_as_json(template: str, text: str) -> None:
+    assert render(template, {**_CONTEXT, "day": date(2026, 1, 31)}, "here") == text
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["title", "items", "a"]), inner),
+    max_leaves=8,
+)
+_READ = st.sampled_from(["x", "x.title", "x.items", "x['a']", "[x]", "{'a':x}", "x.items()", "x.title()", "cycler(x)"])
+_MORE = ["map('string')", "map(attribute='title')", "select('string')", "groupby('a')", "join(',')", "batch(2)"]
+_MORE += ["default(x)", "replace('a', x)", "format(x)"]
+_FILTER = st.sampled_from([*sorted(sandbox().filters), *_MORE])
+
+
+@given(
+    _JSON, _READ, st.lists(_FILTER, max_size=3), st.sampled_from(["{}", "{} ~ x", "'%s' % ({},)", "'{{}}'.format({})"])
+)
+def test_text_never_shows_an_object_of_python(value: object, read: str, filters: list[str], form: str) -> None:
+    """A generator's address once reached a prompt."""
+    template = "{{ " + form.format(" | ".join([read, *filters])) + " }}"
+    for text in (template, f"Do {template}", f"{{% for y in {template[2:-2]} %}}{{{{ y }}}}{{% endfor %}}"):
+        with suppress(DefinitionError):
+            rendered = str(render(text, {"x": value}, "here"))
+            assert " object at 0x" not in rendered.lower()
+            assert "<built-in" not in rendered.lower()
+            assert "<bound" not in rendered.lower()
+
+
 def test_mappings_keys_come_before_its_methods() -> None:
     context = {"steps": MappingProxyType({"items": {"values": [3]}})}
     assert render("{{ steps.items.values }}", context, "here") == [3]
@@ -77,7 +132,31 @@ def test_mappings_keys_come_before_its_methods() -> None:
         ("{{ ''.__class__ }}", "unsafe"),
         ("x{{ steps.plan['items'].append(1) }}", "unsafe"),
         ("{{ inputs.update }}", "unsafe"),
-        ("{{ inputs.keys }}", "not a value that YAML can hold"),
+        ("{{ inputs.keys }}", '"keys" has no value'),
+        ("Do {{ goal.title }}", '"title" has no value'),
+        ("{{ [goal] | map(attribute='title') | list }}", '"title" has no value'),
+        ("{{ goal.title | upper }}", '"title" has no value'),
+        ("{{ range }}", "not a value that YAML can hold"),
+        ("Use {{ range }}", "not a value that YAML can hold"),
+        ("{{ joiner(',') | lower }}{{ cycler(1) | lower }}", "not a value that YAML can hold"),
+        ("{{ cycler(1) | lower }}", "not a value that YAML can hold"),
+        ("{{ '{}'.format(cycler(1)) }}", "not a value that YAML can hold"),
+        ("{{ '%s' % cycler(1) }}", "not a value that YAML can hold"),
+        ("{{ cycler(1) ~ '' }}", "not a value that YAML can hold"),
+        ("{{ 'x' * 1048570 }}{{ goal * 3 }}", "gives more than 1048576 characters"),
+        ("x{{ ['x' * 1000000, 'x' * 1000000] }}", "gives more than 1048576 characters"),
+        ("{{ ['x' * 1000000] * 17 }}", "gives more than 16777216 characters"),
+        ("{{ (['x' * 1000000] * 9) | join }}", "would be larger than"),
+        ("{{ ('x' * 1000000) | replace('x', goal) }}", "would be larger than"),
+        ("{{ ('x' * 1000000).replace('x', goal) }}", "would be larger than"),
+        (
+            "{% set n = namespace(t=goal) %}{% for i in range(60) %}{% set n.t = n.t + n.t %}{% endfor %}",
+            "would be larger than",
+        ),
+        (
+            "{% set n = namespace(t=goal) %}{% for i in range(60) %}{% set n.t = n.t ~ n.t %}{% endfor %}",
+            "gives more than",
+        ),
         ("{{ range(1000000) }}", "too big"),
         ("{{ [range(99999)] * 999 }}", "gives more than"),
         ("{{ 'x' * 100000000 }}", "would be larger than"),

@@ -22,11 +22,18 @@ class Options(CheckOptions):
     names: list[str] = Field(description="a list of texts: [a, b]")
     schema_: str = Field(default="", alias="schema", description="a file")
     parts: list[Part] = Field(default=[])
+    values: dict[str, str] | None = Field(default=None)
 
 
 def test_right_options(make_context: MakeContext) -> None:
     options = make_context({}, names=["a"], schema="s.json", parts=[{"weight": 2}]).read_options(Options, "parcel")
     assert (options.names, options.schema_, options.parts[0].weight) == (["a"], "s.json", 2)
+
+
+def test_number_is_a_text_in_a_list_or_mapping_of_texts(make_context: MakeContext) -> None:
+    """``{{ x }}`` keeps its type, but arguments of a program are texts."""
+    options = make_context({}, names=["a", 7, 2.5], values={"N": 7}).read_options(Options, "parcel")
+    assert (options.names, options.values) == (["a", "7", "2.5"], {"N": "7"})
 
 
 @pytest.mark.parametrize(
@@ -35,12 +42,12 @@ def test_right_options(make_context: MakeContext) -> None:
         (
             {"nmaes": ["a"]},
             'check parcel: unknown option "nmaes"; did you mean "names"?',
-            "Known: names, schema, parts.",
+            "Known: names, schema, parts, values.",
         ),
         (
             {"names": [], "schema_": "s"},
             'check parcel: unknown option "schema_"; did you mean "schema"?',
-            "Known: names, schema, parts.",
+            "Known: names, schema, parts, values.",
         ),
         (
             {"names": [], "parts": [{"weight": 1}, {"wieght": 2}]},
@@ -49,8 +56,8 @@ def test_right_options(make_context: MakeContext) -> None:
         ),
         ({}, "check parcel: names: is missing", "names: a list of texts: [a, b]"),
         (
-            {"names": ["a", 1]},
-            "check parcel: names[1]: input should be a valid string, not 1",
+            {"names": ["a", True]},
+            "check parcel: names[1]: input should be a valid string, not True",
             "names: a list of texts: [a, b]",
         ),
         (
