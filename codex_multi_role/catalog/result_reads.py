@@ -34,6 +34,12 @@ def reads_result(value: object, step_id: str) -> bool:
     return any(fields - FIGURES for fields in read)
 
 
+def steps_read(value: object) -> set[str]:
+    """The steps whose results the templates in ``value`` read."""
+    paths = (path for text in _templates(value) for path in attribute_paths(parse_template(text)))
+    return {path[1] for path in paths if path[0] == "steps" and len(path) > 2 and path[2] not in FIGURES}
+
+
 def check_measured(flows: Mapping[str, FlowSpec]) -> None:
     """Check that something reads the result of each step with ``on_bad: continue``: its flow, or one that calls it.
 

@@ -27,28 +27,52 @@ MAX_CACHED = 512
 """More than the texts of any shipped flow and its playbook, which one process may load again and again."""
 
 
-def render(template: object, context: Mapping[str, object], where: str) -> Any:  # noqa: ANN401 - the author's choice
+class TemplateFailed(DefinitionError):
+    """A template could not be filled in, or gave an unusable value.
+
+    ``step``: whose result it read, empty if it read none, or those of several.
+    """
+
+    step = ""
+
+
+def template_failed(
+    where: Place | str, error: Exception | str, text: object = "", context: Mapping[str, object] | None = None
+) -> TemplateFailed:
+    """The failure at ``where`` of the template ``text``, with the values that it read in ``context``."""
+    from codex_multi_role.catalog.template_failures import failure  # imported only after a mistake
+
+    return failure(where, error, text if isinstance(text, str) else "", context or {})
+
+
+def render(template: object, context: Mapping[str, object], where: Place | str) -> Any:  # noqa: ANN401 - the author's
     """``template`` with its expressions evaluated; lists and mappings are rendered inside, other values stay.
 
-    A text that is one whole ``{{ … }}`` keeps the expression's type. The result is JSON-shaped. Raises
-    ``DefinitionError`` that begins with ``where`` for any error, such as an unknown name.
+    A text that is one whole ``{{ … }}`` keeps the expression's type; any other shows values as JSON. The result is
+    JSON-shaped. Raises ``TemplateFailed`` that begins with ``where`` for any error, such as an unknown name.
     """
     if isinstance(template, str):
-        with _problems_at(where):
+        with _problems_at(where, template, context):
             return _render_text(template, context)
     if isinstance(template, Mapping):
-        return {key: render(value, context, f"{where}.{key}") for key, value in template.items()}
+        return {key: render(value, context, _inside(where, key)) for key, value in template.items()}
     if isinstance(template, list | tuple):
-        return [render(value, context, f"{where}[{index}]") for index, value in enumerate(template)]
+        return [render(value, context, _inside(where, index)) for index, value in enumerate(template)]
     return template
 
 
-def evaluate(expression: str, context: Mapping[str, object], where: str) -> bool:
-    """Whether a ``when`` is true. Raises ``DefinitionError`` that begins with ``where``."""
+def evaluate(expression: str, context: Mapping[str, object], where: Place | str) -> bool:
+    """Whether a ``when`` is true. Raises ``TemplateFailed`` that begins with ``where``."""
     from codex_multi_role.catalog.template_sandbox import plain
 
-    with _problems_at(where):
+    with _problems_at(where, f"{{{{ {expression} }}}}", context):
         return bool(plain(_expression(expression)(context)))
+
+
+def _inside(where: Place | str, part: int | str) -> Place | str:
+    if isinstance(where, Place):
+        return where / part
+    return f"{where}[{part}]" if isinstance(part, int) else f"{where}.{part}"
 
 
 def check_template(text: object, where: Place, types: Fields | None = None) -> None:
@@ -128,19 +152,17 @@ def _check_path(path: Sequence[str], where: Place, types: Fields) -> None:
 
 
 @contextmanager
-def _problems_at(where: Place | str) -> Iterator[None]:
-    """A template may call anything and so raise any exception; each becomes a mistake of the template."""
+def _problems_at(where: Place | str, text: str = "", context: Mapping[str, object] | None = None) -> Iterator[None]:
+    """A template may call anything and so raise any exception; each becomes a mistake of the template.
+
+    ``text`` was filled in with ``context``; without them, only its syntax was read.
+    """
     try:
         yield
     except DefinitionError:
         raise
     except Exception as error:
-        from codex_multi_role.reading.syntax_words import template_problem  # imported only after a mistake
-
-        problem, hint = template_problem(error, {**sandbox().filters, **sandbox().tests})
-        if isinstance(where, Place):
-            raise where.error(problem, hint) from error
-        raise DefinitionError(f"{where}: {problem}", hint) from error
+        raise template_failed(where, error, text, context) from error
 
 
 @lru_cache(maxsize=MAX_CACHED)

@@ -131,11 +131,13 @@ class Asker:
 
         A copy of the workspace needs a new thread, because a thread works in one folder.
         """
+        prompt = unit.text("prompt") if unit.step.prompt is not None else ""
+        payload = unit.fill("with")  # before a number is drawn, as a failed template must not draw one
         reserved = self.reserve(unit.step.ask or "", state)
         question = replace(
             reserved,
-            role=role_for(reserved.role, unit.step, unit.prompt),
-            payload=unit.payload or state.input_handoff(self._item, partial(reads_result, unit.step.prompt)),
+            role=role_for(reserved.role, unit.step, lambda _: prompt),
+            payload=payload or state.input_handoff(self._item, partial(reads_result, unit.step.prompt)),
             tests=state.latest_tests,
             thread=NEW_THREAD if unit.step.isolate else reserved.thread,
             tolerate=unit.tolerate or reserved.role.optional,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -18,10 +19,21 @@ from codex_multi_role.checks import find_check
 from codex_multi_role.engine.askers import Asker, Instances, Scope
 from codex_multi_role.engine.flow_walk import SAID_DONE, CallableFlows, FlowWalk
 from codex_multi_role.engine.journal_slots import JournalSlot, JournalSlots, RunHalted, refuse_when_stopping
-from codex_multi_role.errors import LOOK, MORE_CYCLES, DefinitionError, Ending, ExitCode, RunStatus, ending_for
+from codex_multi_role.errors import (
+    LOOK,
+    MORE_CYCLES,
+    DefinitionError,
+    Ending,
+    ExitCode,
+    RunStatus,
+    UsageError,
+    ending_for,
+)
 from codex_multi_role.flow import End, FlowState
 from codex_multi_role.steps import RunResources, StepOutcome
 from codex_multi_role.steps.test_runs import run_tests, without_tree
+
+WRONG_VALUE = "wrong_value"
 
 
 class DurableRun:
@@ -62,7 +74,18 @@ class DurableRun:
             ending = halted.ending
         except BaseException as error:  # DBOS has exceptions that are no `Exception`
             ending = ending_for(error)
-        self.ending.set_result(ending)
+        self.ending.set_result(self._of_step(ending))
+
+    def _of_step(self, ending: Ending) -> Ending:
+        """Exit code 2 means that nothing was spent; later, what is wrong is a failure of the step that got it."""
+        if ending.outcome != UsageError.reason:
+            return ending
+        if not self.state.has_results:
+            return replace(ending, suggestion="")
+        running = [f"{name}:{step.visits}" for name, step in self.state.steps.items() if step.status == "running"]
+        again = f"fork RUN --from {running[0]}" if running else LOOK
+        suggestion = ending.suggestion or again
+        return replace(ending, outcome=WRONG_VALUE, exit_code=ExitCode.FAILED, suggestion=suggestion)
 
     def _test_what_is_left(self, ids: JournalSlots) -> None:
         """Run the tests once more if files have changed since: the result on the workspace's own files counts."""

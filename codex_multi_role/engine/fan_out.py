@@ -13,15 +13,16 @@ from codex_multi_role.catalog.flow_steps import NEEDED
 from codex_multi_role.engine.askers import Scope
 from codex_multi_role.engine.journal_slots import ItemCancelled, JournalSlots, RunHalted
 from codex_multi_role.engine.scheduler import Scheduler
-from codex_multi_role.errors import RoleFailed, UsageError
+from codex_multi_role.errors import DefinitionError, RunStatus, UsageError
 from codex_multi_role.flow import FlowState, items_of, name_of, needs_of
 from codex_multi_role.flow.state import shown_item
 from codex_multi_role.reading.json_types import Json
+from codex_multi_role.reading.places import Place
 from codex_multi_role.run_folder import Cancellations
 from codex_multi_role.run_folder.events import Warning
 from codex_multi_role.run_folder.items import ItemResults
 from codex_multi_role.run_folder.states import COMPLETED, FAILED, SKIPPED, ItemStates
-from codex_multi_role.steps import StepOutcome, Unit, merge_failure, merged_back
+from codex_multi_role.steps import StepOutcome, Unit, merge_failure, merged_back, step_failure
 from codex_multi_role.steps.cancellation_token import CancellationToken
 from codex_multi_role.steps.carry_out import carry_out
 
@@ -32,7 +33,7 @@ UnitMaker = Callable[[StepSpec, str, Mapping[str, Any], Scope], Unit]
 class FanOut:
     """One visit of the step with this ``key``. ``records(cycles)``: how many slots an item can need.
 
-    ``tolerate``: an item that failed is a result.
+    ``tolerant`` as in `FlowWalk`: then, and under ``on_error: skip``, an item that failed is a result.
     """
 
     def __init__(
@@ -40,22 +41,27 @@ class FanOut:
         scope: Scope,
         step: StepSpec,
         key: str,
+        place: Place,
         unit: UnitMaker,
         records: Callable[[int], int],
         *,
-        tolerate: bool = False,
+        tolerant: bool = False,
     ) -> None:
         self._scope, self._step, self._key, self._unit, self._records = scope, step, key, unit, records
-        self._tolerate = tolerate
+        self._place, self._tolerant = place, tolerant
+        self._problem = ""
         self._outcomes: dict[int, StepOutcome] = {}
 
     def outcomes(self) -> tuple[list[StepOutcome], BaseException | None]:
         """The available outcomes in item order, merged if all ended, and the first failure."""
         step, scope = self._step, self._scope
         reserved = scope.ids.record(f"{step.id}: reserve", lambda _: self._reserve())
+        self._problem = reserved.get("problem", "")
+        if self._problem:
+            return [], None
         context = self._context_with(reserved["cycles"])
-        values, concurrency = items_of(step, context)
-        needs = needs_of(step, values, context)
+        values, concurrency = items_of(step, context, self._place)
+        needs = needs_of(step, values, context, self._place)
         items = self._items(values, reserved)
         scopes = [item.scope(scope.state.fork()) for item in items]
 
@@ -81,11 +87,20 @@ class FanOut:
     def _reserve(self) -> Json:
         """How many steps an item can record, and with how many cycles. Both are final, because slots must not move.
 
-        ``given``: the outcomes of items that are not repeated, because the parent run did them.
+        ``given``: the outcomes of items that are not repeated, because the parent run did them. ``problem``: why there
+        are no items.
         """
         state = self._scope.state
         results = ItemResults(self._scope.run.services.folder.path)
-        values, _ = items_of(self._step, state.context())
+        context = state.context()
+        try:
+            values, _ = items_of(self._step, context, self._place)
+            needs_of(self._step, values, context, self._place)
+        except DefinitionError as error:
+            failure = step_failure(error, self._key, context, self._place, self._step.for_each)
+            if not self._tolerant:  # there is no item that could be skipped
+                raise failure from error
+            return {"problem": str(failure)}
         found = {str(index): results.find(f"{self._key}.{index}", value) for index, value in enumerate(values)}
         given = {index: outcome for index, outcome in found.items() if outcome is not None}
         return {"size": self._records(state.cycles), "cycles": state.cycles, "given": given}
@@ -141,14 +156,20 @@ class FanOut:
             merged.append(merged_back(run, step, item.key, outcome, self._scope.ids.record))
             if merged[-1].lost:
                 item.fail(merged[-1].error)
-                failure = failure or (None if self._tolerate else merge_failure(run, step, item.key, merged[-1]))
+                failure = failure or (None if self._tolerates_items else merge_failure(run, step, item.key, merged[-1]))
         return merged, failure
 
     def output(self, outcomes: Sequence[StepOutcome]) -> tuple[Json, str, str]:
         """What templates see of the fan-out, the first error, and why the whole is bad."""
+        if self._problem:
+            return {"results": [], "failed": 0}, self._problem, ""
         errors = [outcome.error for outcome in outcomes if outcome.error]
         results = [seen_item(index, outcome) for index, outcome in enumerate(outcomes)]
         return {"results": results, "failed": len(errors)}, errors[0] if errors else "", self._why_bad(outcomes)
+
+    @property
+    def _tolerates_items(self) -> bool:
+        return self._tolerant or self._step.on_error == "skip"
 
     def _why_bad(self, outcomes: Sequence[StepOutcome]) -> str:
         """One bad item is enough; with ``on_error: skip``, one good item is enough that the whole is not."""
@@ -194,7 +215,7 @@ class FanOutItem:
                 raise
             outcome = StepOutcome({}, cancelled.reason, skipped=True)
         except RunHalted as halt:
-            if halt.ending.exit_code == RoleFailed.exit_code:
+            if halt.ending.status == RunStatus.FAILED:
                 self._report(FAILED, halt.ending.reason)
             raise
         return self._ended(outcome)

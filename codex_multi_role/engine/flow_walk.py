@@ -9,15 +9,17 @@ from functools import partial
 from typing import Any
 
 from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, StepSpec
-from codex_multi_role.catalog.flow_spec import reached_from
+from codex_multi_role.catalog.flow_spec import reached_from, step_place
 from codex_multi_role.engine.askers import EveryRole, Scope
 from codex_multi_role.engine.fan_out import FanOut
-from codex_multi_role.errors import RoleFailed
-from codex_multi_role.flow import End, WalkBound, after, new_state
+from codex_multi_role.engine.journal_slots import RunHalted
+from codex_multi_role.errors import DefinitionError, RoleFailed, ending_for
+from codex_multi_role.flow import End, GoTo, WalkBound, after, new_state
 from codex_multi_role.reading.json_types import Json
+from codex_multi_role.reading.places import Place
 from codex_multi_role.run_folder.events import StepStarted
 from codex_multi_role.run_folder.states import RUN
-from codex_multi_role.steps import StepOutcome, Unit, merge_failure, merged_back
+from codex_multi_role.steps import StepOutcome, Unit, merge_failure, merged_back, step_failure
 from codex_multi_role.steps.carry_out import carry_out
 from codex_multi_role.steps.placing import placed_outcome
 
@@ -82,12 +84,29 @@ class FlowWalk:
                 return End(SAID_DONE, 0, step.id)
             if self.error:
                 return End(FAILED_STEP, 1)
-            self.state.set_vars(step, str(self._flow.source))
-            move = after(self._flow, step, self.state)
+            move = self._next(step)
             if isinstance(move, End):
                 return End(SAID_DONE, 0, step.id) if self.state.finished_by else move
             self.state.refuse_done()
             step = move.step
+
+    def _next(self, step: StepSpec) -> GoTo | End:
+        """Set the step's variables and choose what follows; the step has failed if that cannot be computed."""
+        state, place = self.state, self._place(step)
+        try:
+            state.set_vars(step, place)
+            return after(self._flow, step, state)
+        except DefinitionError as error:
+            key = f"{self._key}{step.id}.{state.steps[step.id].visits}"
+            failure = step_failure(error, key, state.context(), place)
+            state.fail(step.id, str(failure))
+            if not self._tolerant:
+                raise RunHalted(ending_for(failure)) from error
+            self.error = str(failure)
+            return End(FAILED_STEP, 1)
+
+    def _place(self, step: StepSpec) -> Place:
+        return step_place(self._flow, self._flow.steps.index(step))
 
     def _may_refuse_done(self, step: StepSpec) -> bool:
         """Whether the flow can reach its first step again instead of ending with tests that newly fail."""
@@ -103,8 +122,9 @@ class FlowWalk:
         if step.ask == EVERY_ROLE:
             work = EveryRole(scope)
         elif step.for_each is not None:
-            tolerate = self._tolerates(step)
-            work = FanOut(scope, step, key, self._unit, partial(self._records, step), tolerate=tolerate)
+            work = FanOut(
+                scope, step, key, self._place(step), self._unit, partial(self._records, step), tolerant=self._tolerant
+            )
         else:
             work = _One(scope, self._unit(step, key, self.state.context(), scope))
         outcomes, failure = work.outcomes()
@@ -115,7 +135,7 @@ class FlowWalk:
         output, error, bad = work.output(outcomes)
         self.state.leave(step.id, output, error, bad)
         self.state.pass_on(step, [outcome.answer for outcome in outcomes])
-        if error and step.on_error == "fail" and self._tolerant:
+        if error and self._tolerant and (step.on_error == "fail" or not outcomes):
             self.error = error
 
     def _records(self, step: StepSpec, cycles: int) -> int:
@@ -126,6 +146,7 @@ class FlowWalk:
         unit = Unit(
             step=step,
             key=key,
+            place=self._place(step),
             context=context,
             record=scope.ids.record,
             ask_role=lambda unit: scope.asker.ask_for(unit, self.state),

@@ -8,24 +8,30 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, RoleSpecCatalog, StepSpec, render
+from codex_multi_role.catalog.flow_spec import step_place
+from codex_multi_role.catalog.templates import template_failed
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.flow.effort import MOST_AT_ONCE
 from codex_multi_role.flow.state import FlowState
+from codex_multi_role.reading.places import Place
+from codex_multi_role.reading.syntax_words import kind_in_words
 
 SHORT_TEXT = re.compile(r"\S([^\n\r\t]{0,58}\S)?")
 
 
-def items_of(step: StepSpec, context: Mapping[str, Any]) -> tuple[list[Any], int]:
-    """The items of a fan-out and how many run at once. Raises `DefinitionError` for an invalid list or concurrency."""
-    where = f"step {step.id}: "
-    items = render(step.for_each, context, f"{where}for_each")
+def items_of(step: StepSpec, context: Mapping[str, Any], place: Place) -> tuple[list[Any], int]:
+    """The items of a fan-out and how many run at once. Raises `TemplateFailed` for an invalid list or concurrency."""
+    items = render(step.for_each, context, place / "for_each")
     if not isinstance(items, list):
-        raise DefinitionError(f"{where}for_each: must be a list, not {type(items).__name__}")
+        problem = f"must be a list, not {kind_in_words(items)}"
+        raise template_failed(place / "for_each", problem, step.for_each, context)
     if step.max_items is not None and len(items) > step.max_items:
-        raise DefinitionError(f"{where}for_each: {len(items)} items, max_items is {step.max_items}")
-    concurrency = render(step.concurrency, context, f"{where}concurrency")
+        problem = f"{len(items)} items, max_items is {step.max_items}"
+        raise template_failed(place / "for_each", problem, step.for_each, context)
+    concurrency = render(step.concurrency, context, place / "concurrency")
     if not isinstance(concurrency, int) or not 1 <= concurrency <= MOST_AT_ONCE:
-        raise DefinitionError(f"{where}concurrency: must be a number from 1 to {MOST_AT_ONCE}, not {concurrency!r}")
+        problem = f"must be a number from 1 to {MOST_AT_ONCE}, not {concurrency!r}"
+        raise template_failed(place / "concurrency", problem, step.concurrency, context)
     return items, concurrency
 
 
@@ -36,28 +42,30 @@ def name_of(item: object, index: int) -> str:
     return item if isinstance(item, str) and SHORT_TEXT.fullmatch(item) else str(index + 1)
 
 
-def needs_of(step: StepSpec, items: Sequence[Any], context: Mapping[str, Any]) -> list[list[int]]:
+def needs_of(step: StepSpec, items: Sequence[Any], context: Mapping[str, Any], place: Place) -> list[list[int]]:
     """For each item, the indices of those it waits for.
 
-    Raises `DefinitionError` for items without a unique ``id``, an unknown id, and a cycle.
+    Raises `TemplateFailed` for items without a unique ``id``, an unknown id, and a cycle.
     """
     if step.needs is None:
         return [[] for _ in items]
-    where = f"step {step.id}: needs"
+    where = place / "needs"
     ids = [str(item.get("id")) if isinstance(item, Mapping) and "id" in item else "" for item in items]
     if "" in ids or len(set(ids)) < len(ids):
-        raise DefinitionError(f"{where}: every item must have a unique id, but the ids are: {', '.join(ids)}")
+        problem = f"every item must have a unique id, but the ids are: {', '.join(ids)}"
+        raise template_failed(where, problem, step.for_each, context)
     needs = []
     for index, item in enumerate(items):
         named = render(step.needs, {**context, step.as_: item, "item": item, "index": index}, where)
         if not isinstance(named, list) or not {*map(str, named)} <= {*ids}:
-            raise DefinitionError(f"{where}: {ids[index]} needs {named!r}: must be a list of item ids")
+            problem = f"{ids[index]} needs {named!r}: must be a list of item ids"
+            raise template_failed(where, problem, step.for_each, context)
         needs.append([ids.index(str(name)) for name in named])
     try:
         TopologicalSorter(dict(enumerate(needs))).prepare()
     except CycleError as error:
         circle = " -> ".join(ids[index] for index in reversed(error.args[1]))
-        raise DefinitionError(f"{where}: items depend on each other: {circle}") from error
+        raise template_failed(where, f"items depend on each other: {circle}", step.for_each, context) from error
     return needs
 
 
@@ -74,8 +82,8 @@ def first_asked(flow: FlowSpec, catalog: RoleSpecCatalog, state: FlowState) -> t
         return (step.ask, 1) if step.ask else ("", 0)
     context = {**state.context(), "cycle": 1}
     try:
-        items, concurrency = items_of(step, context)
-        needs = needs_of(step, items, context)
+        items, concurrency = items_of(step, context, step_place(flow, 0))
+        needs = needs_of(step, items, context, step_place(flow, 0))
     except DefinitionError:
         return "", 0
     return step.ask, min(concurrency, needs.count([]))

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field
 
 from codex_multi_role.catalog import FlowSpec, RouteSpec, StepSpec
-from codex_multi_role.catalog.flow_spec import ways_out
+from codex_multi_role.catalog.flow_spec import step_place, ways_out
 from codex_multi_role.catalog.result_reads import routes_on_result
 from codex_multi_role.catalog.templates import evaluate
 from codex_multi_role.errors import DefinitionError
@@ -72,9 +72,9 @@ def continues(step: StepSpec) -> bool:
 
 def _taken(flow: FlowSpec, step: StepSpec, state: FlowState) -> int | None:
     """The number of the ``next`` entry that is taken, if any."""
+    place = step_place(flow, flow.steps.index(step)) / "next"
     for number, route in enumerate(step.next):
-        where = f"{flow.source}: step {step.id}: next[{number}].when"
-        if route.when is None or evaluate(route.when, state.context(), where):
+        if route.when is None or evaluate(route.when, state.context(), place / number / "when"):
             return number
     return None
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from codex_multi_role.catalog import FlowSpec, StepSpec, render
 from codex_multi_role.reading.json_types import Json
+from codex_multi_role.reading.places import Place
 
 GIVEN_ANYWAY = "tests"
 """The check whose latest result every role gets as such."""
@@ -113,6 +114,12 @@ class FlowState:
         return self.steps[self.first_step].visits
 
     @property
+    def has_results(self) -> bool:
+        """Whether a role was asked, or a step has ended."""
+        ended = any(step.visits > (step.status == "running") for step in self.steps.values())
+        return ended or bool(self.asks)
+
+    @property
     def fails_tests(self) -> bool:
         """Whether the latest test result ends the run without its goal; one that a step's check made does not."""
         tests = self.latest_tests
@@ -209,12 +216,14 @@ class FlowState:
         step.output, step.error, step.bad = output, error, bad
         step.status = "failed" if error else "done"
 
-    def set_vars(self, step: StepSpec, source: str) -> None:
-        """Set the variables in the step's ``set``; all values are rendered before any variable changes."""
-        self.vars |= {
-            name: render(value, self.context(), f"{source}: step {step.id}: set.{name}")
-            for name, value in step.set.items()
-        }
+    def fail(self, step_id: str, error: str) -> None:
+        """The visit has failed after its work, whose result stays."""
+        self.steps[step_id].status, self.steps[step_id].error = "failed", error
+
+    def set_vars(self, step: StepSpec, place: Place) -> None:
+        """Set the variables in the ``set`` of the step, which is at ``place``, after all values have been rendered."""
+        if step.set:
+            self.vars |= render(step.set, self.context(), place / "set")
 
     def context(self) -> dict[str, Any]:
         """What templates and conditions see."""

@@ -44,7 +44,15 @@ _TEMPLATE: Words = {
     "unknown tag '(.*?)'": (r'unknown tag "\1"', "Tags are {% if %}, {% for %} and {% set %}."),
     r"'(.*)' is undefined": (r'"\1" has no value', ""),
     r"has no (?:attribute|element) '?(.*?)'?$": (r'"\1" has no value', ""),
+    r"'(.*)' not supported between instances of '(.*)' and '(.*)'": (r'"\1" cannot compare <\2> with <\3>', ""),
+    r"unsupported operand type\(s\) for (.*): '(.*)' and '(.*)'": (r'"\1" cannot be applied to <\2> and <\3>', ""),
+    r'can only concatenate (\w+) \(not "(\w+)"\)': (r'"+" cannot be applied to <\1> and <\2>', ""),
+    r"'(\w+)' object is not iterable": ("<\\1> is not a list", ""),
+    r"object of type '(\w+)' has no len": ("<\\1> has no length", ""),
 }
+_KINDS = {"str": "a text", "int": "a number", "float": "a number", "NoneType": "null", "bool": "true or false"}
+_KINDS |= {"list": "a list", "dict": "a mapping", "_Shown": "a mapping"}
+"""Python's types, in the words of people who write YAML."""
 _UNKNOWN_NAME = re.compile(r"No (filter|test) named '(.*)'")
 
 
@@ -62,7 +70,13 @@ def template_problem(error: Exception, known: Mapping[str, object]) -> tuple[str
     """What is wrong with a template, and a hint. ``known``: the filters and tests."""
     if (found := _UNKNOWN_NAME.search(str(error))) is not None:
         return f'unknown {found[1]} "{found[2]}"{did_you_mean(found[2], known)}', ""
-    return _translated(_TEMPLATE, str(error), "")
+    problem, hint = _translated(_TEMPLATE, str(error), "")
+    return re.sub(r"<(\w+)>", lambda found: _KINDS.get(found[1], found[1]), problem), hint
+
+
+def kind_in_words(value: object) -> str:
+    """``a text`` for a text: what a value is, for messages."""
+    return _KINDS.get(type(value).__name__, type(value).__name__)
 
 
 def _translated(words: Words, message: str, otherwise: str) -> tuple[str, str]:

@@ -14,7 +14,7 @@ from codex_multi_role.steps.resources import (
     Work,
 )
 from codex_multi_role.steps.turn_record import NEW_THREAD
-from codex_multi_role.steps.unit import StepOutcome, Unit, merge_failure, merged_back
+from codex_multi_role.steps.unit import StepOutcome, Unit, merge_failure, merged_back, step_failure
 
 __all__ = [
     "NEW_THREAD",
@@ -29,4 +29,5 @@ __all__ = [
     "Work",
     "merge_failure",
     "merged_back",
+    "step_failure",
 ]

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-from codex_multi_role.catalog import render
 from codex_multi_role.checks import find_check
-from codex_multi_role.errors import CheckFailed, CodexMultiRoleError, RunInterrupted
+from codex_multi_role.errors import CheckFailed, CodexMultiRoleError, RunInterrupted, UsageError
 from codex_multi_role.flow import Terms
 from codex_multi_role.host.atomic import make_folder
 from codex_multi_role.reading.json_types import Json
@@ -35,18 +34,19 @@ COULD_NOT_RUN = "could not run"
 def check_step(run: RunResources, unit: Unit) -> StepOutcome:
     """Carry out the step's check with its rendered ``with:`` options; a bad result is an outcome, not a failure.
 
-    Raises `CheckFailed`, `UsageError`, `DefinitionError` if a failure is not tolerated.
+    Raises `TemplateFailed`; `CheckFailed`, `UsageError`, `DefinitionError` if a failure is not tolerated.
     """
     name = unit.step.check or ""
-    options = render(unit.step.with_, unit.context, f"{unit.where}: with")
+    options = unit.fill("with")
 
     def work(_: int) -> Json:
         try:
             return _carry_out(run.in_copy("", fresh=False), unit, name, options)
         except CodexMultiRoleError as error:
+            failure = unit.failure(error) if isinstance(error, UsageError) else error
             if not unit.tolerate or isinstance(error, RunInterrupted):
-                raise
-            return {"status": COULD_NOT_RUN, "reason": str(error)}
+                raise failure from error
+            return {"status": COULD_NOT_RUN, "reason": str(failure)}
 
     output = unit.record(f"check {name}", work)
     error = str(output.get("reason", "")) if output["status"] == COULD_NOT_RUN else ""

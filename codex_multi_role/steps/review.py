@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 
-from codex_multi_role.catalog import render
 from codex_multi_role.errors import ReviewWaiting, RunInterrupted
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import Answer, Question, Questions
 from codex_multi_role.run_folder.events import ReviewAnswered, ReviewAsked, now
 from codex_multi_role.steps.resources import RunResources
-from codex_multi_role.steps.unit import StepOutcome, Unit
+from codex_multi_role.steps.unit import StepOutcome, Unit, as_text
 
 BY_OPTION = "--yes"
 BY_TIME_LIMIT = "time limit"
@@ -25,8 +23,8 @@ def review_step(run: RunResources, unit: Unit) -> StepOutcome:
     step = unit.step
     question = Question(
         key=unit.key,
-        question=_text(render(step.review, unit.context, f"{unit.where}: review")),
-        show=_text(render(step.show or "", unit.context, f"{unit.where}: show")),
+        question=_storable(unit.text("review")),
+        show=_storable(as_text(unit.fill("show") or "")),
         asked_at=now(),
         time_limit_seconds=step.time_limit_seconds,
         default=step.default,
@@ -39,9 +37,8 @@ def _rejected(answer: Json) -> str:
     return f"rejected by {answer['by']}" + (f": {answer['comment']}" if answer["comment"] else "")
 
 
-def _text(value: object) -> str:
-    """A string as it is, anything else as JSON; without characters that no file can hold, to read back the same."""
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
+def _storable(text: str) -> str:
+    """The text without characters that no file can hold, to read back the same."""
     return text.encode("utf-8", "replace").decode()
 
 

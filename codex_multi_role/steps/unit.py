@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from codex_multi_role.catalog import StepSpec, render
-from codex_multi_role.errors import RoleFailed
+from codex_multi_role.catalog.result_reads import steps_read
+from codex_multi_role.catalog.templates import TemplateFailed, template_failed
+from codex_multi_role.errors import DefinitionError, RoleFailed, UsageError
 from codex_multi_role.reading.json_types import Json
+from codex_multi_role.reading.places import Place
 from codex_multi_role.run_folder.events import CopyMerged, Warning
 from codex_multi_role.steps.protection import SHOWN_PATHS
 from codex_multi_role.steps.resources import Recorder, RunResources
@@ -23,15 +27,16 @@ SHOWN_CONFLICTS = 3
 class Unit:
     """A step, or one item of a step that fans out.
 
-    ``key`` is unique in the run: ``<step>.<visit>`` and the item's index, below the key of the calling step.
-    ``context``: what its templates see. ``ask_role`` asks the step's role with the process, thread and number that the
-    walk assigns; ``call_flow`` walks another flow and returns its outcome. ``tolerate``: a failure is an outcome and
-    does not end the run. ``set_state(state, reason)`` records the state of an item. ``peers``: how many items of its
-    step are worked on at once. ``attempt``: counts the tries of its work.
+    ``key`` is unique in the run: ``<step>.<visit>`` and the item's index, below the key of the calling step. ``place``:
+    of the step in its flow's file. ``context``: what its templates see. ``ask_role`` asks the step's role with the
+    process, thread and number that the walk assigns; ``call_flow`` walks another flow and returns its outcome.
+    ``tolerate``: a failure is an outcome and does not end the run. ``set_state(state, reason)`` records the state of an
+    item. ``peers``: how many items of its step are worked on at once. ``attempt``: counts the tries of its work.
     """
 
     step: StepSpec
     key: str
+    place: Place
     context: Mapping[str, Any]
     record: Recorder
     ask_role: Callable[[Unit], StepOutcome]
@@ -43,7 +48,7 @@ class Unit:
 
     @property
     def where(self) -> str:
-        """The location of the step's templates, for errors."""
+        """The step, for errors."""
         return f"step {self.step.id}"
 
     @property
@@ -51,18 +56,24 @@ class Unit:
         """The step's rendered templates, independent of the cycles, and its item. Raises `DefinitionError`."""
         step, item = self.step, self.context.get("item")
         templates = {"with": step.with_, "prompt": step.prompt, "review": step.review, "show": step.show}
-        filled: Json = render(templates, {**self.context, "cycles": 1}, self.where)
+        filled: Json = render(templates, {**self.context, "cycles": 1}, self.place)
         return {**filled, "item": item}
 
-    def prompt(self, template: str) -> object:
-        """The step's own prompt, rendered. Raises `DefinitionError`."""
-        return render(template, self.context, f"{self.where}: prompt")
+    def fill(self, key: str) -> Any:  # noqa: ANN401 - the author's choice
+        """The step's template of that name, such as ``prompt``, filled in. Raises `TemplateFailed`."""
+        template = getattr(self.step, {"with": "with_"}.get(key, key))
+        return render(template, self.context, self.place / key)
 
-    @property
-    def payload(self) -> Json | None:
-        """What an ask gives its role instead of the previous handoff, if its ``with`` is not empty."""
-        filled: Json = render(self.step.with_, self.context, f"{self.where}: with")
-        return filled or None
+    def text(self, key: str) -> str:
+        """As `fill`, for a template that must give a text; another value is shown as JSON."""
+        value = self.fill(key)
+        if value is None or not str(value).strip():
+            raise template_failed(self.place / key, "gives no text", getattr(self.step, key), self.context)
+        return as_text(value)
+
+    def failure(self, error: UsageError) -> UsageError:
+        """What the step fails with if a value that it got is wrong."""
+        return step_failure(error, self.key, self.context, self.place, (self.step.for_each, self.step.with_))
 
 
 @dataclass(frozen=True)
@@ -110,6 +121,11 @@ class StepOutcome:
         return asdict(self)
 
 
+def as_text(value: object) -> str:
+    """A string as it is, anything else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
+
+
 StepKind = Callable[[RunResources, Unit], StepOutcome]
 
 
@@ -131,11 +147,31 @@ def merged_back(run: RunResources, step: StepSpec, key: str, outcome: StepOutcom
     return replace(outcome, output=output, error=problem, bad="", done=False, handoffs={}, lost=True)
 
 
+def step_failure(
+    error: UsageError, key: str, context: Mapping[str, Any], place: Place, given: object = ()
+) -> UsageError:
+    """``error`` with the ``place`` of its step, and the command that repeats the step whose result is to blame.
+
+    ``given``: the step's templates, one of which may have read that result.
+    """
+    failure = error if isinstance(error, DefinitionError) else place.error(str(error), error.hint)
+    read = {failure.step} if isinstance(failure, TemplateFailed) and failure.step else steps_read(given)
+    failure.suggestion = error.suggestion or _repeat(key, context, read.pop() if len(read) == 1 else "")
+    return failure
+
+
+def _repeat(key: str, context: Mapping[str, Any] | None = None, step: str = "") -> str:
+    """Fork the run before ``step``, by default before that of the unit; a called flow is repeated as a whole."""
+    if step and context and "/" not in key and context["steps"][step]["visits"]:
+        return f"fork RUN --from {step}:{context['steps'][step]['visits']}"
+    return f"fork RUN --from {':'.join(key.partition('/')[0].split('.')[:2])}"
+
+
 def merge_failure(run: RunResources, step: StepSpec, key: str, outcome: StepOutcome) -> RoleFailed:
     """What ends the run if a failed merge is not to be tolerated. A resume would find the recorded conflicts again."""
     hint = "The files without conflicts are merged. Merge the others by hand, or fork the run to repeat the step."
     failure = RoleFailed(f"step {step.id}: {outcome.error}; copy: {_place(run, key)}", "merge_conflicts", hint)
-    failure.suggestion = f"fork RUN --from {':'.join(key.partition('/')[0].split('.')[:2])}"
+    failure.suggestion = _repeat(key)
     return failure
 
 

@@ -46,7 +46,7 @@ def test_loop_ends_when_its_condition_holds(tmp_path: Path) -> None:
 def test_condition_error_ends_the_walk_with_its_location(tmp_path: Path) -> None:
     steps = [{"ask": "one", "next": [{"when": "steps.one.verdict.grade > 1", "end": "ok"}]}]
     walked = walk(tmp_path, steps)
-    assert (walked.ending.status, walked.ending.exit_code) == ("failed", 2)
+    assert (walked.ending.status, walked.ending.exit_code) == ("failed", 3)
     assert "next[0].when" in walked.ending.reason
 
 
@@ -205,14 +205,14 @@ def test_list_may_be_a_template_of_a_handoff(tmp_path: Path) -> None:
 def test_more_items_than_declared_end_the_run(tmp_path: Path) -> None:
     steps = [{"id": "plan", "ask": "one"}, each("{{ steps.plan.todos }}", max_items=1)]
     walked = walk(tmp_path, steps, {"todos": ["x", "y"]})
-    assert walked.ending.exit_code == 2
+    assert walked.ending.exit_code == 3
     assert "max_items is 1" in walked.ending.reason
 
 
 def test_concurrency_that_only_the_run_knows_is_checked_by_it(tmp_path: Path) -> None:
     steps = [{"id": "plan", "ask": "one"}, each(["a"], concurrency="{{ steps.plan.at_once }}")]
     walked = walk(tmp_path, steps, {"at_once": 0})
-    assert walked.ending.exit_code == 2
+    assert walked.ending.exit_code == 3
     assert "concurrency" in walked.ending.reason
 
 

@@ -79,11 +79,11 @@ def test_visit_too_many_ends_the_run_without_its_goal(routes: str) -> None:
 
 @pytest.mark.parametrize(
     ("condition", "problem"),
-    [("steps.build.coverage < 5", "coverage"), ("steps.build.red < 5", "not supported"), ("roles.tester.x", "tester")],
+    [("steps.build.coverage < 5", "coverage"), ("steps.build.red < 5", "cannot compare"), ("roles.tester.x", "tester")],
 )
 def test_condition_that_cannot_be_evaluated_is_named(condition: str, problem: str) -> None:
     flow = flow_of(f'[{{when: "false", to: plan}}, {{when: "{condition}", to: ship}}]')
     with pytest.raises(DefinitionError) as caught:
         move(flow, red="x")
-    assert str(caught.value).startswith("flows/x.yaml: step build: next[1].when: ")
+    assert str(caught.value).startswith("flows/x.yaml: steps[1]: next[1].when: ")
     assert problem in str(caught.value)

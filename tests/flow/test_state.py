@@ -13,6 +13,9 @@ from codex_multi_role.catalog.templates import evaluate
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.flow import FlowState, new_state
 from codex_multi_role.flow.state import StepState
+from codex_multi_role.reading.places import Place
+
+PLACE = Place(Path("x.yaml"), ("steps", 0))
 
 
 def flow_of(*step_ids: str, **keys: Any) -> FlowSpec:
@@ -140,11 +143,11 @@ def test_variables_are_set_all_at_once() -> None:
     keys = {"vars": {"new": 1, "old": 0}, "set": {"old": "{{ vars.new }}", "new": "{{ vars.new + steps.plan.found }}"}}
     state = state_of("plan", **keys)
     state.leave("plan", {"found": 4})
-    state.set_vars(flow_of("plan", **keys).steps[0], "x.yaml")
+    state.set_vars(flow_of("plan", **keys).steps[0], PLACE)
     assert state.vars == {"new": 5, "old": 1}
     failing = flow_of("plan", vars={"new": 1}, set={"new": "{{ steps.plan.lost }}"})
-    with pytest.raises(DefinitionError, match=r"^x\.yaml: step plan: set\.new: "):
-        state.set_vars(failing.steps[0], "x.yaml")
+    with pytest.raises(DefinitionError, match=r"^x\.yaml: steps\[0\]: set\.new: "):
+        state.set_vars(failing.steps[0], PLACE)
 
 
 def test_states_share_nothing() -> None:

@@ -46,8 +46,8 @@ Result = Json | Callable[[Unit], Json]
 """The result of a check, or what makes it of the unit."""
 T = TypeVar("T")
 FAILS = RoleFailed("role one: no", "bad_request")
-COMPUTED = ("answer", "choose", "merge_items", "schema")
-"""Checks that start nothing and change nothing in a workspace."""
+COMPUTED = ("answer", "choose", "command", "merge_items", "schema")
+"""Checks that are carried out where no result is scripted: they change nothing in a workspace."""
 
 
 @dataclass(frozen=True)

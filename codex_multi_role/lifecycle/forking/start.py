@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from codex_multi_role.catalog.flow_spec import step_place
 from codex_multi_role.errors import UsageError
 from codex_multi_role.flow import FlowState, items_of, name_of, needs_of
 from codex_multi_role.lifecycle.definitions import Definitions
@@ -109,9 +110,9 @@ class Again:
                 f"the tasks of {self.step} may change the workspace; the changes of the other tasks would be missing",
                 f"`{parent.command('fork', '--from', f'{self.step}:{self.visit}')}` redoes all of them.",
             )
-        context = state.context()
-        items, _ = items_of(step, context)
-        needs = needs_of(step, items, context)
+        context, place = state.context(), step_place(definitions.flow, definitions.flow.steps.index(step))
+        items, _ = items_of(step, context, place)
+        needs = needs_of(step, items, context, place)
         again = {index for index, item in enumerate(items) if name_of(item, index) == self.name}
         again |= {int(self.unit.rpartition(".")[2])} & set(range(len(items)))  # under its name in an earlier version
         for _ in items:

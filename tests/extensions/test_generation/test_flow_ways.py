@@ -15,7 +15,7 @@ from itertools import pairwise
 import pytest
 
 from codex_multi_role.catalog import FlowSpec, StepSpec, render
-from codex_multi_role.catalog.flow_spec import ways_out
+from codex_multi_role.catalog.flow_spec import step_place, ways_out
 from codex_multi_role.extensions.test_generation.testgen_state import advance_state
 from codex_multi_role.flow import End, FlowState, after, new_state
 from codex_multi_role.lifecycle.team_loading import load_team
@@ -70,7 +70,7 @@ class Script:
         while True:
             visit = state.enter(step.id)
             state.leave(step.id, self._result(step, state, visit))
-            state.set_vars(step, "flow")
+            state.set_vars(step, step_place(flow, flow.steps.index(step)))
             move = after(flow, step, state)
             if isinstance(move, End):
                 self.way.append(f"{move.outcome}/{move.exit_code}")
