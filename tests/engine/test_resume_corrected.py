@@ -112,7 +112,7 @@ def test_correction_never_widens_rights(tmp_path: Path, steps: list[Record], mor
 
 def test_correction_may_use_the_rights_that_the_run_has(tmp_path: Path) -> None:
     """A command is corrected, and another role asked that may do no more."""
-    wrong = {"check": "command", "with": {"argv": ["echo", "{{ 1 }}"], "json": False}}
+    wrong = {"check": "command", "with": {"argv": ["echo", "{{ roles.one }}"], "json": False}}
     plays = [say()] * 3
     team = TeamFolder(tmp_path, {"one": WRITES, "two": {}}, {"one": plays, "two": plays})
     with_flow(team, {"steps": [{"ask": "one"}, wrong]})
