@@ -6,8 +6,10 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from codex_multi_role.replies import Reply, read_reply
+from codex_multi_role.replies import Reply, read_reply, schema_problems
 
 TASK = {
     "type": "object",
@@ -149,3 +151,30 @@ def test_error_beside_a_corrected_answer_is_reported_once() -> None:
 def test_long_names_are_cut() -> None:
     (correction,) = _read({"summary": "a", "m" * 500: 1}).corrections
     assert len(correction) < 80
+
+
+_TEXTS = st.sampled_from(["a", " good ", "bad", "low ", "all", ""])
+_TASKS = st.dictionaries(st.sampled_from(["id", "owner", "level", "x-y", "mood"]), st.none() | _TEXTS)
+_NAMES = st.sampled_from([*PLAN["properties"], "mood", "error", "$schema"])
+_ANSWERS = st.dictionaries(_NAMES, st.none() | _TEXTS | _TASKS | st.lists(_TASKS | st.none(), max_size=2), min_size=1)
+
+
+def _is_part_of(part: object, whole: object) -> bool:
+    """Whether ``part`` is ``whole`` without some fields of its objects and without blanks around its texts."""
+    if isinstance(part, dict) and isinstance(whole, dict):
+        return all(name in whole and _is_part_of(each, whole[name]) for name, each in part.items())
+    if isinstance(part, list) and isinstance(whole, list):
+        return len(part) == len(whole) and all(map(_is_part_of, part, whole))
+    return part == whole or (isinstance(whole, str) and part == whole.strip())
+
+
+@given(_ANSWERS | st.fixed_dictionaries({"result": _ANSWERS}))
+def test_corrected_answer_fits_and_is_part_of_what_was_written(value: dict[str, Any]) -> None:
+    reply, problems = _read(value), schema_problems(value, PLAN)
+    if not problems:
+        assert reply == Reply(value, False, "", error=reply.error)
+    elif reply.handoff is None:
+        assert reply.problem.endswith("\n".join(f"- {problem}" for problem in problems))
+    elif not reply.refusal:
+        assert schema_problems(reply.handoff, PLAN) == []
+        assert _is_part_of(reply.handoff, value) or _is_part_of(reply.handoff, value["result"])

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from codex_multi_role.replies.extract import _is_over
+from codex_multi_role.replies.refusal import error_in, is_refusal
 from codex_multi_role.replies.repair import TolerantReader
 from codex_multi_role.replies.reply import _choose
 from codex_multi_role.steps.turn import Attempt
@@ -51,5 +52,15 @@ ANSWERS = (
             lambda ending, self, outcome, reply: ending(self, outcome, reply and replace(reply, refusal="")),
         ),
         (f"{REFUSALS}::test_refused_step_fails_the_run_and_resume_asks_again",),
+    ),
+    broken(
+        "an answer that has an error as well is not DONE",
+        returns(error_in, ""),
+        (f"{REFUSALS}::test_done_beside_an_error_is_a_handoff_that_does_not_end_the_run",),
+    ),
+    broken(
+        "an answer that fits is no refusal",
+        returns(is_refusal, True),
+        ("replies/test_small_models.py::test_every_bound_answer_that_fits_is_a_handoff",),
     ),
 )
