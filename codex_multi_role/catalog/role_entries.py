@@ -40,10 +40,10 @@ from codex_multi_role.catalog.role_spec import (
     ApprovalPolicy,
     AutoApprove,
     Dollars,
+    Name,
     PromptFlags,
     ReasoningEffort,
     RoleBehaviors,
-    RoleName,
     RoleSpec,
     Sandbox,
     Seconds,
@@ -139,7 +139,7 @@ class RoleSettings(Definition):
 class RoleFile(RoleSettings):
     """A role in its own file."""
 
-    name: RoleName | None = Field(default=None, description="The role's name, which is also its folder in a run.")
+    name: Name | None = Field(default=None, description="The role's name, which its folder in a run has as well.")
     model: str | None = Field(default=None, description="The model; overrides `model_env` and `--model`.")
     model_env: str | None = Field(
         default=None, description="An environment variable that names the model; overrides `--model`."

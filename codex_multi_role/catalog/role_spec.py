@@ -30,26 +30,6 @@ Amount = Annotated[int, Field(strict=True, ge=1), WHOLE_NUMBER]
 Dollars = Annotated[float, Field(gt=0, allow_inf_nan=False), NUMBER]
 
 NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}"
-# A role has a folder of its name in the run folder, beside these.
-_RUN_FOLDER_NAMES = {
-    "catalog",
-    "checks",
-    "reviews",
-    "tests",
-    "worktrees",
-    "run.json",
-    "controller_state.json",
-    "events.jsonl",
-    "inherited_events.jsonl",
-    "report.html",
-    "output.log",
-    "replay",
-    "replay.json",
-    "states.json",
-    "answer.md",
-    "cancelled",
-    "items",
-}
 _DEFAULT_LIMITS = {"default": {"idle_seconds": 120.0, "turn_seconds": 900.0}}
 _DEFAULT_LIMITS["planner"] = {"idle_seconds": 300.0, "turn_seconds": 1800.0}
 TIMEOUT_POLICIES = frozenset(_DEFAULT_LIMITS)
@@ -79,17 +59,6 @@ def check_effort(effort: str) -> str:
 ReasoningEffort = Annotated[
     str, AfterValidator(check_effort), WithJsonSchema({"type": "string", "enum": list(EFFORTS)})
 ]
-
-
-def check_role_name(name: str) -> str:
-    """Check that a role's name does not clash with the run folder's other entries."""
-    folded = check_name(name).casefold()
-    if folded in _RUN_FOLDER_NAMES or folded.startswith("journal.sqlite"):
-        raise ValueError(f'"{name}" cannot be a role\'s name: the run folder has a "{folded}" of its own')
-    return name
-
-
-RoleName = Annotated[str, AfterValidator(check_role_name), pattern_in_schema(NAME)]
 
 
 class PromptFlags(Definition):
@@ -168,7 +137,7 @@ class RoleSpec(Definition):
     ``strict_output``: answers are not corrected to match ``output_schema``.
     """
 
-    name: RoleName
+    name: Name
     prompt_text: str
     model: str | None = None
     model_env: str | None = None

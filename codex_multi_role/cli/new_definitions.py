@@ -9,7 +9,7 @@ from pathlib import Path
 import yaml
 
 from codex_multi_role.catalog import RoleSpecCatalog, list_flows
-from codex_multi_role.catalog.role_spec import check_name, check_role_name
+from codex_multi_role.catalog.role_spec import check_name
 from codex_multi_role.cli.json_schemas import editor_comment, schema_files
 from codex_multi_role.errors import CodexMultiRoleError, DefinitionError, UsageError
 from codex_multi_role.host.atomic import make_folder, write_bytes
@@ -69,7 +69,7 @@ def add_role(name: str, given: Path | None) -> tuple[Path, Path]:
     """
     catalog = load_catalog(_own_catalog(given))
     names = [role.name for role in catalog.roles]
-    if (taken := {each.casefold(): each for each in names}.get(_checked(name, check_role_name).casefold())) is not None:
+    if (taken := {each.casefold(): each for each in names}.get(_checked(name, check_name).casefold())) is not None:
         raise UsageError(f"nothing was written: {catalog.source} already has a role {taken}", "Choose another name.")
     path = catalog.source.parent / f"{name}.yaml"
     _refuse_existing(path)

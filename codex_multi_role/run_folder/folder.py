@@ -46,6 +46,15 @@ RECORDING = "recording.ndjson"
 """The run's copy, in its ``catalog/``, of the recording that it replays."""
 SHARED = "shared"
 """The key of ``run.json`` in a copy of the folder of a run that workers execute: what only their database knows."""
+ROLE_PREFIX = "role-"
+OWN_NAMES = frozenset(
+    {
+        *("run.json", "controller_state.json", "states.json", "owner.json", "replay.json", "answer.md", "output.log"),
+        *("events.jsonl", "inherited_events.jsonl", "report.html", "latest", "catalog", "baseline", "tests", "checks"),
+        *("reviews", "items", "cancelled", "placed", "worktrees", "replay", "applied", "exported"),
+    }
+)
+"""What the folder of a run has itself, beside files of `JOURNAL`. A role of such a name has another folder."""
 _OF_A_RUN = re.compile(rf"(?<={PROGRAM} )([a-z-]+) RUN(?:=([\w.-]+))?(?=[ `]|$)")
 RECORD_TYPES = {
     **dict.fromkeys(("goal", "flow", "outcome", "workspace", "catalog_file"), str),
@@ -116,8 +125,14 @@ class RunFolder:
             temporary.replace(link)
         temporary.unlink(missing_ok=True)
 
-    def role_folder(self, role: str) -> Path:
-        return make_folder(self.path / role)
+    def role_path(self, instance: str) -> Path:
+        """The folder of a role's process: ``<role>``, or ``role-<role>`` if the run has such a folder itself."""
+        plain = self.path / instance
+        is_own = _is_taken(instance) and not (plain / "stderr.log").exists()  # of a run from before the name was taken
+        return self.path / f"{ROLE_PREFIX}{instance}" if is_own else plain
+
+    def role_folder(self, instance: str) -> Path:
+        return make_folder(self.role_path(instance))
 
     def codex_home(self, role: str) -> Path:
         """The role's own CODEX_HOME: it has the thread, so it is kept as long as the run."""
@@ -167,6 +182,18 @@ class RunFolder:
         write_json(self.record_path, {**record, **redacted})
         if first:
             self._point_latest()
+
+
+def _is_taken(name: str) -> bool:
+    """Whether a folder of that name is the run's own, or that of a role with such a name."""
+    rest = re.sub(rf"^({ROLE_PREFIX})*", "", name.casefold())
+    return rest in OWN_NAMES or rest.startswith(JOURNAL)
+
+
+def instance_in(folder: str) -> str:
+    """Whose folder it is: the inverse of `RunFolder.role_path`."""
+    inner = folder.removeprefix(ROLE_PREFIX)
+    return inner if inner != folder and _is_taken(inner) else folder
 
 
 def command_line(*words: str, runs_dir: Path | None = None, database_url: str = "") -> str:

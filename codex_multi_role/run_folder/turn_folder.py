@@ -11,7 +11,7 @@ from codex_multi_role.host.atomic import storage_errors, write_bytes, write_json
 from codex_multi_role.host.redaction import Redactor
 from codex_multi_role.reading.json_files import read_json, read_object
 from codex_multi_role.run_folder.cost import Cost
-from codex_multi_role.run_folder.folder import RunFolder, new_numbered, number_of
+from codex_multi_role.run_folder.folder import RunFolder, instance_in, new_numbered, number_of
 from codex_multi_role.run_folder.placed_runs import spent_elsewhere
 
 PREFIX = "turn_"
@@ -41,12 +41,12 @@ class TurnFolder:
 
     @classmethod
     def of(cls, run: RunFolder, role: str, number: int) -> TurnFolder:
-        return cls(run.path / role / f"{PREFIX}{number:03d}", run.redact)
+        return cls(run.role_path(role) / f"{PREFIX}{number:03d}", run.redact)
 
     @classmethod
     def latest(cls, run: RunFolder, instance: str) -> TurnFolder | None:
         """The instance's latest turn, None before the first."""
-        numbers = [int(path.name.removeprefix(PREFIX)) for path in (run.path / instance).glob(f"{PREFIX}*")]
+        numbers = [int(path.name.removeprefix(PREFIX)) for path in run.role_path(instance).glob(f"{PREFIX}*")]
         return cls.of(run, instance, max(numbers)) if numbers else None
 
     @property
@@ -163,8 +163,9 @@ class TurnFolder:
 def list_turns(run: RunFolder) -> Iterator[tuple[str, TurnFolder]]:
     """Every ``(role, turn)`` of the run, by role and number."""
     paths = (path for path in run.path.glob(f"*/{PREFIX}*") if number_of(path, PREFIX))
-    for path in sorted(paths, key=lambda path: (path.parent.name, number_of(path, PREFIX))):
-        yield path.parent.name, TurnFolder(path, run.redact)
+    turns = ((instance_in(path.parent.name), path) for path in paths)
+    for instance, path in sorted(turns, key=lambda turn: (turn[0], number_of(turn[1], PREFIX))):
+        yield instance, TurnFolder(path, run.redact)
 
 
 def own_turns(run: RunFolder) -> Iterator[tuple[str, dict[str, Any]]]:

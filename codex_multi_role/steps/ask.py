@@ -196,7 +196,7 @@ def _accepted(run: RunResources, question: Ask, turn: TurnResult, repairs: int) 
     raise RoleFailed(
         f"role {turn.instance}: no valid reply after {repairs} repair turns: {turn.problem}",
         turn.outcome,
-        f"See {folder.path / turn.instance}; raise --repair-attempts or fix the role's prompt, "
+        f"See {folder.role_path(turn.instance)}; raise --repair-attempts or fix the role's prompt, "
         "then `codex-multi-role resume RUN`.",
     )
 

@@ -164,7 +164,7 @@ def failure(run: RunResources, asked: TurnPrompt, outcome: TurnOutcome) -> RoleF
     return RoleFailed(
         f"role {asked.role.name}: {outcome.message} ({outcome.reason})",
         outcome.reason,
-        f"{advice} See {folder.path / asked.instance}; `codex-multi-role resume RUN` tries again.",
+        f"{advice} See {folder.role_path(asked.instance)}; `codex-multi-role resume RUN` tries again.",
     )
 
 

@@ -114,8 +114,6 @@ def test_hint_parameters_may_be_any_value(write: Write) -> None:
         (_roles("name: a"), 'role a: missing key "prompt_text"'),
         (_roles("name: a, prompt_text: ' '"), 'role a: missing key "prompt_text"'),
         (_roles("name: ../a, prompt_text: A"), 'role ../a: name: "../a" cannot be a name: use up to 64 of A-Z a-z 0-'),
-        (_roles("name: Tests, prompt_text: A"), 'role Tests: name: "Tests" cannot be a role\'s name: the run folder'),
-        (_roles("name: Replay, prompt_text: A"), 'role Replay: name: "Replay" cannot be a role\'s name: the run fold'),
         (_roles(_A, "name: A, prompt_text: B"), 'role A: name: "A" is taken by the role "a"'),
         (
             _roles("name: a.2, prompt_text: A", _A),

@@ -235,7 +235,7 @@ WRONG = ["text", "", 7, 0, -1, 1.5, True, [], ["x"], [7], {}, {"unknown_key": 1}
 # Parts of messages about what a value means, which a schema does not know.
 MEANING = (
     *("must be relative to", "names nothing", "must be a program", "must be an absolute", "must start with"),
-    *("must hold", "cannot be a role's name", "minimum and maximum", "the default", "required input", "must_exist"),
+    *("must hold", "minimum and maximum", "the default", "required input", "must_exist"),
     *("exclude each other", "ref needs", "worktree and branch belong", "branch needs", "the same one twice"),
     *("needs states", "goes with", "needs max_items", "merge belongs", "with a time limit"),
 )

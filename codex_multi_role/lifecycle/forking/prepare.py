@@ -155,7 +155,7 @@ class _Inheritance:
 
     def _take_threads(self) -> None:
         for home in (self._parent.path / ".codex").glob("*"):
-            if any((self._fork.path / home.name).glob("turn_*")):
+            if any(self._fork.role_path(home.name).glob("turn_*")):
                 copy_threads(home, self._fork.codex_home(home.name))
 
     def _runs_in_workspace(self) -> list[str]:
