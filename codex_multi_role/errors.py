@@ -92,7 +92,7 @@ _MEANINGS = {
     ExitCode.GOAL_REACHED: "goal reached",
     ExitCode.GOAL_NOT_REACHED: "ended without reaching the goal",
     ExitCode.WRONG_USAGE: "wrong usage or configuration",
-    ExitCode.FAILED: "a role or Codex failed",
+    ExitCode.FAILED: "a step or Codex failed",
     ExitCode.WAITING: "parked, waiting for a person",
     ExitCode.BUDGET_USED_UP: "parked, a limit or quota is used up",
     ExitCode.INTERRUPTED: "interrupted",

@@ -24,6 +24,8 @@ from codex_multi_role.workspace import CommandResult, PathRefused, Workspace, ru
 
 MAX_STDOUT_CHARACTERS = 20_000
 MAX_STDERR_CHARACTERS = 4_000
+MAX_ARGUMENT_BYTES = 128 * 1024 - 1
+"""Of one argument, on Linux."""
 _GAP_CHARACTERS = 50
 
 Status = Literal["ok", "failed", "timed out", "could not run"]
@@ -52,6 +54,14 @@ class CommandOptions(CheckOptions):
     def _refuse_a_command_line(cls, argv: object) -> object:
         if isinstance(argv, str):
             raise PydanticCustomError("list_type", "must be a list of strings, because there is no shell")
+        return argv
+
+    @field_validator("argv")
+    @classmethod
+    def _refuse_a_long_argument(cls, argv: list[str]) -> list[str]:
+        for index, argument in enumerate(argv):
+            if (size := len(argument.encode(errors="surrogatepass"))) > MAX_ARGUMENT_BYTES:
+                raise ValueError(f"argument {index} has {size} bytes, programs get at most {MAX_ARGUMENT_BYTES}")
         return argv
 
 

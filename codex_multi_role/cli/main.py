@@ -92,7 +92,7 @@ Precedence: flag, environment, file, default. `config show` shows each value and
 
 \b
 Exit codes: 0 goal reached, 1 ended without reaching it, 2 wrong usage or configuration,
-3 a role or Codex failed, 4 parked: waiting for a person, 5 parked: a limit or quota is used up,
+3 a step or Codex failed, 4 parked: waiting for a person, 5 parked: a limit or quota is used up,
 130 interrupted. Runs that exited with 3, 4, 5 or 130 can be resumed.
 """
 

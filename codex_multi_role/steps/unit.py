@@ -19,6 +19,7 @@ from codex_multi_role.steps.protection import SHOWN_PATHS
 from codex_multi_role.steps.resources import Recorder, RunResources
 from codex_multi_role.steps.turn_record import TurnResult
 
+RESUME_HINT = "`codex-multi-role resume RUN` takes a corrected flow."
 SHOWN_CONFLICTS = 3
 """How many paths a message names."""
 
@@ -155,6 +156,8 @@ def step_failure(
     ``given``: the step's templates, one of which may have read that result.
     """
     failure = error if isinstance(error, DefinitionError) else place.error(str(error), error.hint)
+    if isinstance(failure, TemplateFailed):
+        failure.hint = " ".join(filter(None, (failure.hint, RESUME_HINT)))
     read = {failure.step} if isinstance(failure, TemplateFailed) and failure.step else steps_read(given)
     failure.suggestion = error.suggestion or _repeat(key, context, read.pop() if len(read) == 1 else "")
     return failure

@@ -81,6 +81,8 @@ CASES = (
          "needs", "A needs 7: must be a list of item ids"),
     Case("argv-mapping", {"n": {"a": 1}}, [{**COMMAND, "with": {"argv": ["echo", "{{ steps.plan.n }}"]}}], "run", "",
          "check command: argv[1]: input should be a valid string, not {'a': 1}"),
+    Case("argv-too-long", {"n": "x" * 140_000}, [{**COMMAND, "with": {"argv": ["echo", "{{ steps.plan.n }}"]}}], "run",
+         "", "check command: argv: argument 1 has 140000 bytes, programs get at most 131071"),
     Case("option-text", {"n": "soon"},
          [{**COMMAND, "with": {"argv": ["echo"], "timeout_seconds": "{{ steps.plan.n }}"}}], "run", "",
          "check command: timeout_seconds: input should be a valid number, not 'soon'"),

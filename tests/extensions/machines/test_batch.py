@@ -97,7 +97,7 @@ def test_summary_names_what_needs_attention(tmp_path: Path) -> None:
     assert lines[0] == f"1 of {len(results)} goals reached"
     assert "  f0: failed: the role failed" in lines
     assert "  and 2 more, see the results" in lines
-    assert lines[-1] == "  exit     3: a role or Codex failed"
+    assert lines[-1] == "  exit     3: a step or Codex failed"
     assert not any(line.startswith("  z:") for line in lines)
 
 
