@@ -25,7 +25,7 @@ _PYTHON_TYPES: dict[InputType, type] = {
     "list": list,
     "mapping": dict,
 }
-_NUMBERS: frozenset[InputType] = frozenset({"integer", "number"})
+NUMBERS: frozenset[InputType] = frozenset({"integer", "number"})
 _YAML_EXAMPLES: dict[InputType, str] = {"list": "[a, b]", "mapping": "{a: 1}"}
 
 
@@ -71,7 +71,7 @@ class InputSpec(Definition):
 
     @model_validator(mode="after")
     def _check_default(self) -> Self:
-        if self.type not in _NUMBERS and (self.minimum is not None or self.maximum is not None):
+        if self.type not in NUMBERS and (self.minimum is not None or self.maximum is not None):
             raise ValueError("minimum and maximum belong to a number")
         if self.must_exist and self.type != "path":
             raise ValueError("must_exist belongs to a path")

@@ -102,8 +102,8 @@ class GeneralPrompts(Definition):
     ``{role_name}`` is available in all of them; a section also has the placeholder that it is named after. If
     ``known_section`` is blank, every prompt repeats the role's instructions and rules; it is never added to a catalog
     with parts of its own, which may be in another language. ``refusal_rule`` is the end of ``json_contract``, and never
-    added to one that the catalog wrote. The text for ``{problem}`` is English, so a catalog in another language may
-    leave it out.
+    added to one that the catalog wrote. The texts for ``{problem}`` and ``{needed}`` are English, so a catalog in
+    another language may leave them out.
     """
 
     role_header: str = ""
@@ -113,6 +113,7 @@ class GeneralPrompts(Definition):
     tests_section: Annotated[str, AfterValidator(_Holding("{tests}"))] = ""
     json_contract: str = ""
     refusal_rule: str = ""
+    needed_section: Annotated[str, AfterValidator(_Holding("{needed}"))] = ""
     rules_header: str = ""
     capability_rules: CapabilityRules = CapabilityRules()
     analysis_rules: str = ""

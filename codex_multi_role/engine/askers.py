@@ -134,6 +134,7 @@ class Asker:
         prompt = unit.text("prompt") if unit.step.prompt is not None else ""
         payload = unit.fill("with")  # before a number is drawn, as a failed template must not draw one
         reserved = self.reserve(unit.step.ask or "", state)
+        contract = self._run.settings.contracts.for_ask(state.flow, unit.step, reserved.role)
         question = replace(
             reserved,
             role=role_for(reserved.role, unit.step, lambda _: prompt),
@@ -143,6 +144,7 @@ class Asker:
             tolerate=unit.tolerate or reserved.role.optional,
             copy=unit.key if unit.step.isolate else "",
             unit=unit.key,
+            contract=contract,
         )
         return self.ask(question, unit.record)
 
@@ -165,8 +167,8 @@ class Scope:
 class EveryRole:
     """One round of asks. After a role says DONE or fails, no further role starts."""
 
-    def __init__(self, scope: Scope) -> None:
-        self._scope = scope
+    def __init__(self, scope: Scope, step: StepSpec) -> None:
+        self._scope, self._step = scope, step
         self._catalog = scope.run.catalog
         self._dependencies = self._catalog.dependencies()
         self._order = list(TopologicalSorter(self._dependencies).static_order())
@@ -190,7 +192,8 @@ class EveryRole:
         role = self._scope.run.catalog.role(reserved.role.name)
         payload = payload_from(self._handoffs_for(role.name) or self._before)
         question = replace(reserved, role=role, payload=payload, tests=self._tests, tolerate=role.optional)
-        outcome = self._scope.asker.ask(replace(question, may_decline=True), record)
+        contract = self._scope.run.settings.contracts.for_ask(self._scope.state.flow, self._step, role)
+        outcome = self._scope.asker.ask(replace(question, may_decline=True, contract=contract), record)
         self._tests = outcome.tests or self._tests
         self._outcomes[role.name] = outcome
         return outcome

@@ -120,7 +120,7 @@ class FlowWalk:
         scope, key = replace(self._scope, ids=ids), f"{self._key}{step.id}.{visit}"
         work: EveryRole | FanOut | _One
         if step.ask == EVERY_ROLE:
-            work = EveryRole(scope)
+            work = EveryRole(scope, step)
         elif step.for_each is not None:
             work = FanOut(
                 scope, step, key, self._place(step), self._unit, partial(self._records, step), tolerant=self._tolerant

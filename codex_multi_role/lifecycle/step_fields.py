@@ -8,6 +8,7 @@ from functools import cache
 from typing import get_type_hints
 
 from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, RoleSpecCatalog, StepSpec
+from codex_multi_role.catalog.contracts import Contracts
 from codex_multi_role.catalog.definition import closed_properties
 from codex_multi_role.checks import find_check
 from codex_multi_role.errors import UsageError
@@ -31,6 +32,9 @@ from codex_multi_role.steps.check import COULD_NOT_RUN
 from codex_multi_role.steps.protection import TOLD
 from codex_multi_role.steps.turn_record import WEB_SEARCHES
 
+ADDED = (ANALYSIS_PATH, TOLD, WEB_SEARCHES)
+"""The fields that an answer may get from elsewhere."""
+OF_COPY = ("copy", "merge")
 OWN_FIGURES: Fields = {
     "visits": NUMBER,
     "status": one_of("not_started", "running", "done", "failed"),
@@ -39,6 +43,11 @@ OWN_FIGURES: Fields = {
 }
 """What a step has beside its output. ``verdict`` is the output's, otherwise its ``status``."""
 NO_VERDICT = one_of("")
+
+
+def contracts_of(flows: Mapping[str, FlowSpec], name: str, catalog: RoleSpecCatalog) -> Contracts:
+    """What roles must answer in a run of the flow ``name``."""
+    return Contracts(flows, name, catalog.roles, (*ADDED, *OF_COPY))
 
 
 @dataclass(frozen=True)
@@ -91,7 +100,7 @@ class KnownFields:
         if listed is None:
             return None
         own = {name: _one_of_words(each) for name, each in listed.items()}
-        return {**own, **fields_named((ANALYSIS_PATH, TOLD, WEB_SEARCHES, *_of_copy(step)))}
+        return {**own, **fields_named((*ADDED, *_of_copy(step)))}
 
 
 @cache

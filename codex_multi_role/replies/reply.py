@@ -34,6 +34,12 @@ class Reply:
     corrections: tuple[str, ...] = ()
 
 
+def unusable(reply: Reply, problems: Sequence[str]) -> Reply:
+    """The reply with what is wrong with its object, each with its place, as something to ask about again."""
+    listed = "\n".join(f"- {problem}" for problem in problems)
+    return Reply(None, reply.repaired_locally, f"The JSON object lacks what later steps need:\n{listed}")
+
+
 def read_reply(text: str, schema: Mapping[str, object] | None, *, strict: bool = False) -> Reply:
     """Read a model's answer. ``schema`` is the JSON Schema of the handoff, None if any object will do.
 

@@ -16,8 +16,10 @@ from codex_multi_role.catalog import (
     build_continue_prompt,
     build_prompt,
     build_repair_prompt,
+    fill,
     instructions_digest,
 )
+from codex_multi_role.catalog.answer_needs import Contract, in_words
 from codex_multi_role.errors import CodexError, RoleFailed
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import TurnFolder
@@ -53,7 +55,8 @@ class Ask:
     ``instance``: the process to ask, named after the role; ``thread`` as in `TurnPrompt`. ``earlier``: the role's own
     last handoff, for a lost thread. ``visit``: the number of this ask of the role. ``tolerate``: a failure is an answer
     and does not end the run. ``copy``: the key of the workspace copy to work in, or empty. ``unit``: the key of the
-    asking unit, empty in a team. ``may_decline``: a refusal is an answer, which the next role sees.
+    asking unit, empty in a team. ``may_decline``: a refusal is an answer, which the next role sees. ``contract``: what
+    later steps need of the answer.
     """
 
     role: RoleSpec
@@ -68,10 +71,12 @@ class Ask:
     copy: str = ""
     unit: str = ""
     may_decline: bool = False
+    contract: Contract = ()
 
 
 def ask(run: RunResources, question: Ask, record: Recorder) -> StepOutcome:
     """Carry out the ask. Raises `RoleFailed` or `CodexError` if a failure is not tolerated."""
+    question = replace(question, role=_told_needs(run, question))
     turn, tests, tested = _answered(run, question, record), None, ""
     if turn.handoff is None:
         return StepOutcome({}, turn.problem, turn)
@@ -103,6 +108,14 @@ def role_for(role: RoleSpec, step: StepSpec, fill: Callable[[str], object]) -> R
     if step.limits is not None:
         changes["limits"] = role.limits.model_copy(update=step.limits.model_dump(exclude_none=True))
     return role.model_copy(update=changes)
+
+
+def _told_needs(run: RunResources, question: Ask) -> RoleSpec:
+    """The role, with the needs of later steps after the shape of its answer."""
+    if not question.contract:
+        return question.role
+    needed = fill(run.catalog.general_prompts.needed_section, {"needed": in_words(question.contract)})
+    return question.role.model_copy(update={"schema_hint": f"{question.role.schema_hint.rstrip()}\n\n{needed}".strip()})
 
 
 def _answered(run: RunResources, question: Ask, record: Recorder) -> TurnResult:
@@ -145,6 +158,7 @@ def _first_prompt(run: RunResources, question: Ask) -> TurnPrompt:
         unit=question.unit,
         when_known=prompt([], known=True),
         instructions=instructions_digest(texts, question.role) if standing else "",
+        contract=question.contract,
     )
 
 

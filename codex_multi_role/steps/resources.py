@@ -10,6 +10,7 @@ from threading import Event
 from typing import TYPE_CHECKING, Protocol
 
 from codex_multi_role.catalog import RoleSpec, RoleSpecCatalog
+from codex_multi_role.catalog.contracts import NO_CONTRACTS, Contracts
 from codex_multi_role.catalog.prices import PriceList
 from codex_multi_role.checks.interpreter import Interpreter
 from codex_multi_role.codex.fleet import Fleet
@@ -108,7 +109,7 @@ class RunSettings:
     ``changes_workspace``: whether anything may. ``protect``: what the flow keeps every role from changing;
     ``first_protected``: its state at the start. ``steering_absent``: globs of files that steer a run and did not exist
     at its start, except ``steering_present``. ``searches_web``: whether the role of that name has Codex's own
-    web search. ``yes`` approves every review.
+    web search. ``yes`` approves every review. ``contracts``: what roles must answer.
     """
 
     goal: str
@@ -123,6 +124,7 @@ class RunSettings:
     steering_present: frozenset[str] = frozenset()
     searches_web: Callable[[str], bool] = lambda _: False
     yes: bool = False
+    contracts: Contracts = NO_CONTRACTS
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from codex_multi_role.catalog import fill
+from codex_multi_role.catalog.answer_needs import problems_of
 from codex_multi_role.checks.tools.terminate import FAILURE, TERMINATED
 from codex_multi_role.codex.client import RoleClient
 from codex_multi_role.codex.notifications import ItemCompleted, ItemStarted, ModelRerouted
@@ -16,7 +17,7 @@ from codex_multi_role.codex.usage import TokenUsage
 from codex_multi_role.codex.usage_counter import TokensUsed
 from codex_multi_role.errors import CodexError, CodexStartFailed, StorageError, ending_for
 from codex_multi_role.reading.json_types import Json
-from codex_multi_role.replies import EMPTY, Reply, read_reply
+from codex_multi_role.replies import EMPTY, Reply, read_reply, unusable
 from codex_multi_role.run_folder import TurnFolder
 from codex_multi_role.run_folder.events import RoleRestarted, Warning
 from codex_multi_role.run_options import PROVIDER_ATTEMPTS
@@ -32,7 +33,7 @@ from codex_multi_role.steps.recovery import (
     pause,
 )
 from codex_multi_role.steps.resources import RunResources, Stay
-from codex_multi_role.steps.turn_events import TurnEvents, TurnUsage
+from codex_multi_role.steps.turn_events import TurnEvents, TurnUsage, says_done
 from codex_multi_role.steps.turn_helpers import TurnHelpers
 from codex_multi_role.steps.turn_record import (
     COMPLETED,
@@ -140,7 +141,14 @@ class Attempt:
             raise
 
     def _read(self, text: str) -> Reply:
-        return read_reply(text, self.role.output_schema, strict=self.role.strict_output)
+        """The reply, or what to ask about again, also if later steps cannot use it. DONE ends the run without them."""
+        reply = read_reply(text, self.role.output_schema, strict=self.role.strict_output)
+        if reply.handoff is None or reply.refusal:
+            return reply
+        if self.role.behaviors.can_finish and says_done(reply.handoff) and not reply.error:
+            return reply
+        problems = problems_of(self.asked.contract, {**reply.handoff, **self.kept})
+        return unusable(reply, problems) if problems else reply
 
     def _begin(self) -> str:
         """Note what the turn finds; returns the prompt to send."""

@@ -102,7 +102,7 @@ def test_prompt_has_the_catalogs_language_and_order(original: RoleSpecCatalog) -
 def test_own_texts_of_a_catalog_leave_out_all_shipped_ones(original: RoleSpecCatalog) -> None:
     """In every prompt that a role can get."""
     parts = [key for key in missing_parts(GeneralPrompts()) if not key.startswith("capability_rules.")]
-    own = dict.fromkeys(parts, "Eigener Text {goal}{earlier}{input}{tests}{file}")
+    own = dict.fromkeys(parts, "Eigener Text {goal}{earlier}{input}{tests}{needed}{file}")
     rules = dict.fromkeys(CapabilityRules.model_fields, "Eigene Regel {skills}{tools}")
     texts = completed(GeneralPrompts.model_validate({**own, "capability_rules": rules}))
     catalog = replace(original, general_prompts=texts)

@@ -103,7 +103,7 @@ def test_catalog_can_translate_every_part(write: Write) -> None:
         == "<role_header a>\n\n<again>\n\n<json_contract a>\n"
     )
     assert catalog.notes == (
-        "general_prompts: the shipped English texts are used for continue_section, long_prompt_section",
+        "general_prompts: the shipped English texts are used for needed_section, continue_section, long_prompt_section",
     )
 
 

@@ -19,11 +19,14 @@ from typing import Any, TypeVar, cast
 import pytest
 
 from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog, RouteSpec, StepSpec
+from codex_multi_role.catalog.answer_needs import problems_of
+from codex_multi_role.catalog.contracts import Contracts
 from codex_multi_role.catalog.templates import evaluate
 from codex_multi_role.checks import CheckContext, RunFacts, find_check
 from codex_multi_role.engine import CallableFlows, DurableRun
 from codex_multi_role.errors import DefinitionError, Ending, RoleFailed
 from codex_multi_role.flow import End, FlowState, GoTo, after, new_state, walk_bound
+from codex_multi_role.lifecycle.step_fields import contracts_of
 from codex_multi_role.lifecycle.team_loading import load_team
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import Answer, AskPerson, EventLog, RunFolder
@@ -74,7 +77,7 @@ class Script:
     Without an entry, a check that only computes its result is carried out. ``merges``: what merging a copy results in,
     likewise by step, by default without conflicts.
     ``answers``: to the reviews, in order, each an approval and a comment; nobody is present after the last one.
-    ``finishing``: the roles that may say DONE.
+    ``finishing``: the roles that may say DONE. ``judged``: answers that later steps cannot use are refused.
     """
 
     folder: Path
@@ -83,6 +86,7 @@ class Script:
     answers: Sequence[tuple[bool, str]] = ()
     merges: Mapping[str, Sequence[Json]] = field(default_factory=dict)
     finishing: Collection[str] = ()
+    judged: bool = False
     asks: list[Ask] = field(default_factory=list)
     _routes: set[str] = field(default_factory=set)
     _checked: Counter[str] = field(default_factory=Counter)
@@ -109,7 +113,8 @@ class Script:
         folder = RunFolder.create(self.folder / "runs")
         events, published = EventLog(folder.events_path, folder.redact), list[Json]()
         events.subscribe(published.append)
-        run = self._resources(_Services(lambda: catalog, folder, events, WorkClock(0.0), self._person))
+        services = _Services(lambda: catalog, folder, events, WorkClock(0.0), self._person)
+        run = self._resources(services, contracts_of(flows, name, catalog))
         durable = DurableRun(CallableFlows(flows, bound), new_state(flows[name], "reach it", given, cycles), run)
         with self._patched(), closing(events):
             durable.work(slots_in_memory())
@@ -121,8 +126,8 @@ class Script:
         return {"behaviors": {"can_finish": True}} if name in self.finishing else {}
 
     @staticmethod
-    def _resources(services: _Services) -> RunResources:
-        settings = RunSettings("reach it", cast(Any, None), 0, None, NO_PRICES, changes_workspace=False)
+    def _resources(services: _Services, contracts: Contracts) -> RunResources:
+        settings = RunSettings("reach it", cast(Any, None), 0, None, NO_PRICES, False, contracts=contracts)
         return RunResources(settings, cast(RunServices, services), RunProgress(), cast(Any, None), cast(Any, None))
 
     @contextmanager
@@ -147,6 +152,9 @@ class Script:
         role = question.role.name
         play = _nth(self.plays[role], question.visit)
         handoff = play(question) if callable(play) else play
+        if self.judged and not isinstance(handoff, RoleFailed) and not says_done(handoff):
+            problems = problems_of(question.contract, handoff)
+            handoff = RoleFailed(f"role {role}: {problems}", "invalid_reply") if problems else handoff
         if isinstance(handoff, RoleFailed):
             if not question.tolerate:
                 raise handoff

@@ -73,6 +73,7 @@ def walk(roles: Path, answers: Answers, folder: Path) -> Walked:
         {step: _results(given) for step, given in answers.checks.items()},
         answers.reviews,
         answers.merges,
+        judged=True,
     )
     return script.walk_loaded(roles.name, flows, catalog, answers.inputs)
 

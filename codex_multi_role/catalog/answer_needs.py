@@ -1,0 +1,178 @@
+"""What later templates need of a role's answer: the comparison with an answer, with a schema, and the words for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from codex_multi_role.catalog.result_paths import ResultRead
+from codex_multi_role.catalog.template_reads import ITEM, Path, ValueUse, path_text
+
+MAX_PROBLEMS = 5
+MAX_READERS = 3
+UNTRUE_TEXTS = frozenset({"0", "false", "no"})
+MISSING: Final = object()
+NAMES = {"array": "a list", "boolean": "true or false", "number": "a number", "object": "an object", "string": "a text"}
+_TYPES: Mapping[str, type | tuple[type, ...]] = {
+    "array": list,
+    "boolean": bool,
+    "number": (int, float),
+    "object": Mapping,
+    "string": str,
+}
+_VERBS = {
+    ValueUse.ITEMS: "walks through",
+    ValueUse.WALKED: "walks through",
+    ValueUse.DECIDED: "decides by",
+    ValueUse.EQUAL_NUMBER: "compares",
+    ValueUse.EQUAL_TEXT: "compares",
+    ValueUse.EQUAL_BOOLEAN: "compares",
+}
+
+
+@dataclass(frozen=True)
+class Need:
+    """What later templates need at one path of an answer.
+
+    ``type``: a JSON type, empty if any will do. ``is_decided``: a condition is made of the value alone. ``most``: how
+    many elements the list may have. ``reads``: who needs it.
+    """
+
+    path: Path
+    reads: tuple[ResultRead, ...] = ()
+    is_required: bool = False
+    takes_null: bool = True
+    type: str = ""
+    is_decided: bool = False
+    most: int | None = None
+
+    @property
+    def says_something(self) -> bool:
+        return self.is_required or not self.takes_null or bool(self.type or self.is_decided or self.most)
+
+    @property
+    def is_read(self) -> bool:
+        """Whether something reads the value itself: not only parts of it, which say so."""
+        return any(read.path == self.path for read in self.reads)
+
+    @property
+    def readers(self) -> str:
+        """Who reads the value itself, or something inside of it, and how."""
+        own = [read for read in self.reads if read.path == self.path] or self.reads
+        said = dict.fromkeys(f"{read.reader} {_VERBS.get(read.use, 'reads')} {read.written}" for read in own)
+        shown = list(said)[:MAX_READERS]
+        return ", ".join([*shown, *([f"and {len(said) - len(shown)} more"] if len(said) > len(shown) else [])])
+
+    def problem(self, value: object) -> str:
+        """Why a value will not do, as the end of a sentence; empty if it will."""
+        if value is MISSING or (value is None and not self.takes_null):
+            is_wanted = self.is_required or value is None
+            return ("is missing" if value is MISSING else "is null") if is_wanted else ""
+        if value is None:
+            return ""
+        if self.type and not _is(value, self.type):
+            return f"must be {NAMES[self.type]}, not {_kind(value)}"
+        if self.is_decided and isinstance(value, str) and value.strip().casefold() in UNTRUE_TEXTS:
+            return f"is the text {value!r}, which would count as true; answer true or false without quotation marks"
+        if self.most is not None and isinstance(value, list) and len(value) > self.most:
+            return f"has {len(value)} elements, but {self.most} are the most"
+        return ""
+
+    @property
+    def in_words(self) -> str:
+        """``tasks: a list of at most 5, required``."""
+        kind = NAMES.get(self.type, 'not the text "false", "no" or "0"' if self.is_decided else "")
+        most = f" of at most {self.most} elements" if self.most is not None else ""
+        needed = "required" if self.is_required else "not null" if not self.takes_null else "if given"
+        return f"{path_text(self.path)}: {', '.join(filter(None, [kind + most, needed]))}"
+
+
+Contract = tuple[Need, ...]
+
+
+def problems_of(contract: Contract, answer: Mapping[str, object]) -> list[str]:
+    """What is wrong with an answer, each with the field and who reads it; at most five."""
+    found: list[str] = []
+    for need in contract:
+        for shown, value in _values(answer, need.path):
+            if problem := need.problem(value):
+                found.append(f'"{shown}" {problem}: {need.readers}')
+    return found[:MAX_PROBLEMS]
+
+
+def in_words(contract: Contract) -> str:
+    """One line per need, for a prompt."""
+    return "\n".join(f"- {need.in_words} ({need.readers})" for need in contract if need.is_read)
+
+
+def _values(value: object, path: Path, shown: str = "") -> Iterator[tuple[str, object]]:
+    """The values at a path, each with its own path in words; `MISSING` where what would contain it is there."""
+    if not path:
+        yield shown, value
+        return
+    part, rest = path[0], path[1:]
+    if part is ITEM:
+        for number, each in enumerate(value if isinstance(value, list) else ()):
+            yield from _values(each, rest, f"{shown}[{number}]")
+    elif isinstance(part, int) and isinstance(value, list):
+        inner = value[part] if -len(value) <= part < len(value) else MISSING
+        yield from _values(inner, rest if inner is not MISSING else (), f"{shown}[{part}]")
+    elif isinstance(part, str) and isinstance(value, Mapping):
+        inner, name = value.get(part, MISSING), f"{shown}.{part}".removeprefix(".")
+        if inner is not MISSING or not rest:
+            yield from _values(inner, rest, name)
+
+
+def _is(value: object, kind: str) -> bool:
+    return isinstance(value, _TYPES[kind]) and (kind == "boolean" or not isinstance(value, bool))
+
+
+def _kind(value: object) -> str:
+    shown = next((name for kind, name in NAMES.items() if _is(value, kind)), "")
+    return f"{shown}, {value!r}" if isinstance(value, str) and len(value) < 40 else shown
+
+
+def beside(contract: Contract, schema: Mapping[str, object]) -> Contract:
+    """What a contract says about paths about which ``schema`` says nothing; which fields it requires always counts."""
+    return tuple(need for each in contract if (need := _beside(each, schema)).says_something)
+
+
+def _beside(need: Need, schema: Mapping[str, object]) -> Need:
+    said = said_about(schema, need.path)
+    if said is None:
+        return need
+    is_required = need.is_required and not requires(schema, need.path)
+    return Need(need.path, need.reads, is_required)
+
+
+def said_about(schema: object, path: Path) -> Mapping[str, object] | bool | None:
+    """What a JSON Schema says about a path: None if nothing, False if it forbids it, True if that is hard to tell."""
+    for part in path:
+        if isinstance(schema, bool) or not isinstance(schema, Mapping) or not schema:
+            return None if schema is not False else False
+        if schema.keys() & HARD_TO_TELL:
+            return True
+        schema = _inside(schema, part)
+    if isinstance(schema, Mapping):
+        return schema or None
+    return False if schema is False else None
+
+
+HARD_TO_TELL = frozenset({"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "not", "if", "patternProperties"})
+HARD_TO_TELL |= {"prefixItems", "dependentSchemas", "propertyNames", "unevaluatedProperties", "const", "enum"}
+
+
+def _inside(schema: Mapping[str, object], part: object) -> object:
+    if not isinstance(part, str):
+        return schema.get("items")
+    properties = schema.get("properties")
+    declared = properties.get(part) if isinstance(properties, Mapping) else None
+    return schema.get("additionalProperties") if declared is None else declared
+
+
+def requires(schema: Mapping[str, object], path: Path) -> bool:
+    """Whether a JSON Schema itself requires the last field of a path."""
+    owner = said_about(schema, path[:-1]) if len(path) > 1 else schema
+    required = owner.get("required") if isinstance(owner, Mapping) else None
+    return isinstance(required, list) and path[-1] in required

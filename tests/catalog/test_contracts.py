@@ -1,0 +1,222 @@
+"""What a role must answer follows from the templates of its flow, on every way onwards."""
+
+from __future__ import annotations
+
+import pytest
+
+from codex_multi_role.catalog.answer_needs import Contract, beside, problems_of
+from codex_multi_role.catalog.contracts import Contracts
+from codex_multi_role.catalog.template_reads import path_text
+from tests.support.flows import CATALOG, flow_of, flows_of
+
+
+def _contract(steps: str, step: str = "plan", role: str = "planner", more: str = "") -> Contract:
+    flow = flow_of(f"steps: [{steps}]{more and chr(10)}{more}")
+    return Contracts({"x": flow}, "x", CATALOG.roles, ["copy"]).of("x", step, role)
+
+
+def _said(contract: Contract) -> list[str]:
+    """``tasks! array<=3``: required, its type, its bound; ``?``: null will do; ``~``: decided by the value alone."""
+    return [
+        f"{path_text(need.path)}{'!' * need.is_required}{'?' * need.takes_null}{'~' * need.is_decided} "
+        f"{need.type}{f'<={need.most}' if need.most else ''}".rstrip()
+        for need in contract
+    ]
+
+
+PLAN = "{id: plan, ask: planner}"
+FAN = """{id: work, ask: developer, for_each: "{{ steps.plan.tasks }}", as: task, max_items: 1,
+    prompt: "{{ task.title }}."}"""
+
+
+@pytest.mark.parametrize(
+    ("template", "said"),
+    [
+        ("{{ steps.plan.a }}", ["a!?"]),
+        ("Do {{ steps.plan.a }}.", ["a!"]),
+        ("Do {{ steps['plan']['a'] }} {{ roles.planner.b }}.", ["a!", "b!"]),
+        ("Do {{ steps.plan.handoff.status }} {{ steps.plan.status }} {{ steps.plan.visits }}.", ["status!"]),
+        ("Do {{ steps.plan.copy }} {{ steps.plan }}.", []),
+        ("Do {{ steps.plan.a.b }}.", ["a! object", "a.b!"]),
+        ("Do {{ steps.plan.a | default('-') }}.", []),
+        ("Do {{ steps.plan.a.b | default('-') }}.", ["a!? object"]),
+        ("Do {{ (steps.plan.a | default(1)) > 2 }}.", ["a? number"]),
+        (
+            "Do {{ steps.plan.a + 1 }} {{ steps.plan.b - inputs.x }} {{ -steps.plan.c }}.",
+            ["a! number", "b! number", "c! number"],
+        ),
+        ("Do {{ steps.plan.a | join(', ') }} {{ steps.plan.b | length }}.", ["a! array", "b!"]),
+        ("Do {{ steps.plan.a.split() }} {{ steps.plan.b.items() }}.", ["a! string", "b! object"]),
+        ("{% if steps.plan.a is defined %}{{ steps.plan.a }}{% endif %}", []),
+        ("{% if steps.plan.a %}{{ steps.plan.b + 1 }}{% endif %}", ["a!?~", "b? number"]),
+        (
+            "{% for x in steps.plan.a %}{{ x.b }}{{ x.c.d }}{% endfor %}",
+            ["a! array", "a[] object", "a[].b!", "a[].c! object", "a[].c.d!"],
+        ),
+        (
+            "{% for x in steps.plan.a if x.ok %}{{ x.b > 1 }}{% endfor %}",
+            ["a! array", "a[] object", "a[].ok!?~", "a[].b? number"],
+        ),
+        ("{% for x in steps.plan.a[:2] %}{{ x.b }}{% endfor %}", ["a! array", "a[]? object"]),
+        ("{% for k, v in steps.plan.a.items() %}{{ k }}{% endfor %}", ["a! object"]),
+        ("{% for k in steps.plan.a %}{{ steps.plan.a[k] }}{% endfor %}", ["a!"]),
+        ("{% set x = steps.plan.a %}{{ x.b + 1 }}", ["a? object", "a.b? number"]),
+        ("{{ steps.plan.a | map(attribute='b.c') | list }}", ["a! array", "a[] object", "a[].b! object", "a[].b.c!?"]),
+        ("{{ steps.plan.a | selectattr('b') | map(attribute='c') | list }}", ["a! array", "a[] object", "a[].b!?~"]),
+        ("{{ steps.plan.a | selectattr('b', 'ge', 3) | list }}", ["a! array", "a[] object", "a[].b! number"]),
+        ("{{ steps.plan.a | selectattr('b', 'defined') | list }}", ["a! array", "a[]? object"]),
+        ("{{ steps.plan.a[0].b }}", ["a! array", "a[0]! object", "a[0].b!?"]),
+        ("{{ (steps.plan.a | first).b + 1 }}", ["a! array", "a[]? object", "a[].b? number"]),
+        ("{{ steps.plan.a if steps.plan.a is mapping else {} }}", []),
+        ("{{ steps.plan.a and steps.plan.b > 1 }}", ["a!?~", "b? number"]),
+    ],
+)
+def test_template_says_what_it_needs(template: str, said: list[str]) -> None:
+    contract = _contract(f"{PLAN}, {{id: work, ask: developer, prompt: {template!r}}}")
+    assert _said(contract) == said
+
+
+@pytest.mark.parametrize(
+    ("when", "said"),
+    [
+        ("steps.plan.ok", ["ok!?~"]),
+        ("not steps.plan.ok", ["ok!?~"]),
+        ("steps.plan.ok == true", ["ok! boolean"]),
+        ("steps.plan.n > 3", ["n! number"]),
+        ("3 == steps.plan.n", ["n! number"]),
+        ("steps.plan.n >= inputs.most", ["n! number"]),
+        ("steps.plan.n >= inputs.word", ["n!?"]),
+        ("steps.plan.kind == 'bug'", ["kind! string"]),
+        ("steps.plan.kind in ['bug', 'question']", ["kind! string"]),
+        ("steps.plan.kind == 'bug' or steps.plan.kind == 3", ["kind!"]),
+        ("steps.plan.ok and steps.plan.n > 3", ["ok!?~", "n? number"]),
+        ("steps.plan.n is defined and steps.plan.n > 3", ["n? number"]),
+        ("steps.plan.tasks | length > 3", ["tasks!"]),
+    ],
+)
+def test_condition_says_what_it_needs(when: str, said: list[str]) -> None:
+    step = f'{{id: plan, ask: planner, next: [{{when: "{when}", end: good}}, {{end: bad}}]}}'
+    assert _said(_contract(step, more="inputs: {most: 4, word: x}")) == said
+
+
+def test_items_of_a_fan_out_type_the_list() -> None:
+    fan = """{id: work, ask: developer, for_each: "{{ steps.plan.tasks }}", as: task, max_items: 3,
+        needs: "{{ task.after }}\""""
+    said = ["tasks! array<=3", "tasks[] object", "tasks[].after! array", "tasks[].title!"]
+    assert _said(_contract(f'{PLAN}, {fan}, prompt: "Do {{{{ task.title }}}}."}}')) == said
+    plain = fan[: fan.index(", max_items")] + ", max_items: 3"
+    guarded = plain.replace("tasks }}", "tasks | default([]) }}")
+    assert _said(_contract(f"{PLAN}, {guarded}}}")) == ["tasks? array<=3"]
+    fewer = plain.replace("tasks }}", "tasks | rejectattr('done') | list }}")
+    assert _said(_contract(f"{PLAN}, {fewer}}}")) == ["tasks! array", "tasks[] object", "tasks[].done!?~"]
+
+
+def test_answers_of_items_have_what_is_read_of_the_results() -> None:
+    steps = """{id: plan, ask: planner, for_each: [a, b]},
+        {id: work, check: answer,
+            with: {text: "{% for x in steps.plan.results %}{{ x.title }} {{ x.error }}{% endfor %}"}}"""
+    assert _said(_contract(steps)) == ["title!"]
+
+
+def test_path_is_required_only_if_every_way_reads_it() -> None:
+    work = '{id: work, ask: developer, with: {a: "{{ steps.plan.a }}"}}'
+    some = '{id: plan, ask: planner, next: [{when: "cycle > 1", end: enough}, {to: work}]}'
+    assert _said(_contract(f"{some}, {work}")) == []
+    last = some.replace('[{when: "cycle > 1", end: enough}', '[{when: "cycle > 1", to: last}')
+    assert _said(_contract(f"{last}, {work}, {work.replace('work', 'last')}")) == ["a!?"]
+
+
+def test_later_conditions_are_read_only_if_the_earlier_ones_are_false() -> None:
+    first = (
+        '{id: plan, ask: planner, next: [{when: "steps.plan.a", end: a}, {when: "steps.plan.n > 1", end: b}, {end: c}]}'
+    )
+    assert _said(_contract(first)) == ["a!?~", "n? number"]
+
+
+def test_way_back_to_the_step_ends_its_answer() -> None:
+    loop = """{id: plan, ask: planner, max_visits: 3},
+        {id: check, check: tests, next: [{when: "steps.check.failed", to: plan}]},
+        {id: work, ask: developer, with: {a: "{{ steps.plan.a }}"}}"""
+    assert _said(_contract(loop)) == []
+    own_prompt = loop.replace(
+        "max_visits: 3", "max_visits: 3, prompt: \"{{ steps.plan.a | default('') }}{{ steps.plan.b }}\""
+    )
+    assert _said(_contract(own_prompt)) == []
+
+
+def test_role_that_may_end_the_run_leaves_out_what_follows() -> None:
+    roles = [
+        role.model_copy(update={"behaviors": role.behaviors.model_copy(update={"can_finish": True})})
+        for role in CATALOG.roles
+    ]
+    flow = flow_of("""steps: [{id: plan, ask: planner}, {id: work, ask: developer},
+        {id: last, ask: reader, with: {a: "{{ steps.plan.a }}", b: "{{ steps.work.b }}"}}]""")
+    contracts = Contracts({"x": flow}, "x", roles)
+    assert _said(contracts.of("x", "plan", "planner")) == []
+    assert _said(contracts.of("x", "work", "developer")) == ["b!?"]
+
+
+def test_latest_answer_of_a_role_is_that_of_its_only_step() -> None:
+    reads = '{id: last, ask: reader, prompt: "{{ roles.planner.a }}."}'
+    assert _said(_contract(f"{PLAN}, {reads}")) == ["a!"]
+    assert _said(_contract(f"{PLAN}, {{id: again, ask: planner}}, {reads}")) == []
+    every = '{id: team, ask: "*", next: [{when: "roles.reader.done", end: good}]}'
+    assert _said(_contract(every, "team", "reader")) == ["done!?~"]
+    assert _said(_contract(every, "team", "planner")) == []
+
+
+def test_caller_reads_the_steps_of_the_flow_that_it_calls() -> None:
+    flows = flows_of(
+        x="""steps: [{id: sub, call: inner, for_each: [1, 2]},
+            {id: last, ask: reader, prompt: "{% for x in steps.sub.results %}{{ x.steps.plan.text }}{% endfor %}"}]""",
+        inner="steps: [{id: plan, ask: planner}]",
+    )
+    assert _said(Contracts(flows, "x", CATALOG.roles).of("inner", "plan", "planner")) == ["text!"]
+    assert _said(Contracts(flows, "inner", CATALOG.roles).of("inner", "plan", "planner")) == []
+
+
+def test_result_of_the_flow_is_read_at_every_end() -> None:
+    assert _said(_contract(PLAN, more='result: {title: T, text: "{{ steps.plan.text }}"}')) == ["text!?"]
+
+
+def test_what_the_schema_of_the_author_says_is_left_to_it() -> None:
+    contract = _contract(f"{PLAN}, {FAN}")
+    tasks = {"type": "array", "items": {"type": "object", "required": ["title"]}}
+    assert _said(beside(contract, {"properties": {"tasks": {}}})) == _said(contract)
+    assert _said(beside(contract, {"properties": {"tasks": {"type": "array"}}})) == [
+        "tasks!?",
+        "tasks[] object",
+        "tasks[].title!",
+    ]
+    assert _said(beside(contract, {"properties": {"tasks": tasks}})) == ["tasks!?", "tasks[].title!"]
+    assert (
+        _said(
+            beside(
+                contract,
+                {
+                    "required": ["tasks"],
+                    "properties": {
+                        "tasks": {
+                            "type": "array",
+                            "items": {
+                                "type": "object",
+                                "required": ["title"],
+                                "properties": {"title": {"type": "string"}},
+                            },
+                        }
+                    },
+                },
+            )
+        )
+        == []
+    )
+
+
+def test_problem_names_the_field_and_who_reads_it() -> None:
+    contract = _contract(f"{PLAN}, {FAN}")
+    assert problems_of(contract, {"tasks": [{"title": "x"}]}) == []
+    assert problems_of(contract, {"tasks": [{}, "b"]}) == [
+        '"tasks" has 2 elements, but 1 are the most: step work walks through steps.plan.tasks',
+        "\"tasks[1]\" must be an object, not a text, 'b': step work reads steps.plan.tasks[].title",
+        '"tasks[0].title" is missing: step work reads steps.plan.tasks[].title',
+    ]

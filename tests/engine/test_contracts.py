@@ -1,0 +1,102 @@
+"""What later steps read, a role must answer: otherwise it is asked again, and told which field and who reads it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.support.teams import Record, TeamFolder, read, with_flow
+
+pytestmark = pytest.mark.usefixtures("scripted_codex")
+
+TASKS = """\
+steps:
+  - {id: plan, ask: planner}
+  - id: build
+    ask: worker
+    for_each: "{{ steps.plan.tasks }}"
+    as: task
+    max_items: 2
+    prompt: "Build {{ task.title }}."
+"""
+GATE = """\
+steps:
+  - id: judge
+    ask: planner
+    next:
+      - {when: "steps.judge.score >= 7", end: good}
+      - {end: bad, exit: 1}
+"""
+DECISION = """\
+steps:
+  - id: judge
+    ask: planner
+    next:
+      - {when: "steps.judge.approved", end: good}
+      - {end: bad, exit: 1}
+"""
+ONE, TWO = {"title": "a wall"}, {"title": "a roof"}
+
+
+def _team(tmp_path: Path, flow: str, *answers: Record, **role: object) -> TeamFolder:
+    first, *repairs = ({"json": each} for each in answers)
+    plays: dict[str, list[Record]] = {
+        "planner": [{**first, "repairs": repairs}],
+        "worker": [{"json": {"done": True}}] * 2,
+    }
+    team = TeamFolder(tmp_path, {"planner": role, "worker": {}}, plays)
+    return with_flow(team, yaml.safe_load(flow))
+
+
+@pytest.mark.parametrize(
+    ("flow", "wrong", "right", "problem"),
+    [
+        (TASKS, {"todo": []}, {"tasks": [ONE]}, '"tasks" is missing: step build walks through steps.plan.tasks'),
+        (TASKS, {"tasks": None}, {"tasks": [ONE]}, '"tasks" is null: step build walks through steps.plan.tasks'),
+        (TASKS, {"tasks": "a wall"}, {"tasks": [ONE]}, "\"tasks\" must be a list, not a text, 'a wall': step build"),
+        (TASKS, {"tasks": [ONE, {}]}, {"tasks": [ONE, TWO]}, '"tasks[1].title" is missing: step build reads'),
+        (TASKS, {"tasks": [ONE] * 3}, {"tasks": [ONE, TWO]}, '"tasks" has 3 elements, but 2 are the most: step build'),
+        (GATE, {"score": "8"}, {"score": 8}, "\"score\" must be a number, not a text, '8': step judge reads"),
+        (GATE, {"score": None}, {"score": 7.5}, '"score" is null: step judge reads steps.judge.score'),
+        (DECISION, {"approved": " False"}, {"approved": True}, "\"approved\" is the text ' False', which would count"),
+    ],
+)
+def test_answer_that_later_steps_cannot_use_is_asked_again(
+    tmp_path: Path, flow: str, wrong: Record, right: Record, problem: str
+) -> None:
+    report = _team(tmp_path, flow, wrong, right).run(flow="own")
+    assert report.exit_code == 0, report.reason
+    assert report.totals["repairs"] == 1
+    assert problem in (report.folder / "planner/turn_002/prompt.txt").read_text()
+
+
+def test_every_prompt_says_what_later_steps_read(tmp_path: Path) -> None:
+    report = _team(tmp_path, TASKS, {"tasks": "none"}, {"tasks": [ONE]}).run(flow="own")
+    for turn in ("planner/turn_001", "planner/turn_002"):
+        prompt = (report.folder / turn / "prompt.txt").read_text()
+        assert "LATER STEPS READ THESE FIELDS OF YOUR ANSWER:\n- tasks: a list of at most 2 elements, req" in prompt
+    assert "LATER STEPS" not in (report.folder / "worker/turn_001/prompt.txt").read_text()
+
+
+def test_answer_that_stays_wrong_fails_its_step(tmp_path: Path) -> None:
+    report = _team(tmp_path, GATE, *[{"score": "high"}] * 3).run(flow="own", repair_attempts=2)
+    assert report.exit_code == 3
+    assert '"score" must be a number' in report.reason
+
+
+def test_refusal_and_done_are_not_judged(tmp_path: Path) -> None:
+    declined = _team(tmp_path / "a", GATE, {"error": "there is nothing to judge"}).run(flow="own")
+    assert (declined.exit_code, declined.outcome) == (3, "declined")
+    done = _team(tmp_path / "b", GATE, {"status": "DONE"}, behaviors={"can_finish": True}).run(flow="own")
+    assert (done.exit_code, done.outcome) == (0, "done")
+
+
+def test_schema_of_the_author_stays_as_it_is(tmp_path: Path) -> None:
+    """It says what a field may be; templates only add which fields there must be."""
+    schema = {"type": "object", "properties": {"score": {"type": ["number", "null"]}, "why": {}}}
+    flow = GATE.replace("steps.judge.score >= 7", "(steps.judge.score or 8) >= 7 and steps.judge.why")
+    report = _team(tmp_path, flow, {}, {"score": None, "why": "yes"}, output_schema=schema).run(flow="own")
+    assert (report.exit_code, report.totals["repairs"]) == (0, 1)
+    assert read(report.folder / "planner/turn_002/handoff.json") == {"score": None, "why": "yes"}
