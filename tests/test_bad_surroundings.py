@@ -73,7 +73,6 @@ CATALOGS = {
     "version: 1\nroles: [{name: a, role_file: a.yaml}]": "roles/a.yaml: cannot be read: No such file or directory",
     "version: 1\nroles: [{name: a, prompt_file: a.md}]": "roles/a.md: cannot be read: No such file or directory",
     "version: 1\nroles: [{name: ../up, prompt_text: x}]": 'role ../up: name: "../up" cannot be a name',
-    "version: 1\nroles: [{name: run.json, prompt_text: x}]": 'role run.json: name: "run.json" cannot be a role\'s name',
     TWO % ("tow", ""): 'role one: depends_on[0]: unknown role "tow"; did you mean "two"?',
     TWO % ("two", ", depends_on: [one]"): "the roles wait for each other: one -> two -> one",
     TWO

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from jinja2 import Template
     from jinja2.environment import TemplateExpression
 
+NO_NAME = re.compile(r"\W")
 MAX_CACHED = 512
 """More than the texts of any shipped flow and its playbook, which one process may load again and again."""
 
@@ -127,6 +129,9 @@ def _check_text(text: str, where: Place, types: Fields | None) -> None:
 
     problems = Problems()
     undeclared, local, paths = _used_names(text)
+    for owner, name in _misread_ids(text, paths, types):
+        hint = f"Write {owner}['{name}'], or call it {re.sub(NO_NAME, '_', name)}."
+        raise where.error(f"a template reads {owner}.{name} as several names", hint)
     for name in sorted(undeclared - types.keys()):
         with problems.collected():
             raise where.unknown("template name", name, types)
@@ -138,6 +143,17 @@ def _check_text(text: str, where: Place, types: Fields | None) -> None:
         with problems.collected():
             raise where.error(message, hint)
     problems.raise_found()
+
+
+def _misread_ids(text: str, paths: Sequence[Sequence[str]], types: Fields) -> Iterator[tuple[str, str]]:
+    """The steps and roles whose names are written after a dot although they have more than letters: ``steps.a-b``."""
+    for owner in ("steps", "roles"):
+        known = types.get(owner, ANY).fields
+        for name in known:
+            first, *more = re.split(NO_NAME, name)
+            is_read = any(tuple(path[:2]) == (owner, first) for path in paths)
+            if more and is_read and first not in known and f"{owner}.{name}" in text:
+                yield owner, name
 
 
 def _check_path(path: Sequence[str], where: Place, types: Fields) -> None:

@@ -25,6 +25,7 @@ from codex_multi_role.cli.team import WATCH, open_catalog, option_for, repeatedl
 from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.flow import graph
 from codex_multi_role.flow.routing import ends
+from codex_multi_role.lifecycle.definitions import judge
 from codex_multi_role.lifecycle.separate_calls import limits_per_item
 from codex_multi_role.lifecycle.team_check import check_playbooks, load_checked_team, own_flows, require_finish
 from codex_multi_role.lifecycle.team_loading import load_flow_and_called, roles_folder
@@ -217,18 +218,17 @@ def _validate(
     is_own: bool,
     all: bool,
 ) -> None:
-    """Check one flow and print its worst case; of an internal flow only if it is named or with ``all``.
+    """Check one flow like a run, and print its worst case; of an internal flow only if it is named or with ``all``.
 
-    A shipped flow that is not named need not fit the team. Raises `UsageError`.
+    A flow that cannot reach its goal with this team may run all the same. Raises `UsageError`.
     """
     flows, catalog = load_flow_and_called(name, catalog)
+    judge(flows, options.changed(flow=name), catalog)
     most = worst_case_words(flows, name, catalog, options)
     try:
         require_finish(flows[name], catalog)
     except DefinitionError as error:
-        if is_named or is_own:
-            raise
-        say(f"note: {error}")
+        say(f"{'warning' if is_named or is_own else 'note'}: {error}")
     if is_named or all or not flows[name].internal:
         put_line(f"ok: {name}: {most}" + (f"; {typical.in_words}" if typical else ""))
     for warning in limits_per_item(flows, catalog):

@@ -86,10 +86,9 @@ class Definitions:
 
     def checked(self) -> Definitions:
         """Return these definitions after checking them as a whole. Raises `UsageError` and `CodexUnavailable`."""
-        _refuse_secrets(self.options, self.catalog)
+        judge(self.flows, self.options, self.catalog, self.inputs)
         if self.needs_sandbox:
             require_exact((self.workspace, self.options.place.runs_dir.resolve()))
-        self.bound()  # raises for an unbounded flow before anything starts
         self.require_prices()
         if self.isolates:
             require_merging(self.workspace)
@@ -181,6 +180,20 @@ class Definitions:
     @property
     def _checks(self) -> set[Check]:
         return {find_check(step.check) for flow in self.flows.values() for step in flow.steps if step.check}
+
+
+def judge(
+    flows: Mapping[str, FlowSpec],
+    options: RunOptions,
+    catalog: RoleSpecCatalog,
+    inputs: Mapping[str, Any] | None = None,
+) -> WalkBound:
+    """Judge loaded definitions as a whole, for a run or for `flows validate`; return the bounds of the run's walk.
+
+    Raises `UsageError` for a secret in the settings of a role, `DefinitionError` for a flow without a bound.
+    """
+    _refuse_secrets(options, catalog)
+    return walk_bound(flows, options.flow, catalog, terms(options), inputs)
 
 
 def needs_of(flow: FlowSpec, options: RunOptions) -> Needs:

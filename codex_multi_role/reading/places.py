@@ -50,6 +50,11 @@ class Place:
         marks = [node.start_mark for node in self._nodes()[-1:]]
         return [number + 1 for mark in marks for number in (mark.line, mark.column)]
 
+    def written(self) -> str:
+        """The value as it is in the file, if it is a single word or number."""
+        node = next(reversed(self._nodes()), None)
+        return node.value if isinstance(node, yaml.ScalarNode) else ""
+
     def _nodes(self) -> list[yaml.Node]:
         return list(_nodes(_composed(self.file), self.path))
 

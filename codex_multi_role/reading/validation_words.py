@@ -88,7 +88,14 @@ def _problem(model: type[BaseModel], path: KeyPath, details: Sequence[ErrorDetai
     if detail["type"] in ("too_short", "string_too_short"):
         return place.error("must not be empty")
     wanted = " or ".join(dict.fromkeys(map(_wanted, details)))
-    return place.error(f"must be {wanted}, not {_in_json(detail['input'])}{_nearest(detail)}")
+    hint = _quoted(place, detail["input"]) if "text" in wanted else ""
+    return place.error(f"must be {wanted}, not {_in_json(detail['input'])}{_nearest(detail)}", hint)
+
+
+def _quoted(place: Place, value: object) -> str:
+    """What to write instead of a word or a number that YAML does not read as text, such as ``no``."""
+    written = place.written() if isinstance(value, bool | int | float) else ""
+    return f'Quote it: "{written}". Without quotes, YAML reads it as {_in_json(value)}.' if written else ""
 
 
 def _wanted(detail: ErrorDetails) -> str:

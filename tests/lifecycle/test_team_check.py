@@ -69,13 +69,13 @@ def test_mistake_in_a_called_flow_is_printed_once(tmp_path: Path) -> None:
 
 
 def test_team_that_cannot_finish_is_reported(tmp_path: Path) -> None:
-    """It is an error of a flow that is named or the team's own; a catalog alone may be meant for other flows."""
+    """It may run all the same, so this is a warning."""
     project = write_team(tmp_path)
     problem = (
         "team/catalog.yaml:3:1: roles: no role can finish: the flow cycles reaches its goal only if a role says DONE"
     )
     named = console("flows", "validate", "cycles", "--roles", "team", folder=project)
-    assert (named.returncode, named.stderr.splitlines()[0]) == (2, f"error: {problem}")
+    assert (named.returncode, named.stderr.splitlines()[0]) == (0, f"warning: {problem}")
     done = console("roles", "validate", "--roles", "team", folder=project)
     assert (done.returncode, done.stderr) == (0, f"warning: {problem}\n")
     _write(project, {"flows/own.yaml": "steps: [{ask: thinker}]\n"})

@@ -1,0 +1,112 @@
+"""``flows validate`` and ``run`` judge a flow by the same rules: each finds every mistake, in the same words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.console import console
+
+CATALOG = """\
+version: 1
+roles:
+  - {name: dev, prompt_text: Do it., behaviors: {can_finish: true}}
+  - {name: my-dev, prompt_text: Do it.}
+"""
+MISTAKES = {
+    # words that YAML reads as something else
+    "steps: [{ask: dev, next: [{end: no}]}]": (
+        "flows/own.yaml:1:28: step dev: next[0].end: must be text, not false",
+        'Quote it: "no". Without quotes, YAML reads it as false.',
+    ),
+    "steps: [{id: on, ask: dev}]": (
+        "flows/own.yaml:1:10: step on: id: must be text, not true",
+        'Quote it: "on". Without quotes, YAML reads it as true.',
+    ),
+    "steps: [{id: 1_0, ask: dev}]": (
+        "flows/own.yaml:1:10: step 1_0: id: must be text, not 10",
+        'Quote it: "1_0". Without quotes, YAML reads it as 10.',
+    ),
+    # names that templates read as something else
+    "steps: [{ask: my-dev, next: [{when: steps.my-dev.visits > 2, end: x}, {end: y}]}]": (
+        "flows/own.yaml:1:31: step my-dev: next[0].when: a template reads steps.my-dev as several names",
+        "Write steps['my-dev'], or call it my_dev.",
+    ),
+    "steps: [{ask: dev, prompt: '{{ roles.my-dev.summary }}'}]": (
+        "flows/own.yaml:1:20: step dev: prompt: a template reads roles.my-dev as several names",
+        "Write roles['my-dev'], or call it my_dev.",
+    ),
+    # unknown and missing
+    "steps: [{ask: dve}]": ('flows/own.yaml:1:10: step dve: ask: unknown role "dve"; did you mean "dev"?', ""),
+    "steps: [{ask: dev, next: [{to: x}]}]": ('flows/own.yaml:1:28: step dev: next[0].to: unknown step "x"', ""),
+    "steps: [{ask: dev, max_vists: 2}]": ('flows/own.yaml:1:20: step dev: unknown key "max_vists"; did you', ""),
+    "steps: [{call: other}]": ('flows/own.yaml:1:10: step other: call: unknown flow "other"', ""),
+    "steps: [{check: tset}]": ('flows/own.yaml:1:10: step tset: check: unknown check "tset"', ""),
+    "steps: [{check: command}]": (
+        'flows/own.yaml:1:9: step command: with: check command: the option "argv" is missing',
+        "argv: a list of strings, the program first: [git, status]",
+    ),
+    "steps: [{check: command, with: {argv: ls}}]": (
+        "flows/own.yaml:1:26: step command: with: check command: argv: must be a list of strings",
+        "argv: a list of strings, the program first: [git, status]",
+    ),
+    # values
+    "steps: [{check: read_file, with: {path: a}, next: [{when: steps.read_file.verdict == 'ok', end: x}]}]": (
+        "flows/own.yaml:1:53: step read_file: next[0].when: steps.read_file.verdict is never 'ok'",
+        "",
+    ),
+    "inputs: {a: {type: string, default: x}}\nsteps: [{ask: dev, for_each: '{{ inputs.a }}', max_items: 2}]": (
+        "flows/own.yaml:2:20: step dev: for_each: must be a list, but {{ inputs.a }} is a text",
+        "",
+    ),
+    "steps: [{ask: dev, prompt: '{{ steps.last.summary }}'}, {id: last, ask: dev}]": (
+        "flows/own.yaml:1:20: step dev: prompt: steps.last.summary cannot have a value here",
+        "",
+    ),
+    "steps: [{check: command, with: {argv: [ls]}, on_bad: continue}]": (
+        "flows/own.yaml:1:46: step command: on_bad: continue, but nothing after the step reads steps.command",
+        "",
+    ),
+    # bounds
+    "steps: [{ask: dev, next: [{to: dev}]}]": ("flows/own.yaml:1:9: step dev: can loop forever: dev -> dev", ""),
+    "vars: {n: 0}\nsteps: [{ask: dev, set: {n: '{{ vars.n + 1 }}'}, next: [{when: vars.n < 3, to: dev}]}]": (
+        "flows/own.yaml:2:9: step dev: can loop forever: dev -> dev; vars.n cannot bound a loop: use visits",
+        "Add `max_visits: N` to dev",
+    ),
+    "steps: [{call: own}]": ("flows/own.yaml:1:10: step own: call: the circle of calls has no limit: own -> own", ""),
+    "steps: [{ask: dev, for_each: [1], concurrency: 65}]": (
+        "flows/own.yaml:1:35: step dev: concurrency: must be at most 64",
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize("flow", MISTAKES)
+def test_mistake_is_found_by_both(tmp_path: Path, flow: str) -> None:
+    message, hint = MISTAKES[flow]
+    said = said_by_both(tmp_path, flow)
+    assert said.startswith(f"error: roles/{message}")
+    assert hint in said
+
+
+def test_secret_of_a_role_is_found_by_both(tmp_path: Path) -> None:
+    secret = (
+        "codex_config: {model_providers.x.http_headers.Authorization: sk-proj-0123456789abcdefghijklmnopqrstuvwxyz}"
+    )
+    said = said_by_both(tmp_path, "steps: [{ask: dev}]", CATALOG.replace("name: dev,", f"name: dev, {secret},"))
+    assert "role dev: codex_config.model_providers.x" in said
+    assert "what looks like a secret" in said
+
+
+def said_by_both(folder: Path, flow: str, catalog: str = CATALOG) -> str:
+    """What both commands print to standard error, which is the same; no run starts."""
+    (folder / "roles/flows").mkdir(parents=True)
+    (folder / "roles/catalog.yaml").write_text(catalog)
+    (folder / "roles/flows/own.yaml").write_text(flow)
+    validated = console("flows", "validate", "own", folder=folder)
+    ran = console("run", "--flow", "own", "--goal", "Do it", folder=folder)
+    assert (validated.returncode, ran.returncode) == (2, 2)
+    assert validated.stderr == ran.stderr.replace(f"{folder}/", "")
+    assert not (folder / "runs").exists()
+    return validated.stderr
