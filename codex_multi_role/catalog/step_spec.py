@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, GetJsonSchemaHandler, JsonValue, StringConstraints, model_validator
+from pydantic import Field, GetJsonSchemaHandler, JsonValue, StrictBool, StringConstraints, model_validator
 from pydantic_core import CoreSchema
 
 from codex_multi_role.catalog.definition import (
@@ -30,7 +30,7 @@ UNNAMED = "unnamed"
 # the keys that belong only to it.
 STEP_KINDS: dict[str, frozenset[str]] = {
     "ask": frozenset({"with_", "prompt", "reply", "limits", "isolate", "merge"}),
-    "check": frozenset({"with_"}),
+    "check": frozenset({"with_", "repeatable"}),
     "review": frozenset({"show", "time_limit_seconds", "default"}),
     "call": frozenset({"with_", "max_depth", "isolate", "merge", "place"}),
 }
@@ -148,6 +148,10 @@ class StepSpec(Definition):
         default="fail",
         description="What a bad result does that no `when` of `next` reads: `fail` ends the flow with exit 1; "
         "`continue` is for a step that only measures.",
+    )
+    repeatable: StrictBool = Field(
+        default=True,
+        description="Whether a check that was interrupted may run again; `false` asks a person first (exit code 4).",
     )
     set: Named[VariableName, JsonValue] = optional({}, "New values of run variables after the step (templates).")
     next: Items[RouteSpec] = optional(

@@ -86,7 +86,7 @@ class ProgramResult(CheckResult):
     sandbox: bool
 
 
-@declare_check(options=CommandOptions, result=ProgramResult, max_seconds=at_most_own)
+@declare_check(options=CommandOptions, result=ProgramResult, max_seconds=at_most_own, undo_interrupted=True)
 def run_argv(context: CheckContext) -> ProgramResult:
     """Run ``argv`` without input; write ``output.txt``, ``stderr.txt`` (both at most 2 MiB) and ``result.json``.
 

@@ -291,6 +291,7 @@ class Check:
     ``read_only``: it does not change the workspace on purpose; what tests leave behind does not count. ``settings`` are
     validated before a run and kept with it. ``uses_python``: it runs tests with the project's Python, which needs
     pytest and coverage for it. ``result``: the model of what it returns, None if that may be any JSON object.
+    ``undo_interrupted``: what a killed attempt changed in the workspace is undone before the check is done again.
     """
 
     run: CheckFunction
@@ -300,6 +301,7 @@ class Check:
     read_only: bool = False
     settings: Settings | None = None
     uses_python: bool = False
+    undo_interrupted: bool = False
 
     @property
     def what_is_bad(self) -> str:
@@ -335,9 +337,10 @@ def declare_check(
     read_only: bool = False,
     settings: Settings | None = None,
     uses_python: bool = False,
+    undo_interrupted: bool = False,
 ) -> Callable[[CheckFunction], Check]:
     """Make a `Check` of a function."""
-    return lambda run: Check(run, options, result, max_seconds, read_only, settings, uses_python)
+    return lambda run: Check(run, options, result, max_seconds, read_only, settings, uses_python, undo_interrupted)
 
 
 def no_time(options: Mapping[str, object], deadline_seconds: float) -> float:

@@ -51,6 +51,31 @@ def changed_flows(before: Flows, now: Flows) -> list[str]:
     return [name for name in sorted({*then, *flows}) if then.get(name) != flows.get(name)]
 
 
+class FlowEdits:
+    """Edits of a run's flows beside ``catalog`` while it works with its own, from here on."""
+
+    def __init__(self, definitions: Definitions, catalog: Path) -> None:
+        self._definitions = definitions
+        self._catalog = catalog
+        self._texts = flow_texts(definitions.flows, catalog)
+
+    @property
+    def files(self) -> list[Path]:
+        return list(self._texts)
+
+    def found(self) -> bool:
+        """Whether an edit since the last call lets the flows say something else, or nothing that can be read."""
+        kept = self._definitions.flows
+        try:
+            texts, self._texts = self._texts, flow_texts(kept, self._catalog)
+            changed = bool(self._texts) and texts != self._texts
+            return changed and bool(edited_flows(kept, self._definitions.options.flow, self._catalog))
+        except UsageError:  # half written, or wrong: `resume` says what
+            return True
+        except OSError:  # deleted meanwhile
+            return False
+
+
 def are_edited(kept: Flows, record: Mapping[str, Any]) -> bool:
     """Whether somebody has edited the files that the flows ``kept`` by a run are copies of. ``record``: ``run.json``.
 

@@ -7,19 +7,21 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
 from codex_multi_role.catalog import RoleSpec, RoleSpecCatalog, without_wider_rights
 from codex_multi_role.errors import CodexMultiRoleError, DefinitionError
-from codex_multi_role.lifecycle.corrected_flows import edited_flows, flow_texts
 from codex_multi_role.lifecycle.definitions import Definitions
 from codex_multi_role.lifecycle.kept_definitions import keep_changed_roles
 from codex_multi_role.lifecycle.members import set_up_by
 from codex_multi_role.lifecycle.team_loading import changed_catalog
 from codex_multi_role.run_folder import EventLog, RunFolder
 from codex_multi_role.run_folder.events import RolesReloaded, Warning
+
+if TYPE_CHECKING:
+    from codex_multi_role.lifecycle.corrected_flows import FlowEdits
 
 LOOK_SECONDS = 1.0
 JOIN_SECONDS = 5.0
@@ -59,7 +61,7 @@ class LiveRoles:
         self._latest = definitions.catalog
         self._last_warning = ""
         self._pending_error = ""  # an error in the files, perhaps because they are still being written
-        self._flow_texts: dict[Path, bytes] = {}
+        self._flow_edits: FlowEdits | None = None
         self._ended = threading.Event()
         self.renew: Callable[[str], None] = lambda role: None
 
@@ -91,8 +93,10 @@ class LiveRoles:
     def _follow(self) -> None:
         if not self._source.exists():
             return  # nobody can edit it: a team written in Python, or a folder that was removed before a resume
+        from codex_multi_role.lifecycle.corrected_flows import FlowEdits  # here: the processes start meanwhile
+
         try:
-            self._flow_texts = flow_texts(self._definitions.flows, self._source)
+            self._flow_edits = FlowEdits(self._definitions, self._source)
             if self._source != self.catalog.source.resolve():  # a resumed run ignores earlier edits
                 self._latest = self._load()
             if not self._ended.wait(LOOK_SECONDS):
@@ -103,10 +107,10 @@ class LiveRoles:
     def _watch(self) -> None:
         from codex_multi_role.host.watched_files import WatchedFolders  # here: the first prompts do not wait for it
 
-        flows = {text.parent for text in self._flow_texts}
-        with WatchedFolders(lambda: {file.parent for file in self._latest.files + self._latest.role_files} | flows) as (
-            watched
-        ):
+        flows = self._flow_edits.files if self._flow_edits else ()
+        with WatchedFolders(
+            lambda: {file.parent for file in (*self._latest.files, *self._latest.role_files, *flows)}
+        ) as watched:
             self.reload()  # a file may have been saved before it was watched
             while not self._ended.wait(LOOK_SECONDS):
                 if watched.have_changed(self._ended.wait) or self._pending_error:
@@ -114,22 +118,11 @@ class LiveRoles:
                     self._report_flows()
 
     def _report_flows(self) -> None:
-        """Publish that a flow was edited since the session started, or since the last time; the run keeps its own."""
-        try:
-            texts = {file: file.read_bytes() for file in self._flow_texts}
-            if texts == self._flow_texts:
-                return
-            self._flow_texts = texts
-            if not edited_flows(self._definitions.flows, self._definitions.options.flow, self._source):
-                return
-        except FileNotFoundError:
-            return
-        except (OSError, CodexMultiRoleError):  # half written, or wrong: `resume` says so
-            pass
-        self._warn(
-            f"the flow {self._definitions.options.flow} was edited; the run continues with its own copy. "
-            "If the run is resumed, it uses the edited flow, provided that it fits what was recorded by then"
-        )
+        if self._flow_edits is not None and self._flow_edits.found():
+            self._warn(
+                f"the flow {self._definitions.options.flow} was edited; the run continues with its own copy. "
+                "If the run is resumed, it uses the edited flow, provided that it fits what was recorded by then"
+            )
 
     def reload(self) -> None:
         """Apply the files as they are now. An error in them is reported only if a second look finds the same error."""

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from codex_multi_role.catalog import EVERY_ROLE, RoleSpecCatalog
+from codex_multi_role.catalog import EVERY_ROLE, RoleSpecCatalog, read_flows
 from codex_multi_role.errors import ExitCode, StorageError, UsageError
 from codex_multi_role.flow import new_state
 from codex_multi_role.lifecycle.assembly import idle_parts
@@ -137,6 +137,12 @@ def with_corrected_flow(
         hint = f" ({error.hint})" if error.hint else ""
         return recorded, f"the run continues with its own copy of the flow {flow}: {error}{hint}"
     return corrected, ""
+
+
+def edited_since(definitions: Definitions, folder: RunFolder, earlier: Mapping[str, Any]) -> list[str]:
+    """The names of the flows that differ from those of the previous session."""
+    kept = folder.catalog_path / earlier["catalog_file"]
+    return changed_flows(read_flows(definitions.options.flow, kept.parent), definitions.flows)
 
 
 def uses_other_files(definitions: Definitions, folder: RunFolder) -> bool:

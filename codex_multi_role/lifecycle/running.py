@@ -15,7 +15,6 @@ from codex_multi_role.lifecycle.model_providers import sources_of
 from codex_multi_role.lifecycle.own_worktree import abandon_worktree, in_new_worktree, in_same_worktree
 from codex_multi_role.lifecycle.placement import Placement
 from codex_multi_role.lifecycle.readiness import require_ready
-from codex_multi_role.lifecycle.resuming import finished_report, require_same_workspace, with_corrected_flow
 from codex_multi_role.lifecycle.session import OnEvent, Session
 from codex_multi_role.lifecycle.subscribers import InstalledSubscribers
 from codex_multi_role.lifecycle.team_loading import load_team
@@ -81,24 +80,26 @@ def resume(
 
     Raises `RunNotFound`, `RunBusy`, and everything that `run` raises.
     """
+    from codex_multi_role.lifecycle import resuming  # lazy: most runs are not resumed
+
     folder = RunFolder.find(runs_dir, reference)
     record = folder.record()
     require_changeable(changes or {}, Use.RESUME, "a resumed run keeps its")
     remembered = remembered_options(folder, record).changed(runs_dir=folder.path.parent)  # it may have been moved
     options = remembered.changed(**changes or {})
-    if options == remembered and (finished := finished_report(folder, record)):
+    if options == remembered and (finished := resuming.finished_report(folder, record)):
         return finished if finished.page else _with_page(finished)
     if "workspace" in (changes or {}):
         options = options.changed(worktree=False, branch=None)
     elif not options.place.worktree:
-        require_same_workspace(folder, record)
+        resuming.require_same_workspace(folder, record)
 
     def load(roles: Path | None, team: LoadTeam = load_team) -> Definitions:
         return in_same_worktree(load_definitions(options.changed(roles=roles), team), folder, record)
 
     definitions, note = load(options.place.roles), ""
     if placement is None and "roles" not in (changes or {}):
-        definitions, note = with_corrected_flow(definitions, folder, record, load)
+        definitions, note = resuming.with_corrected_flow(definitions, folder, record, load)
     return _work(
         lambda emit: Session(
             definitions, folder, record["catalog_file"], emit, record, ask_person, note=note, placement=placement

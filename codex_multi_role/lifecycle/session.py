@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from codex_multi_role.catalog import RoleSpec, read_flows
+from codex_multi_role.catalog import RoleSpec
 from codex_multi_role.codex.codex_settings import provider_in
 from codex_multi_role.errors import (
     CodexMultiRoleError,
@@ -28,7 +28,6 @@ from codex_multi_role.flow import FlowState, new_state
 from codex_multi_role.host.atomic import write_json
 from codex_multi_role.host.processes import Family, processes_below
 from codex_multi_role.lifecycle.assembly import live_parts
-from codex_multi_role.lifecycle.corrected_flows import changed_flows
 from codex_multi_role.lifecycle.definitions import Definitions, role_settings
 from codex_multi_role.lifecycle.journals import is_elsewhere, journals_for
 from codex_multi_role.lifecycle.kept_definitions import RELOADED, keep_definitions
@@ -38,7 +37,6 @@ from codex_multi_role.lifecycle.own_worktree import differences, keep_worktree
 from codex_multi_role.lifecycle.placement import Placement
 from codex_multi_role.lifecycle.preparing import prepare_first
 from codex_multi_role.lifecycle.process_guard import end_earlier_guard, guarded
-from codex_multi_role.lifecycle.resuming import require_same_past, uses_other_files
 from codex_multi_role.lifecycle.run_record import RunRecord, ended, write_state
 from codex_multi_role.lifecycle.run_result import changed_files, run_result
 from codex_multi_role.lifecycle.separate_calls import limits_per_item
@@ -153,8 +151,7 @@ class Session:
                 self._notes += differences(self._definitions, self._folder)
             self._require_journal()
             if self._earlier is not None:
-                require_same_past(self._definitions, self._folder, self._earlier)
-                self._keep_other_files()
+                self._keep_other_files(self._earlier)
             self._remove_mount_points()
             self._killed_turns = close_unfinished(self._folder)
             if self._killed_turns:
@@ -165,12 +162,16 @@ class Session:
             write_state(self._folder, self._state)
             return self._work(family)
 
-    def _keep_other_files(self) -> None:
-        """Copy the YAML that replaces the run's own copies from now on, so that the next session uses it as well."""
-        if self._earlier is not None and uses_other_files(self._definitions, self._folder):
-            kept = (self._folder.catalog_path / self._earlier["catalog_file"]).parent
-            before = read_flows(self._definitions.options.flow, kept)
-            self._edited_flows = changed_flows(before, self._definitions.flows)
+    def _keep_other_files(self, earlier: Mapping[str, Any]) -> None:
+        """Copy YAML that replaces the run's own copies from now on and fits its past; the next session uses it as well.
+
+        Raises `UsageError` if it does not fit.
+        """
+        from codex_multi_role.lifecycle import resuming  # lazy: most runs are not resumed
+
+        resuming.require_same_past(self._definitions, self._folder, earlier)
+        if resuming.uses_other_files(self._definitions, self._folder):
+            self._edited_flows = resuming.edited_since(self._definitions, self._folder, earlier)
             target = new_numbered(self._folder.catalog_path, RELOADED)
             self._record.reloaded(keep_definitions(self._definitions, self._folder, target), {})
 

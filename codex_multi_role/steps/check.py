@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from functools import partial
 
 from codex_multi_role.checks import find_check
-from codex_multi_role.errors import CheckFailed, CodexMultiRoleError, RunInterrupted, UsageError
+from codex_multi_role.errors import CheckFailed, CodexMultiRoleError, RunInterrupted, RunParked, UsageError
 from codex_multi_role.flow import Terms
 from codex_multi_role.host.atomic import make_folder
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_options import RunOptions
 from codex_multi_role.steps.check_context import context_of, observed
 from codex_multi_role.steps.protection import checked
+from codex_multi_role.steps.repeated_check import once
 from codex_multi_role.steps.resources import RunResources
 from codex_multi_role.steps.test_runs import run_tests, without_tree
 from codex_multi_role.steps.unit import StepOutcome, Unit
@@ -39,12 +40,12 @@ def check_step(run: RunResources, unit: Unit) -> StepOutcome:
     name = unit.step.check or ""
     options = unit.fill("with")
 
-    def work(_: int) -> Json:
+    def work(place: int) -> Json:
         try:
-            return _carry_out(run.in_copy("", fresh=False), unit, name, options)
+            return _carry_out(run.in_copy("", fresh=False), unit, place, options)
         except CodexMultiRoleError as error:
             failure = unit.failure(error) if isinstance(error, UsageError) else error
-            if not unit.tolerate or isinstance(error, RunInterrupted):
+            if not unit.tolerate or isinstance(error, (RunInterrupted, RunParked)):
                 raise failure from error
             return {"status": COULD_NOT_RUN, "reason": str(failure)}
 
@@ -57,15 +58,15 @@ def check_step(run: RunResources, unit: Unit) -> StepOutcome:
     return StepOutcome(output, error, bad=bad and f"check {name}: {bad}")
 
 
-def _carry_out(run: RunResources, unit: Unit, name: str, options: Mapping[str, object]) -> Json:
-    if name == "tests":
-        result = run_tests(run, "", 0, options, is_repeated=unit.attempt > 1)
-    else:
-        folder = make_folder(run.services.folder.path / "checks" / unit.key)
-        context = context_of(run, folder, options, unit.key, name)
-        result = observed(
-            run, folder, name, options, lambda: checked(run, folder, partial(find_check(name), context), (), "")
-        )
+def _carry_out(run: RunResources, unit: Unit, place: int, options: Mapping[str, object]) -> Json:
+    name, folder = unit.step.check or "", run.services.folder.path / "checks" / unit.key
+    with once(run, unit, place, folder):
+        if name == "tests":
+            result = run_tests(run, "", 0, options, is_repeated=unit.attempt > 1)
+        else:
+            context = context_of(run, make_folder(folder), options, unit.key, name)
+            check = partial(checked, run, folder, partial(find_check(name), context), (), "")
+            result = observed(run, folder, name, options, check)
     if result["status"] == COULD_NOT_RUN:
         raise CheckFailed(f"{unit.where}: the check {name} could not run: {result.get('reason', '')}")
     return result

@@ -29,8 +29,13 @@ def review_step(run: RunResources, unit: Unit) -> StepOutcome:
         time_limit_seconds=step.time_limit_seconds,
         default=step.default,
     )
-    answer = unit.record("review", lambda _: _Review(run, question).decide())
+    answer = unit.record("review", lambda _: decide(run, question))
     return StepOutcome(answer, bad="" if answer["approved"] else _rejected(answer))
+
+
+def decide(run: RunResources, question: Question) -> Json:
+    """A person's final answer: ``approved``, ``comment``, ``by``, ``at``. Raises `ReviewWaiting`, `RunInterrupted`."""
+    return _Review(run, question).decide()
 
 
 def _rejected(answer: Json) -> str:

@@ -179,7 +179,7 @@ EVERY_KEY: dict[str, list[Any]] = {
                     "set": {"v": 1},
                     "state": "WORKING",
                 },
-                {"check": "tests", "with": {"a": 1}, "max_visits": 2},
+                {"check": "tests", "with": {"a": 1}, "max_visits": 2, "repeatable": False},
                 {"id": "fine", "review": "Fine?", "show": "all", "time_limit_seconds": 5, "default": "reject"},
                 {
                     "call": "other",
