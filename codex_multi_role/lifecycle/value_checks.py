@@ -27,8 +27,8 @@ SCHEMA_HINT = "Add it to the properties of the schema, or leave it out of the ot
 def is_recorded(flow: FlowSpec) -> bool:
     """Whether the flow is a run's own copy, which was judged when the run started."""
     catalog = flow.source.absolute().parent.parent
-    folder = RunFolder(catalog.parent)
-    return catalog == folder.catalog_path and folder.record_path.is_file()
+    folders = RunFolder(catalog.parent), RunFolder(catalog.parent.parent)  # a later copy is in a folder of the first
+    return any(catalog.is_relative_to(folder.catalog_path) and folder.record_path.is_file() for folder in folders)
 
 
 def known_types(flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog) -> dict[str, Fields]:

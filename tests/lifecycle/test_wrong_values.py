@@ -184,11 +184,12 @@ def test_closed_schema_without_a_field_that_the_role_is_asked_for(tmp_path: Path
     assert message == "output_schema: forbids todo, which the schema hint of the role shows"
 
 
-def test_recorded_flow_is_not_judged_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kept", ["catalog", "catalog/reloaded_001"])
+def test_recorded_flow_is_not_judged_again(tmp_path: Path, kept: str) -> None:
     """A run from before a check of values existed still resumes; its names are checked as ever."""
     step = "ask: planner, next: [{when: \"steps.lint.verdict == 'passed'\", end: x}]"
     (tmp_path / "run.json").write_text("{}")
-    (tmp_path / "catalog").mkdir()
-    load(tmp_path / "catalog", step)
+    (tmp_path / kept).mkdir(parents=True)
+    load(tmp_path / kept, step)
     with pytest.raises(DefinitionError, match="unknown field"):
-        load(tmp_path / "catalog", "ask: planner, prompt: '{{ steps.lint.exit_cod }}'")
+        load(tmp_path / kept, "ask: planner, prompt: '{{ steps.lint.exit_cod }}'")
