@@ -19,7 +19,7 @@ from tests.support.teams import Record, TeamFolder, read, say, warnings, with_fl
 pytestmark = pytest.mark.usefixtures("scripted_codex")
 
 WRITES: Record = {"behaviors": {"apply_files": True}}
-FAILING: Record = {"ask": "two", "prompt": "Add {{ roles.one.summary + 1 }}."}
+FAILING: Record = {"ask": "two", "prompt": "Add {{ 1 // inputs.none }}."}
 CORRECTED: Record = {"ask": "two", "prompt": "Add to {{ roles.one.summary }}."}
 COMMAND: Record = {"check": "command", "with": {"argv": ["true"], "json": False}}
 FILE = "roles/flows/own.yaml"
@@ -29,7 +29,7 @@ def failed(folder: Path, *before: Record, roles: dict[str, Record] | None = None
     """A team whose run has failed in its second step, because of the flow."""
     plays = [say(f"answer {number}") for number in range(9)]
     team = TeamFolder(folder, {"one": {}, "two": {}, **(roles or {})}, {"one": plays, "two": plays})
-    with_flow(team, {"steps": [{"ask": "one"}, *before, FAILING], **more})
+    with_flow(team, {"inputs": {"none": 0}, "steps": [{"ask": "one"}, *before, FAILING], **more})
     assert team.run(flow="own").exit_code not in (0, 1)
     return team
 
@@ -115,7 +115,7 @@ def test_correction_may_use_the_rights_that_the_run_has(tmp_path: Path) -> None:
     wrong = {"check": "command", "with": {"argv": ["echo", "{{ roles.one }}"], "json": False}}
     plays = [say()] * 3
     team = TeamFolder(tmp_path, {"one": WRITES, "two": {}}, {"one": plays, "two": plays})
-    with_flow(team, {"steps": [{"ask": "one"}, wrong]})
+    with_flow(team, {"inputs": {"none": 0}, "steps": [{"ask": "one"}, wrong]})
     assert team.run(flow="own").exit_code not in (0, 1)
     with_flow(team, {"steps": [{"ask": "one"}, COMMAND, {"ask": "two"}]})
     assert team.resume().exit_code == 0
