@@ -162,8 +162,11 @@ def plain(value: object, budget: _Budget | None = None) -> Any:  # noqa: ANN401 
 def text_of(value: object) -> str:
     """``value`` within a text: texts and numbers as they are, everything else as JSON.
 
-    Raises like `plain`, also for more than a prompt can hold.
+    A choice without ``else`` (``{{ "," if more }}``) is an empty text. Raises like `plain`, also for more than a prompt
+    can hold.
     """
+    if isinstance(value, Undefined):
+        return str(value)
     known = plain(value, _Budget(MAX_CHARACTERS))
     if isinstance(known, str) or (isinstance(known, int | float) and not isinstance(known, bool)):
         return str(known)

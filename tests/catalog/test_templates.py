@@ -78,6 +78,7 @@ def test_whole_expression_keeps_its_type(template: object, value: object) -> Non
         ("{{ [{'a': 1}, {'a': none}] | join('+', attribute='a') }}.", "1+null."),
         ("{{ '%s, %s' % (true, [goal]) }}.", 'true, ["fly"].'),
         ("{{ '%d of %(a)s' }}.", "%d of %(a)s."),
+        ("{{ goal }}{{ ',' if goal == 'run' }}{{ '.' if goal ~ ('!' if no) == 'fly' }}", "fly."),
         ("{{ inputs | string }}", '{"target": "src", "limit": 5}'),
         ("{{ day }}, {{ [day] }}", '2026-01-31, ["2026-01-31"]'),
         ("{{ goal.title() }} {{ goal.upper().lower() }}", "Fly fly"),
