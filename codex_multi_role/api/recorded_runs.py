@@ -143,10 +143,25 @@ class RunContents:
         """What the run asks a person now."""
         return recorded.open_questions(RunFolder(self.folder), self.record)
 
-    def answer(self, *, approved: bool, comment: str = "", question: str | None = None) -> Question:
-        """Answer the question with the key ``question``, by default the only open one. Raises `UsageError`."""
+    def answer(
+        self,
+        *,
+        approved: bool = True,
+        comment: str = "",
+        question: str | None = None,
+        values: Mapping[str, object] | None = None,
+    ) -> Question:
+        """Answer the question with the key ``question``, by default the only open one. Raises `UsageError`.
+
+        ``values``: of the question's fields by name, and the ``option``.
+        """
         return running.answer(
-            self.folder.name, runs_dir=self.folder.parent, approved=approved, comment=comment, question=question
+            self.folder.name,
+            runs_dir=self.folder.parent,
+            approved=approved,
+            comment=comment,
+            question=question,
+            values=values,
         )
 
     def resume(

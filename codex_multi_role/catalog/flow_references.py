@@ -16,6 +16,7 @@ from codex_multi_role.catalog.templates import check_expression, check_template
 from codex_multi_role.errors import UsageError
 from codex_multi_role.reading.nearest import no_such
 from codex_multi_role.reading.places import Place, Problems
+from codex_multi_role.reading.schema_validation import schema_problems
 from codex_multi_role.reading.value_types import ANY, MAPPING, NUMBER, TEXT, Fields, ValueType, fields_named
 
 # Rendered once per step, or once per item of its fan-out, with the names of the item.
@@ -48,6 +49,8 @@ def check_references(flow: FlowSpec, catalog: RoleSpecCatalog, types: Fields) ->
         with problems.collected():
             if step.reply is not None:
                 check_schema(step.reply, place / "reply")
+            for name, schema in step.fields.items():
+                _check_field(schema, place / "fields" / name)
         with problems.collected():
             if step.ask is not None and step.ask not in (EVERY_ROLE, *roles):
                 raise (place / "ask").unknown("role", step.ask, roles)
@@ -80,6 +83,12 @@ def unused_roles(flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog) -> tup
     """The roles that no step of ``flows`` asks, in the catalog's order."""
     asked = {step.ask for flow in flows.values() for step in flow.steps}
     return tuple(role.name for role in catalog.roles if not {role.name, EVERY_ROLE} & asked)
+
+
+def _check_field(schema: object, place: Place) -> None:
+    checked = check_schema(schema, place)
+    if "default" in checked and (problems := schema_problems(checked["default"], checked)):
+        raise (place / "default").error(f"does not fit its field: {problems[0].removeprefix('$: ')}")
 
 
 def _check_templates(step: StepSpec, place: Place, types: Fields, problems: Problems) -> None:

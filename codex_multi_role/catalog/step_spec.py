@@ -31,10 +31,13 @@ UNNAMED = "unnamed"
 STEP_KINDS: dict[str, frozenset[str]] = {
     "ask": frozenset({"with_", "prompt", "reply", "limits", "isolate", "merge"}),
     "check": frozenset({"with_", "repeatable"}),
-    "review": frozenset({"show", "time_limit_seconds", "default"}),
+    "review": frozenset({"show", "options", "fields", "time_limit_seconds", "default"}),
     "call": frozenset({"with_", "max_depth", "isolate", "merge", "place"}),
 }
 FAN_OUT_KEYS = frozenset({"as_", "concurrency", "max_items", "needs", "place"})
+
+RESERVED_FIELDS = frozenset({"approved", "comment", "by", "at", "option", "visits", "status", "error", "verdict"})
+"""What templates see of every review, besides the fields that it declares."""
 
 Text = Annotated[str, StringConstraints(min_length=1)]
 VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
@@ -119,10 +122,18 @@ class StepSpec(Definition):
     )
     merge: Literal["all", "none"] = Field(default="all", description="Whether the copy is merged back after the step.")
     show: Text | None = Field(default=None, description="What a person sees with the question (a template).")
+    options: Items[Text] = optional((), "What a person chooses from; the choice is `steps.<id>.option`.")
+    fields: Named[VariableName, dict[str, JsonValue]] = optional(
+        {}, "Values that a person gives: a JSON Schema for each; one with a `default` may be left out."
+    )
     time_limit_seconds: Seconds | None = Field(
         default=None, description="How long a review waits before its `default` applies."
     )
-    default: Literal["reject"] | None = Field(default=None, description="The answer after the time limit.")
+    default: Text | None = Field(
+        default=None,
+        description="The answer after the time limit: `reject`, one of the `options`, or `approve` if all `fields` "
+        "have defaults.",
+    )
     max_depth: Annotated[int, Field(ge=1, le=50), WHOLE_NUMBER] | None = Field(
         default=None, description="The bound of a flow that calls itself."
     )
@@ -216,6 +227,21 @@ class StepSpec(Definition):
             raise ValueError("on_bad: continue does not go with review: a rejection is for `next` to route on")
         if self.time_limit_seconds is not None and self.default is None:
             raise ValueError("a review with a time limit needs the default answer that holds then")
+        return self
+
+    @model_validator(mode="after")
+    def _check_answers(self) -> Self:
+        if len(set(self.options)) < len(self.options):
+            raise ValueError("options: each must be given once")
+        if taken := sorted(RESERVED_FIELDS & self.fields.keys()):
+            raise ValueError(f"fields: {taken[0]} is what every answer has; choose another name")
+        known = ("reject", *self.options, *(("approve",) if self.fields and not self.options else ()))
+        if self.default is not None and self.default not in known:
+            raise ValueError(f"default: give one of {', '.join(known)}")
+        if self.default not in (None, "reject") and (
+            missing := [name for name, schema in self.fields.items() if "default" not in schema]
+        ):
+            raise ValueError(f"default: {self.default} needs a default of the field {missing[0]}")
         return self
 
     @property

@@ -1,10 +1,12 @@
-"""``approve``, ``reject`` and ``cancel``: decide about a run that another process works on, or that is parked."""
+"""Decide about a run that another process works on, or that is parked: approve, reject, answer, cancel."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import click
@@ -17,13 +19,14 @@ from codex_multi_role.cli.run_additions import report_leaving
 from codex_multi_role.cli.run_reference import RemoteRun, find_either, waiting_in_words
 from codex_multi_role.cli.setting import not_empty
 from codex_multi_role.cli.settings import LookCommand, RunCommand
-from codex_multi_role.errors import RunStatus
+from codex_multi_role.errors import RunStatus, UsageError
 from codex_multi_role.lifecycle.stopping import outlives, stop_run
 from codex_multi_role.presentation.event_tail import EventReader
 from codex_multi_role.presentation.outcome import outcome_in_words
-from codex_multi_role.presentation.wording import one_line
-from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.presentation.wording import answer_in_words, one_line
+from codex_multi_role.run_folder import Question, RunFolder
 from codex_multi_role.run_folder.events import ReviewAnswered
+from codex_multi_role.run_folder.folder import LATEST
 from codex_multi_role.run_folder.items import find_task
 from codex_multi_role.run_folder.owner import is_alive, read_owner
 from codex_multi_role.run_folder.states import IN_PROGRESS, OVER, written_state
@@ -83,6 +86,45 @@ def reject(ctx: click.Context, /, run: str, comment: str, question: str | None, 
     _decide(ctx, run, approved=False, comment=comment.strip(), question=question, and_resume=and_resume)
 
 
+@command(RUNS_DIR, *OF_THIS_PROCESS, cls=RunCommand, finds=True)
+@run_argument
+@click.argument("values", metavar="[KEY=VALUE ...]", nargs=-1)
+@click.option("--comment", metavar="TEXT", default="", help="A comment that the roles may read with the answer.")
+@QUESTION
+@RESUME
+@click.pass_context
+def answer(
+    ctx: click.Context,
+    /,
+    run: str,
+    values: tuple[str, ...],
+    comment: str,
+    question: str | None,
+    and_resume: bool,
+    **_: Any,  # noqa: ANN401 - the settings above
+) -> None:
+    """Answer the open question of RUN (default: the latest run) with its option and the values of its fields.
+
+    A wrong value is refused with the name of its field, and the run stays parked. `show` lists the options and fields.
+
+    \b
+    Examples:
+      codex-multi-role answer option=ship --resume
+      codex-multi-role answer 20260131_101500 --question release.1 version=1.2.0 draft=false
+    """
+    if "=" in run:  # the run was left out
+        run, values = LATEST, (run, *values)
+    given = dict(_pair(each) for each in values)
+    _decide(ctx, run, approved=True, comment=comment.strip(), question=question, values=given, and_resume=and_resume)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, sign, value = text.partition("=")
+    if not sign:
+        raise UsageError(f'"{text}" is no KEY=VALUE', "Give the option as option=NAME, and a field as NAME=VALUE.")
+    return name.strip(), value
+
+
 @command(RUNS_DIR, JSON, QUIET, cls=LookCommand)
 @run_argument
 @click.option(
@@ -128,20 +170,32 @@ def cancel(run: str, task: str | None, comment: str, runs_dir: Path, json: bool,
 
 
 def _decide(
-    ctx: click.Context, reference: str, *, approved: bool, comment: str, question: str | None, and_resume: bool
+    ctx: click.Context,
+    reference: str,
+    *,
+    approved: bool,
+    comment: str,
+    question: str | None,
+    and_resume: bool,
+    values: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Answer the run's question; if its process has ended, resume the run or print how to."""
     folder = find_either(reference, ctx.params["runs_dir"])
     if not isinstance(folder, RunFolder):
-        _answer_remote(ctx, folder, approved=approved, comment=comment, question=question)
+        _answer_remote(ctx, folder, approved=approved, comment=comment, question=question, values=values)
         return
 
     answered = running.answer(
-        folder.run_id, runs_dir=folder.path.parent, approved=approved, comment=comment, question=question
+        folder.run_id,
+        runs_dir=folder.path.parent,
+        approved=approved,
+        comment=comment,
+        question=question,
+        values=values,
     )
     quiet = ctx.params["json"] or ctx.params["quiet"]
     if not quiet:
-        say(f"{folder.run_id}: {answered.key} is {'approved' if approved else 'rejected'}.")
+        say(_told(folder.run_id, answered))
     effect = _effect_of_answer(ctx, folder, answered.key)
     if effect is None and and_resume:
         resume_run(ctx, folder, {})
@@ -187,13 +241,31 @@ def _in_progress(folder: RunFolder, unit: str) -> bool:
     return IN_PROGRESS in (find_task(folder, unit)["state"], written_state(folder, unit))
 
 
-def _answer_remote(ctx: click.Context, found: RemoteRun, *, approved: bool, comment: str, question: str | None) -> None:
-    answered = found.answer(approved=approved, comment=comment, question=question)
+def _told(run_id: str, question: Question) -> str:
+    answer = question.answer
+    assert answer is not None
+    if answer.option or answer.values:
+        return (
+            f"{run_id}: {question.key} is answered: {answer_in_words(answer.approved, answer.option, answer.values)}."
+        )
+    return f"{run_id}: {question.key} is {'approved' if answer.approved else 'rejected'}."
+
+
+def _answer_remote(
+    ctx: click.Context,
+    found: RemoteRun,
+    *,
+    approved: bool,
+    comment: str,
+    question: str | None,
+    values: Mapping[str, str],
+) -> None:
+    answered = found.answer(approved=approved, comment=comment, question=question, values=values)
     report_leaving(ctx)
     if ctx.params["json"]:
         put_json(asdict(answered))
     elif not ctx.params["quiet"]:
-        say(f"{found.run_id}: {answered.key} is {'approved' if approved else 'rejected'}.")
+        say(_told(found.run_id, answered))
         record = found.folder().record()
         waits = record["status"] == RunStatus.QUEUED
         say(waiting_in_words(record) if waits else "The run continues by itself.")

@@ -11,7 +11,7 @@ from codex_multi_role.codex.usage import TokenUsage
 from codex_multi_role.presentation.entries import TimedPart, in_order
 from codex_multi_role.presentation.outcome import status_in_words
 from codex_multi_role.presentation.story import ReportedTurn, Story, TestRun
-from codex_multi_role.presentation.wording import clock, cost_in_words, failed_tests, judged, verdict
+from codex_multi_role.presentation.wording import answer_in_words, clock, cost_in_words, failed_tests, judged, verdict
 from codex_multi_role.reading.json_files import read_object
 from codex_multi_role.run_folder import Question, Questions, RunFolder
 from codex_multi_role.run_folder.cost import Cost
@@ -77,7 +77,7 @@ def _tests(run: TestRun, result: Record) -> Row:
 
 def _question(question: Question) -> Row:
     answer = question.answer
-    status = "open" if answer is None else "approved" if answer.approved else "rejected"
+    status = "open" if answer is None else answer_in_words(answer.approved, answer.option, answer.values)
     comment = f" {answer.by}: {answer.comment}" if answer is not None and answer.comment else ""
     return [f"review {question.key}", "", status, "", "", "", "", f"{question.question}{comment}"]
 

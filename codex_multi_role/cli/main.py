@@ -30,6 +30,7 @@ COMMANDS = {
     "restart": ("resume", "Redo one task of a run in a new run."),
     "approve": ("decision", "Approve what a run asks."),
     "reject": ("decision", "Reject what a run asks, with a reason."),
+    "answer": ("decision", "Answer what a run asks with an option or values."),
     "cancel": ("decision", "Stop a running run."),
     "runs": ("runs", "List the runs."),
     "show": ("runs", "Show what happened in a run, in order."),

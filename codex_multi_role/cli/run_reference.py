@@ -33,7 +33,7 @@ class RemoteRun(Protocol):
     def follow(self) -> Iterator[Record]:
         """Yield the record of every event, also those to come, until the run ends or is parked."""
 
-    def answer(self, *, approved: bool, comment: str, question: str | None) -> Question:
+    def answer(self, *, approved: bool, comment: str, question: str | None, values: Mapping[str, object]) -> Question:
         """Answer the question with that key, or the only open one; return it with its answer."""
 
     def cancel(self) -> None:

@@ -16,12 +16,14 @@ from codex_multi_role.cli.output import say
 from codex_multi_role.cli.views import View
 from codex_multi_role.presentation.plain import question_lines
 from codex_multi_role.run_folder import Answer, AskPerson, Question, answer_of_person
+from codex_multi_role.run_folder.typed_answers import complete, problem_of, prompts
 
 LOOK_SECONDS = 0.2
 LONGEST_LINE = 4096
 APPROVE, REJECT = frozenset({"y", "yes", "approve"}), frozenset({"n", "no", "reject"})
 HOW = "Approve? [y/n] A comment may follow, as in: n too slow. Ctrl-D leaves the question open."
 WORDS = "Your answer (one line; Enter for no answer):"
+TYPED = "One line each; `reject REASON` rejects, and Ctrl-D leaves the question open."
 WHY = "Why not? The roles may read your reason:"
 OVER = "This question has been answered elsewhere or timed out."
 
@@ -29,6 +31,7 @@ OVER = "This question has been answered elsewhere or timed out."
 class Verdict(NamedTuple):
     approved: bool
     comment: str
+    values: dict[str, str] | None = None
 
 
 def person_at(view: View, *, as_json: bool, awaited: bool) -> AskPerson | None:
@@ -77,10 +80,36 @@ class TerminalAsker:
     def _ask(self, question: Question, is_over: Callable[[], bool]) -> Answer | None:
         for line in ("", *question_lines(question)):
             say(line)
-        verdict = self._words(is_over) if question.words else self._verdict(is_over)
+        verdict = self._asked(question, is_over)
         if verdict is None and is_over():
             say(OVER)
-        return answer_of_person(*verdict) if verdict is not None else None
+        return complete(question, answer_of_person(*verdict)) if verdict is not None else None
+
+    def _asked(self, question: Question, is_over: Callable[[], bool]) -> Verdict | None:
+        if question.words:
+            return self._words(is_over)
+        return self._values(question, is_over) if question.options or question.fields else self._verdict(is_over)
+
+    def _values(self, question: Question, is_over: Callable[[], bool]) -> Verdict | None:
+        """The option and each field, asked for again until it is right; one that is left empty has its default."""
+        say(TYPED)
+        given: dict[str, str] = {}
+        waiting = prompts(question)
+        while waiting:
+            name, prompt = waiting[0]
+            say(f"{prompt}:")
+            line = self._line(is_over)
+            if line is None:
+                return None
+            word, _, reason = line.strip().partition(" ")
+            if word.lower() == "reject":
+                return self._rejection(reason.strip(), is_over)
+            if problem := problem_of(question, name, line.strip()):
+                say(problem)
+                continue
+            given |= {name: line.strip()} if line.strip() else {}
+            waiting = waiting[1:]
+        return Verdict(True, "", given)
 
     def _verdict(self, is_over: Callable[[], bool]) -> Verdict | None:
         """Return the typed verdict; None at the end of the input or when the question is over."""

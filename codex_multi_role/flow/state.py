@@ -12,12 +12,17 @@ from codex_multi_role.reading.places import Place
 
 GIVEN_ANYWAY = "tests"
 """The check whose latest result every role gets as such."""
-OF_REVIEW = ("approved", "comment")
+NOT_OF_REVIEW = ("by", "at")
+"""Of an answer, what no role is told."""
 
 
 def passes(tests: Json) -> bool:
     """Whether a test result has no new failure; one of an older version has only its status."""
     return (tests.get("verdict") or tests["status"]) in ("passed", "no tests")
+
+
+def _told(answer: Json) -> Json:
+    return {name: value for name, value in answer.items() if name not in NOT_OF_REVIEW}
 
 
 @dataclass(frozen=True)
@@ -201,9 +206,8 @@ class FlowState:
         if step.check == GIVEN_ANYWAY:
             return
         if step.check is not None or step.review is not None:
-            said = {name: output[name] for name in OF_REVIEW if name in output} if step.review else {}
             self.since_answer.pop(step.id, None)
-            self.since_answer[step.id] = said or output
+            self.since_answer[step.id] = _told(output) if step.review else output
         elif step.for_each is not None and any(each is not None for each in answers):
             results = [
                 answer or {"error": item["error"]} for answer, item in zip(answers, output["results"], strict=True)

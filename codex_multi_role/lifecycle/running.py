@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -206,13 +206,15 @@ def answer(
     approved: bool,
     comment: str = "",
     question: str | None = None,
+    values: Mapping[str, object] | None = None,
 ) -> Question:
     """Answer a question of a run, whether or not its process is alive: the one with that key, or the only open one.
 
+    ``values``: of the question's fields by name, and the ``option``; a text is read as the type that its field has.
     Returns the question with its answer. Raises `RunNotFound`, `UsageError`, `StorageError`.
     """
     folder = RunFolder.find(runs_dir, reference)
-    return Questions(folder.path).answer(question, answer_of_person(approved, comment))
+    return Questions(folder.path).answer(question, answer_of_person(approved, comment, values))
 
 
 def cancel_task(reference: str, task: str, *, runs_dir: Path | str = RunPlace.runs_dir, comment: str = "") -> str:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from functools import cache
-from typing import get_type_hints
+from dataclasses import dataclass
 
 from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, RoleSpecCatalog, StepSpec
 from codex_multi_role.catalog.contracts import Contracts
@@ -15,6 +13,7 @@ from codex_multi_role.errors import UsageError
 from codex_multi_role.flow.routing import ends
 from codex_multi_role.reading.value_types import (
     ANY,
+    BOOLEAN,
     LIST,
     MAPPING,
     NUMBER,
@@ -23,10 +22,9 @@ from codex_multi_role.reading.value_types import (
     ValueType,
     fields_named,
     one_of,
-    type_of_annotation,
     type_of_model,
+    type_of_schema,
 )
-from codex_multi_role.run_folder import Answer
 from codex_multi_role.run_folder.turn_folder import ANALYSIS_PATH
 from codex_multi_role.steps.check import COULD_NOT_RUN
 from codex_multi_role.steps.protection import TOLD
@@ -75,7 +73,7 @@ class KnownFields:
             case "check":
                 return _result(step)
             case "review":
-                return _of_review()
+                return _of_review(step)
             case "call":
                 return self._end_of_call(step, in_called_flow=in_called_flow)
         return self._handoff(step)
@@ -103,10 +101,10 @@ class KnownFields:
         return {**own, **fields_named((*ADDED, *_of_copy(step)))}
 
 
-@cache
-def _of_review() -> Fields:
-    hints = get_type_hints(Answer)
-    return {each.name: type_of_annotation(hints[each.name]) for each in fields(Answer)}
+def _of_review(step: StepSpec) -> Fields:
+    option: Fields = {"option": one_of(*step.options)} if step.options else {}
+    given = {name: type_of_schema(schema) for name, schema in step.fields.items()}
+    return {**given, **option, "approved": BOOLEAN, "comment": TEXT, "by": TEXT, "at": TEXT}
 
 
 def _outcomes(flow: FlowSpec) -> ValueType:

@@ -9,6 +9,7 @@ from codex_multi_role.host.spelling import printable
 from codex_multi_role.presentation.outcome import Incident, incident_in_words, playbook_in_words, status_in_words
 from codex_multi_role.presentation.progress import ACTIVITIES, Progress
 from codex_multi_role.presentation.wording import (
+    answer_in_words,
     clock,
     cost_in_words,
     duration,
@@ -19,6 +20,7 @@ from codex_multi_role.presentation.wording import (
 )
 from codex_multi_role.run_folder import Question, RunEvent, events
 from codex_multi_role.run_folder.cost import Cost, dollars
+from codex_multi_role.run_folder.typed_answers import how_to_answer
 
 PENDING = "PENDING"
 BEGINNINGS = (events.StepStarted, events.TurnStarted)
@@ -203,9 +205,9 @@ def _review_asked(event: events.ReviewAsked) -> list[str]:
 
 @_lines.register
 def _review_answered(event: events.ReviewAnswered) -> list[str]:
-    verdict = "approved" if event.approved else "rejected"
     comment = f": {one_line(event.comment, 500)}" if event.comment else ""
-    return [f"review {event.key}: {verdict} by {one_line(event.by)}{comment}"]
+    chosen = answer_in_words(event.approved, event.option, event.values)
+    return [f"review {event.key}: {chosen} by {one_line(event.by)}{comment}"]
 
 
 @_lines.register
@@ -229,5 +231,7 @@ def question_lines(question: Question) -> Iterator[str]:
     yield from (f"  {line}" for line in lines[:SHOWN_LINES])
     if len(lines) > SHOWN_LINES:
         yield f"  ... and {len(lines) - SHOWN_LINES} more lines, see reviews/{question.key}.json in the run folder"
+    if needed := how_to_answer(question):
+        yield needed
     if question.seconds_left is not None:
         yield f"Without an answer within {duration(question.seconds_left)}, it counts as: {question.default}."

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from codex_multi_role.errors import RunNotFound, RunStatus
+from codex_multi_role.errors import RunNotFound, RunStatus, StorageError
 from codex_multi_role.reading.json_files import read_object
 from codex_multi_role.run_folder import (
     Question,
@@ -111,8 +112,13 @@ def totals_now(folder: RunFolder, record: dict[str, Any]) -> dict[str, Any]:
 
 
 def open_questions(folder: RunFolder, record: dict[str, Any]) -> list[Question]:
-    """Return what the run asks a person now; empty when it is over."""
-    return [] if has_reached_end(record) else Questions(folder.path).pending()
+    """Return what the run asks a person now; empty when it is over. What is out of time is settled."""
+    if has_reached_end(record):
+        return []
+    questions = Questions(folder.path)
+    with suppress(StorageError):  # such as of somebody else's run, which can only be looked at
+        questions.settle_overdue()
+    return questions.pending()
 
 
 @dataclass(frozen=True)

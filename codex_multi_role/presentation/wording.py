@@ -106,6 +106,12 @@ def failed_tests(tests: Mapping[str, Any], most: int = TESTS_NAMED) -> str:
     return ", ".join(names[:most]) + (f" and {more} more" if names and more > 0 else "")
 
 
+def answer_in_words(approved: bool, option: str, values: Mapping[str, object]) -> str:
+    """``approved``, ``rejected`` or the chosen option, and the values that a person gave."""
+    given = ", ".join(f"{name}: {one_line(value, 200)}" for name, value in values.items())
+    return f"{one_line(option) or ('approved' if approved else 'rejected')}{f' ({given})' if given else ''}"
+
+
 def judged(tests: Mapping[str, object]) -> str:
     """``passed`` if no failure is new; of an older result, pytest's own status."""
     return one_line(tests.get("verdict") or tests["status"])

@@ -128,6 +128,14 @@ def type_of_annotation(annotation: Any) -> ValueType:  # noqa: ANN401 - whatever
     return next((ValueType.of(name) for each, name in _KINDS.items() if issubclass(written, each)), ANY)
 
 
+def type_of_schema(schema: Mapping[str, Any]) -> ValueType:
+    """What a JSON Schema says; `ANY` where it is more than a type or a choice."""
+    if "enum" in schema:
+        return one_of(*schema["enum"])
+    kinds = {"string": TEXT, "number": NUMBER, "integer": NUMBER, "boolean": BOOLEAN, "array": LIST, "object": MAPPING}
+    return kinds.get(str(schema.get("type")), ANY)
+
+
 def fields_named(names: Iterable[str]) -> Fields:
     """Fields of which only the names are known."""
     return dict.fromkeys(names, ANY)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
-from codex_multi_role.replies.schema import mismatches
+from codex_multi_role.reading.schema_validation import mismatches
 
 if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError

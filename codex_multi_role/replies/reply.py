@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from codex_multi_role.reading.schema_validation import schema_problems
 from codex_multi_role.replies.extract import FoundObject, find_objects
 from codex_multi_role.replies.fitting import MAX_NAME_CHARACTERS, fit
 from codex_multi_role.replies.refusal import ERROR, error_in, is_refusal, properties_of
-from codex_multi_role.replies.schema import schema_problems
 
 EMPTY = "The answer was empty."
 """The ``problem`` of an empty answer."""

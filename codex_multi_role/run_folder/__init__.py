@@ -13,7 +13,8 @@ from codex_multi_role.run_folder.past import (
     inherit_turn,
     skim_with_inherited,
 )
-from codex_multi_role.run_folder.questions import Answer, AskPerson, Question, Questions, answer_of_person
+from codex_multi_role.run_folder.question import Answer, AskPerson, Question, answer_of_person
+from codex_multi_role.run_folder.questions import Questions
 from codex_multi_role.run_folder.turn_folder import (
     TurnFolder,
     close_unfinished,

@@ -365,7 +365,7 @@ class RoleSkipped(RunEvent):
 
 @dataclass(frozen=True)
 class ReviewAsked(RunEvent):
-    """A person is asked; the question is in ``reviews/<key>.json``."""
+    """A person is asked; the question, with its options and fields, is in ``reviews/<key>.json``."""
 
     key: str
     question: str
@@ -373,12 +373,14 @@ class ReviewAsked(RunEvent):
 
 @dataclass(frozen=True)
 class ReviewAnswered(RunEvent):
-    """``by``: a user's name, ``--yes`` or ``time limit``."""
+    """``by``: a user's name, ``--yes`` or ``time limit``. ``values``: those of the fields, by name."""
 
     key: str
     approved: bool
     comment: str
     by: str
+    option: str = ""
+    values: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

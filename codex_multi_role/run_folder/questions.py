@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import getpass
 import json
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from codex_multi_role.errors import StorageError, UsageError
@@ -16,67 +13,12 @@ from codex_multi_role.host.atomic import make_folder, storage_errors, wait_for_l
 from codex_multi_role.reading.nearest import did_you_mean
 from codex_multi_role.run_folder.events import now
 from codex_multi_role.run_folder.folder import RunFolder
+from codex_multi_role.run_folder.question import Answer, Question
+from codex_multi_role.run_folder.typed_answers import at_time_limit, complete
 
 BY_KILL = "the end of its turn"
 LOCK_SECONDS = 10.0
 LOCK_PAUSE_SECONDS = 0.02
-
-
-@dataclass(frozen=True)
-class Answer:
-    """``by``: a user's name, ``--yes`` or ``time limit``. ``at``: ISO 8601, UTC."""
-
-    approved: bool
-    comment: str
-    by: str
-    at: str
-
-
-@dataclass(frozen=True)
-class Question:
-    """``show``: what the decision is about. ``default`` is the answer after ``time_limit_seconds``.
-
-    ``key`` is the asking unit's: ``<step>.<visit>``, with the item's index, below the calling step. A role that asks
-    during its turn needs ``words``, the answer's comment; the key is then the turn's.
-    """
-
-    key: str
-    question: str
-    show: str
-    asked_at: str
-    time_limit_seconds: float | None
-    default: str | None
-    words: bool = False
-    answer: Answer | None = None
-
-    @property
-    def seconds_left(self) -> float | None:
-        """Until the default applies, 0 from then on; None without a time limit. By the wall clock."""
-        if self.time_limit_seconds is None:
-            return None
-        passed = datetime.now(UTC) - datetime.fromisoformat(self.asked_at)
-        return max(0.0, self.time_limit_seconds - passed.total_seconds())
-
-    @property
-    def out_of_time(self) -> bool:
-        return self.seconds_left == 0
-
-
-AskPerson = Callable[[Question, Callable[[], bool]], Answer | None]
-"""Asks a person: ``ask(question, is_over)``. None: nobody answered, or ``is_over()`` ended the wait."""
-
-
-def answer_of_person(approved: bool, comment: str) -> Answer:
-    """The answer of this process's user, at the current time."""
-    return Answer(approved, comment, user_name(), now())
-
-
-def user_name() -> str:
-    """The user of this process."""
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError, ImportError):  # the user id has no name; which error depends on the version
-        return f"user {os.getuid()}"
 
 
 class Questions:
@@ -92,7 +34,7 @@ class Questions:
         question = replace(question, question=self._redact(question.question), show=self._redact(question.show))
         with self._locked():
             known = self.find(question.key)
-            if known is not None and (known.question, known.show) == (question.question, question.show):
+            if known is not None and known.is_same(question):
                 question = replace(question, asked_at=known.asked_at, answer=known.answer)
             if question != known:
                 self._write(question)
@@ -121,6 +63,12 @@ class Questions:
                 self._write(question)
         return question
 
+    def settle_overdue(self) -> None:
+        """Give the questions whose time has passed the answer that counts then. Raises `StorageError`."""
+        for question in self.pending():
+            if question.out_of_time and not question.words:
+                self.settle(question.key, at_time_limit(question))
+
     def close_words(self) -> None:
         """Close questions from turns that a kill ended, because nobody waits for them. Raises `StorageError`."""
         for question in self.pending():
@@ -141,6 +89,7 @@ class Questions:
                 f"the time to answer {question.key} is over; it counts as: {question.default}",
                 f"`{self._run.command('resume')}` continues with it.",
             )
+        answer = complete(question, answer)
         settled = self.settle(question.key, answer)
         if settled.answer is not answer:
             raise self._answered(settled)

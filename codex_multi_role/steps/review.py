@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 from codex_multi_role.errors import ReviewWaiting, RunInterrupted
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import Answer, Question, Questions
 from codex_multi_role.run_folder.events import ReviewAnswered, ReviewAsked, now
+from codex_multi_role.run_folder.typed_answers import accept, at_time_limit, how_to_answer
 from codex_multi_role.steps.resources import RunResources
 from codex_multi_role.steps.unit import StepOutcome, Unit, as_text
 
 BY_OPTION = "--yes"
-BY_TIME_LIMIT = "time limit"
 
 
 def review_step(run: RunResources, unit: Unit) -> StepOutcome:
@@ -28,6 +26,8 @@ def review_step(run: RunResources, unit: Unit) -> StepOutcome:
         asked_at=now(),
         time_limit_seconds=step.time_limit_seconds,
         default=step.default,
+        options=[*step.options],
+        fields=dict(step.fields),
     )
     answer = unit.record("review", lambda _: decide(run, question))
     return StepOutcome(answer, bad="" if answer["approved"] else _rejected(answer))
@@ -62,7 +62,7 @@ class _Review:
         self._question = question
 
     def decide(self) -> Json:
-        """The final answer: ``approved``, ``comment``, ``by``, ``at``."""
+        """The final answer: the fields, ``option`` if there are any, ``approved``, ``comment``, ``by``, ``at``."""
         self._question = self._questions.ask(self._question)
         if self._question.answer is None:
             self._run.services.events.publish(ReviewAsked(self._question.key, self._question.question))
@@ -70,15 +70,17 @@ class _Review:
         answer = self._question.answer
         assert answer is not None
         self._run.services.events.publish(
-            ReviewAnswered(self._question.key, answer.approved, answer.comment, answer.by),
+            ReviewAnswered(
+                self._question.key, answer.approved, answer.comment, answer.by, answer.option, dict(answer.values)
+            ),
         )
-        return asdict(answer)
+        return answer.as_output()
 
     def _wait(self) -> Answer:
         """The first answer from any source. Raises `ReviewWaiting`, `RunInterrupted`."""
-        if self._run.settings.yes:
-            return Answer(True, "", BY_OPTION, now())
-        given = None
+        given = accept(self._question, BY_OPTION) if self._run.settings.yes else None
+        if given is not None:
+            return given
         if self._run.services.ask_person is not None and not self._question.out_of_time:
             with self._run.services.clock.person():
                 given = self._run.services.ask_person(self._question, self._is_over)
@@ -86,7 +88,7 @@ class _Review:
             raise RunInterrupted
         given = given or self._recorded_answer_of_others()
         if given is None and self._question.out_of_time:
-            return Answer(False, "", BY_TIME_LIMIT, now())  # reject is the only default
+            return at_time_limit(self._question)
         if given is None:
             raise self._waiting()
         return given
@@ -107,7 +109,8 @@ class _Review:
         self._run.progress.waits_for.add(self._question.key)
         limit = self._question.time_limit_seconds
         later = f" Without an answer within {limit:g} s, it counts as: {self._question.default}." if limit else ""
+        needed = " ".join(filter(None, ["", how_to_answer(self._question)]))
         return ReviewWaiting(
             f"{self._question.key} waits for a person: {self._question.question}",
-            f"Once it is answered, the run continues when it is resumed.{later}",
+            f"Once it is answered, the run continues when it is resumed.{needed}{later}",
         )

@@ -37,7 +37,7 @@ import codex_multi_role.lifecycle.session
 import codex_multi_role.cli.main as main
 import codex_multi_role.steps.turn as turn
 
-def never(*_):
+def never(*_, **__):
     Path("stuck").touch()
     threading.Event().wait()
 

@@ -81,6 +81,27 @@ def test_end_of_input_is_no_answer(person: Person, capsys: pytest.CaptureFixture
     assert OVER not in capsys.readouterr().err
 
 
+def test_options_and_fields_are_asked_for_until_they_are_right(
+    person: Person, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole: dict[str, object] = {"type": "integer"}
+    fields = {"copies": whole, "draft": {"type": "boolean", "default": False}}
+    asked_at = "2026-01-31T10:15:00+00:00"
+    question = Question("ok.1", "Ship it?", "", asked_at, None, None, options=["a", "b"], fields=fields)
+    person.lines = ["c\n", "b\n", "many\n", "3\n", "\n"]
+    answer = TerminalAsker(Lines(lambda _: None), person.descriptor)(question, person.has_left)
+    assert answer is not None
+    assert (answer.option, answer.values) == ("b", {"copies": 3, "draft": False})
+    told = capsys.readouterr().err
+    assert '"c" is not an option of ok.1' in told
+    assert "ok.1: copies: 'many' is not of type 'integer'" in told
+    assert told.count("option (a or b):") == 2
+    person.lines = ["reject too early\n"]
+    answer = TerminalAsker(Lines(lambda _: None), person.descriptor)(question, person.has_left)
+    assert answer is not None
+    assert (answer.approved, answer.comment) == (False, "too early")
+
+
 def test_question_that_is_over_is_told(person: Person, capsys: pytest.CaptureFixture[str]) -> None:
     assert person.answers("half a line") is None
     assert OVER in capsys.readouterr().err

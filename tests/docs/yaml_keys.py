@@ -28,8 +28,8 @@ A flow is `roles/flows/<name>.yaml`. [Write a flow](../how-to/flows.md) explains
 """
 STEPS = """
 Each step has exactly one of `ask`, `check`, `review` and `call`. `prompt`, `reply`, `limits`, `isolate` and `merge`
-belong to `ask`; `show`, `time_limit_seconds` and `default` to `review`; `max_depth` to `call`; `as`, `concurrency`,
-`max_items` and `needs` to `for_each`.
+belong to `ask`; `show`, `options`, `fields`, `time_limit_seconds` and `default` to `review`; `max_depth` to `call`;
+`as`, `concurrency`, `max_items` and `needs` to `for_each`.
 """
 RESULT = """
 All but `format` are templates. They know what a `when` knows, `files` (`path`, `added` and `removed` lines of each file

@@ -10,7 +10,8 @@ import pytest
 
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.run_folder.events import now
-from codex_multi_role.run_folder.questions import Answer, Question, Questions, answer_of_person
+from codex_multi_role.run_folder.question import Answer, Question, answer_of_person
+from codex_multi_role.run_folder.questions import Questions
 
 LONG_AGO = "2001-01-01T00:00:00.000+00:00"
 YES = Answer(True, "", "somebody", LONG_AGO)

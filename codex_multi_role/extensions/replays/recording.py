@@ -59,6 +59,8 @@ class _Answered(_Checked):
     question: str
     approved: bool
     comment: str
+    option: str = ""
+    values: dict[str, Any] = {}
 
 
 class _HandedOver(_Checked):

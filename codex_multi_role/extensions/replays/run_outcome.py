@@ -51,10 +51,16 @@ def answers_of(run_folder: Path) -> list[dict[str, Any]]:
     """Every answered question of the run, whoever answered it, in the order of their keys."""
     answered = sorted(Questions(run_folder).answered(), key=lambda question: question.key)
     return [
-        {"key": each.key, "question": each.question, "approved": each.answer.approved, "comment": each.answer.comment}
+        {"key": each.key, "question": each.question, **_of_person(each.answer)}
         for each in answered
         if each.answer is not None
     ]
+
+
+def _of_person(answer: Answer) -> dict[str, Any]:
+    """What the person said, without options or values if there are none, as older versions recorded it."""
+    said = {"approved": answer.approved, "comment": answer.comment, "option": answer.option, "values": answer.values}
+    return {name: each for name, each in said.items() if each or name in ("approved", "comment")}
 
 
 def as_recorded(recording: Recording, places: PathNames, otherwise: AskPerson | None) -> AskPerson | None:
@@ -70,7 +76,9 @@ def as_recorded(recording: Recording, places: PathNames, otherwise: AskPerson | 
         same = [each for each in known if each["key"] == question.key]
         found = same or [each for each in known if each["question"] == question.question]
         if found:
-            return Answer(bool(found[0]["approved"]), str(found[0]["comment"]), BY_RECORDING, now())
+            said = found[0]
+            option, values = str(said.get("option", "")), said.get("values", {})
+            return Answer(bool(said["approved"]), str(said["comment"]), BY_RECORDING, now(), option, values)
         return otherwise(question, is_over) if otherwise is not None else None
 
     return ask

@@ -49,6 +49,8 @@ DONE = {
 TOO_MANY = ("Too many viewers", "Close other pages of this server, or try again later.")
 
 APPROVE = "approve"
+OF_VALUES = "value."
+"""The beginning of the names of form fields for an option and for values."""
 VERDICTS = (APPROVE, "reject")
 
 Act = Callable[[RunFolder, Form], str]
@@ -164,7 +166,9 @@ class RunPages:
         question = form.get("question", "")
         if not approved and not comment:
             raise UsageError("A rejection needs a comment", "Give the reason; the roles may read it.")
-        answered = self._runs.answer(folder, approved=approved, comment=comment, question=question)
+        sent = {name.removeprefix(OF_VALUES): text for name, text in form.items() if name.startswith(OF_VALUES)}
+        values = {name: text for name, text in sent.items() if text} if approved else {}
+        answered = self._runs.answer(folder, approved=approved, comment=comment, question=question, values=values)
         if form.get("go_on"):
             try:
                 self._runs.go_on(folder)

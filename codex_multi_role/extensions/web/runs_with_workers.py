@@ -64,10 +64,14 @@ class RunsWithWorkers(ServedRuns):
         if self._is_copy(folder) and not folder.report_path.exists():
             write_report(folder)
 
-    def answer(self, folder: RunFolder, *, approved: bool, comment: str, question: str) -> Question:
+    def answer(
+        self, folder: RunFolder, *, approved: bool, comment: str, question: str, values: Mapping[str, object]
+    ) -> Question:
         if run := self._run(folder):
-            return answer_shared(self._shared, run, approved=approved, comment=comment, question=question)
-        return super().answer(folder, approved=approved, comment=comment, question=question)
+            return answer_shared(
+                self._shared, run, approved=approved, comment=comment, question=question, values=values
+            )
+        return super().answer(folder, approved=approved, comment=comment, question=question, values=values)
 
     def go_on(self, folder: RunFolder) -> None:
         if not self._is_copy(folder):  # workers resume theirs

@@ -47,10 +47,17 @@ class ServedRuns:
     def complete_report(self, folder: RunFolder) -> None:
         """Write the run's report if it has one that is not in the folder. Raises `StorageError`."""
 
-    def answer(self, folder: RunFolder, *, approved: bool, comment: str, question: str) -> Question:
+    def answer(
+        self, folder: RunFolder, *, approved: bool, comment: str, question: str, values: Mapping[str, object]
+    ) -> Question:
         """Answer a question of the run. Raises `UsageError`, `StorageError`."""
         return running.answer(
-            folder.run_id, runs_dir=folder.path.parent, approved=approved, comment=comment, question=question
+            folder.run_id,
+            runs_dir=folder.path.parent,
+            approved=approved,
+            comment=comment,
+            question=question,
+            values=values,
         )
 
     def go_on(self, folder: RunFolder) -> None:

@@ -47,6 +47,25 @@ def test_answer_is_recorded_though_the_run_cannot_resume(asking: RunFolder) -> N
     assert Questions(asking.path).pending() == []
 
 
+@pytest.mark.real
+def test_options_and_fields_have_inputs_and_wrong_values_are_refused(asking: RunFolder) -> None:
+    whole: dict[str, object] = {"type": "integer", "description": "How many"}
+    fields = {"copies": whole, "draft": {"type": "boolean", "default": False}}
+    asked_at = "2026-01-31T10:15:00.000+00:00"
+    Questions(asking.path).ask(Question("to.1", "Which?", "", asked_at, None, None, options=["a", "b"], fields=fields))
+    shown = visitor(asking).get("/runs/first").text
+    assert '<select id="option-to.1" name="value.option">' in shown
+    assert 'name="value.copies"' in shown
+    assert "<option selected>false</option>" in shown
+    sent = form(question="to.1", verdict="approve") | {"value.option": "b", "value.copies": "x", "value.draft": "true"}
+    refused = visitor(asking).post("/runs/first/answer", data=sent)
+    assert (refused.status_code, "copies: &#39;x&#39; is not of type" in refused.text) == (409, True)
+    visitor(asking).post("/runs/first/answer", data={**sent, "value.copies": "2"})
+    answer = Questions(asking.path).asked()[-1].answer
+    assert answer is not None
+    assert (answer.option, answer.values) == ("b", {"copies": 2, "draft": True})
+
+
 def test_missing_report_page_shows_command_to_create_it(asking: RunFolder) -> None:
     shown = visitor(asking).get("/runs/first/report").text
     assert f"`codex-multi-role report first --runs-dir {asking.path.parent}` writes one" in shown

@@ -28,7 +28,7 @@ from codex_multi_role.lifecycle.definitions import load_for_another_machine
 from codex_multi_role.run_folder import Question, Questions, answer_of_person
 from codex_multi_role.run_folder.events import now
 from codex_multi_role.run_folder.items import Cancellation, find_open_task
-from codex_multi_role.run_folder.questions import user_name
+from codex_multi_role.run_folder.question import user_name
 from codex_multi_role.run_options import RunOptions
 
 STOP_SECONDS = 90.0
@@ -38,18 +38,24 @@ ATTEMPTS = 3
 
 
 def answer_shared(
-    shared: SharedRuns, run: QueuedRun, *, approved: bool, comment: str, question: str | None
+    shared: SharedRuns,
+    run: QueuedRun,
+    *,
+    approved: bool,
+    comment: str,
+    question: str | None,
+    values: Mapping[str, object] | None = None,
 ) -> Question:
     """Answer a question of the run: the one with that key, or the only open one; returns it with its answer.
 
     Raises `UsageError`, `StorageError`.
     """
-    require_no_secret({"comment": comment})
+    require_no_secret({"comment": comment, **(values or {})})
     folder = shared.mirror(run)
-    answer = answer_of_person(approved, comment)
+    answer = answer_of_person(approved, comment, values)
     shared.mirrors.forget(run.run_id)  # the copy gets the answer even if the database does not
     answered = Questions(folder.path).answer(question, answer)
-    send_answer(shared.database, run.run_id, answered.key, answer)
+    send_answer(shared.database, run.run_id, answered.key, answered.answer or answer)
     return answered
 
 

@@ -80,12 +80,14 @@ class RunOnWorkers:
     def follow(self) -> Iterator[Record]:
         return self.shared.follow(self.run_id)
 
-    def answer(self, *, approved: bool, comment: str, question: str | None) -> Question:
+    def answer(self, *, approved: bool, comment: str, question: str | None, values: Mapping[str, object]) -> Question:
         from codex_multi_role.extensions.machines.workers.deciding import (
             answer_shared,  # here: slow to import, and not needed to look
         )
 
-        return answer_shared(self.shared, self.run, approved=approved, comment=comment, question=question)
+        return answer_shared(
+            self.shared, self.run, approved=approved, comment=comment, question=question, values=values
+        )
 
     def cancel(self) -> None:
         from codex_multi_role.extensions.machines.workers.deciding import cancel_shared  # as above

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from codex_multi_role.errors import UsageError
-from codex_multi_role.replies.schema import MAX_PROBLEMS, schema_problems
+from codex_multi_role.reading.schema_validation import MAX_PROBLEMS, schema_problems
 
 TASKS: dict[str, Any] = {
     "type": "object",

@@ -1,0 +1,120 @@
+"""A review with options or fields: the run waits for right values, and later steps get them with their type."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from codex_multi_role import run
+from codex_multi_role.errors import DefinitionError, UsageError
+from codex_multi_role.run_folder import Answer, Question, answer_of_person
+from codex_multi_role.run_folder.typed_answers import complete
+from tests.support.console import console
+from tests.support.reviews import asked
+from tests.support.teams import Record, TeamFolder, read, say, with_flow
+
+pytestmark = [pytest.mark.usefixtures("scripted_codex"), pytest.mark.real]
+
+RELEASE: Record = {
+    "id": "release",
+    "review": "Release it?",
+    "options": ["ship", "hold"],
+    "fields": {"copies": {"type": "integer", "minimum": 1}, "draft": {"type": "boolean", "default": False}},
+    "next": [
+        {"when": "steps.release.option == 'hold'", "end": "held", "exit": 1},
+        {"when": "steps.release.copies > 2 and not steps.release.draft", "to": "tell"},
+        {"end": "few", "exit": 1},
+    ],
+}
+TELL: Record = {"id": "tell", "ask": "one", "prompt": "{{ steps.release.copies + 1 }} copies"}
+
+
+def asking(folder: Path, tell: Record = TELL, **changes: object) -> TeamFolder:
+    team = TeamFolder(folder, {"one": {}}, {"one": [say(), say()]})
+    return with_flow(team, {"steps": [{"ask": "one"}, {**RELEASE, **changes}, tell]})
+
+
+def prompt(team: TeamFolder) -> str:
+    return (team.runs / "latest/one/turn_002/prompt.txt").read_text()
+
+
+@pytest.mark.usefixtures("real_codex")
+def test_command_answers_with_values_and_refuses_wrong_ones(tmp_path: Path) -> None:
+    team = asking(tmp_path)
+    assert team.run(flow="own").exit_code == 4
+    wrong = console("answer", "option=ship", "copies=none", folder=tmp_path)
+    assert wrong.returncode == 2
+    assert "release.1: copies: 'none' is not of type 'integer'" in wrong.stderr
+    assert "Options: ship, hold. Fields: copies (integer); draft (boolean, false if left out)." in wrong.stderr
+    assert asked(team, "release.1")["answer"] is None
+    assert "release.1 needs an option" in console("approve", folder=tmp_path).stderr
+    done = console(
+        "answer", "latest", "--question", "release.1", "option=ship", "copies=3", "--resume", folder=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    assert "release.1 is answered: ship (copies: 3, draft: False)." in done.stderr
+    assert "4 copies" in prompt(team)
+
+
+def test_rejection_and_another_option_go_their_own_ways(tmp_path: Path) -> None:
+    def rejects(question: Question, _: object) -> Answer:
+        return answer_of_person(False, "not yet")
+
+    def holds(question: Question, _: object) -> Answer:
+        return complete(question, answer_of_person(True, "", {"option": "hold", "copies": 1}))
+
+    for person, outcome in ((rejects, "release_failed"), (holds, "held")):
+        team = asking(tmp_path / outcome)
+        report = run(team.options(flow="own"), ask_person=person)
+        assert (report.exit_code, report.outcome) == (1, outcome), report
+
+
+def test_yes_takes_the_declared_defaults_and_parks_where_one_is_missing(tmp_path: Path) -> None:
+    assert asking(tmp_path / "missing").run(flow="own", yes=True).exit_code == 4
+    declared: Record = {
+        "fields": {"copies": {"type": "integer", "default": 5}, "draft": {"default": False}},
+        "default": "ship",
+    }
+    team = asking(tmp_path / "declared", **declared)
+    assert team.run(flow="own", yes=True).exit_code == 0
+    assert "6 copies" in prompt(team)
+
+
+def test_next_command_that_looks_settles_what_is_out_of_time(tmp_path: Path) -> None:
+    fields = {"copies": {"type": "integer", "default": 5}, "draft": {"default": False}}
+    team = asking(tmp_path, fields=fields, default="ship", time_limit_seconds=0.01)
+    assert team.run(flow="own").exit_code in (0, 4)
+    if read(team.runs / "latest/run.json")["exit_code"] == 4:
+        console("show", folder=tmp_path)
+        assert asked(team, "release.1")["answer"]["by"] == "time limit"
+        assert team.resume().exit_code == 0
+    assert "6 copies" in prompt(team)
+
+
+def test_answer_is_passed_on_without_who_gave_it(tmp_path: Path) -> None:
+    fields = {"copies": {"type": "integer", "default": 5}, "draft": {"default": False}}
+    team = asking(tmp_path, {"id": "tell", "ask": "one"}, fields=fields, default="ship")
+    assert team.run(flow="own", yes=True).exit_code == 0
+    told = prompt(team)
+    assert all(f'"{name}": {value}' in told for name, value in (("copies", 5), ("option", '"ship"'), ("comment", '""')))
+    assert '"by"' not in told
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"options": ["a", "a"]}, "each must be given once"),
+        ({"fields": {"comment": {}}}, "comment is what every answer has"),
+        ({"fields": {"copies": {"type": "whole"}}}, "not a valid JSON Schema"),
+        ({"fields": {"copies": {"type": "integer", "default": "x"}}}, "does not fit its field"),
+        ({"default": "send"}, "give one of reject, ship, hold"),
+        ({"default": "ship"}, "needs a default of the field copies"),
+        ({"next": [{"when": "steps.release.colour == 'x'", "end": "x"}]}, "colour"),
+        ({"next": [{"when": "steps.release.option == 'send'", "end": "x"}]}, "send"),
+        ({"next": [{"when": "steps.release.copies == 'x'", "end": "x"}]}, "copies"),
+    ],
+)
+def test_mistakes_are_found_before_a_run(tmp_path: Path, changes: Record, problem: str) -> None:
+    with pytest.raises((DefinitionError, UsageError), match=problem):
+        asking(tmp_path, **changes).run(flow="own")
