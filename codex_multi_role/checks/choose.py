@@ -13,6 +13,8 @@ from codex_multi_role.checks.contract import CheckContext, CheckOptions, CheckRe
 from codex_multi_role.reading.json_types import Json
 
 MAX_SHOWN_CHARACTERS = 60
+NOT_DONE = ("failed", "skipped")
+"""The status of an item of a fan-out that has no result."""
 _MISSING = object()
 
 Candidate = Mapping[str, JsonValue]
@@ -91,8 +93,8 @@ class ChooseResult(CheckResult):
 def choose_best(context: CheckContext) -> ChooseResult:
     """Choose the best candidate; write ``result.json``.
 
-    Options: `ChooseOptions`. A candidate is rejected if its ``status`` is ``failed`` (a failed item of a fan-out) or if
-    it does not meet a requirement. The others are compared by the first key of ``by``, ties by the second, and so on.
+    Options: `ChooseOptions`. A candidate is rejected if its ``status`` is ``failed`` or ``skipped`` (an item of a fan-out
+    without a result) or if it does not meet a requirement. The others are compared by the first key of ``by``, ties by the second, and so on.
     ``highest`` and ``lowest`` compare numbers with numbers, booleans with booleans (true is higher) and texts with
     texts, and rank numbers before booleans before texts. ``true`` and ``false`` compare booleans only. Missing and
     incomparable values rank last. Raises UsageError for a wrong option, StorageError.
@@ -126,8 +128,8 @@ def choose(
 
 def _refusal(candidate: Candidate, require: Sequence[Requirement]) -> str:
     """Why the candidate is rejected, or an empty text."""
-    if candidate.get("status") == "failed":
-        return str(candidate.get("error") or "its status is failed")
+    if candidate.get("status") in NOT_DONE:
+        return str(candidate.get("error") or f"its status is {candidate['status']}")
     for requirement in require:
         value = _value(candidate, requirement.key)
         if value is _MISSING:

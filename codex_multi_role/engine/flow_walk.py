@@ -225,7 +225,8 @@ class FlowWalk:
         turn = outcome.turn
         if turn is not None and turn.handoff is not None:
             self.state.note_turn(turn.role, turn.instance, turn.number)
-            if not outcome.lost:
+            is_failed_item = step.for_each is not None and bool(outcome.error)  # what it says is no answer
+            if not outcome.lost and not is_failed_item:
                 self.state.take_handoffs({turn.role: turn.handoff}, shown=shown)
         if turn is not None and outcome.done and not self.state.finished_by:
             self.state.finished_by = turn.role

@@ -62,6 +62,13 @@ def shown(output: Json, own: Json, *, is_answer: bool) -> _Shown:
     return fields
 
 
+def _passed_on(answer: Json | None, item: Json) -> Json:
+    """The answer of an item; how it ended, if it has none. Its ``error`` alone could be an answer as well."""
+    if answer is None or item["status"] != "done":
+        return {"status": item["status"], "error": item["error"]}
+    return answer
+
+
 @dataclass
 class StepState:
     """``status``: not_started, running, done or failed. ``output``: the fields of the step's latest result.
@@ -209,9 +216,7 @@ class FlowState:
             self.since_answer.pop(step.id, None)
             self.since_answer[step.id] = _told(output) if step.review else output
         elif step.for_each is not None and any(each is not None for each in answers):
-            results = [
-                answer or {"error": item["error"]} for answer, item in zip(answers, output["results"], strict=True)
-            ]
+            results = [_passed_on(*each) for each in zip(answers, output["results"], strict=True)]
             self.since_answer, self.item_answers = {}, {step.id: {"results": results}}
 
     def leave(self, step_id: str, output: Json, error: str = "", bad: str = "") -> None:

@@ -59,6 +59,7 @@ def test_unqualified_candidates_are_rejected_with_a_reason(make_context: MakeCon
         {"index": 3, "status": "done", "error": "", "a": 7},
         {"index": 4, "status": "done", "error": "", "a": 6, "passed": True, "kind": {"name": "other"}},
         {"status": "failed"},
+        {"status": "skipped", "passed": True},
     ]
     require = ["passed", {"key": "kind.name", "equals": "own"}]
     result = _run(make_context({}, candidates=candidates, by=HIGHEST_A, require=require))
@@ -70,6 +71,7 @@ def test_unqualified_candidates_are_rejected_with_a_reason(make_context: MakeCon
         {"index": 3, "reason": "passed is missing"},
         {"index": 4, "reason": 'kind.name is "other", not "own"'},
         {"index": 5, "reason": "its status is failed"},
+        {"index": 6, "reason": "its status is skipped"},
     ]
 
 

@@ -128,3 +128,19 @@ def test_refused_item_is_a_failed_one(tmp_path: Path) -> None:
     report = with_flow(team, {"steps": [step]}).run(flow="own")
     assert report.outcome == "one_of_two"
     assert [entry["status"] for entry in team.of_type("turn_ended")].count("declined") == 1
+
+
+def test_refusal_of_an_item_is_no_answer(tmp_path: Path) -> None:
+    """The next role gets how the item ended, as of one that did not answer; the role's latest answer stays."""
+    steps = [
+        {"ask": "one", "for_each": ["a", "b"], "on_error": "skip"},
+        {"ask": "two", "prompt": "Last: {{ roles.one.summary }}"},
+    ]
+    team = TeamFolder(tmp_path, {"one": {}, "two": {}}, {"one": [say("did a"), DECLINED], "two": [say()]})
+    report = with_flow(team, {"steps": steps}).run(flow="own")
+    assert report.exit_code == 0
+    prompt = _prompt(report, "two/turn_001")
+    assert "Last: did a" in prompt
+    failed = {"status": "failed", "error": REASON}
+    given = prompt.partition("INCOMING HANDOFF (JSON):\n")[2]
+    assert json.JSONDecoder().raw_decode(given)[0] == {"results": [{"summary": "did a"}, failed]}

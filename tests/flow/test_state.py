@@ -228,9 +228,10 @@ def test_first_role_gets_the_inputs_and_what_was_checked_before() -> None:
 
 def test_answers_of_all_items_replace_that_of_the_last_one() -> None:
     state = after_checks(CHECK)
-    state.leave("plan", {"results": [{"error": ""}, {"error": "no answer"}], "failed": 1})
-    state.pass_on(EVERY, [{"summary": "a"}, None])
-    assert state.input_handoff(None) == {"results": [{"summary": "a"}, {"error": "no answer"}]}
+    done, failed = {"status": "done", "error": ""}, {"status": "failed", "error": "no answer"}
+    state.leave("plan", {"results": [{**done, "summary": "a"}, failed, done, failed], "failed": 2})
+    state.pass_on(EVERY, [{"summary": "a"}, None, {}, {"error": "declined"}])
+    assert state.input_handoff(None) == {"results": [{"summary": "a"}, failed, {}, failed]}
     assert state.input_handoff({"item": 1}) == {"item": 1}
     assert state.input_handoff(None, lambda _: True) == (dict(state.inputs) or None)
 

@@ -155,4 +155,4 @@ def _result(item: Json | None) -> Json:
         return {}
     outcome = item["outcome"]
     status = "skipped" if outcome["skipped"] else "failed" if outcome["error"] else "done"
-    return {"id": item["value"]["id"], "status": status, "error": outcome["error"], **outcome["output"]}
+    return {**outcome["output"], "id": item["value"]["id"], "status": status, "error": outcome["error"]}
