@@ -93,11 +93,12 @@ class ChooseResult(CheckResult):
 def choose_best(context: CheckContext) -> ChooseResult:
     """Choose the best candidate; write ``result.json``.
 
-    Options: `ChooseOptions`. A candidate is rejected if its ``status`` is ``failed`` or ``skipped`` (an item of a fan-out
-    without a result) or if it does not meet a requirement. The others are compared by the first key of ``by``, ties by the second, and so on.
-    ``highest`` and ``lowest`` compare numbers with numbers, booleans with booleans (true is higher) and texts with
-    texts, and rank numbers before booleans before texts. ``true`` and ``false`` compare booleans only. Missing and
-    incomparable values rank last. Raises UsageError for a wrong option, StorageError.
+    Options: `ChooseOptions`. A candidate is rejected if its ``status`` is ``failed`` or ``skipped`` (an item of a
+    fan-out without a result) or if it does not meet a requirement. The others are compared by the first key of
+    ``by``, ties by the second, and so on. ``highest`` and ``lowest`` compare numbers with numbers, booleans with
+    booleans (true is higher) and texts with texts, and rank numbers before booleans before texts. ``true`` and
+    ``false`` compare booleans only. Missing and incomparable values rank last. Raises UsageError for a wrong option,
+    StorageError.
     """
     options = context.read_options(ChooseOptions, "choose")
     return choose(options.candidates, options.by, options.require)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog, StepSpec
+from codex_multi_role.catalog import FlowSpec, RoleSpec, RoleSpecCatalog, StepSpec
 from codex_multi_role.catalog.flow_spec import step_place
 from codex_multi_role.errors import DefinitionError
-from codex_multi_role.flow.conditions import Meanings, known_inputs, may_call, meanings_of
+from codex_multi_role.flow.conditions import Meanings, known_inputs, may_call, meanings_of, with_called
 from codex_multi_role.flow.effort import Effort, StepEfforts, Terms
 from codex_multi_role.flow.visits import most_visits
 from codex_multi_role.reading.places import Place
@@ -82,15 +82,25 @@ def worst_case(
     """Upper bounds of a run of the flow ``name`` of ``flows`` (see `load_flows`); raises what `walk_bound` raises."""
     effort = walk_bound(flows, name, catalog, terms, inputs).effort
     turns, repair_turns = effort.turns + effort.continued, effort.turns * terms.repair_attempts
+    before = _seconds_of_baseline(flows, name, [role for role in catalog.roles if role.name in effort.processes], terms)
     return WorstCase(
         turns=turns,
         repair_turns=repair_turns,
         prompts=(turns + repair_turns) * PROVIDER_ATTEMPTS,
         processes=effort.processes.total(),
-        seconds=effort.seconds,
-        seconds_one_by_one=effort.one_by_one,
+        seconds=effort.seconds + before,
+        seconds_one_by_one=effort.one_by_one + before,
         records=effort.records,
     )
+
+
+def _seconds_of_baseline(flows: Mapping[str, FlowSpec], name: str, roles: Sequence[RoleSpec], terms: Terms) -> float:
+    """The tests before the first turn: in the workspace, and once in a copy of it if steps work in copies."""
+    steps = [step for flow in with_called(flows, name) for step in flow.steps]
+    is_tested = bool(terms.test_seconds) or any(step.check == "tests" for step in steps)
+    if not is_tested or not any(role.may_change_workspace for role in roles):
+        return 0.0
+    return terms.baseline_seconds * (2 if any(step.isolate for step in steps) else 1)
 
 
 def walk_bound(

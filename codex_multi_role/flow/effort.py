@@ -25,12 +25,14 @@ class Terms:
     """``cycles`` and ``repair_attempts`` as in the run's options.
 
     ``test_seconds``: the maximum duration of the tests after an ask that changed files, 0 without tests.
+    ``baseline_seconds``: that of the tests before the first turn, for each kind of folder that the roles work in.
     """
 
     cycles: int
     repair_attempts: int
     check_seconds: CheckSeconds
     test_seconds: float
+    baseline_seconds: float = 0.0
 
 
 MOST_AT_ONCE = 64

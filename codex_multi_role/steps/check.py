@@ -26,7 +26,8 @@ def terms(options: RunOptions, cycles: int | None = None) -> Terms:
         return find_check(name).max_seconds(given, options.tests.test_seconds)
 
     seconds_of_tests = check_seconds("tests", {}) if options.tests.run_tests else 0.0
-    return Terms(cycles or options.cycles, options.answers.repair_attempts, check_seconds, seconds_of_tests)
+    baseline = options.tests.test_seconds if options.tests.baseline else 0.0
+    return Terms(cycles or options.cycles, options.answers.repair_attempts, check_seconds, seconds_of_tests, baseline)
 
 
 COULD_NOT_RUN = "could not run"

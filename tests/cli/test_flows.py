@@ -156,7 +156,7 @@ def test_validate_shows_the_worst_case(project: Path) -> None:
     assert done.returncode == 0
     assert done.stdout == (
         "ok: once: at most 2 turns and 4 repair turns, 18 prompts including retries after provider failures, "
-        "of 2 processes in 4 h 52 min, with 2 repair attempts; no bound in money: set --max-tokens or --max-cost\n"
+        "of 2 processes in 4 h 57 min, with 2 repair attempts; no bound in money: set --max-tokens or --max-cost\n"
     )
     assert ", with 3 cycles and 2 repair" in console("flows", "validate", "cycles", folder=project).stdout
 

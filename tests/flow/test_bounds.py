@@ -74,6 +74,24 @@ def test_tests_of_roles_that_change_files_take_their_time() -> None:
     assert tested == without + 2 * 60
 
 
+@pytest.mark.parametrize(
+    ("steps", "tests", "times"),
+    [
+        ("{ask: developer}, {id: again, ask: developer}", 60, 1),
+        ("{ask: developer}, {id: again, ask: developer, isolate: worktree}", 60, 2),
+        ("{ask: developer}, {check: tests}", 0, 1),
+        ("{ask: developer}", 0, 0),
+        ("{ask: reader}, {check: tests}", 60, 0),
+    ],
+)
+def test_baseline_takes_its_time_once_for_each_kind_of_folder(steps: str, tests: float, times: int) -> None:
+    flows, terms = flows_of(x=f"steps: [{steps}]"), terms_of(tests=tests)
+    without, most = (
+        worst_case(flows, "x", CATALOG, replace(terms, baseline_seconds=seconds)).seconds for seconds in (0, 7)
+    )
+    assert most == without + 7 * times
+
+
 def test_check_takes_as_long_as_declared_for_known_options() -> None:
     checks = (
         "{check: c}, {id: d, check: c, with: {seconds: 2}}, {id: e, check: c, with: {seconds: '{{ inputs.most }}'}}"
