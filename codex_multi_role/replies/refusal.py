@@ -7,10 +7,11 @@ from collections.abc import Mapping
 
 ERROR = "error"
 _STATUS = "status"
+_FAULTS = r"(?:errors?|problems?|issues?)"
 _NO_ERROR = re.compile(
-    r"[\W_]*(?:none|null|nil|n/?a|not applicable|nothing|undefined|no|false|ok|success"
-    r"|(?:there (?:is|are|was|were) )?no (?:errors?|problems?|issues?)"
-    r"(?: (?:(?:was|were) )?(?:found|occurred|detected|reported|encountered))?)?[\W_]*",
+    r"[\W_]*+(?:(?:errors?\W++)?(?:none|null|nil|n/?a|not applicable|nothing|undefined|no|false|ok|success"
+    rf"|(?:there (?:is|are|was|were) )?no {_FAULTS}(?: (?:and|or) {_FAULTS})?"
+    r"(?: (?:(?:was|were) )?(?:found|occurred|detected|reported|encountered|to report|so far))?))?[\W_]*+",
     re.IGNORECASE,
 )
 

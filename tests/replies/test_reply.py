@@ -122,10 +122,17 @@ def test_error_that_says_there_is_none_is_none(word: str) -> None:
     assert not read_reply(json.dumps({"error": word}), SCHEMA).refusal
 
 
-@pytest.mark.parametrize("text", ["No contract", "none of the files exist", "no", "nothing to test was given", "E501"])
+@pytest.mark.parametrize(
+    "text", ["No contract", "none of the files exist", "no", "nothing to test was given", "E501", "error", "Error."]
+)
 def test_error_that_says_something_is_real(text: str) -> None:
     expected = "" if text == "no" else text
     assert read_reply(json.dumps({"error": text}), SCHEMA).refusal == expected
+
+
+def test_long_error_is_read_in_linear_time() -> None:
+    text = "-" * 300_000 + "E501"
+    assert read_reply(json.dumps({"error": text}), None).refusal == text
 
 
 def test_refusal_leaves_every_text_list_and_object_empty() -> None:
