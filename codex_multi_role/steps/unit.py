@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -54,22 +54,30 @@ class Unit:
 
     @property
     def given(self) -> Json:
-        """The step's rendered templates, independent of the cycles, and its item. Raises `DefinitionError`."""
-        step, item = self.step, self.context.get("item")
-        templates = {"with": step.with_, "prompt": step.prompt, "review": step.review, "show": step.show}
-        filled: Json = render(templates, {**self.context, "cycles": 1}, self.place)
-        return {**filled, "item": item}
+        """The step's rendered templates, independent of the cycles, and its item."""
+        filled = self.filled(("with", "prompt", "review", "show"), cycles=1)
+        return {**filled, "item": self.context.get("item")}
+
+    def filled(self, keys: Sequence[str], **changes: object) -> Json:
+        """The step's templates of those names with a changed context; if one fails, as they are written."""
+        templates = {key: self._template(key) for key in keys}
+        try:
+            return dict(render(templates, {**self.context, **changes}, self.place))
+        except DefinitionError:
+            return templates
 
     def fill(self, key: str) -> Any:  # noqa: ANN401 - the author's choice
         """The step's template of that name, such as ``prompt``, filled in. Raises `TemplateFailed`."""
-        template = getattr(self.step, {"with": "with_"}.get(key, key))
-        return render(template, self.context, self.place / key)
+        return render(self._template(key), self.context, self.place / key)
+
+    def _template(self, key: str) -> Any:  # noqa: ANN401 - as `fill`
+        return getattr(self.step, "with_" if key == "with" else key)
 
     def text(self, key: str) -> str:
         """As `fill`, for a template that must give a text; another value is shown as JSON."""
         value = self.fill(key)
         if value is None or not str(value).strip():
-            raise template_failed(self.place / key, "gives no text", getattr(self.step, key), self.context)
+            raise template_failed(self.place / key, "gives no text", self._template(key), self.context)
         return as_text(value)
 
     def failure(self, error: UsageError) -> UsageError:

@@ -12,7 +12,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import count
 
-from codex_multi_role.catalog import render
 from codex_multi_role.engine.askers import Asker, Instances, Scope
 from codex_multi_role.engine.flow_walk import CallableFlows, FlowWalk
 from codex_multi_role.engine.journal import Past
@@ -61,9 +60,8 @@ def _given(unit: Unit) -> Json:
     step = unit.step
     if step.ask:
         return {}
-    templates = {"with": step.with_, "review": step.review, "show": step.show}
-    rendered: Json = render(templates, unit.context, unit.where)
-    return {**step.model_dump(mode="json", exclude={*ROUTING, *templates, "with_"}), **rendered}
+    rendered = unit.filled(("with", "review", "show"))
+    return {**step.model_dump(mode="json", exclude={*ROUTING, *rendered, "with_"}), **rendered}
 
 
 def _identity(key: str, given: Json) -> str:
