@@ -16,6 +16,7 @@ from tests.support.teams import Record, TeamFolder, say
 from tests.support.workspaces import everything
 
 pytestmark = [pytest.mark.usefixtures("scripted_codex"), pytest.mark.real]
+BY: list[Record] = [{"key": "coverage", "prefer": "highest"}]
 
 
 @pytest.mark.parametrize(
@@ -51,7 +52,7 @@ def another_flow(team: TeamFolder, steps: list[Record]) -> Record:
         ([*STEPS[:2], {**STEPS[2], "id": "other"}, *STEPS[3:]], "it would be at other:1 there"),
         ([STEPS[0], {"ask": "judge"}], '"judge turn" would be recorded'),
         (
-            [STEPS[0], {"id": "build", "check": "choose", "with": {"candidates": [], "by": ["coverage"]}}],
+            [STEPS[0], {"id": "build", "check": "choose", "with": {"candidates": [], "by": BY}}],
             '"check choose" would be recorded',
         ),
     ],

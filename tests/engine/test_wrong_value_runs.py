@@ -32,8 +32,8 @@ class Case:
 
 
 CASES = (
-    Case("prompt", [{**BUILD, "prompt": GUARDED}], ({"kind": "task", "task": "sort"},
-         {"kind": "task", "task": {"title": "sort"}}), "build", '"title" has no value (steps.plan.task.title is '
+    Case("prompt", [{**BUILD, "prompt": GUARDED}], ({"kind": "task"},
+         {"kind": "task", "task": {"title": "sort"}}), "build", '"task" has no value (steps.plan.task is '
          "missing)", "plan", ["planner", "builder"]),
     Case("items", [LOOK, {**BUILD, "for_each": "{{ steps.look.json.tasks }}", "max_items": 2}],
          ({"tasks": "a, b"}, {"tasks": ["a", "b"]}), "build", 'must be a list, not a text (steps.look.json.tasks is '

@@ -162,8 +162,8 @@ class Script:
         thread = f"thread of {question.instance}"
         return TurnResult(role, question.instance, question.visit, thread, "completed", "completed", "", handoff)
 
-    def _check(self, _: RunResources, unit: Unit, name: str, options: Mapping[str, object]) -> Json:
-        step = _without_numbers(unit.key)
+    def _check(self, _: RunResources, unit: Unit, _place: int, options: Mapping[str, object]) -> Json:
+        step, name = _without_numbers(unit.key), unit.step.check or ""
         if step not in self.checks and name in COMPUTED:
             return self._computed(name, options)
         self._checked[step] += 1
