@@ -30,7 +30,7 @@ STEPS: dict[str, tuple[Record, str]] = {
     "rejected": (REVIEW, "rejected by "),
     "rejected after the time limit": (TIMED, "rejected by time limit"),
     "rejected, only approval routed": ({**REVIEW, "next": APPROVED}, "rejected by "),
-    "tests": ({"check": "tests"}, "check tests: failed"),
+    "tests": ({"check": "tests"}, "tests: failed: new failures: test_red.py::test_red"),
     "command": (FAILING, "check command: failed: exit code 1"),
     "command out of time": ({"check": "command", "with": SLOW}, "check command: timed out"),
     "schema": ({"check": "schema", "with": SCHEMA}, "check schema: invalid"),
