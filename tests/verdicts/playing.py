@@ -24,7 +24,7 @@ from codex_multi_role.replies import read_reply
 from codex_multi_role.run_folder import Answer, Question, answer_of_person
 from codex_multi_role.steps import Unit
 from codex_multi_role.steps.ask import Ask
-from tests.support.scripted import Result, Script, Walked
+from tests.support.scripted import Play, Result, Script, Walked
 from tests.support.teams import with_traceback
 
 COUNTS: Json = {"passed": 0, "failed": 0, "errors": 0, "skipped": 0}
@@ -63,13 +63,16 @@ class Answers:
         return cls(playbook=Playbook.parse(roles, path), reviews=reviews, **content)
 
 
-def walk(roles: Path, answers: Answers, folder: Path) -> Walked:
-    """Walk the flow of the catalog's name, without any process. ``folder`` is for what the walk writes."""
+def walk(roles: Path, answers: Answers, folder: Path, plays: Mapping[str, Sequence[Play]] | None = None) -> Walked:
+    """Walk the flow of the catalog's name, without any process. ``folder`` is for what the walk writes.
+
+    ``plays``: what some roles say instead of their answers.
+    """
     flows, catalog = load_team(roles.name, roles)
-    reply = partial(_reply, answers.playbook)
+    reply = partial(reply_of, answers.playbook)
     script = Script(
         folder,
-        {role.name: [reply] for role in catalog.roles},
+        {role.name: [reply] for role in catalog.roles} | dict(plays or {}),
         {step: _results(given) for step, given in answers.checks.items()},
         answers.reviews,
         answers.merges,
@@ -78,7 +81,7 @@ def walk(roles: Path, answers: Answers, folder: Path) -> Walked:
     return script.walk_loaded(roles.name, flows, catalog, answers.inputs)
 
 
-def _reply(playbook: Playbook, ask: Ask) -> Json | RoleFailed:
+def reply_of(playbook: Playbook, ask: Ask) -> Json | RoleFailed:
     """What the role's turn leaves. A wrong answer has no repair turns."""
     prompt = f"{ask.role.prompt_text}\n{json.dumps(ask.payload)}"
     key = AnswerKey(ask.role.name, ask.visit, 0, 1)
