@@ -85,7 +85,7 @@ RESULTS: Sequence[BadResult] = (
     check("coverage", "syntax error", "passed", TESTS),
     check("schema", "invalid", "valid", {"file": "a.json", "schema": {}}, problems=["a: is missing"]),
     check("choose", "none", "chosen", {"candidates": [], "by": [{"key": "a", "prefer": "highest"}]}),
-    check("merge", "conflicts", "merged", {"copies": []}),
+    check("merge", "conflicts", "merged", {"copies": ["x.1.1"]}),
     BadResult(
         "flaky: a test that always fails",
         {"check": "flaky"},
