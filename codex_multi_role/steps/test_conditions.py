@@ -14,7 +14,6 @@ from pathlib import Path
 
 from codex_multi_role.checks import CheckContext
 from codex_multi_role.checks.interpreter import Interpreter, starts_own_pytest
-from codex_multi_role.checks.measured_process import interpreter_of
 from codex_multi_role.errors import UsageError
 from codex_multi_role.host.atomic import storage_errors, write_json
 from codex_multi_role.host.redaction import without_secrets
@@ -62,6 +61,8 @@ class TestConditions:
         Without the sandbox, tests can depend on anything, such as a service; and only pytest's own command surely uses
         the project's Python.
         """
+        from codex_multi_role.checks.measured_process import interpreter_of  # here: after the processes started
+
         command = str(context.options.get("pytest_cmd") or "")
         sandbox = context.sandbox(["pytest"], Path("/scratch"))
         if sandbox == ["pytest"] or not (run.settings.changes_workspace and starts_own_pytest(command)):
