@@ -63,7 +63,7 @@ def _turn(turn: ReportedTurn, result: Record) -> Row:
         f"{tokens.output:,}",
         cost_in_words(Cost.of_turn(result)),
         f"{result.get('seconds', 0):.1f}",
-        f"{inherited}{repair}{said}",
+        f"{inherited}{repair}{said}" + (f" ({turn.ignored})" if turn.ignored else ""),
     ]
 
 

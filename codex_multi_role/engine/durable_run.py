@@ -30,6 +30,7 @@ from codex_multi_role.errors import (
     ending_for,
 )
 from codex_multi_role.flow import End, FlowState
+from codex_multi_role.run_folder.past import first_snapshot
 from codex_multi_role.steps import RunResources, StepOutcome
 from codex_multi_role.steps.test_runs import run_tests, without_tree
 
@@ -57,6 +58,7 @@ class DurableRun:
         self.ending: Future[Ending] = Future()
         self.outcome: StepOutcome | None = None
         self._tolerant = tolerant
+        self._tested_last = False  # what is recorded there stays: no other step can follow
 
     def work(self, slots: Iterator[JournalSlot]) -> None:
         """Walk the whole flow, with these slots of the journal from its start on. Raises nothing."""
@@ -88,12 +90,18 @@ class DurableRun:
         return replace(ending, outcome=WRONG_VALUE, exit_code=ExitCode.FAILED, suggestion=suggestion)
 
     def _test_what_is_left(self, ids: JournalSlots) -> None:
-        """Run the tests once more if files have changed since: the result on the workspace's own files counts."""
+        """Run the tests if files have changed since the last time: the result on the workspace's own files counts.
+
+        The first time is that of the baseline, so that also counts what only a command has changed.
+        """
         run, state = self._run, self.state
-        if state.tested and run.settings.tests.enabled and run.snapshots.take() != state.tested:
+        first = first_snapshot(run.services.folder) if run.services.baseline.is_measured else ""
+        tested = state.tested or first
+        if tested and run.settings.tests.enabled and run.snapshots.take() != tested:
             recorded = ids.record("tests at the end", lambda _: run_tests(run, "", 0))
             state.latest_tests, state.tested = without_tree(recorded)
             state.tests_judged = False
+            self._tested_last = True
 
     def _ending(self, end: End) -> Ending:
         said_done = end.outcome == SAID_DONE and self.state.finished_by
@@ -111,8 +119,10 @@ class DurableRun:
         if end.exit_code == 0:
             return ""
         context = {name: self.state.context()[name] for name in SUGGEST_NAMES}
-        more_cycles = f"resume RUN --cycles {self.state.cycles + MORE_CYCLES}" if end.by_cycles else ""
-        return self._rendered(end, "suggest", context) or more_cycles or self._again(end)
+        return self._rendered(end, "suggest", context) or self._more_cycles(end) or self._again(end)
+
+    def _more_cycles(self, end: End) -> str:
+        return f"resume RUN --cycles {self.state.cycles + MORE_CYCLES}" if end.by_cycles else ""
 
     def _again(self, end: End) -> str:
         """Fork the run before the step that ended it: a resume would take its recorded result."""
@@ -130,7 +140,8 @@ class DurableRun:
         tests = self.state.latest_tests or {}
         why = find_check("tests").why_bad(tests) or tests["status"]
         reason = f"{instead}, but the latest test result is: {why} (tests/{tests['number']:03d})"
-        return Ending(RunStatus.ENDED, "tests_failed", reason, ExitCode.GOAL_NOT_REACHED, suggestion=self._again(end))
+        suggestion = ("" if self._tested_last else self._more_cycles(end)) or self._again(end)
+        return Ending(RunStatus.ENDED, "tests_failed", reason, ExitCode.GOAL_NOT_REACHED, suggestion=suggestion)
 
 
 Begin = Callable[[DurableRun], None]

@@ -10,6 +10,7 @@ from typing import Any
 
 from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, StepSpec
 from codex_multi_role.catalog.flow_spec import reached_from, step_place
+from codex_multi_role.checks import find_check
 from codex_multi_role.engine.askers import EveryRole, Scope
 from codex_multi_role.engine.fan_out import FanOut
 from codex_multi_role.engine.journal_slots import RunHalted
@@ -17,7 +18,7 @@ from codex_multi_role.errors import DefinitionError, RoleFailed, ending_for
 from codex_multi_role.flow import End, GoTo, WalkBound, after, new_state
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.reading.places import Place
-from codex_multi_role.run_folder.events import StepStarted
+from codex_multi_role.run_folder.events import DoneIgnored, StepStarted
 from codex_multi_role.run_folder.states import RUN
 from codex_multi_role.steps import StepOutcome, Unit, merge_failure, merged_back, step_failure
 from codex_multi_role.steps.carry_out import carry_out
@@ -60,6 +61,7 @@ class FlowWalk:
         self._tolerant = tolerant
         self._announced = ("", 0)
         self._announce_lock = threading.Lock()
+        self._refused: DoneIgnored | None = None  # published if what follows is really done, not on a replay
         self.state = scope.state
         self.error = ""
 
@@ -81,13 +83,14 @@ class FlowWalk:
             visit = self.state.enter(step.id)
             self._take(step, visit)
             if self.state.finished_by and not self._may_refuse_done(step):
-                return End(SAID_DONE, 0, step.id)
+                return End(SAID_DONE, 0, step.id, by_cycles=self._leads_back(step))
             if self.error:
                 return End(FAILED_STEP, 1)
             move = self._next(step)
             if isinstance(move, End):
-                return End(SAID_DONE, 0, step.id) if self.state.finished_by else move
-            self.state.refuse_done()
+                done = End(SAID_DONE, 0, step.id, by_cycles=move.by_cycles)
+                return done if self.state.finished_by else move
+            self._refused = self._refuse_done()
             step = move.step
 
     def _next(self, step: StepSpec) -> GoTo | End:
@@ -110,9 +113,20 @@ class FlowWalk:
 
     def _may_refuse_done(self, step: StepSpec) -> bool:
         """Whether the flow can reach its first step again instead of ending with tests that newly fail."""
-        first, index = self._flow.steps[0], self._flow.steps.index(step)
-        may_continue = not self._key and self.state.fails_tests and self.state.cycle < self.state.cycles
-        return may_continue and first in reached_from(self._flow, index)
+        return self.state.fails_tests and self.state.cycle < self.state.cycles and self._leads_back(step)
+
+    def _leads_back(self, step: StepSpec) -> bool:
+        """Whether the run's own flow can reach its first step again after ``step``."""
+        return not self._key and self._flow.steps[0] in reached_from(self._flow, self._flow.steps.index(step))
+
+    def _refuse_done(self) -> DoneIgnored | None:
+        """Continue although a role may have said DONE; the event that says so."""
+        role, tests = self.state.finished_by, self.state.latest_tests
+        self.state.refuse_done()
+        if not role or tests is None:
+            return None
+        said = next(entry for entry in reversed(self.state.history) if entry.role == role)
+        return DoneIgnored(said.instance, said.turn, find_check("tests").why_bad(tests))
 
     def _take(self, step: StepSpec, visit: int) -> None:
         place = self._scope.ids.checkpoint() if not self._key else 0
@@ -236,6 +250,8 @@ class FlowWalk:
         with self._announce_lock:  # items of a resumed fan-out come in parallel
             if self._announced == (step.id, visit):
                 return
+            if self._refused is not None:
+                self._run.services.events.publish(self._refused)
             tree = self._run.snapshots.take() if place and self._run.settings.changes_workspace else ""
             self._run.services.events.publish(
                 StepStarted(f"{self._key}{step.id}", visit, self.state.cycle, place, tree)

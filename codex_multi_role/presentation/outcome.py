@@ -140,6 +140,8 @@ def incident_in_words(event: Incident) -> str:
             return f"restarted: {reason}"
         case events.RoleSkipped(reason=reason):
             return f"skipped: {reason}; the run continues without it"
+        case events.DoneIgnored(reason=reason) if reason:
+            return f"said DONE, which does not count: {reason}"
         case events.DoneIgnored():
             return "said DONE, but this role must not finish"
 

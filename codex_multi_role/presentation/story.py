@@ -43,7 +43,10 @@ class TestRun:
 
 @dataclass
 class ReportedTurn:
-    """``ended`` is empty without a recorded end. ``summary``: what the turn says of itself, or why it failed."""
+    """``ended`` is empty without a recorded end. ``summary``: what the turn says of itself, or why it failed.
+
+    ``ignored``: why its DONE did not count.
+    """
 
     role: str
     number: int
@@ -55,6 +58,7 @@ class ReportedTurn:
     continues: int | None = None
     inherited: bool = False
     written: int = 0
+    ignored: str = ""
     tests: list[TestRun] = field(default_factory=list)
 
 
@@ -124,7 +128,9 @@ class Story:
             handler(event, self)
         self.at = event.at or self.at
 
-    def turn_of(self, event: events.TurnEnded | events.FilesApplied | events.TestsStarted) -> ReportedTurn | None:
+    def turn_of(
+        self, event: events.TurnEnded | events.FilesApplied | events.TestsStarted | events.DoneIgnored
+    ) -> ReportedTurn | None:
         return self.turns.get((event.role, event.turn))
 
 
@@ -188,6 +194,8 @@ def _state_changed(event: events.StateChanged, story: Story) -> None:
 
 @_add.register
 def _note(event: Noted, story: Story) -> None:
+    if isinstance(event, events.DoneIgnored) and (turn := story.turn_of(event)):
+        turn.ignored = incident_in_words(event)
     if len(story.notes) < MOST_NOTES:
         story.notes.append(Note(event.at, one_line(_words(event), 500)))
     else:

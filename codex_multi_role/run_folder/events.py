@@ -321,10 +321,11 @@ class BaselineMeasured(RunEvent):
 
 @dataclass(frozen=True)
 class DoneIgnored(RunEvent):
-    """A role that is not allowed to finish said DONE."""
+    """A role said DONE, which does not count; ``reason``: why, empty if the role is not allowed to finish."""
 
     role: str
     turn: int
+    reason: str = ""
 
 
 @dataclass(frozen=True)

@@ -70,12 +70,12 @@ def test_cycles_used_up_suggests_more_cycles_and_they_help(tmp_path: Path) -> No
 
 
 @pytest.mark.real
-def test_done_with_failing_tests_suggests_fork(tmp_path: Path) -> None:
-    """A resume would only find the same DONE again."""
+def test_done_with_failing_tests_needs_another_cycle_or_a_fork(tmp_path: Path) -> None:
+    """A resume alone would only find the same DONE again."""
     files = [{"path": "test_it.py", "content": "def test_it():\n    assert False\n"}]
     keys: Record = {"behaviors": {"apply_files": True, "can_finish": True}}
     team = TeamFolder(tmp_path, {"one": keys}, {"one": [say("a"), say("b", files=files, status="DONE")]})
     report = team.run(cycles=2, run_tests=True)
-    assert (report.outcome, suggested(report)) == ("tests_failed", "fork RUN --from team:2")
+    assert (report.outcome, suggested(report)) == ("tests_failed", "resume RUN --cycles 5")
     assert team.resume().outcome == "tests_failed"
     assert team.turns() == []

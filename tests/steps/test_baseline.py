@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role.steps.baseline import Baseline
+from tests.support.console import console
 from tests.support.long_run import by_default
 from tests.support.teams import Record, TeamFolder, read, say, with_flow
 
@@ -69,6 +70,26 @@ def test_refused_done_continues_with_the_reason(tmp_path: Path) -> None:
     assert len(team.turns()) == 2
     prompt = (team.runs / "latest/one/turn_002/prompt.txt").read_text()
     assert "one said DONE, which does not count: the tests have new failures" in prompt
+    (refused,) = team.of_type("done_ignored")
+    assert (refused["role"], refused["turn"]) == ("one", 1)
+    assert refused["reason"] == "failed: new failures: test_green.py::test_one"
+    shown = console("show", folder=tmp_path).stdout
+    assert "fine (said DONE, which does not count: failed: new failures: test_green.py::test_one)" in shown, shown
+    assert "said DONE, which does not count" in (report.folder / "report.html").read_text()
+
+
+def test_refused_done_in_the_last_cycle_suggests_more_of_them(tmp_path: Path) -> None:
+    """They help: the run continues with the reason."""
+    team = team_that(tmp_path, writes(code=WRONG), writes(code=RIGHT))
+    report = team.run(run_tests=True, cycles=1)
+    assert (report.outcome, read(report.folder / "run.json")["suggestion"]) == (
+        "tests_failed",
+        "resume RUN --cycles 4",
+    )
+    assert team.of_type("done_ignored") == []
+    assert team.resume(cycles=4).outcome == "done"
+    assert [turn for _, turn, _ in team.turns()] == [2]
+    assert len(team.of_type("done_ignored")) == 1
 
 
 def test_done_without_a_way_back_ends_the_run_at_once(tmp_path: Path) -> None:
@@ -140,3 +161,14 @@ def test_role_that_changes_nothing_costs_no_test_run(tmp_path: Path) -> None:
     (team.workspace / "test_red.py").write_text(OLD)
     assert team.run(run_tests=True).exit_code == 0
     assert team.of_type("baseline_measured") == []
+
+
+def test_change_that_only_a_command_made_is_tested_at_the_end(tmp_path: Path) -> None:
+    """The role may change files, and does not."""
+    team = team_that(tmp_path, say())
+    program = f"open('{CODE}', 'w').write({WRONG!r})"
+    command = {"check": "command", "with": {"argv": ["python3", "-c", program], "json": False}}
+    with_flow(team, {"steps": [{"ask": "one"}, command]})
+    report = team.run(flow="own", run_tests=True)
+    assert (report.exit_code, report.outcome) == (1, "tests_failed")
+    assert "new failures: test_green.py::test_one" in report.reason
