@@ -64,6 +64,23 @@ def _is_read(flow: FlowSpec, index: int) -> bool:
     return is_passed_on or reads_result(step.set, step.id) or any(reads_result(e.model_dump(), step.id) for e in later)
 
 
+def is_used(flow: FlowSpec, index: int) -> bool:
+    """Whether anything in the flow uses what the step at ``index`` leaves, its own ``next`` and ``roles`` included.
+
+    An answer is also passed on to the items of a fan-out.
+    """
+    step = flow.steps[index]
+    next_asked = [each for each in reached_from(flow, index, before=_answers) if each.ask is not None]
+    is_given = step.ask is not None and any(not each.with_ for each in next_asked)
+    own = reads_result([route.model_dump() for route in step.next], step.id)
+    return is_given or own or _is_read(flow, index) or (step.ask is not None and _reads_role(flow, step.ask))
+
+
+def _reads_role(flow: FlowSpec, role: str) -> bool:
+    paths = (path for text in _templates(flow.model_dump()) for path in attribute_paths(parse_template(text)))
+    return ("roles", role) in {path[:2] for path in paths}
+
+
 def _callers_read(flow: FlowSpec, step: StepSpec, flows: Mapping[str, FlowSpec]) -> bool:
     """Whether a calling flow sees the step, and reads the result of its call; unknown callers do."""
     calls = [

@@ -26,6 +26,7 @@ from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.flow import graph
 from codex_multi_role.flow.routing import ends
 from codex_multi_role.lifecycle.definitions import judge
+from codex_multi_role.lifecycle.flow_notes import notes_on
 from codex_multi_role.lifecycle.separate_calls import limits_per_item
 from codex_multi_role.lifecycle.team_check import check_playbooks, load_checked_team, own_flows, require_finish
 from codex_multi_role.lifecycle.team_loading import load_flow_and_called, roles_folder
@@ -231,8 +232,8 @@ def _validate(
         say(f"{'warning' if is_named or is_own else 'note'}: {error}")
     if is_named or all or not flows[name].internal:
         put_line(f"ok: {name}: {most}" + (f"; {typical.in_words}" if typical else ""))
-    for warning in limits_per_item(flows, catalog):
-        say(f"note: {warning}")
+    for note in notes_on(flows, name, catalog) if is_own else limits_per_item(flows, catalog):
+        say(f"note: {note}")
     if is_named and is_own and (unused := unused_roles(flows, catalog)):
         say(f"note: {name} never asks {', '.join(unused)}")
 
