@@ -11,6 +11,7 @@ from itertools import chain
 from pathlib import Path
 
 from codex_multi_role.catalog.catalog import RoleSpecCatalog
+from codex_multi_role.catalog.definition import yaml_key
 from codex_multi_role.catalog.flow_inputs import GoalSpec, InputSpec
 from codex_multi_role.catalog.flow_references import check_calls, check_references, template_types
 from codex_multi_role.catalog.flow_spec import FlowFile, FlowSpec, step_place
@@ -136,7 +137,8 @@ def _read(source: Path) -> FlowSpec:
             f'"{written.name}", but a flow has its file\'s name, "{source.stem}"',
             "Rename the file, or leave the name out.",
         )
-    return FlowSpec.model_validate(dict(written) | {"name": source.stem, "source": source})
+    keys = {yaml_key(name): value for name, value in written}
+    return FlowSpec.model_validate(keys | {"name": source.stem, "source": source})
 
 
 def _called(flow: FlowSpec, roles_dir: Path | None, problems: Problems) -> Iterator[Path]:

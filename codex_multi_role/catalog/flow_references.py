@@ -24,6 +24,8 @@ _STEP_TEMPLATES = ("for_each", "concurrency", "set")
 _ITEM_TEMPLATES = ("prompt", "review", "show", "with_")
 _WANTED = {"for_each": "list", "needs": "list", "concurrency": "number"}
 _RESULT_NAMES: Fields = {"files": ANY, "tests": ANY}
+AT_THE_END: Fields = {"outcome": TEXT, "exit_code": NUMBER}
+"""What the checks at the end of a run see besides."""
 SUGGEST_NAMES = ("inputs", "cycle", "cycles")
 StepTypes = Callable[[StepSpec], ValueType]
 """What templates can see of a step: a mapping, with its fields if they are known."""
@@ -55,6 +57,8 @@ def check_references(flow: FlowSpec, catalog: RoleSpecCatalog, types: Fields) ->
             if step.ask is not None and step.ask not in (EVERY_ROLE, *roles):
                 raise (place / "ask").unknown("role", step.ask, roles)
         _check_templates(step, place, types, problems)
+    for index, step in enumerate(flow.finally_):
+        _check_templates(step, Place(flow.source, ("finally", index)), {**types, **AT_THE_END}, problems)
     for key in ("title", "text", "file", "figures"):
         with problems.collected():
             check_template(getattr(flow.result, key), Place(flow.source, ("result", key)), {**types, **_RESULT_NAMES})
@@ -132,6 +136,12 @@ def check_calls(flows: Mapping[str, FlowSpec]) -> None:
         for index, step in enumerate(flow.steps):
             if step.call is not None:
                 _check_inputs(step, step_place(flow, index) / "with", flows[step.call], problems)
+                with problems.collected():
+                    if flows[step.call].finally_:
+                        raise (step_place(flow, index) / "call").error(
+                            f"{step.call} has finally, which belongs to the end of a run",
+                            "Put it in the flow that the run is started with.",
+                        )
     with problems.collected():
         _check_circles(flows)
     problems.raise_found()

@@ -63,6 +63,9 @@ class WorkspaceNeeds(Definition):
     )
 
 
+OF_FINAL_CHECKS = frozenset({"id", "check", "with_", "limits"})
+
+
 class FlowFile(Definition):
     """A flow file as written. A called flow has no ``states``; its caller always sees its ``vars``."""
 
@@ -88,6 +91,22 @@ class FlowFile(Definition):
         CHANGED_FILES, "What a run shows first at its end; by default the changed files."
     )
     steps: Items[StepSpec] = Field(min_length=1, description="The steps, in order.")
+    finally_: Items[StepSpec] = optional(
+        (),
+        "Checks at the end of a run, unless it is parked; a bad result turns a success into a failure.",
+    )
+
+    @model_validator(mode="after")
+    def _check_finally(self) -> Self:
+        for step in self.finally_:
+            if step.kind != "check":
+                raise ValueError("finally: takes checks only, no turns")
+            if stray := sorted(step.model_fields_set - OF_FINAL_CHECKS):
+                raise ValueError(f"finally: {step.id}: {step.written_name(stray[0])} does not belong there")
+        ids = [step.id for step in (*self.steps, *self.finally_)]
+        if twice := [step.id for step in self.finally_ if ids.count(step.id) > 1]:
+            raise ValueError(f"finally: the id {twice[0]} is given twice")
+        return self
 
     @model_validator(mode="after")
     def _check_states(self) -> Self:
@@ -105,6 +124,14 @@ class FlowSpec(FlowFile):
     def step(self, step_id: str) -> StepSpec:
         """The step with that id. Raises ``KeyError``; a loaded flow routes to its own steps only."""
         return {step.id: step for step in self.steps}[step_id]
+
+    @property
+    def all_steps(self) -> Iterator[tuple[StepSpec, Place]]:
+        """The steps, then the checks at the end of a run, each with its place in the flow's file."""
+        for index, step in enumerate(self.steps):
+            yield step, step_place(self, index)
+        for index, step in enumerate(self.finally_):
+            yield step, Place(self.source, ("finally", index))
 
     @property
     def uses_cycles(self) -> bool:

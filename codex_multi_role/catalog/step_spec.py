@@ -30,7 +30,7 @@ UNNAMED = "unnamed"
 # the keys that belong only to it.
 STEP_KINDS: dict[str, frozenset[str]] = {
     "ask": frozenset({"with_", "prompt", "reply", "limits", "isolate", "merge"}),
-    "check": frozenset({"with_", "repeatable"}),
+    "check": frozenset({"with_", "limits", "repeatable"}),
     "review": frozenset({"show", "options", "fields", "time_limit_seconds", "default"}),
     "call": frozenset({"with_", "max_depth", "isolate", "merge", "place"}),
 }
@@ -86,10 +86,11 @@ class Retry(Definition):
 
 
 class StepLimits(Definition):
-    """Limits of an ask that override its role's."""
+    """Deadlines: of an ask, those that override its role's; of a check, ``seconds``."""
 
     idle_seconds: Seconds | None = Field(default=None, description="Longest silence; overrides the role's.")
     turn_seconds: Seconds | None = Field(default=None, description="Longest turn; overrides the role's.")
+    seconds: Seconds | None = Field(default=None, description="Longest run of a check; past it, the step fails.")
 
 
 class StepSpec(Definition):
@@ -116,7 +117,9 @@ class StepSpec(Definition):
     reply: Nested[dict[str, JsonValue] | None] = optional(
         None, "A JSON Schema that replaces the role's `output_schema`."
     )
-    limits: Nested[StepLimits | None] = optional(None, "Deadlines of the turn that override the role's.")
+    limits: Nested[StepLimits | None] = optional(
+        None, "Deadlines: of the turn, which override the role's, or of the check."
+    )
     isolate: Literal["worktree"] | None = Field(
         default=None, description="Ask, or walk the called flow, in a git worktree (elsewhere a copy) of the workspace."
     )
@@ -227,6 +230,14 @@ class StepSpec(Definition):
             raise ValueError("on_bad: continue does not go with review: a rejection is for `next` to route on")
         if self.time_limit_seconds is not None and self.default is None:
             raise ValueError("a review with a time limit needs the default answer that holds then")
+        return self
+
+    @model_validator(mode="after")
+    def _check_limits(self) -> Self:
+        for name in self.limits.model_fields_set if self.limits is not None else ():
+            kind = "check" if name == "seconds" else "ask"
+            if self.kind != kind:
+                raise ValueError(f"limits: {name} belongs to {kind}")
         return self
 
     @model_validator(mode="after")

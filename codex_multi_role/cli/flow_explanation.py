@@ -49,6 +49,7 @@ def explanation(flows: Mapping[str, FlowSpec], name: str, catalog: RoleSpecCatal
         "Steps": map(_step_row, chart.nodes),
         "If a step goes wrong": [(step.id, if_wrong(step, _what_is_bad(step))) for step in flow.steps],
         "Ends": _end_rows(flow, chart, catalog),
+        "Finally": [(step.id, f"check {step.check}") for step in flow.finally_],
         "Calls": [(other.name, other.description) for other in flows.values() if other is not flow],
         "Protects": [(", ".join(flow.protect),)] if flow.protect else [],
         "Worst case": [(most,)],

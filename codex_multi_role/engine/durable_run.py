@@ -17,6 +17,7 @@ from codex_multi_role.catalog import render
 from codex_multi_role.catalog.flow_references import SUGGEST_NAMES
 from codex_multi_role.checks import find_check
 from codex_multi_role.engine.askers import Asker, Instances, Scope
+from codex_multi_role.engine.final_checks import judged, run_final_checks
 from codex_multi_role.engine.flow_walk import SAID_DONE, CallableFlows, FlowWalk
 from codex_multi_role.engine.journal_slots import JournalSlot, JournalSlots, RunHalted, refuse_when_stopping
 from codex_multi_role.errors import (
@@ -62,9 +63,9 @@ class DurableRun:
 
     def work(self, slots: Iterator[JournalSlot]) -> None:
         """Walk the whole flow, with these slots of the journal from its start on. Raises nothing."""
+        ids = JournalSlots(partial(refuse_when_stopping, self._run), slots, save=self._run.services.save)
         try:
             asker = Asker(self._run, Instances())
-            ids = JournalSlots(partial(refuse_when_stopping, self._run), slots, save=self._run.services.save)
             scope = Scope(self._run, ids, asker, self.state)
             walk = FlowWalk(self._flows, scope, tolerant=self._tolerant)
             end = walk.walk()
@@ -76,7 +77,20 @@ class DurableRun:
             ending = halted.ending
         except BaseException as error:  # DBOS has exceptions that are no `Exception`
             ending = ending_for(error)
-        self.ending.set_result(self._of_step(ending))
+        self.ending.set_result(self._after_final_checks(self._of_step(ending), ids))
+
+    def _after_final_checks(self, ending: Ending, ids: JournalSlots) -> Ending:
+        """Recorded after a success alone: any other end can be resumed, and the checks run again at its next end."""
+        flow = self._flows.specs[self.state.flow]
+        if not flow.finally_ or ending.status == RunStatus.PARKED:
+            return ending
+        work = partial(run_final_checks, flow, self._run, self.state, ending)
+        try:
+            is_success = ending.exit_code == ExitCode.GOAL_REACHED
+            problem = (ids.record("finally", lambda _: work()) if is_success else work())["problem"]
+        except RunHalted as halted:
+            return halted.ending
+        return judged(ending, str(problem))
 
     def _of_step(self, ending: Ending) -> Ending:
         """Exit code 2 means that nothing was spent; later, what is wrong is a failure of the step that got it."""

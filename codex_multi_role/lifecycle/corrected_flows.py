@@ -125,7 +125,7 @@ def _outside_sandbox(definitions: Definitions) -> Iterator[tuple[str, str]]:
     for flow in definitions.flows.values():
         if flow.workspace.setup and not sandboxed:
             yield flow.workspace.setup, "its workspace.setup runs outside the sandbox"
-        for step in flow.steps:
+        for step, _ in flow.all_steps:
             command = {name: step.with_[name] for name in _COMMANDS if name in step.with_}
             if command and not (sandboxed and step.with_.get("sandbox", True) is True):
                 yield json.dumps(command, sort_keys=True), f"its step {step.id} runs a command outside the sandbox"

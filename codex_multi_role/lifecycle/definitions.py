@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
-from codex_multi_role.catalog import FlowSpec, RoleSpec, RoleSpecCatalog, settings_file
+from codex_multi_role.catalog import FlowSpec, RoleSpec, RoleSpecCatalog, StepSpec, settings_file
 from codex_multi_role.catalog.prices import PriceList
 from codex_multi_role.checks import Check, find_check
 from codex_multi_role.checks.interpreter import Interpreter, find_interpreter, inspect, starts_own_pytest
@@ -124,7 +124,7 @@ class Definitions:
         """The command lines that may run the tests; empty for the default."""
         usual = self.options.tests.pytest_cmd or ""
         after_turns = self.options.tests.run_tests and any(role.may_change_workspace for role in self.roles)
-        steps = [step for flow in self.flows.values() for step in flow.steps if step.check == "tests"]
+        steps = [step for step in self._checking if step.check == "tests"]
         return [*([usual] if after_turns else []), *(str(step.with_.get("pytest_cmd", usual)) for step in steps)]
 
     @property
@@ -172,14 +172,18 @@ class Definitions:
     @property
     def sandboxes_commands(self) -> bool:
         """Whether tests, checks or a setup will run in Codex's sandbox."""
-        steps = [step for flow in self.flows.values() for step in flow.steps if step.check == "command"]
+        steps = [step for step in self._checking if step.check == "command"]
         setup = self.needs.setup and (self.options.place.worktree or self.isolates)
         commands = setup or any(step.with_.get("sandbox", True) for step in steps)
         return self.options.tests.test_sandbox and bool(self._test_commands or self._measures or commands)
 
     @property
+    def _checking(self) -> list[StepSpec]:
+        return [step for flow in self.flows.values() for step, _ in flow.all_steps if step.check]
+
+    @property
     def _checks(self) -> set[Check]:
-        return {find_check(step.check) for flow in self.flows.values() for step in flow.steps if step.check}
+        return {find_check(step.check or "") for step in self._checking}
 
 
 def judge(

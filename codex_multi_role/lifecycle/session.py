@@ -365,6 +365,12 @@ class Session:
             parts.progress.stopping.is_set,
         )
 
+    def _seconds_of_final_checks(self) -> float:
+        """How long the checks of ``finally`` may take, which a stopped run still waits for."""
+        longest = self._definitions.options.tests.test_seconds
+        limits = [step.limits.seconds if step.limits else None for step in self._definitions.flow.finally_]
+        return sum(min(limit or longest, longest) for limit in limits)
+
     def _wait(self, ending: Future[Ending], parts: RunResources, stop: Stop) -> Ending:
         cancellations = Cancellations(self._folder.path)
         while not stop.asked:  # every step has its own deadline, except a person at the terminal
@@ -377,7 +383,7 @@ class Session:
         parts.services.fleet.cancel()
         stop.announce()
         with contextlib.suppress(FutureTimeoutError):
-            ended = ending.result(STOP_SECONDS)
+            ended = ending.result(STOP_SECONDS + self._seconds_of_final_checks())
             if not (stop.in_a_hurry and ended.status == RoleFailed.status):  # killed programs must fail
                 return ended
         return ending_for(RunInterrupted())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog, StepSpec, asked_role_files, check_flows, read_flows
-from codex_multi_role.catalog.flow_spec import step_place
+from codex_multi_role.catalog.flow_references import AT_THE_END
 from codex_multi_role.catalog.flow_steps import check_steps
 from codex_multi_role.catalog.source_files import LOCAL_ROLES
 from codex_multi_role.checks import find_check
@@ -85,10 +85,10 @@ def checked_team(flows: dict[str, FlowSpec], catalog: RoleSpecCatalog) -> tuple[
 
 
 def _check_checks(flow: FlowSpec, catalog: RoleSpecCatalog, types: Fields, problems: Problems) -> None:
-    for index, step in enumerate(flow.steps):
+    for step, place in flow.all_steps:
         if step.check is not None:
             with problems.collected():
-                _check_check(step, step_place(flow, index), None if is_recorded(flow) else types)
+                _check_check(step, place, None if is_recorded(flow) else {**types, **AT_THE_END})
                 load_settings(step.check, catalog.source.parent)
 
 

@@ -211,6 +211,11 @@ def _review_answered(event: events.ReviewAnswered) -> list[str]:
 
 
 @_lines.register
+def _final_check_ended(event: events.FinalCheckEnded) -> list[str]:
+    return [f"finally {event.id}: {one_line(event.problem, 500) or 'good'}"]
+
+
+@_lines.register
 def _state_changed(event: events.StateChanged) -> list[str]:
     if event.state == PENDING:
         return []

@@ -385,6 +385,15 @@ class ReviewAnswered(RunEvent):
 
 
 @dataclass(frozen=True)
+class FinalCheckEnded(RunEvent):
+    """A check of the flow's ``finally`` has ended; ``problem``: why its result is bad, or why it could not run."""
+
+    id: str
+    check: str
+    problem: str
+
+
+@dataclass(frozen=True)
 class StateChanged(RunEvent):
     """``unit``: the key of a fan-out's item, ``item``: its name; both empty for the run itself."""
 

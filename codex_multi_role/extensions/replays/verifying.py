@@ -149,7 +149,7 @@ def _rights(flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog, git: Git, b
             "auto_approve": role.auto_approve.commands or role.auto_approve.file_changes,
         }
         yield from (f"role {role.name} has {name}" for name, has in given.items() if has)
-    for step in (step for flow in flows.values() for step in flow.steps if step.check):
+    for step in (step for flow in flows.values() for step, _ in flow.all_steps if step.check):
         if step.with_.get("sandbox", True) is not True:
             yield f"step {step.id} runs without the sandbox"
         if find_check(str(step.check)).settings:  # which may name other machines, and secrets to send there
