@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from codex_multi_role.checks.contract import CheckContext, declare_check
+from codex_multi_role.checks.contract import CheckContext, CheckOptions, declare_check
 from codex_multi_role.checks.interpreter import NO_TESTS_COLLECTED, PYTEST, TESTS_FAILED, Interpreter
 from codex_multi_role.checks.junit_report import CountedTests, TestCounts, parse_report, read_report
 from codex_multi_role.checks.measured_process import cache_in, environment_of_tests, interpreter_of
@@ -39,7 +39,7 @@ class PytestResult(CountedTests):
 
     status: Status
     command: str
-    verdict: str = ""
+    verdict: Status | Literal[""] = ""
     new_failures: int = 0
     new_failures_tests: list[str] = Field(default_factory=list)
     still_failing: int = 0
@@ -70,12 +70,17 @@ def _twice(options: Mapping[str, object], deadline_seconds: float) -> float:
     return 2 * deadline_seconds
 
 
-@declare_check(result=PytestResult, read_only=True, max_seconds=_twice)
+class PytestOptions(CheckOptions):
+    """``pytest_cmd``: a command line; by default pytest of the project's Python, which is active in any case."""
+
+    pytest_cmd: str = Field(default="", description="a command line: pytest -x tests")
+
+
+@declare_check(options=PytestOptions, result=PytestResult, read_only=True, max_seconds=_twice)
 def run_tests(context: CheckContext) -> PytestResult:
     """Run the workspace's tests; write ``pytest_output.txt``, ``pytest_rc.txt``, ``junit.xml`` and ``result.json``.
 
-    Options: ``pytest_cmd``, a command line; by default pytest of the project's Python, which is active in any case.
-    Raises StorageError if the artifacts cannot be written; a bad verdict is a result.
+    Options: `PytestOptions`. Raises StorageError if the artifacts cannot be written; a bad verdict is a result.
     """
     try:
         context.folder.mkdir(parents=True, exist_ok=True)

@@ -83,7 +83,8 @@ def in_words(field: Schema, whole: Schema) -> str:
     if "enum" in field or "const" in field:
         return ", ".join(code(_value(each)) for each in field.get("enum", [field.get("const")]))
     if kinds := field.get("anyOf") or field.get("allOf"):
-        return " or ".join(dict.fromkeys(in_words(each, whole) for each in kinds if each.get("type") != "null"))
+        words = dict.fromkeys(in_words(each, whole) for each in kinds if each.get("type") != "null")
+        return " or ".join(filter(None, words))
     kind = str(field.get("type", "any value"))
     if kind == "array" and "items" in field:
         return f"list of {in_words(field['items'], whole)}"

@@ -68,7 +68,12 @@ WRONG = [
         "check: choose, with: {candidates: '{{ steps.lint.stdout }}', by: [{key: a, prefer: highest}]}",
         "with: check choose: candidates: it would be a text",
     ),
+    ("check: tests, with: {pytest_comand: pytest}", 'with: check tests: unknown option "pytest_comand"; did you mean'),
     # comparisons
+    (
+        "check: tests, next: [{when: \"steps.last.verdict == 'ok'\", end: x}]",
+        "next[0].when: steps.last.verdict is never",
+    ),
     (
         "ask: planner, next: [{when: \"steps.lint.verdict == 'passed'\", end: x}]",
         "next[0].when: steps.lint.verdict is nev",
