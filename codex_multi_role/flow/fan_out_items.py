@@ -14,7 +14,7 @@ from codex_multi_role.errors import DefinitionError
 from codex_multi_role.flow.effort import MOST_AT_ONCE
 from codex_multi_role.flow.state import FlowState
 from codex_multi_role.reading.places import Place
-from codex_multi_role.reading.syntax_words import kind_in_words
+from codex_multi_role.reading.value_types import ValueType
 
 SHORT_TEXT = re.compile(r"\S([^\n\r\t]{0,58}\S)?")
 
@@ -23,7 +23,7 @@ def items_of(step: StepSpec, context: Mapping[str, Any], place: Place) -> tuple[
     """The items of a fan-out and how many run at once. Raises `TemplateFailed` for an invalid list or concurrency."""
     items = render(step.for_each, context, place / "for_each")
     if not isinstance(items, list):
-        problem = f"must be a list, not {kind_in_words(items)}"
+        problem = f"must be a list, not {ValueType.of_constant(items).kinds_in_words}"
         raise template_failed(place / "for_each", problem, step.for_each, context)
     if step.max_items is not None and len(items) > step.max_items:
         problem = f"{len(items)} items, max_items is {step.max_items}"

@@ -74,11 +74,6 @@ def template_problem(error: Exception, known: Mapping[str, object]) -> tuple[str
     return re.sub(r"<(\w+)>", lambda found: _KINDS.get(found[1], found[1]), problem), hint
 
 
-def kind_in_words(value: object) -> str:
-    """``a text`` for a text: what a value is, for messages."""
-    return _KINDS.get(type(value).__name__, type(value).__name__)
-
-
 def _translated(words: Words, message: str, otherwise: str) -> tuple[str, str]:
     for pattern, (problem, hint) in words.items():
         if found := re.search(pattern, message):
