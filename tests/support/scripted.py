@@ -228,6 +228,14 @@ class _Services:
     ask_person: AskPerson
     states: None = None
     save: Callable[[], None] = lambda: None
+    baseline: _Baseline = field(default_factory=lambda: _Baseline())
+
+
+@dataclass(frozen=True)
+class _Baseline:
+    """There are no tests."""
+
+    is_measured: bool = False
 
 
 @dataclass(frozen=True)
