@@ -218,6 +218,13 @@ def _without_numbers(key: str) -> str:
 
 
 @dataclass(frozen=True)
+class _Baseline:
+    """There are no tests."""
+
+    is_measured: bool = False
+
+
+@dataclass(frozen=True)
 class _Services:
     """Those of `RunServices` that a walk itself uses."""
 
@@ -228,14 +235,7 @@ class _Services:
     ask_person: AskPerson
     states: None = None
     save: Callable[[], None] = lambda: None
-    baseline: _Baseline = field(default_factory=lambda: _Baseline())
-
-
-@dataclass(frozen=True)
-class _Baseline:
-    """There are no tests."""
-
-    is_measured: bool = False
+    baseline: _Baseline = _Baseline()
 
 
 @dataclass(frozen=True)
