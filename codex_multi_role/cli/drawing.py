@@ -40,6 +40,7 @@ from codex_multi_role.presentation.wording import (
     plural,
     seconds_between,
     verdict,
+    verdict_before,
 )
 from codex_multi_role.run_folder import RunFolder
 
@@ -254,10 +255,12 @@ COLUMNS = (
 
 def _tests_line(progress: Progress) -> Text:
     files = f"files: {progress.files.in_words}"
-    if progress.tests is None:
-        return _unwrapped(Text(files))
-    words = (verdict(vars(progress.tests)), STYLES[tone_of(judged(vars(progress.tests)), BAD)])
-    return _unwrapped(Text.assemble(f"tests {progress.tests.number:03d}: ", words, f"   {files}"))
+    if progress.tests is not None:
+        words = (verdict(vars(progress.tests)), STYLES[tone_of(judged(vars(progress.tests)), BAD)])
+        return _unwrapped(Text.assemble(f"tests {progress.tests.number:03d}: ", words, f"   {files}"))
+    if progress.baseline is not None:
+        return _unwrapped(Text(f"tests before the first turn: {verdict_before(vars(progress.baseline))}   {files}"))
+    return _unwrapped(Text(files))
 
 
 def _failed_tests(progress: Progress) -> list[Text]:

@@ -27,7 +27,7 @@ from codex_multi_role.presentation.plain import question_lines
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.presentation.recorded import read_record
 from codex_multi_role.presentation.result import result_lines, result_of
-from codex_multi_role.presentation.wording import one_line, plural, verdict
+from codex_multi_role.presentation.wording import one_line, plural, verdict, verdict_before
 from codex_multi_role.run_folder import AskPerson, Questions, RunFolder
 from codex_multi_role.run_options import RunReport
 
@@ -87,6 +87,8 @@ def summary(report: RunReport, progress: Progress) -> Iterator[str]:
     yield f"  tokens   {tokens_in_words(totals['input_tokens'], totals['output_tokens'])}"
     if not (progress.started.playbook and totals.get("cost") is None):
         yield f"  cost     {cost_of_totals(totals)}"
+    if progress.baseline is not None and progress.baseline.left_by:
+        yield f"  before   {verdict_before(vars(progress.baseline))}"
     if progress.tests is not None:
         yield f"  tests    {verdict(vars(progress.tests))}"
     if progress.files.skipped or (progress.files.written and report.result is None):

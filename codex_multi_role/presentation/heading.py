@@ -20,6 +20,7 @@ from codex_multi_role.presentation.wording import (
     one_line,
     plural,
     verdict,
+    verdict_before,
 )
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.cost import Cost
@@ -113,6 +114,8 @@ def _figures(totals: Mapping[str, Any], files: int, story: Story) -> Iterator[tu
     if totals.get("seconds"):
         yield duration(totals["seconds"]), "worked"
     yield f"{files:,}", "files changed"
+    if story.progress.baseline is not None:
+        yield verdict_before(vars(story.progress.baseline)), "tests before"
     if story.progress.tests is not None:
         yield verdict(vars(story.progress.tests)), f"tests {story.progress.tests.number:03d}"
     if warnings := len(story.notes) + story.notes_left_out:

@@ -17,6 +17,7 @@ from codex_multi_role.presentation.wording import (
     one_line,
     plural,
     verdict,
+    verdict_before,
 )
 from codex_multi_role.run_folder import Question, RunEvent, events
 from codex_multi_role.run_folder.cost import Cost, dollars
@@ -163,10 +164,19 @@ def _incident(event: Incident) -> list[str]:
 
 
 @_lines.register
+def _baseline_started(event: events.BaselineStarted) -> list[str]:
+    return [f"tests before the first turn{_in_copy(event)}: running"]
+
+
+def _in_copy(event: events.BaselineStarted | events.BaselineMeasured) -> str:
+    return " (in a copy of the workspace)" if event.in_copy else ""
+
+
+@_lines.register
 def _baseline_measured(event: events.BaselineMeasured) -> list[str]:
     problem = f"; every later failure counts: {event.problem}" if event.problem else ""
-    where = " (in a copy of the workspace)" if event.in_copy else ""
-    return [f"tests before the first turn{where}: {verdict(vars(event))}{_how_long(event)}{problem}"]
+    told = f"{verdict_before(vars(event))}{_how_long(event)}{problem}"
+    return [f"tests before the first turn{_in_copy(event)}: {told}"]
 
 
 @_lines.register

@@ -115,6 +115,7 @@ class Progress:
     step_costs: dict[str, Cost] = field(default_factory=dict)
     placed_runs: dict[str, events.PlacedRunEnded] = field(default_factory=dict)
     tests: events.TestsEnded | None = None
+    baseline: events.BaselineMeasured | None = None
     files: WrittenFiles = field(default_factory=WrittenFiles)
     questions: dict[str, str] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
@@ -374,6 +375,18 @@ def _tests_started(event: events.TestsStarted, progress: Progress) -> None:
 @_apply.register
 def _tests_ended(event: events.TestsEnded, progress: Progress) -> None:
     progress.tests = event
+
+
+@_apply.register
+def _baseline_started(event: events.BaselineStarted, progress: Progress) -> None:
+    if not event.in_copy:
+        progress.baseline = events.BaselineMeasured("running", passed=0, failed=0, errors=0, skipped=0, seconds=0.0)
+
+
+@_apply.register
+def _baseline_measured(event: events.BaselineMeasured, progress: Progress) -> None:
+    if not event.in_copy:
+        progress.baseline = event
 
 
 @_apply.register

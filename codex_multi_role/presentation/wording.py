@@ -124,6 +124,12 @@ def verdict(tests: Mapping[str, object]) -> str:
     return f"{status}: {', '.join(counts + _beside_baseline(tests))}" if counts else status
 
 
+def verdict_before(baseline: Mapping[str, Any]) -> str:
+    """As `verdict`, of the tests before the first turn: ``failed: 3 passed, 2 failed (1 left by run 2026…)``."""
+    left = ", ".join(f"{count} left by run {run}" for run, count in baseline["left_by"].items())
+    return f"{verdict(baseline)} ({left})" if left else verdict(baseline)
+
+
 def _beside_baseline(tests: Mapping[str, object]) -> list[str]:
     """``9 as before, 1 new``: what a failed result says beside the tests before the first turn; empty without them."""
     if not tests.get("verdict") or tests.get("without_baseline"):

@@ -302,10 +302,18 @@ class TestsEnded(RunEvent):
 
 
 @dataclass(frozen=True)
+class BaselineStarted(RunEvent):
+    """The tests run before the first turn; ``in_copy`` as in `BaselineMeasured`."""
+
+    in_copy: bool = False
+
+
+@dataclass(frozen=True)
 class BaselineMeasured(RunEvent):
     """The tests as they were before the first turn. ``problem``: why nothing can be compared with them.
 
     ``same_as``: as in `TestsEnded`; ``in_copy``: they ran in a copy of the workspace, for tests in copies.
+    ``left_by``: how many of the failures were new in an earlier run in this workspace, by its id.
     """
 
     status: str
@@ -317,6 +325,7 @@ class BaselineMeasured(RunEvent):
     problem: str = ""
     same_as: str = ""
     in_copy: bool = False
+    left_by: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

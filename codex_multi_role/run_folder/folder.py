@@ -24,6 +24,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime
 from functools import cached_property, partial
+from heapq import nlargest
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,8 @@ from codex_multi_role.run_options import RunPlace
 PROGRAM = "codex-multi-role"
 RUN_ID = re.compile(r"(?!latest$)[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 LATEST = "latest"
+MAX_OTHERS = 20
+"""How many other runs are looked at."""
 MOST_AT_ONCE = 1000
 MAX_RUNS_PATH_BYTES = 300
 """SQLite opens no path of more than 512 bytes, and those of Codex's databases in a run folder have up to 200 more."""
@@ -156,6 +159,11 @@ class RunFolder:
         url = read_object(self.record_path).get(SHARED, {}).get("database", "") if " RUN" in text else ""
         where = command_line(runs_dir=self.path.parent, database_url=url).removeprefix(PROGRAM)
         return _OF_A_RUN.sub(lambda found: f"{found[1]} {found[2] or self.run_id}{where}", text)
+
+    def others(self) -> list[Path]:
+        """The folders of the latest runs beside this one, the latest first."""
+        others = [each.parent for each in self.path.parent.glob("*/run.json") if each.parent != self.path]
+        return nlargest(MAX_OTHERS, others, key=lambda folder: folder.stat().st_mtime)
 
     def record(self) -> dict[str, Any]:
         """``run.json``. Raises `RunNotFound` if it cannot be read, also when a key is used that is missing."""

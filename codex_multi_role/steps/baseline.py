@@ -5,7 +5,7 @@ Old failures do not count: a result is judged by what changed since the run bega
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +14,7 @@ from threading import Lock
 from codex_multi_role.checks.test_changes import FAILED, PASSED, Outcomes, TestChanges
 from codex_multi_role.reading.json_files import read_object
 from codex_multi_role.reading.json_types import Json
+from codex_multi_role.run_folder import RunFolder
 
 NOT_MEASURED = "the tests did not run before the first turn"
 INTERRUPTED = 2
@@ -57,6 +58,10 @@ class Baseline:
     def outcomes(self) -> Outcomes:
         """Of each test by its id; empty if nothing can be compared with them."""
         return {} if self.problem else outcomes_in(self.folder)
+
+    @property
+    def failing(self) -> set[str]:
+        return {test for test, outcome in self.outcomes.items() if outcome == FAILED}
 
     @cached_property
     def problem(self) -> str:
@@ -105,3 +110,24 @@ def outcomes_in(folder: Path) -> Outcomes:
 def _listed(**tests: list[str] | tuple[str, ...]) -> Json:
     """For each kind the number of tests, and their ids."""
     return {key: value for kind, ids in tests.items() for key, value in ((kind, len(ids)), (f"{kind}_tests", [*ids]))}
+
+
+def left_by_runs(run: RunFolder, failing: Collection[str]) -> dict[str, int]:
+    """How many of the ``failing`` tests were new failures at the end of an earlier run in this workspace, by its id.
+
+    Each test counts for the latest of these runs.
+    """
+    left, found = set(failing), dict[str, int]()
+    workspace = read_object(run.record_path).get("workspace")
+    for other in run.others() if left else ():
+        if read_object(other / "run.json").get("workspace") != workspace:
+            continue
+        if own := left.intersection(_last_result(other).get("new_failures_tests") or ()):
+            found[other.name] = len(own)
+            left -= own
+    return found
+
+
+def _last_result(run: Path) -> Json:
+    results = (read_object(folder / "result.json") for folder in sorted(run.glob("tests/*"), reverse=True))
+    return next(filter(None, results), {})

@@ -9,7 +9,6 @@ import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from heapq import nlargest
 from pathlib import Path
 
 from codex_multi_role.checks import CheckContext
@@ -31,8 +30,6 @@ SAME_AS = "same_as"
 """In a test result: where it was taken from, such as ``baseline``, ``tests/002``, or these in another run."""
 MAX_AGE_SECONDS = 24 * 3600.0
 """Tests may depend on the date."""
-MAX_RUNS = 20
-"""How many other runs are searched for a result."""
 OF_SESSION = frozenset({"_", "SHLVL", "PWD", "OLDPWD", "CODEX_HOME", "CODEX_MULTI_ROLE_RUN"})
 """Variables that differ between terminals, or between runs."""
 
@@ -112,8 +109,7 @@ class TestConditions:
 def _results(run: RunFolder) -> Iterator[Path]:
     """The folders with results of the tests: of this run, then of others beside it, the latest first."""
     yield from _own_results(run.path)
-    others = [each.parent for each in run.path.parent.glob("*/run.json") if each.parent != run.path]
-    for other in nlargest(MAX_RUNS, others, key=lambda folder: folder.stat().st_mtime):
+    for other in run.others():
         yield from _own_results(other)
 
 

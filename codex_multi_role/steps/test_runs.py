@@ -13,9 +13,9 @@ from codex_multi_role.checks import CheckContext, find_check
 from codex_multi_role.checks.test_changes import Outcomes
 from codex_multi_role.host.atomic import make_folder, write_text
 from codex_multi_role.reading.json_types import Json
-from codex_multi_role.run_folder.events import BaselineMeasured, TestsEnded, TestsStarted
+from codex_multi_role.run_folder.events import BaselineMeasured, BaselineStarted, TestsEnded, TestsStarted
 from codex_multi_role.run_folder.past import first_snapshot
-from codex_multi_role.steps.baseline import BESIDE_BASELINE, Baseline, outcomes_in
+from codex_multi_role.steps.baseline import BESIDE_BASELINE, Baseline, left_by_runs, outcomes_in
 from codex_multi_role.steps.check_context import context_of, observed
 from codex_multi_role.steps.protection import checked
 from codex_multi_role.steps.resources import RunResources
@@ -120,13 +120,18 @@ def _measure_in_copy(run: RunResources, baseline: Baseline, before: str) -> None
 
 def _measure(run: RunResources, baseline: Baseline) -> None:
     baseline.require_sandbox()
+    in_copy = baseline.workspace is None
+    run.services.events.publish(BaselineStarted(in_copy))
     make_folder(baseline.folder)
     context = context_of(run, baseline.folder, _own_command(run))
     result = checked(run, baseline.folder, partial(_tested, run, context), (), "")
     passed, failed, errors, skipped = (int(str(result[name])) for name in ("passed", "failed", "errors", "skipped"))
     event = BaselineMeasured(str(result["status"]), passed, failed, errors, skipped, float(str(result["seconds"])))
-    same_as, in_copy = str(result.get(SAME_AS, "")), baseline.workspace is None
-    run.services.events.publish(replace(event, problem=baseline.problem, same_as=same_as, in_copy=in_copy))
+    left_by = {} if in_copy else left_by_runs(run.services.folder, baseline.failing)
+    same_as = str(result.get(SAME_AS, ""))
+    run.services.events.publish(
+        replace(event, problem=baseline.problem, same_as=same_as, in_copy=in_copy, left_by=left_by)
+    )
 
 
 def _tested(run: RunResources, context: CheckContext, *, is_repeated: bool = False) -> Json:

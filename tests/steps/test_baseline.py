@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from codex_multi_role.cli.live import picture
+from codex_multi_role.presentation.progress import Progress
+from codex_multi_role.run_folder import read_events
 from codex_multi_role.steps.baseline import Baseline
 from tests.support.console import console
 from tests.support.long_run import by_default
@@ -172,3 +175,35 @@ def test_change_that_only_a_command_made_is_tested_at_the_end(tmp_path: Path) ->
     report = team.run(flow="own", run_tests=True)
     assert (report.exit_code, report.outcome) == (1, "tests_failed")
     assert "new failures: test_green.py::test_one" in report.reason
+
+
+def test_old_failures_name_the_run_that_left_them(tmp_path: Path) -> None:
+    """Not the one that has always failed, and not those of another workspace."""
+    team = team_that(tmp_path, writes(code=WRONG))
+    first = team.run(run_tests=True)
+    assert first.exit_code == 1
+    report = team.run(run_tests=True)
+    (measured,) = team.of_type("baseline_measured")
+    assert (measured["failed"], measured["left_by"]) == (2, {first.run_id: 1})
+    page = (report.folder / "report.html").read_text()
+    assert f"failed: 2 failed (1 left by run {first.run_id})" in page
+    told = f"tests before the first turn: failed: 2 failed (1 left by run {first.run_id})"
+    assert told in live(report.folder, "baseline_measured")
+    elsewhere = team_that(tmp_path / "elsewhere", writes(code=WRONG))
+    elsewhere.run(run_tests=True, runs_dir=team.runs)
+    assert elsewhere.of_type("baseline_measured")[0]["left_by"] == {}
+
+
+def test_baseline_is_shown_while_it_runs(tmp_path: Path) -> None:
+    team = team_that(tmp_path, writes(code=RIGHT))
+    team.run(run_tests=True)
+    kinds = [event["type"] for event in team.events]
+    assert kinds.index("baseline_started") < kinds.index("baseline_measured") < kinds.index("turn_started")
+    assert "tests before the first turn: running" in live(team.runs / "latest", "baseline_started")
+
+
+def live(run: Path, last: str) -> str:
+    """What the live view shows after the first event of that type."""
+    events = list(read_events(run / "events.jsonl"))
+    until = [event.type for event in events].index(last) + 1
+    return picture(Progress.of(events[:until])).replace("&#160;", " ")

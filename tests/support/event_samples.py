@@ -6,6 +6,7 @@ from codex_multi_role.run_folder import Record, RunEvent
 from codex_multi_role.run_folder.events import (
     Approval,
     BaselineMeasured,
+    BaselineStarted,
     CommandEnded,
     CopyMerged,
     DoneIgnored,
@@ -90,6 +91,7 @@ EVENT_FIELDS: dict[type[RunEvent], Record] = {
         "totals": {"turns": 2, "input_tokens": 10, "output_tokens": 2, "cost": None, "unpriced_turns": 2},
     },
     TestsStarted: {"number": 1, "role": "one", "turn": 2},
+    BaselineStarted: {},
     BaselineMeasured: {"status": "passed", "passed": 3, "failed": 0, "errors": 0, "skipped": 0, "seconds": 0.2},
     TestsEnded: {
         "number": 1,
