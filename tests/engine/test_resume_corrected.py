@@ -22,6 +22,7 @@ WRITES: Record = {"behaviors": {"apply_files": True}}
 FAILING: Record = {"ask": "two", "prompt": "Add {{ 1 // inputs.none }}."}
 CORRECTED: Record = {"ask": "two", "prompt": "Add to {{ roles.one.summary }}."}
 COMMAND: Record = {"check": "command", "with": {"argv": ["true"], "json": False}}
+OUTSIDE: Record = {"check": "command", "with": {"argv": ["true"], "json": False, "sandbox": False}}
 FILE = "roles/flows/own.yaml"
 
 
@@ -91,8 +92,9 @@ def test_flow_with_a_mistake_is_named_and_not_taken(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("steps", "more", "words"),
     [
-        ([COMMAND | {"with": {**COMMAND["with"], "sandbox": False}}], {}, "its step command runs a command outside"),
+        ([OUTSIDE], {}, "its step command runs a command outside"),
         ([COMMAND], {}, "it changes the workspace"),
+        ([], {"finally": [{**OUTSIDE, "id": "stop"}]}, "its step stop runs a command outside"),
         ([{"ask": "writer"}], {}, "it asks writer, who may do more than the roles asked so far"),
         ([], {"protect": ["b.py"]}, "it no longer protects a.py"),
     ],
