@@ -13,7 +13,11 @@ MAX_PROBLEMS = 5
 MAX_READERS = 3
 UNTRUE_TEXTS = frozenset({"0", "false", "no"})
 MISSING: Final = object()
-NAMES = {"array": "a list", "boolean": "true or false", "number": "a number", "object": "an object", "string": "a text"}
+NAMES = {
+    **{"array": "a list", "boolean": "true or false", "integer": "a whole number", "null": "null"},
+    **{"number": "a number", "object": "an object", "string": "a text"},
+}
+"""The JSON types in words."""
 _TYPES: Mapping[str, type | tuple[type, ...]] = {
     "array": list,
     "boolean": bool,
@@ -60,7 +64,7 @@ class Need:
     def readers(self) -> str:
         """Who reads the value itself, or something inside of it, and how."""
         own = [read for read in self.reads if read.path == self.path] or self.reads
-        said = dict.fromkeys(f"{read.reader} {_VERBS.get(read.use, 'reads')} {read.written}" for read in own)
+        said = dict.fromkeys(f"{read.reader} {_VERBS.get(read.use, 'reads')} it" for read in own)
         shown = list(said)[:MAX_READERS]
         return ", ".join([*shown, *([f"and {len(said) - len(shown)} more"] if len(said) > len(shown) else [])])
 
@@ -76,7 +80,7 @@ class Need:
         if self.is_decided and isinstance(value, str) and value.strip().casefold() in UNTRUE_TEXTS:
             return f"is the text {value!r}, which would count as true; answer true or false without quotation marks"
         if self.most is not None and isinstance(value, list) and len(value) > self.most:
-            return f"has {len(value)} elements, but {self.most} are the most"
+            return f"has {len(value)} elements, more than {self.most}"
         return ""
 
     @property
@@ -129,7 +133,7 @@ def _is(value: object, kind: str) -> bool:
 
 
 def _kind(value: object) -> str:
-    shown = next((name for kind, name in NAMES.items() if _is(value, kind)), "")
+    shown = next((NAMES[kind] for kind in _TYPES if _is(value, kind)), "")
     return f"{shown}, {value!r}" if isinstance(value, str) and len(value) < 40 else shown
 
 

@@ -45,10 +45,14 @@ class Contracts:
         """What ``role`` must answer in a step of ``flow``."""
         key = (flow, step_id, role)
         if flow in self._flows and key not in self._contracts:
-            accept = partial(self._in_answer, self._flows[flow].step(step_id), role)
-            reads, always = self._all(flow, accept, ()), self._always(flow, step_id, accept, ())
-            self._contracts[key] = tuple(_needs(list(reads), always))
+            step = self._flows[flow].step(step_id)
+            always = self._always(flow, step_id, partial(self._in_answer, step, role), ())
+            self._contracts[key] = tuple(_needs(list(self.reads(flow, step, role)), always))
         return self._contracts.get(key, ())
+
+    def reads(self, flow: str, step: StepSpec, role: str) -> Iterator[ResultRead]:
+        """What is read of the answers of ``role``, with paths within an answer."""
+        return self._all(flow, partial(self._in_answer, step, role), ())
 
     def for_ask(self, flow: str, step: StepSpec, role: RoleSpec) -> Contract:
         """What the role must answer in the step beyond what its schema, or that of the step, says."""

@@ -34,6 +34,7 @@ class ResultRead:
 
     ``role``: if the path is within the latest answer of that role. ``most``: a fan-out over the list takes no more.
     ``is_called``: a flow that calls the step's flow reads it. ``written``: the whole path, as a template has it.
+    ``compared``: as in `Read`.
     """
 
     of: str
@@ -46,6 +47,7 @@ class ResultRead:
     role: str = ""
     is_called: bool = False
     written: str = ""
+    compared: tuple[object, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -144,7 +146,9 @@ class _StepReader:
 
 
 def _located(read: Read, reader: str, place: Place, sole_askers: Mapping[str, str]) -> Iterator[ResultRead]:
-    found = partial(ResultRead, use=read.use, is_certain=read.is_certain, reader=reader, place=place)
+    found = partial(
+        ResultRead, use=read.use, is_certain=read.is_certain, reader=reader, place=place, compared=read.compared
+    )
     match read.path:
         case ("steps", str() as step_id, *rest):
             yield found(step_id, tuple(rest), written=path_text(read.path))

@@ -33,12 +33,13 @@ class ValueUse(Enum):
     """What a template does with a value, and the JSON type that this needs, if any.
 
     ``ANY``: several types are expected, such as where the type is tested. ``PASSED`` to something else as it is;
-    ``FILLED`` into a text, or given to a filter that null fails.
+    ``FILLED`` into a text; ``COUNTED``: given to a filter for lists that accepts texts as well.
     """
 
     ANY = ""
     PASSED = "passed"
     FILLED = "filled in"
+    COUNTED = "counted"
     DECIDED = "decided"
     NUMBER = "number"
     EQUAL_NUMBER = "equal number"
@@ -62,9 +63,12 @@ class ValueUse(Enum):
 
 @dataclass(frozen=True)
 class Read:
+    """``compared``: the constants with which the value is compared."""
+
     path: Path
     use: ValueUse
     is_certain: bool
+    compared: tuple[object, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -119,7 +123,7 @@ FILTER_USES: Mapping[str, ValueUse] = {
     **dict.fromkeys(("float", "int", "tojson"), ValueUse.PASSED),
     **dict.fromkeys(("capitalize", "indent", "lower", "replace", "string", "title", "trim", "upper"), ValueUse.FILLED),
     **dict.fromkeys(
-        ("count", "first", "last", "length", "list", "max", "min", "reverse", "sort", "unique"), ValueUse.FILLED
+        ("count", "first", "last", "length", "list", "max", "min", "reverse", "sort", "unique"), ValueUse.COUNTED
     ),
 }
 """Filters that fail if there is no value."""
@@ -317,9 +321,18 @@ def _compared(part: nodes.Compare, scope: TemplateScope) -> Iterator[Read]:
         inner = scope if number == 0 else scope.unsure()
         sign = {"eq": "eq", "ne": "eq", "in": "in", "notin": "in"}.get(operand.op, "lt")
         if number == 0:
-            yield from _reads(left, inner, _compared_with(operand.expr, sign, scope))
-        yield from _reads(operand.expr, inner, ValueUse.PASSED if sign == "in" else _compared_with(left, sign, scope))
+            yield from _read_beside(operand.expr, sign, left, inner)
+        yield from _read_beside(left, "" if sign == "in" else sign, operand.expr, inner)
         left = operand.expr
+
+
+def _read_beside(other: nodes.Node, sign: str, part: nodes.Node, scope: TemplateScope) -> Iterator[Read]:
+    """The reads of what is compared with ``other``."""
+    use = _compared_with(other, sign, scope)
+    options = other.items if isinstance(other, nodes.List | nodes.Tuple) and sign == "in" else [other]
+    compared = tuple(each.value for each in options if isinstance(each, nodes.Const) and sign)
+    for read in _reads(part, scope, use):
+        yield replace(read, compared=compared) if read.use is use else read
 
 
 def _compared_with(other: nodes.Node, sign: str, scope: TemplateScope) -> ValueUse:
@@ -363,7 +376,7 @@ def _tested(part: nodes.Test, tested: nodes.Expr, scope: TemplateScope) -> Itera
     for each in part.args:
         yield from _reads(each, scope.unsure(), ValueUse.PASSED)
     if part.name in COMPARISONS and part.args:
-        yield from _reads(tested, scope, _compared_with(part.args[0], COMPARISONS[part.name], scope))
+        yield from _read_beside(part.args[0], COMPARISONS[part.name], tested, scope)
     else:
         yield from _guarded(tested, scope, ValueUse.ANY if part.name in TESTS_OF_TYPES else ValueUse.PASSED)
 

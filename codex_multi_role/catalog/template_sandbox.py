@@ -119,7 +119,10 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
 
     def whole_expression(self, template: str) -> str | None:
         """``a.b`` for a template that is only ``{{ a.b }}``, None for any other."""
-        tokens = [(kind, text) for _, kind, text in self.lex(template.strip())]
+        text = template.strip()
+        if not (text.startswith("{{") and text.endswith("}}")):
+            return None
+        tokens = [(kind, text) for _, kind, text in self.lex(text)]
         kinds = [kind for kind, _ in tokens]
         if kinds[:1] == ["variable_begin"] and kinds[-1] == "variable_end" and kinds.count("variable_end") == 1:
             return "".join(text for _, text in tokens[1:-1])

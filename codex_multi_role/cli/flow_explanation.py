@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from textwrap import wrap
 
-from codex_multi_role.catalog import FlowSpec, GoalSpec, InputSpec, RoleSpec, RoleSpecCatalog, StepSpec
+from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, GoalSpec, InputSpec, RoleSpec, RoleSpecCatalog, StepSpec
 from codex_multi_role.catalog.flow_references import unused_roles
 from codex_multi_role.catalog.prices import MILLION, PriceList
 from codex_multi_role.checks import find_check
@@ -18,6 +18,7 @@ from codex_multi_role.flow.consequences import if_wrong
 from codex_multi_role.flow.routing import ends
 from codex_multi_role.lifecycle.definitions import role_settings
 from codex_multi_role.lifecycle.model_providers import model_of
+from codex_multi_role.lifecycle.step_fields import contracts_of
 from codex_multi_role.presentation.wording import duration, one_line, plural
 from codex_multi_role.run_folder.cost import dollars
 from codex_multi_role.run_options import RunLimits, RunOptions
@@ -48,6 +49,7 @@ def explanation(flows: Mapping[str, FlowSpec], name: str, catalog: RoleSpecCatal
         "Inputs": [(key, spec.type, _requirement(spec), spec.description) for key, spec in flow.inputs.items()],
         "Steps": map(_step_row, chart.nodes),
         "If a step goes wrong": [(step.id, if_wrong(step, _what_is_bad(step))) for step in flow.steps],
+        "What steps must answer": answer_rows(flows, name, catalog),
         "Ends": _end_rows(flow, chart, catalog),
         "Finally": [(step.id, f"check {step.check}") for step in flow.finally_],
         "Calls": [(other.name, other.description) for other in flows.values() if other is not flow],
@@ -89,6 +91,18 @@ def _requirement(spec: InputSpec) -> str:
 def _step_row(node: Node) -> Row:
     targets = dict.fromkeys(f"({end_words(way.to)})" if isinstance(way.to, End) else way.to for way in node.arrows)
     return node.id, "; ".join([node.words, *node.notes]) + f" -> {', '.join(targets)}"
+
+
+def answer_rows(flows: Mapping[str, FlowSpec], name: str, catalog: RoleSpecCatalog) -> Iterator[Row]:
+    """Each field that the templates of the flow read of a role's answer: the step, what it needs, and who reads it."""
+    contracts, flow = contracts_of(flows, name, catalog), flows[name]
+    for step in (each for each in flow.steps if each.ask is not None):
+        roles = [role.name for role in catalog.roles] if step.ask == EVERY_ROLE else [step.ask or ""]
+        for role in roles:
+            whose = f"{step.id} ({role})" if step.ask == EVERY_ROLE else step.id
+            for need in contracts.of(name, step.id, role):
+                if need.is_read:
+                    yield whose, f"{need.in_words} ({need.readers})"
 
 
 def _what_is_bad(step: StepSpec) -> str:

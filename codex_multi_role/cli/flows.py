@@ -14,7 +14,13 @@ from codex_multi_role.catalog import read_text
 from codex_multi_role.catalog.flow_references import unused_roles
 from codex_multi_role.cli.boundary import complain_about
 from codex_multi_role.cli.completion import flow_names
-from codex_multi_role.cli.flow_explanation import ends_in_short, explanation, inputs_in_short, worst_case_words
+from codex_multi_role.cli.flow_explanation import (
+    answer_rows,
+    ends_in_short,
+    explanation,
+    inputs_in_short,
+    worst_case_words,
+)
 from codex_multi_role.cli.lazy_group import LazyCommand, LazyGroup
 from codex_multi_role.cli.new_definitions import add_flow
 from codex_multi_role.cli.options import BOUNDING, JSON, ROLES, RUNS_DIR, command
@@ -232,6 +238,9 @@ def _validate(
         say(f"{'warning' if is_named or is_own else 'note'}: {error}")
     if is_named or all or not flows[name].internal:
         put_line(f"ok: {name}: {most}" + (f"; {typical.in_words}" if typical else ""))
+    if is_named:
+        for step, needed in answer_rows(flows, name, catalog):
+            put_line(f"    {step} must answer {needed}")
     for note in notes_on(flows, name, catalog) if is_own else limits_per_item(flows, catalog):
         say(f"note: {note}")
     if is_named and is_own and (unused := unused_roles(flows, catalog)):

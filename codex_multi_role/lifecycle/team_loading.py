@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog, StepSpec, asked_role_files, check_flows, read_flows
+from codex_multi_role.catalog.contract_schemas import check_contracts
 from codex_multi_role.catalog.flow_references import AT_THE_END
 from codex_multi_role.catalog.flow_steps import check_steps
 from codex_multi_role.catalog.source_files import LOCAL_ROLES
@@ -13,6 +14,7 @@ from codex_multi_role.checks.contract import require_option_names
 from codex_multi_role.checks.tools import find_tool, tool_names
 from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.lifecycle.separate_calls import check_separate_calls
+from codex_multi_role.lifecycle.step_fields import contracts_of
 from codex_multi_role.lifecycle.value_checks import check_closed_schemas, check_options, is_recorded, known_types
 from codex_multi_role.reading.places import Place, Problems
 from codex_multi_role.reading.shipped import packaged_roles
@@ -80,6 +82,8 @@ def checked_team(flows: dict[str, FlowSpec], catalog: RoleSpecCatalog) -> tuple[
     check_separate_calls(flows, catalog, problems)
     if not any(map(is_recorded, flows.values())):
         check_closed_schemas(catalog, problems)
+        problems.raise_found()
+        check_contracts(contracts_of(flows, next(iter(flows)), catalog), flows, catalog)
     problems.raise_found()
     return flows, catalog
 

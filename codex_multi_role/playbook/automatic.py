@@ -8,12 +8,13 @@ person can copy and edit it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import yaml
 
 from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, RoleSpec, RoleSpecCatalog
+from codex_multi_role.catalog.contracts import Contracts
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.playbook.example import NoExample, count_variants, example, is_valid
 from codex_multi_role.playbook.script import AUTOMATIC, SUFFIX, Playbook
@@ -37,7 +38,8 @@ HEADER = """\
 
 def automatic_playbook(flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog) -> Playbook:
     """Answers for every role that ``flows`` ask. Raises `DefinitionError` that names a role without a valid answer."""
-    roles = {role.name: [_visit(role, asks, flows.values())] for role, asks in _asks(flows, catalog)}
+    contracts = Contracts(flows, next(iter(flows)), catalog.roles)
+    roles = {role.name: [_visit(role, asks, contracts, flows)] for role, asks in _asks(flows, catalog)}
     script = {
         "name": NAME,
         "description": "Answers made from the JSON Schemas of the roles.",
@@ -71,11 +73,11 @@ def _ambiguous(role: RoleSpec, step: str) -> DefinitionError:
     )
 
 
-def _visit(role: RoleSpec, asks: Asks, flows: Collection[FlowSpec]) -> dict[str, Any]:
+def _visit(role: RoleSpec, asks: Asks, contracts: Contracts, flows: Mapping[str, FlowSpec]) -> dict[str, Any]:
     """The script's entry for the role: by asking step, if the steps ask for different replies."""
     answers = {}
     for step in sorted(asks, key=len, reverse=True):  # a longer id may begin with a shorter one
-        schema = _with_used_fields(role, asks[step], schema_from_use(flows, role.name, step))
+        schema = _with_used_fields(role, asks[step], schema_from_use(contracts, flows, role.name, step))
         answers[step] = _choose(_answers(role, schema, step))
     if len(answers) == 1:
         return next(iter(answers.values()))

@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 
 from codex_multi_role.catalog import fill
 from codex_multi_role.catalog.answer_needs import problems_of
+from codex_multi_role.catalog.contract_schemas import sent_schema
 from codex_multi_role.checks.tools.terminate import FAILURE, TERMINATED
 from codex_multi_role.codex.client import RoleClient
 from codex_multi_role.codex.notifications import ItemCompleted, ItemStarted, ModelRerouted
@@ -228,7 +229,13 @@ class Attempt:
         }
         if self.asked.unit:
             metadata["multi_role_unit"] = self.asked.unit
-        return TurnRequest(prompt, self.role.output_schema, self.role.reasoning_effort, None, metadata)
+        return TurnRequest(
+            prompt,
+            sent_schema(self.role.output_schema, self.asked.contract),
+            self.role.reasoning_effort,
+            None,
+            metadata,
+        )
 
     def _store(self, outcome: TurnOutcome, reply: Reply | None) -> TurnResult:
         self.folder.write_answer(outcome.text, outcome.delta_text, outcome.items_text)

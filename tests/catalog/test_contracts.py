@@ -216,7 +216,7 @@ def test_problem_names_the_field_and_who_reads_it() -> None:
     contract = _contract(f"{PLAN}, {FAN}")
     assert problems_of(contract, {"tasks": [{"title": "x"}]}) == []
     assert problems_of(contract, {"tasks": [{}, "b"]}) == [
-        '"tasks" has 2 elements, but 1 are the most: step work walks through steps.plan.tasks',
-        "\"tasks[1]\" must be an object, not a text, 'b': step work reads steps.plan.tasks[].title",
-        '"tasks[0].title" is missing: step work reads steps.plan.tasks[].title',
+        '"tasks" has 2 elements, more than 1: step work walks through it',
+        "\"tasks[1]\" must be an object, not a text, 'b': step work reads it",
+        '"tasks[0].title" is missing: step work reads it',
     ]

@@ -53,13 +53,13 @@ def _team(tmp_path: Path, flow: str, *answers: Record, **role: object) -> TeamFo
 @pytest.mark.parametrize(
     ("flow", "wrong", "right", "problem"),
     [
-        (TASKS, {"todo": []}, {"tasks": [ONE]}, '"tasks" is missing: step build walks through steps.plan.tasks'),
-        (TASKS, {"tasks": None}, {"tasks": [ONE]}, '"tasks" is null: step build walks through steps.plan.tasks'),
+        (TASKS, {"todo": []}, {"tasks": [ONE]}, '"tasks" is missing: step build walks through it'),
+        (TASKS, {"tasks": None}, {"tasks": [ONE]}, '"tasks" is null: step build walks through it'),
         (TASKS, {"tasks": "a wall"}, {"tasks": [ONE]}, "\"tasks\" must be a list, not a text, 'a wall': step build"),
         (TASKS, {"tasks": [ONE, {}]}, {"tasks": [ONE, TWO]}, '"tasks[1].title" is missing: step build reads'),
-        (TASKS, {"tasks": [ONE] * 3}, {"tasks": [ONE, TWO]}, '"tasks" has 3 elements, but 2 are the most: step build'),
+        (TASKS, {"tasks": [ONE] * 3}, {"tasks": [ONE, TWO]}, '"tasks" has 3 elements, more than 2: step build'),
         (GATE, {"score": "8"}, {"score": 8}, "\"score\" must be a number, not a text, '8': step judge reads"),
-        (GATE, {"score": None}, {"score": 7.5}, '"score" is null: step judge reads steps.judge.score'),
+        (GATE, {"score": None}, {"score": 7.5}, '"score" is null: step judge reads it'),
         (DECISION, {"approved": " False"}, {"approved": True}, "\"approved\" is the text ' False', which would count"),
     ],
 )

@@ -6,15 +6,19 @@ from typing import Any
 
 import pytest
 
-from codex_multi_role.catalog import FlowSpec
+from codex_multi_role.catalog import FlowSpec, RoleSpec
+from codex_multi_role.catalog.contracts import Contracts
 from codex_multi_role.playbook.example import example
 from codex_multi_role.playbook.used_fields import schema_from_use
+
+ROLE = RoleSpec(name="one", prompt_text="Do.")
 
 
 def answers(*steps: dict[str, Any], count: int = 3) -> list[Any]:
     """The answers of the role ``one``, which the step ``a`` asks, by visit."""
     flow = FlowSpec.model_validate({"name": "own", "steps": [{"id": "a", "ask": "one"}, *steps]})
-    return [example(schema_from_use([flow], "one"), number) for number in range(count)]
+    contracts = Contracts({"own": flow}, "own", [ROLE])
+    return [example(schema_from_use(contracts, {"own": flow}, "one"), number) for number in range(count)]
 
 
 def route(when: str) -> dict[str, Any]:

@@ -1,0 +1,95 @@
+"""Contracts beside the JSON Schemas that authors wrote: what is sent, and where the two contradict each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from typing import Any
+
+from codex_multi_role.catalog.answer_needs import NAMES, Contract, Need, said_about
+from codex_multi_role.catalog.catalog import RoleSpecCatalog
+from codex_multi_role.catalog.contracts import Contracts
+from codex_multi_role.catalog.definition import closed_properties
+from codex_multi_role.catalog.flow_spec import FlowSpec, step_place
+from codex_multi_role.catalog.result_paths import ResultRead
+from codex_multi_role.reading.places import Place, Problems
+
+Schema = dict[str, Any]
+
+
+def with_needs(schema: Mapping[str, Any], contract: Contract) -> Schema:
+    """The schema with what it leaves open and the contract needs. ``contract``: what is beside that schema."""
+    whole = deepcopy(dict(schema))
+    for need in sorted(contract, key=lambda each: len(each.path)):
+        if said_about(schema, need.path) is not True:
+            _add(whole, need)
+    return whole
+
+
+def sent_schema(schema: Mapping[str, Any] | None, contract: Contract) -> Mapping[str, Any] | None:
+    """The schema for the provider: a contract is part of a closed one only, which providers can enforce."""
+    return with_needs(schema, contract) if schema and closed_properties(schema) is not None else schema
+
+
+def _add(schema: Schema, need: Need) -> None:
+    for number, part in enumerate(need.path):
+        if not isinstance(part, str):
+            schema = schema.setdefault("items", {})
+            continue
+        if need.is_required and number == len(need.path) - 1:
+            schema["required"] = [*dict.fromkeys([*schema.get("required", []), part])]
+        schema = schema.setdefault("properties", {}).setdefault(part, {})
+    if need.type:
+        schema.setdefault("type", need.type)
+    if need.most is not None:
+        schema.setdefault("maxItems", need.most)
+
+
+def check_contracts(contracts: Contracts, flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog) -> None:
+    """Raise one `DefinitionError` for all fields that templates read and schemas forbid, or that have another type."""
+    problems = Problems()
+    for flow in flows.values():
+        for index, step in enumerate(flow.steps):
+            schema, place = _written(flow, index, catalog)
+            for read in contracts.reads(flow.name, step, step.ask or "") if schema else ():
+                for problem in _conflicts(read, schema) if read.is_certain else ():
+                    with problems.collected():
+                        raise read.place.error(f"{problem} ({place})", "Change the template or the schema.")
+    problems.raise_found()
+
+
+def _written(flow: FlowSpec, index: int, catalog: RoleSpecCatalog) -> tuple[Schema, Place]:
+    """The schema of a step's answers, empty without one, and where it is written."""
+    step = flow.steps[index]
+    if step.reply is not None:
+        return step.reply, step_place(flow, index) / "reply"
+    number = next((number for number, role in enumerate(catalog.roles) if role.name == step.ask), None)
+    if number is None:
+        return {}, Place(flow.source)
+    role = catalog.roles[number]
+    owner = Place(role.source, ("roles", number) if role.source == catalog.source else ())
+    return role.output_schema or {}, owner / "output_schema"
+
+
+def _conflicts(read: ResultRead, schema: Schema) -> Iterator[str]:
+    """Why the template that reads the path always fails with answers that fit the schema."""
+    for length in range(1, len(read.path) + 1):
+        said = said_about(schema, read.path[:length])
+        if said is False:  # a field of the answer itself may come from a tool, and is judged with the names of fields
+            yield from [f"{read.written} is read here, but the schema of the answer forbids it"] if length > 1 else []
+            return
+        types = said.get("type") if isinstance(said, Mapping) else None
+        given = {types} if isinstance(types, str) else {*types} if isinstance(types, list) else set()
+        wanted = _wanted(read, length)
+        if given and wanted and not given & {wanted, "integer" if wanted == "number" else wanted}:
+            named = " or ".join(NAMES.get(each, each) for each in sorted(given))
+            yield f"{read.written} must be {NAMES[wanted]} here, but the schema of the answer says {named}"
+            return
+
+
+def _wanted(read: ResultRead, length: int) -> str:
+    """The JSON type that the first parts of a path lead to; empty if the template does not fail with any other."""
+    if length == len(read.path):
+        return read.use.type if read.use.fails_otherwise else ""
+    inside = read.path[length]
+    return "object" if isinstance(inside, str) and not hasattr(str, inside) and not hasattr(list, inside) else ""
