@@ -11,15 +11,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from codex_multi_role.catalog.answer_needs import problems_of
 from codex_multi_role.errors import Ending, RoleFailed
 from codex_multi_role.lifecycle.team_loading import load_team
 from codex_multi_role.reading.json_types import Json
-from codex_multi_role.replies import Reply, read_reply, unusable
 from codex_multi_role.steps.ask import Ask
 from tests.support.scripted import Play, Script
 from tests.support.teams import Record, TeamFolder, with_flow
-from tests.verdicts.playing import Answers, reply_of, walk
+from tests.verdicts.playing import Answers, read, reply_of, walk
 from tests.verdicts.workflows import FOLDER
 
 DATA: Record = yaml.safe_load((Path(__file__).parent / "wrong_answers.yaml").read_text(encoding="utf-8"))
@@ -63,13 +61,6 @@ class WrongFirst:
                 return RoleFailed(reply.refusal, "declined") if reply.refusal else reply.handoff or {}
             self.repairs += 1
         return self.right(question)
-
-
-def read(text: str, question: Ask) -> Reply:
-    """As a turn reads it."""
-    reply = read_reply(text, question.role.output_schema)
-    problems = [] if reply.handoff is None or reply.refusal else problems_of(question.contract, reply.handoff)
-    return unusable(reply, problems) if problems else reply
 
 
 @dataclass
