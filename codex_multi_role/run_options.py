@@ -198,7 +198,7 @@ class RunOptions:
     goal: str = option("", "The goal for the team.", "TEXT", use=Use.FORK | Use.GOAL)
     flow: str = option("cycles", "The flow to run.", "NAME", use=Use.FORK | Use.BATCH | Use.GOAL)
     inputs: Mapping[str, Any] = option(
-        {}, "Set an input of the flow.", "KEY=VALUE", flags=("-i", "--input"), use=IN_GOALS
+        {}, "Set an input of the flow.", "KEY=VALUE", flags=("-i", "--input"), use=BOUNDING
     )
     cycles: int = option(3, "Maximum number of cycles (rounds of all roles).", "N", range=Range(1), use=BOUNDING)
     place: RunPlace = RunPlace()

@@ -46,7 +46,7 @@ FIGURES = (
     Figure("statements of the core", 28_900),
     Figure("modules of the package", 539, "495, later free"),
     Figure("lines of the package", 72_600, "64,000, later free"),
-    Figure("statements of the package", 46_600),
+    Figure("statements of the package", 46_700),
     Figure("names of extensions in the core", 0),
     Figure("imports that a rule excuses", 0),
     Figure("fields of the largest class", 32, "12"),

@@ -142,6 +142,11 @@ class FlowSpec(FlowFile):
         """Whether a calling flow sees the result of that step."""
         return self.outputs is None or step_id in self.outputs
 
+    def known_inputs(self, given: Mapping[str, object]) -> dict[str, Any]:
+        """The inputs with values that are known before a run: ``given``, or their defaults. Raises ``UsageError``."""
+        specs = {name: spec for name, spec in self.inputs.items() if name in given or not spec.required}
+        return resolve_inputs(self.name, specs, given)
+
     def resolve_inputs(self, given: Mapping[str, object]) -> dict[str, Any]:
         """The value of every input; see `flow_inputs.resolve_inputs`. Raises ``UsageError``."""
         return resolve_inputs(self.name, self.inputs, given)

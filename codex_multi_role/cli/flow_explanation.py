@@ -136,7 +136,7 @@ def _aligned(rows: Sequence[Row]) -> Iterator[str]:
 def worst_case_words(flows: Mapping[str, FlowSpec], name: str, catalog: RoleSpecCatalog, options: RunOptions) -> str:
     """Return ``at most 12 turns and …`` for these options. Raises `DefinitionError` for a flow without a bound."""
     answers, limits = options.answers, options.limits
-    most = worst_case(flows, name, catalog, terms(options)).within(
+    most = worst_case(flows, name, catalog, terms(options), flows[name].known_inputs(options.inputs)).within(
         turns=limits.max_turns, processes=limits.max_processes
     )
     uses_cycles = any(flow.uses_cycles for flow in with_called(flows, name))

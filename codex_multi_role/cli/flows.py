@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +25,7 @@ from codex_multi_role.cli.lazy_group import LazyCommand, LazyGroup
 from codex_multi_role.cli.new_definitions import add_flow
 from codex_multi_role.cli.options import BOUNDING, JSON, ROLES, RUNS_DIR, command
 from codex_multi_role.cli.output import put_json, put_line, put_table, put_text, say
+from codex_multi_role.cli.run import parse_inputs
 from codex_multi_role.cli.setting import Setting
 from codex_multi_role.cli.tables import Column
 from codex_multi_role.cli.team import WATCH, open_catalog, option_for, repeatedly
@@ -129,12 +130,16 @@ def show_flows(
         put_json(flows[name].model_dump(mode="json", by_alias=True))
         return
     try:
-        most = worst_case_words(flows, name, catalog, RunOptions(**bounding))
+        most = worst_case_words(flows, name, catalog, _options(**bounding))
     except DefinitionError as error:
         most = f"none: {error}"
     known = typical_runs(runs_dir).get(name)
     explained = explanation(flows, name, catalog, most, known.in_words if known else "")
     put_text(f"{explained}\n\n{read_text(flows[name].source).rstrip()}", exact=True)
+
+
+def _options(input: Sequence[str], **bounding: Any) -> RunOptions:  # noqa: ANN401 - the settings above
+    return RunOptions(**bounding, inputs=parse_inputs(input))
 
 
 @command(ROLES, ASCII, OUTLINE, name="graph")
@@ -174,7 +179,7 @@ def validate_flows(
     """Check each FLOW, by default all, against the catalog, and show the worst case of a run.
 
     The time is the sum of all deadlines: of turns, tests, checks, and reviews with a time limit. The limits of a run
-    reduce the worst case. Each resume after a failure repeats what failed.
+    reduce the worst case, and inputs may be its only bound (--input). Each resume after a failure repeats what failed.
     What earlier runs took with a model is shown beside it.
 
     For your own flows that you name, roles that the flow never asks are reported, but are not an error: a catalog may
@@ -189,7 +194,7 @@ def validate_flows(
         catalog = open_catalog(roles)
     except DefinitionError:
         catalog = load_checked_team(roles)  # raises with the mistakes in flows and playbooks as well
-    folder, typical, options = catalog.source.parent, typical_runs(runs_dir), RunOptions(**bounding)
+    folder, typical, options = catalog.source.parent, typical_runs(runs_dir), _options(**bounding)
     own = own_flows(folder)
     checks = [
         partial(
@@ -230,7 +235,9 @@ def _validate(
     A flow that cannot reach its goal with this team may run all the same. Raises `UsageError`.
     """
     flows, catalog = load_flow_and_called(name, catalog)
-    judge(flows, options.changed(flow=name), catalog)
+    known = {key: value for key, value in options.inputs.items() if is_named or key in flows[name].inputs}
+    options = options.changed(flow=name, inputs=known)
+    judge(flows, options, catalog, flows[name].known_inputs(known))
     most = worst_case_words(flows, name, catalog, options)
     try:
         require_finish(flows[name], catalog)

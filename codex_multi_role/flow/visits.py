@@ -129,7 +129,8 @@ def _unbounded(flow: FlowSpec, ways: Collection[Transition], meanings: Meanings)
     if unknown := _inputs_missing(flow, meanings):
         return place.error(
             f"{message}; the value of {' and '.join(f'inputs.{name}' for name in unknown)} is not known before the run",
-            "Give the input a default. A calling flow must pass a number, or one whole {{ … }} known before the run.",
+            "Give the input a default, or a value with --input. A calling flow must pass a number, or one whole "
+            "{{ … }} known before the run.",
         )
     if counters := _changed_variables_compared(flow, loop):
         message += f"; {' and '.join(counters)} cannot bound a loop: use visits"

@@ -88,7 +88,7 @@ def _problem(model: type[BaseModel], path: KeyPath, details: Sequence[ErrorDetai
     if detail["type"] in ("too_short", "string_too_short"):
         return place.error("must not be empty")
     wanted = " or ".join(dict.fromkeys(map(_wanted, details)))
-    hint = _quoted(place, detail["input"]) if "text" in wanted else ""
+    hint = _quoted(place, detail["input"]) if wanted == "text" else ""
     return place.error(f"must be {wanted}, not {_in_json(detail['input'])}{_nearest(detail)}", hint)
 
 

@@ -284,3 +284,16 @@ def test_worst_case_is_in_days_beside_what_runs_took(project: Path) -> None:
     assert done.stdout.splitlines()[0].endswith("; typically 2 turns in 12.5 s, as in the only run so far")
     shown = console("flows", "show", "testing", "--roles", "team", folder=project).stdout
     assert "# Earlier runs\n#   typically 2 turns in 12.5 s" in shown
+
+
+def test_validate_knows_the_inputs_that_it_is_given(tmp_path: Path) -> None:
+    """Like a run, which accepts a loop that only an input bounds."""
+    flow = "inputs: {most: {type: integer}}\nsteps: [{ask: doer, next: [{when: cycle < inputs.most, to: doer}]}]\n"
+    project = write_team(tmp_path, loop=flow)
+    arguments = ("flows", "validate", "loop", "--roles", "team")
+    assert "can loop forever" in console(*arguments, folder=project).stderr
+    assert "at most 7 turns" in console(*arguments, "-i", "most=7", folder=project).stdout
+    wrong = console(*arguments, "-i", "most=x", folder=project)
+    assert "not of type integer" in wrong.stderr
+    assert "unknown input" in console(*arguments, "-i", "least=7", folder=project).stderr
+    assert console("flows", "validate", "-i", "most=7", "--roles", "team", folder=project).returncode == 0
