@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -13,7 +14,7 @@ from codex_multi_role.checks import CheckContext, find_check
 from codex_multi_role.checks.test_changes import Outcomes
 from codex_multi_role.host.atomic import make_folder, write_text
 from codex_multi_role.reading.json_types import Json
-from codex_multi_role.run_folder.events import BaselineMeasured, BaselineStarted, TestsEnded, TestsStarted
+from codex_multi_role.run_folder.events import BaselineMeasured, BaselineStarted, TestsEnded, TestsStarted, Warning
 from codex_multi_role.run_folder.past import first_snapshot
 from codex_multi_role.steps.baseline import BESIDE_BASELINE, Baseline, left_by_runs, outcomes_in
 from codex_multi_role.steps.check_context import context_of, observed
@@ -27,6 +28,8 @@ COPY_OF_BASELINE = "baseline"
 """The key of a copy of the workspace; keys of steps have a dot."""
 TREE = "tree"
 """In a recorded test result: the state of the files that were tested. Nobody else sees it."""
+NO_TESTS = "no tests"
+MISSING_MODULE = re.compile(r"No module named '?([\w.]+)")
 FAILURES_TOLD, MAX_NAME_CHARACTERS = 5, 200
 """Maximum number of failed tests that an event names, and the length of a name."""
 
@@ -132,6 +135,19 @@ def _measure(run: RunResources, baseline: Baseline) -> None:
     run.services.events.publish(
         replace(event, problem=baseline.problem, same_as=same_as, in_copy=in_copy, left_by=left_by)
     )
+    if baseline.problem and result["status"] != NO_TESTS:
+        run.services.events.publish(Warning(_advice(run, baseline, result)))
+
+
+def _advice(run: RunResources, baseline: Baseline, result: Json) -> str:
+    """What to do before turns are paid for whose tests have nothing to be compared with."""
+    texts = [str(each.get("message")) for each in result.get("failures") or ()]
+    texts += [str(result.get(name, "")) for name in ("reason", "output_tail")]
+    missing = sorted({name.partition(".")[0] for name in MISSING_MODULE.findall("\n".join(texts))})
+    python = run.settings.tests.python.path
+    what = f"install what {python} lacks ({', '.join(missing)}), or name another Python with --python"
+    what = what if missing else f"{baseline.folder / 'pytest_output.txt'} says why"
+    return f"every failure will count as new: {baseline.problem}; {what}"
 
 
 def _tested(run: RunResources, context: CheckContext, *, is_repeated: bool = False) -> Json:

@@ -12,7 +12,7 @@ from codex_multi_role.run_folder import read_events
 from codex_multi_role.steps.baseline import Baseline
 from tests.support.console import console
 from tests.support.long_run import by_default
-from tests.support.teams import Record, TeamFolder, read, say, with_flow
+from tests.support.teams import Record, TeamFolder, read, say, warnings, with_flow
 
 pytestmark = [pytest.mark.usefixtures("scripted_codex"), pytest.mark.real]
 
@@ -200,6 +200,24 @@ def test_baseline_is_shown_while_it_runs(tmp_path: Path) -> None:
     kinds = [event["type"] for event in team.events]
     assert kinds.index("baseline_started") < kinds.index("baseline_measured") < kinds.index("turn_started")
     assert "tests before the first turn: running" in live(team.runs / "latest", "baseline_started")
+
+
+@pytest.mark.parametrize(
+    ("tests", "words"),
+    [
+        ("import nothing_like_it.at_all\n", " lacks (nothing_like_it), or name another Python with --python"),
+        ("import code_of\ncode_of.two\n", "baseline/pytest_output.txt says why"),
+    ],
+)
+def test_tests_that_cannot_run_are_told_before_the_first_turn(tmp_path: Path, tests: str, words: str) -> None:
+    team = team_that(tmp_path, writes(code=RIGHT))
+    (team.workspace / TESTS).write_text(tests)
+    team.run(run_tests=True)
+    kinds = [event["type"] for event in team.events]
+    (warning,) = warnings(team.events)
+    assert warning.startswith("every failure will count as new: before the first turn, pytest was interrupted")
+    assert warning.endswith(words)
+    assert kinds.index("warning") < kinds.index("turn_started")
 
 
 def live(run: Path, last: str) -> str:
