@@ -74,4 +74,4 @@ def _hint(read: list[tuple[Path, object]]) -> str:
     if missing:
         return f"If it may be missing, give it a default: {'.'.join(missing[0])} | default(…)."
     asked = any(path[0] in ("steps", "roles") for path, _ in read)
-    return "A `reply` schema of the step that answers requires the type of a field." if asked else ""
+    return "Convert it, such as with `| int`, or require its type in a `reply` schema." if asked else ""
