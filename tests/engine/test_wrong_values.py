@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from codex_multi_role.errors import DefinitionError
 from codex_multi_role.reading.json_types import Json
 from tests.support.scripted import FAILS, Play, Script, Walked
 
@@ -198,3 +202,47 @@ def test_wrong_value_of_the_first_step_is_wrong_usage(step: Json, tmp_path: Path
     walked = Script(tmp_path, {"two": [{}]}).walk({"inputs": {"n": 1}, "steps": [step]})
     assert (walked.ending.outcome, walked.ending.exit_code) == ("wrong_usage", 2), walked.ending
     assert walked.ending.suggestion == ""
+
+
+_NAMES = st.sampled_from(["tasks", "id", "needs", "title", "n", "items"])
+_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 3) | st.text(max_size=3) | st.sampled_from(["T0", "\ud800", "{{ x }}"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_NAMES, inner, max_size=3),
+    max_leaves=6,
+)
+_LISTS = st.sampled_from(["steps.plan.tasks", "steps.plan.items", "roles.one.needs", "steps.plan.tasks[0].needs"])
+_READS = _LISTS | st.sampled_from(
+    ["steps.plan.n + 1", "steps.plan.items | length", "steps.plan.tasks[0].title", "roles.one.n ~ steps.plan.n"],
+)
+_ITEMS = _READS | st.sampled_from(["task", "task.title", "task.needs | join", "task.n + 1"])
+
+
+@settings(max_examples=25)
+@given(st.dictionaries(_NAMES, _VALUES), st.lists(_LISTS, min_size=3, max_size=3), st.lists(_READS, min_size=4),
+       st.lists(_ITEMS, min_size=2), st.booleans(), st.permutations(range(6)))  # fmt: skip
+def test_no_answer_ends_a_run_as_wrong_usage(
+    tmp_path_factory: pytest.TempPathFactory,
+    answer: Json,
+    lists: list[str],
+    reads: list[str],
+    items: list[str],
+    skips: bool,
+    order: list[int],
+) -> None:
+    """A flow that reads the answer everywhere, in ways that fit some answers only."""
+    given, (first, second, third), own = ([f"{{{{ {each} }}}}" for each in those] for those in (reads, lists, items))
+    skip, by = {"on_error": "skip"} if skips else {}, [{"key": "n", "prefer": "highest"}]
+    steps: list[Json] = [
+        {"id": "note", "ask": "two", "set": {"n": given[0]}},
+        build(**EACH | {"for_each": first}, needs="{{ task.needs | default([]) }}", prompt=f"Do {own[0]}.", **skip),
+        {"id": "some", "ask": "two", **EACH | {"for_each": second}, "prompt": own[1], **skip},
+        {"id": "sub", "call": "inner", "with": {"n": given[1]}, **skip},
+        {"id": "run", "check": "choose", "with": {"candidates": third, "by": by}, **skip},
+        {"id": "end", "ask": "two", "prompt": given[2], "next": [{"when": reads[3], "end": "one"}]},
+    ]
+    with suppress(DefinitionError):  # such as an input that cannot be a text
+        ordered = [PLAN, *(steps[index] for index in order)]
+        ending = walk(tmp_path_factory.mktemp("random"), ordered, answer).ending
+        code = {"wrong_value": 3, "one": 0, "success": 0, "some_failed": 1, "build_failed": 1, "run_failed": 1}
+        assert ending.exit_code == code[ending.outcome], ending
+        assert ending.exit_code != 3 or "own.yaml:" in ending.reason
