@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from codex_multi_role.catalog.result_paths import ResultRead
+from codex_multi_role.catalog.step_spec import StepSpec
 from codex_multi_role.catalog.template_reads import ITEM, Path, ValueUse, path_text
 
 MAX_PROBLEMS = 5
@@ -51,6 +52,11 @@ class Need:
     is_decided: bool = False
     most: int | None = None
 
+    def only_required(self, said: object = None) -> Need:
+        """The need without what a schema decides that says this about the value."""
+        most = self.most if self.is_required and isinstance(said, Mapping) and "maxItems" not in said else None
+        return Need(self.path, self.reads, self.is_required, most=most)
+
     @property
     def says_something(self) -> bool:
         return self.is_required or not self.takes_null or bool(self.type or self.is_decided or self.most)
@@ -83,6 +89,11 @@ class Need:
             return f"has {len(value)} elements, more than {self.most}"
         return ""
 
+    def wrong_order(self, value: object, waiting: Waiting) -> str:
+        steps = [read.waits for read in self.reads if read.path == self.path and read.waits is not None]
+        problems = (waiting(step, value) for step in steps) if isinstance(value, list) else ()
+        return next((f"has items that cannot wait for each other: {problem}" for problem in problems if problem), "")
+
     @property
     def in_words(self) -> str:
         """``tasks: a list of at most 5, required``."""
@@ -95,12 +106,18 @@ class Need:
 Contract = tuple[Need, ...]
 
 
-def problems_of(contract: Contract, answer: Mapping[str, object]) -> list[str]:
+Waiting = Callable[[StepSpec, list[Any]], str]
+"""Why items of a step cannot wait for each other as they say; empty if they can."""
+
+
+def problems_of(
+    contract: Contract, answer: Mapping[str, object], waiting: Waiting = lambda _step, _items: ""
+) -> list[str]:
     """What is wrong with an answer, each with the field and who reads it; at most five."""
     found: list[str] = []
     for need in contract:
         for shown, value in _values(answer, need.path):
-            if problem := need.problem(value):
+            if problem := need.problem(value) or need.wrong_order(value, waiting):
                 found.append(f'"{shown}" {problem}: {need.readers}')
     return found[:MAX_PROBLEMS]
 
@@ -138,16 +155,18 @@ def _kind(value: object) -> str:
 
 
 def beside(contract: Contract, schema: Mapping[str, object]) -> Contract:
-    """What a contract says about paths about which ``schema`` says nothing; which fields it requires always counts."""
-    return tuple(need for each in contract if (need := _beside(each, schema)).says_something)
+    """What a contract says about paths about which ``schema`` says nothing, and what no run can do without.
+
+    That is every required field, and the bound of a list that is always walked through.
+    """
+    said = [(each, said_about(schema, each.path)) for each in contract]
+    left = (each if what is None else each.only_required(what) for each, what in said)
+    return tuple(each for each in left if each.says_something)
 
 
-def _beside(need: Need, schema: Mapping[str, object]) -> Need:
-    said = said_about(schema, need.path)
-    if said is None:
-        return need
-    is_required = need.is_required and not requires(schema, need.path)
-    return Need(need.path, need.reads, is_required)
+def not_required_by(schema: Mapping[str, object], contract: Contract) -> Contract:
+    """The contract without what the schema requires as well."""
+    return tuple(each for each in contract if each != each.only_required() or not requires(schema, each.path))
 
 
 def said_about(schema: object, path: Path) -> Mapping[str, object] | bool | None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from functools import partial
 
-from codex_multi_role.catalog.answer_needs import Contract, Need, beside
+from codex_multi_role.catalog.answer_needs import Contract, Need, beside, not_required_by
 from codex_multi_role.catalog.flow_spec import FlowSpec, ways_out
 from codex_multi_role.catalog.result_paths import ResultRead, StepReads, reads_of_flow, reads_of_result, sole_askers
 from codex_multi_role.catalog.role_spec import RoleSpec
@@ -54,10 +54,13 @@ class Contracts:
         """What is read of the answers of ``role``, with paths within an answer."""
         return self._all(flow, partial(self._in_answer, step, role), ())
 
+    def judged(self, flow: str, step: StepSpec, role: RoleSpec) -> Contract:
+        """As `of`, without what the schema of the role or the step decides: what its fields may be."""
+        return beside(self.of(flow, step.id, role.name), _schema_of(step, role))
+
     def for_ask(self, flow: str, step: StepSpec, role: RoleSpec) -> Contract:
-        """What the role must answer in the step beyond what its schema, or that of the step, says."""
-        schema = role.output_schema if step.reply is None else step.reply
-        return beside(self.of(flow, step.id, role.name), schema or {})
+        """What the role must answer in the step beyond what its schema, or that of the step, requires."""
+        return not_required_by(_schema_of(step, role), self.judged(flow, step, role))
 
     def _in_answer(self, step: StepSpec, role: str, read: ResultRead) -> ResultRead | None:
         if read.of != step.id or read.role not in ("", role) or (step.ask == EVERY_ROLE and not read.role):
@@ -101,6 +104,10 @@ class Contracts:
     def _may_finish(self, step: StepSpec) -> bool:
         """Whether a role may end the run in the step, whatever follows it."""
         return bool(self._finishing) if step.ask == EVERY_ROLE else step.ask in self._finishing
+
+
+def _schema_of(step: StepSpec, role: RoleSpec) -> Mapping[str, object]:
+    return (role.output_schema if step.reply is None else step.reply) or {}
 
 
 NO_CONTRACTS = Contracts({}, "", ())

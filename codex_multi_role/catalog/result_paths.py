@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from codex_multi_role.catalog.flow_inputs import NUMBERS
@@ -34,7 +34,7 @@ class ResultRead:
 
     ``role``: if the path is within the latest answer of that role. ``most``: a fan-out over the list takes no more.
     ``is_called``: a flow that calls the step's flow reads it. ``written``: the whole path, as a template has it.
-    ``compared``: as in `Read`.
+    ``compared``: as in `Read`. ``waits``: the step whose items these are, if they say which others they need.
     """
 
     of: str
@@ -48,6 +48,7 @@ class ResultRead:
     is_called: bool = False
     written: str = ""
     compared: tuple[object, ...] = ()
+    waits: StepSpec | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -113,12 +114,19 @@ class _StepReader:
         """Of the list of a fan-out, and how many items run at once."""
         step = self._step
         if isinstance(step.for_each, str):
-            most = step.max_items if (path := sized_by(step.for_each, self._scope)) else None
+            is_whole = sized_by(step.for_each, self._scope)
             for read in self._at("for_each", reads_of(step.for_each, self._scope, ValueUse.ITEMS)):
-                yield replace(read, most=most if read.use is ValueUse.ITEMS and path else None)
+                is_list = is_whole and read.use is ValueUse.ITEMS
+                yield replace(read, most=step.max_items, waits=self._waiting()) if is_list else read
         elif step.for_each is not None:
             yield from self._at("for_each", reads_of(step.for_each, self._scope))
         yield from self._at("concurrency", reads_of(step.concurrency, self._scope, ValueUse.NUMBER))
+
+    def _waiting(self) -> StepSpec | None:
+        """The step, if its `needs` depends on its items alone."""
+        own = {self._step.as_, "item", "index"}
+        read = reads_of(self._step.needs, TemplateScope())
+        return self._step if self._step.needs is not None and all(each.path[0] in own for each in read) else None
 
     def _of_work(self) -> Iterator[ResultRead]:
         """Of what is filled in for the work, once per item if there are some."""

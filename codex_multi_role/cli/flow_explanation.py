@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
+from operator import attrgetter
 from textwrap import wrap
 
 from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, GoalSpec, InputSpec, RoleSpec, RoleSpecCatalog, StepSpec
@@ -94,14 +95,14 @@ def _step_row(node: Node) -> Row:
 
 
 def answer_rows(flows: Mapping[str, FlowSpec], name: str, catalog: RoleSpecCatalog) -> Iterator[Row]:
-    """Each field that the templates of the flow read of a role's answer: the step, what it needs, and who reads it."""
-    contracts, flow = contracts_of(flows, name, catalog), flows[name]
-    for step in (each for each in flow.steps if each.ask is not None):
-        roles = [role.name for role in catalog.roles] if step.ask == EVERY_ROLE else [step.ask or ""]
-        for role in roles:
-            whose = f"{step.id} ({role})" if step.ask == EVERY_ROLE else step.id
-            for need in contracts.of(name, step.id, role):
-                if need.is_read:
+    """Each field that templates read of a role's answer: the step, what the field must be, and who reads it."""
+    contracts = contracts_of(flows, name, catalog)
+    for flow in flows.values():
+        for step in (each for each in flow.steps if each.ask is not None):
+            for role in (each for each in catalog.roles if step.ask in (EVERY_ROLE, each.name)):
+                own = step.id if flow.name == name else f"{flow.name}/{step.id}"
+                whose = f"{own} ({role.name})" if step.ask == EVERY_ROLE else own
+                for need in filter(attrgetter("is_read"), contracts.judged(flow.name, step, role)):
                     yield whose, f"{need.in_words} ({need.readers})"
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
 from typing import Any
 
 from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, RoleSpecCatalog, StepSpec, render
@@ -50,22 +52,38 @@ def needs_of(step: StepSpec, items: Sequence[Any], context: Mapping[str, Any], p
     if step.needs is None:
         return [[] for _ in items]
     where = place / "needs"
+    try:
+        return _needs(step, items, context, where)
+    except ValueError as problem:
+        raise template_failed(where, str(problem), step.for_each, context) from problem
+
+
+def problem_with_needs(step: StepSpec, items: Sequence[Any]) -> str:
+    """Why ``items`` cannot wait for each other as they say, if `StepSpec.needs` reads them alone; empty if they can."""
+    with suppress(DefinitionError):  # a template that fails for an item is found where it is filled in
+        try:
+            _needs(step, items, {}, Place(Path(), ("needs",)))
+        except ValueError as problem:
+            return str(problem)
+    return ""
+
+
+def _needs(step: StepSpec, items: Sequence[Any], context: Mapping[str, Any], where: Place) -> list[list[int]]:
+    """As `needs_of`. Raises `ValueError` for items that do not fit together."""
     ids = [str(item.get("id")) if isinstance(item, Mapping) and "id" in item else "" for item in items]
     if "" in ids or len(set(ids)) < len(ids):
-        problem = f"every item must have a unique id, but the ids are: {', '.join(ids)}"
-        raise template_failed(where, problem, step.for_each, context)
+        raise ValueError(f"every item must have a unique id, but the ids are: {', '.join(ids)}")
     needs = []
     for index, item in enumerate(items):
         named = render(step.needs, {**context, step.as_: item, "item": item, "index": index}, where)
         if not isinstance(named, list) or not {*map(str, named)} <= {*ids}:
-            problem = f"{ids[index]} needs {named!r}: must be a list of item ids"
-            raise template_failed(where, problem, step.for_each, context)
+            raise ValueError(f"{ids[index]} needs {named!r}: must be a list of item ids")
         needs.append([ids.index(str(name)) for name in named])
     try:
         TopologicalSorter(dict(enumerate(needs))).prepare()
     except CycleError as error:
         circle = " -> ".join(ids[index] for index in reversed(error.args[1]))
-        raise template_failed(where, f"items depend on each other: {circle}", step.for_each, context) from error
+        raise ValueError(f"items depend on each other: {circle}") from error
     return needs
 
 

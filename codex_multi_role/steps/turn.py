@@ -17,6 +17,7 @@ from codex_multi_role.codex.turn_outcome import LONGEST_PROMPT, TurnOutcome, Tur
 from codex_multi_role.codex.usage import TokenUsage
 from codex_multi_role.codex.usage_counter import TokensUsed
 from codex_multi_role.errors import CodexError, CodexStartFailed, StorageError, ending_for
+from codex_multi_role.flow import problem_with_needs
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.replies import EMPTY, Reply, read_reply, unusable
 from codex_multi_role.run_folder import TurnFolder
@@ -148,7 +149,7 @@ class Attempt:
             return reply
         if self.role.behaviors.can_finish and says_done(reply.handoff) and not reply.error:
             return reply
-        problems = problems_of(self.asked.contract, {**reply.handoff, **self.kept})
+        problems = problems_of(self.asked.contract, {**reply.handoff, **self.kept}, problem_with_needs)
         return unusable(reply, problems) if problems else reply
 
     def _begin(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codex_multi_role.catalog.answer_needs import Contract, beside, problems_of
+from codex_multi_role.catalog.answer_needs import Contract, beside, not_required_by, problems_of
 from codex_multi_role.catalog.contracts import Contracts
 from codex_multi_role.catalog.template_reads import path_text
 from tests.support.flows import CATALOG, flow_of, flows_of
@@ -181,35 +181,17 @@ def test_result_of_the_flow_is_read_at_every_end() -> None:
 
 def test_what_the_schema_of_the_author_says_is_left_to_it() -> None:
     contract = _contract(f"{PLAN}, {FAN}")
-    tasks = {"type": "array", "items": {"type": "object", "required": ["title"]}}
+    title = {"type": "object", "required": ["title"], "properties": {"title": {"type": "string"}}}
+    array, tasks = {"type": "array"}, {"type": "array", "maxItems": 9, "items": title}
     assert _said(beside(contract, {"properties": {"tasks": {}}})) == _said(contract)
-    assert _said(beside(contract, {"properties": {"tasks": {"type": "array"}}})) == [
-        "tasks!?",
+    assert _said(beside(contract, {"properties": {"tasks": array}})) == [
+        "tasks!? <=1",  # a list that is always walked through is never longer
         "tasks[] object",
         "tasks[].title!",
     ]
-    assert _said(beside(contract, {"properties": {"tasks": tasks}})) == ["tasks!?", "tasks[].title!"]
-    assert (
-        _said(
-            beside(
-                contract,
-                {
-                    "required": ["tasks"],
-                    "properties": {
-                        "tasks": {
-                            "type": "array",
-                            "items": {
-                                "type": "object",
-                                "required": ["title"],
-                                "properties": {"title": {"type": "string"}},
-                            },
-                        }
-                    },
-                },
-            )
-        )
-        == []
-    )
+    closed = {"required": ["tasks"], "properties": {"tasks": tasks}}
+    assert _said(beside(contract, closed)) == ["tasks!?", "tasks[].title!?"]
+    assert not_required_by(closed, beside(contract, closed)) == ()
 
 
 def test_problem_names_the_field_and_who_reads_it() -> None:

@@ -21,6 +21,7 @@ steps:
     max_items: 2
     prompt: "Build {{ task.title }}."
 """
+WAITING = TASKS.replace("max_items: 2", 'max_items: 2\n    needs: "{{ task.after }}"')
 GATE = """\
 steps:
   - id: judge
@@ -38,6 +39,8 @@ steps:
       - {end: bad, exit: 1}
 """
 ONE, TWO = {"title": "a wall"}, {"title": "a roof"}
+
+A, B = {"id": "a", "title": "a wall", "after": []}, {"id": "b", "title": "a roof", "after": ["a"]}
 
 
 def _team(tmp_path: Path, flow: str, *answers: Record, **role: object) -> TeamFolder:
@@ -58,6 +61,13 @@ def _team(tmp_path: Path, flow: str, *answers: Record, **role: object) -> TeamFo
         (TASKS, {"tasks": "a wall"}, {"tasks": [ONE]}, "\"tasks\" must be a list, not a text, 'a wall': step build"),
         (TASKS, {"tasks": [ONE, {}]}, {"tasks": [ONE, TWO]}, '"tasks[1].title" is missing: step build reads'),
         (TASKS, {"tasks": [ONE] * 3}, {"tasks": [ONE, TWO]}, '"tasks" has 3 elements, more than 2: step build'),
+        (
+            WAITING,
+            {"tasks": [A, B | {"after": ["c"]}]},
+            {"tasks": [A, B]},
+            "wait for each other: b needs ['c']: must be",
+        ),
+        (WAITING, {"tasks": [A | {"after": ["b"]}, B]}, {"tasks": [A, B]}, "items depend on each other: a -> b -> a"),
         (GATE, {"score": "8"}, {"score": 8}, "\"score\" must be a number, not a text, '8': step judge reads"),
         (GATE, {"score": None}, {"score": 7.5}, '"score" is null: step judge reads it'),
         (DECISION, {"approved": " False"}, {"approved": True}, "\"approved\" is the text ' False', which would count"),
