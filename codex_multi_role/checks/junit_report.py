@@ -6,6 +6,7 @@ import os
 import stat
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -114,9 +115,21 @@ def test_id(case: Case) -> str:
         return _name(case)
     if not case.classname:
         return str(file)  # a module that could not be collected
-    module = file.removesuffix(".py").replace("/", ".")
-    classes = case.classname.removeprefix(module).strip(".").split(".") if case.classname != module else []
+    file, classes = _collected(file, case.classname)
     return "::".join(part for part in (file, *classes, case.name) if part)
+
+
+def _collected(file: str, classname: str) -> tuple[str, list[str]]:
+    """The file that was collected, and the classes in it; ``file``: where the function is written.
+
+    They differ if a class inherits its tests from one in another file. Only the dotted name then says which was
+    collected, so its first part with a capital letter is taken for the first class.
+    """
+    module, parts = file.removesuffix(".py").replace("/", "."), classname.split(".")
+    if f"{classname}.".startswith(f"{module}."):
+        return file, classname.removeprefix(module).strip(".").split(".")
+    modules = list(takewhile(lambda part: not part[:1].isupper(), parts))
+    return f"{'/'.join(modules)}.py" if modules else file, parts[len(modules) :]
 
 
 def read_cases(report: bytes) -> list[Case]:

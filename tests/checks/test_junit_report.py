@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role.checks.junit_report import MAX_REPORT_BYTES, TestCounts, parse_report, read_report
+from codex_multi_role.checks.junit_report import MAX_REPORT_BYTES, TestCounts, parse_outcomes, parse_report, read_report
 
 REPORT = """<?xml version="1.0" encoding="utf-8"?>
 <testsuites><testsuite name="pytest" tests="6">
@@ -70,3 +70,20 @@ def test_report_must_be_a_plain_file_of_sensible_size(tmp_path: Path) -> None:
     for name in ("pipe", "large"):
         with pytest.raises(ValueError, match="too large or not a file"):
             read_report(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("file", "classname", "expected"),
+    [
+        ("tests/test_a.py", "tests.test_a", "tests/test_a.py::test_x"),
+        ("tests/test_a.py", "tests.test_a.TestB.TestC", "tests/test_a.py::TestB::TestC::test_x"),
+        ("tests/base.py", "tests.test_a.TestB", "tests/test_a.py::TestB::test_x"),
+        ("../lib/stateful.py", "tests.test_a.TestB", "tests/test_a.py::TestB::test_x"),
+        ("tests/test_a.py", "tests.test_ab.TestB", "tests/test_ab.py::TestB::test_x"),
+        ("base.py", "Test", "base.py::Test::test_x"),
+    ],
+)
+def test_id_names_the_file_that_was_collected(file: str, classname: str, expected: str) -> None:
+    """Pytest reports the file where the function is written, which may be that of a base class."""
+    report = f'<testsuite><testcase file="{file}" classname="{classname}" name="test_x"/></testsuite>'
+    assert parse_outcomes(report.encode()) == {expected: "passed"}
