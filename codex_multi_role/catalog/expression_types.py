@@ -9,12 +9,13 @@ from collections.abc import Iterator
 from functools import reduce
 from operator import or_
 
-from jinja2 import nodes
+from jinja2 import TemplateSyntaxError, nodes
 
 from codex_multi_role.catalog.flow_expressions import (
     has_expressions,
     name_or_constant,
     parse_expression,
+    parse_template,
     whole_expression,
 )
 from codex_multi_role.reading.nearest import did_you_mean
@@ -30,8 +31,16 @@ def type_of_value(value: object, types: Fields) -> ValueType:
     """The type of ``value`` once its templates are rendered."""
     if not isinstance(value, str) or not has_expressions(value):
         return ValueType.of_constant(value)
-    expression = whole_expression(value)
-    return TEXT if expression is None else type_of(parse_expression(expression), types)
+    try:
+        expression = whole_expression(value)
+        return type_of(parse_expression(expression), types) if expression is not None else _of_text(value)
+    except TemplateSyntaxError:  # reported with its place by whoever checks the template
+        return ANY
+
+
+def _of_text(text: str) -> ValueType:
+    parse_template(text)
+    return TEXT
 
 
 def type_of(part: nodes.Node, types: Fields) -> ValueType:

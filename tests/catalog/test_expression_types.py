@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from codex_multi_role.catalog.expression_types import type_of_value
 from codex_multi_role.catalog.templates import check_expression, check_template
@@ -21,6 +23,7 @@ from codex_multi_role.reading.value_types import (
     fields_named,
     one_of,
 )
+from tests.support.catalogs import problem_of
 
 HERE = Place(Path("here"))
 STATUS = one_of("not_started", "running", "done", "failed")
@@ -130,6 +133,9 @@ def test_name_that_a_template_sets_itself_has_another_type() -> None:
         ("{{ cycle }}.", TEXT),
         ("{{ inputs.files }}", LIST),
         ("{{ inputs.files[0] }}", ANY),
+        ("{{ goal", ANY),
+        ("{{ 1 + }}", ANY),
+        ("{% if %}", ANY),
         ("{{ cycle - 1 }}", NUMBER),
         ("{{ not goal }}", BOOLEAN),
         ("{{ goal ~ cycle }}", TEXT),
@@ -142,3 +148,14 @@ def test_name_that_a_template_sets_itself_has_another_type() -> None:
 def test_type_of_value_once_its_templates_are_rendered(value: object, known: ValueType) -> None:
     found = type_of_value(value, TYPES)
     assert (found.kinds, found.values) == (known.kinds, known.values)
+
+
+WORDS = "steps.lint.verdict steps.lint inputs.files inputs.depth goal 'ok' 3 none true ( ) [ ] { } : , . | == != < > in"
+WORDS += " not and or is defined if else - + ~ * length default('x') list"
+
+
+@given(st.lists(st.sampled_from(WORDS.split()), max_size=8).map(" ".join))
+def test_any_expression_has_a_type_or_is_refused_as_a_mistake(expression: str) -> None:
+    assert type_of_value(f"{{{{ {expression} }}}}", TYPES).kinds
+    problem = problem_of(lambda: check_expression(expression, HERE, TYPES))
+    assert not problem or problem.startswith("here: ")

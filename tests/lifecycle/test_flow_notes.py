@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from codex_multi_role.catalog import list_flows
 from codex_multi_role.lifecycle.flow_notes import notes_on
 from codex_multi_role.lifecycle.team_loading import load_team
 from tests.support.console import console
@@ -75,6 +76,23 @@ def test_note_on_what_is_probably_not_meant(tmp_path: Path, steps: str, note: st
 @pytest.mark.parametrize("steps", RIGHT)
 def test_no_note_on_what_is_meant(tmp_path: Path, steps: str) -> None:
     assert notes(tmp_path, steps) == []
+
+
+EXAMPLES = [*Path(__file__).parents[2].glob("examples/*/roles/flows/*.yaml")]
+PORTED = [*Path(__file__).parents[1].glob("verdicts/workflows/*/flows/*.yaml")]
+SHIPPED = [entry.source for entry in list_flows(None)]
+
+
+@pytest.mark.extensions
+@pytest.mark.parametrize("source", [*SHIPPED, *EXAMPLES, *PORTED], ids=lambda source: source.stem)
+def test_flows_that_work_have_neither_errors_nor_notes(source: Path) -> None:
+    """Except for an answer that a person reads, and an example whose check is not installed here."""
+    roles = source.parent.parent
+    flow = source.stem
+    if flow != "summary":
+        flows, catalog = load_team(flow, roles if (roles / "catalog.yaml").exists() else None)
+        found = [note.rpartition(": step ")[2] for note in notes_on(flows, flow, catalog)]
+        assert found == ([f"escalate: {UNREAD}"] if flow == "retry-budget" else [])
 
 
 def test_validate_prints_notes_of_own_flows_with_exit_code_0(tmp_path: Path) -> None:
