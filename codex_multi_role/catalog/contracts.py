@@ -67,7 +67,8 @@ class Contracts:
             return None
         path, hidden = read.path, frozenset() if read.role or read.is_called else OF_STEP
         if step.for_each is not None:
-            if path[:2] != ("results", ITEM):
+            is_own = step.asks_at_once and path[:2] == ("by_role", role)
+            if not is_own and path[:2] != ("results", ITEM):
                 return None
             path, hidden = path[2:], OF_ITEM
         if hidden and path[:1] == ("handoff",):
@@ -103,7 +104,7 @@ class Contracts:
 
     def _may_finish(self, step: StepSpec) -> bool:
         """Whether a role may end the run in the step, whatever follows it."""
-        return bool(self._finishing) if step.ask == EVERY_ROLE else step.ask in self._finishing
+        return bool(self._finishing) if step.ask == EVERY_ROLE else not self._finishing.isdisjoint(step.asked)
 
 
 def _schema_of(step: StepSpec, role: RoleSpec) -> Mapping[str, object]:

@@ -171,7 +171,7 @@ def asked_role_files(flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog) ->
     A role without such a file is left out.
     """
     known = {EVERY_ROLE, CATALOG, *(role.name for role in catalog.roles)}
-    asked = {step.ask: flow for flow in flows.values() for step in flow.steps if step.ask is not None}
+    asked = {role: flow for flow in flows.values() for step in flow.steps for role in step.asked}
     beside = catalog.source.parent
     found = (_role_file(name, beside, flow.source.parent.parent) for name, flow in asked.items() if name not in known)
     return tuple(filter(None, found))

@@ -21,7 +21,7 @@ from codex_multi_role.reading.value_types import ANY, MAPPING, NUMBER, TEXT, Fie
 
 # Rendered once per step, or once per item of its fan-out, with the names of the item.
 _STEP_TEMPLATES = ("for_each", "concurrency", "set")
-_ITEM_TEMPLATES = ("prompt", "review", "show", "with_")
+_ITEM_TEMPLATES = ("ask", "prompt", "review", "show", "with_")
 _WANTED = {"for_each": "list", "needs": "list", "concurrency": "number"}
 _RESULT_NAMES: Fields = {"files": ANY, "tests": ANY}
 AT_THE_END: Fields = {"outcome": TEXT, "exit_code": NUMBER}
@@ -54,8 +54,11 @@ def check_references(flow: FlowSpec, catalog: RoleSpecCatalog, types: Fields) ->
             for name, schema in step.fields.items():
                 _check_field(schema, place / "fields" / name)
         with problems.collected():
-            if step.ask is not None and step.ask not in (EVERY_ROLE, *roles):
-                raise (place / "ask").unknown("role", step.ask, roles)
+            for role in step.asked:
+                if role not in (EVERY_ROLE, *roles):
+                    raise (place / ("roles" if step.roles and not step.asks_at_once else "ask")).unknown(
+                        "role", role, roles
+                    )
         _check_templates(step, place, types, problems)
     for index, step in enumerate(flow.finally_):
         _check_templates(step, Place(flow.source, ("finally", index)), {**types, **AT_THE_END}, problems)
@@ -85,7 +88,7 @@ def item_types(step: StepSpec, types: Fields) -> Fields:
 
 def unused_roles(flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog) -> tuple[str, ...]:
     """The roles that no step of ``flows`` asks, in the catalog's order."""
-    asked = {step.ask for flow in flows.values() for step in flow.steps}
+    asked = {role for flow in flows.values() for step in flow.steps for role in step.asked}
     return tuple(role.name for role in catalog.roles if not {role.name, EVERY_ROLE} & asked)
 
 

@@ -178,4 +178,4 @@ def _asked(step: StepSpec, flows: Mapping[str, FlowSpec], roles: Sequence[str], 
     if step.call is not None and step.call in flows and step.call not in seen:
         seen.add(step.call)
         return {role for each in flows[step.call].steps for role in _asked(each, flows, roles, seen)}
-    return set(roles) if step.ask == EVERY_ROLE else {step.ask} if step.ask is not None else set()
+    return set(roles) if step.ask == EVERY_ROLE else {*step.asked}

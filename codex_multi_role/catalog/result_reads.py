@@ -73,7 +73,7 @@ def is_used(flow: FlowSpec, index: int) -> bool:
     next_asked = [each for each in reached_from(flow, index, before=_answers) if each.ask is not None]
     is_given = step.ask is not None and any(not each.with_ for each in next_asked)
     own = reads_result([route.model_dump() for route in step.next], step.id)
-    return is_given or own or _is_read(flow, index) or (step.ask is not None and _reads_role(flow, step.ask))
+    return is_given or own or _is_read(flow, index) or any(_reads_role(flow, role) for role in step.asked)
 
 
 def _reads_role(flow: FlowSpec, role: str) -> bool:

@@ -24,12 +24,14 @@ from codex_multi_role.catalog.definition import (
 from codex_multi_role.catalog.role_spec import Name
 
 EVERY_ROLE = "*"
+ROLE_ITEM = "{{ item }}"
+"""Asks the role that the item names."""
 UNNAMED = "unnamed"
 """Instead of an id where neither it nor the kind is given, so that only the missing kind is reported."""
 # The keys that say what a step does, exactly one per step. A new kind is another field of StepSpec, listed here with
 # the keys that belong only to it.
 STEP_KINDS: dict[str, frozenset[str]] = {
-    "ask": frozenset({"with_", "prompt", "reply", "limits", "isolate", "merge"}),
+    "ask": frozenset({"roles", "with_", "prompt", "reply", "limits", "isolate", "merge"}),
     "check": frozenset({"with_", "limits", "repeatable"}),
     "review": frozenset({"show", "options", "fields", "time_limit_seconds", "default"}),
     "call": frozenset({"with_", "max_depth", "isolate", "merge", "place"}),
@@ -105,7 +107,10 @@ class StepSpec(Definition):
         kind: {key.rstrip("_") for key in keys} for kind, keys in STEP_KINDS.items()
     }
 
-    ask: Text | None = Field(default=None, description="A role to ask, or `*` for every role of the catalog.")
+    ask: Takes[Text | None, Text | Sequence[str] | None] = optional(
+        None,
+        "A role to ask, `*` for every role of the catalog, a list of roles to ask at once, or a template of `roles`.",
+    )
     check: Text | None = Field(default=None, description="A check to run.")
     review: Text | None = Field(default=None, description="A question to a person (a template).")
     call: Text | None = Field(default=None, description="A flow to call.")
@@ -113,6 +118,7 @@ class StepSpec(Definition):
     with_: Named[str, JsonValue] = optional(
         {}, "What a role gets instead of the previous answer; a check's options; a called flow's inputs."
     )
+    roles: Items[Name] = optional((), "The roles that a template in `ask` chooses from, for each item of `for_each`.")
     prompt: Text | None = Field(default=None, description="A template that replaces the role's own instructions.")
     reply: Nested[dict[str, JsonValue] | None] = optional(
         None, "A JSON Schema that replaces the role's `output_schema`."
@@ -182,6 +188,10 @@ class StepSpec(Definition):
         reference = super().__get_pydantic_json_schema__(core_schema, handler)
         schema = handler.resolve_ref_schema(reference)
         schema.pop("required", None)
+        one = {"type": "string", "minLength": 1}
+        about = schema["properties"]["ask"]["description"]
+        several = {"type": "array", "items": one, "minItems": 1, "uniqueItems": True}
+        schema["properties"]["ask"] = {"description": about, "anyOf": [one, several, NULL]}
         given = schema["properties"]["id"]
         schema["properties"]["id"] = {"description": given.pop("description"), "anyOf": [given, NULL]}
         named = {"required": ["id"], "properties": {"id": {"not": NULL}}}
@@ -201,6 +211,33 @@ class StepSpec(Definition):
         if data.get("review") is not None:
             raise ValueError("a review needs an id")
         return {**data, "id": next((data[kind] for kind in STEP_KINDS if isinstance(data.get(kind), str)), UNNAMED)}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _ask_at_once(cls, data: object) -> object:
+        """A list of roles: a fan-out over their names, each of which is asked by one item."""
+        asked = data.get("ask") if isinstance(data, Mapping) else None
+        if not isinstance(data, Mapping) or not isinstance(asked, list | tuple):
+            return data
+        if data.get("id") is None:
+            raise ValueError("a step that asks a list of roles needs an id")
+        if not asked or not all(isinstance(each, str) and each for each in asked) or len({*asked}) < len(asked):
+            raise ValueError("ask: a list names each role once")
+        if stray := sorted(({"for_each", "roles"} | FAN_OUT_KEYS - {"concurrency"}) & data.keys()):
+            raise ValueError(f"{stray[0]} does not go with a list of roles")
+        names = [*asked]
+        return {"concurrency": len(names), **data, "ask": ROLE_ITEM, "roles": names, "for_each": names}
+
+    @model_validator(mode="after")
+    def _check_roles(self) -> Self:
+        is_template = self.ask is not None and "{{" in self.ask
+        if is_template and not self.roles:
+            raise ValueError("ask: a template needs roles, the list that it chooses from")
+        if self.roles and not is_template:
+            raise ValueError("roles belongs to a template in ask")
+        if self.roles and self.for_each is None:
+            raise ValueError("ask: a template chooses the role of an item, so it needs for_each")
+        return self
 
     @model_validator(mode="after")
     def _check_keys(self) -> Self:
@@ -254,6 +291,20 @@ class StepSpec(Definition):
         ):
             raise ValueError(f"default: {self.default} needs a default of the field {missing[0]}")
         return self
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """The roles that the step may ask; `EVERY_ROLE` for all of the catalog."""
+        return self.roles or ((self.ask,) if self.ask is not None else ())
+
+    @property
+    def asks_at_once(self) -> bool:
+        """Whether each item asks the role that it names."""
+        return self.ask == ROLE_ITEM and self.for_each == [*self.roles]
+
+    def asking(self, role: str) -> Self:
+        """The step of one item, which asks this one of its ``roles``."""
+        return self.model_copy(update={"ask": role, "roles": ()})
 
     @property
     def kind(self) -> str:

@@ -20,6 +20,7 @@ from codex_multi_role.codex.fleet import instance_name
 from codex_multi_role.engine.journal_slots import JournalSlots
 from codex_multi_role.engine.scheduler import Scheduler
 from codex_multi_role.flow import FlowState, steps_per_ask
+from codex_multi_role.flow.fan_out_items import step_of_item
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.steps import NEW_THREAD, Recorder, RunResources, StepOutcome, Unit
 from codex_multi_role.steps.ask import Ask, ask, payload_from, role_for
@@ -94,7 +95,7 @@ class Asker:
 
     def fork(self, run: RunResources, state: FlowState, step: StepSpec, item: Any) -> Asker:  # noqa: ANN401
         """The asker of one ``item`` of any type. The number of its ask is drawn now, in item order."""
-        number = state.next_ask(step.ask) if step.ask else 0
+        number = state.next_ask(step.ask) if step.ask and not step.roles else 0
         return Asker(run, self._instances, item={step.as_: item}, number=number)
 
     def within(self, run: RunResources) -> Asker:
@@ -131,6 +132,7 @@ class Asker:
 
         A copy of the workspace needs a new thread, because a thread works in one folder.
         """
+        step_of_item(unit.step, unit.context, unit.place)  # fails if none of its roles was chosen
         prompt = unit.text("prompt") if unit.step.prompt is not None else ""
         payload = unit.fill("with")  # before a number is drawn, as a failed template must not draw one
         reserved = self.reserve(unit.step.ask or "", state)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -15,6 +15,7 @@ from codex_multi_role.engine.journal_slots import ItemCancelled, JournalSlots, R
 from codex_multi_role.engine.scheduler import Scheduler
 from codex_multi_role.errors import DefinitionError, RunStatus, UsageError
 from codex_multi_role.flow import FlowState, items_of, name_of, needs_of
+from codex_multi_role.flow.fan_out_items import step_of_item
 from codex_multi_role.flow.state import shown_item
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.reading.places import Place
@@ -50,6 +51,7 @@ class FanOut:
         self._scope, self._step, self._key, self._unit, self._records = scope, step, key, unit, records
         self._place, self._tolerant = place, tolerant
         self._problem = ""
+        self._roles: list[str] = []
         self._outcomes: dict[int, StepOutcome] = {}
 
     def outcomes(self) -> tuple[list[StepOutcome], BaseException | None]:
@@ -62,22 +64,32 @@ class FanOut:
         context = self._context_with(reserved["cycles"])
         values, concurrency = items_of(step, context, self._place)
         needs = needs_of(step, values, context, self._place)
-        items = self._items(values, reserved)
+        seen = [{**context, step.as_: each, "item": each, "index": index} for index, each in enumerate(values)]
+        steps = [self._step_of_item(each) for each in seen]
+        self._roles = [(each.ask or "") if step.roles and not each.roles else "" for each in steps]
+        items = self._items(values, reserved, steps)
         scopes = [item.scope(scope.state.fork()) for item in items]
 
         def work(item: FanOutItem) -> StepOutcome:
-            seen = {**context, step.as_: item.value, "item": item.value, "index": item.index}
+            own = dict(seen[item.index])
             if step.needs is not None:
-                seen[NEEDED] = [seen_item(other, self._outcomes[other]) for other in needs[item.index]]
+                own[NEEDED] = [seen_item(other, self._outcomes[other]) for other in needs[item.index]]
             failed = [str(values[other]["id"]) for other in needs[item.index] if not self._suffices(other)]
-            unit = self._unit(step, item.key, seen, scopes[item.index])
-            unit = replace(unit, set_state=item.states.become, peers=min(concurrency, len(values)))
+            unit = self._unit(step, item.key, own, scopes[item.index])
+            peers = min(concurrency, len(values))
+            unit = replace(unit, step=steps[item.index], set_state=item.states.become, peers=peers)
             return self._carry_out(item, unit, reserved["given"].get(str(item.index)), failed)
 
         scheduler = Scheduler[StepOutcome]("item", concurrency, needs)
         done, error = scheduler.run([partial(work, item) for item in items])
         scope.state.join([each.state for each in scopes])
         return (done, error) if error is not None else self._merged(items, done)
+
+    def _step_of_item(self, seen: Json) -> StepSpec:
+        """With the role that the item asks; unchanged if that is none of its roles, which fails when it is asked."""
+        with suppress(DefinitionError):
+            return step_of_item(self._step, seen, self._place)
+        return self._step
 
     def _suffices(self, index: int) -> bool:
         """Whether items that need this one can start."""
@@ -112,12 +124,12 @@ class FanOut:
             self._scope.run.services.events.publish(Warning(kept))
         return {**state.context(), "cycles": cycles}
 
-    def _items(self, values: Sequence[Any], reserved: Json) -> list[FanOutItem]:
+    def _items(self, values: Sequence[Any], reserved: Json, steps: Sequence[StepSpec]) -> list[FanOutItem]:
         """All items, with their slots and numbers drawn in item order."""
         scope, size = self._scope, reserved["size"]
         row = scope.ids.with_hook(lambda: self._require_room(size, reserved["cycles"]))
         items = [
-            FanOutItem(scope, self._step, f"{self._key}.{index}", index, value, row.reserve(size))
+            FanOutItem(scope, steps[index], f"{self._key}.{index}", index, value, row.reserve(size))
             for index, value in enumerate(values)
         ]
         if scope.run.services.states is not None:
@@ -164,8 +176,13 @@ class FanOut:
         if self._problem:
             return {"results": [], "failed": 0}, self._problem, ""
         errors = [outcome.error for outcome in outcomes if outcome.error]
-        results = [seen_item(index, outcome) for index, outcome in enumerate(outcomes)]
-        return {"results": results, "failed": len(errors)}, errors[0] if errors else "", self._why_bad(outcomes)
+        results = [seen_item(index, outcome, self._roles[index]) for index, outcome in enumerate(outcomes)]
+        by_role = {"by_role": dict(zip(self._step.roles, results, strict=True))} if self._step.asks_at_once else {}
+        return (
+            {"results": results, "failed": len(errors), **by_role},
+            errors[0] if errors else "",
+            self._why_bad(outcomes),
+        )
 
     @property
     def _tolerates_items(self) -> bool:
@@ -252,8 +269,8 @@ def _skipped(failed: Sequence[str]) -> StepOutcome | None:
     return StepOutcome({}, f"not started: it needs {', '.join(failed)}", skipped=True) if failed else None
 
 
-def seen_item(index: int, outcome: StepOutcome) -> Json:
-    """An item as templates see it."""
+def seen_item(index: int, outcome: StepOutcome, role: str = "") -> Json:
+    """An item as templates see it, with the ``role`` that was chosen for it."""
     status = "skipped" if outcome.skipped else "failed" if outcome.error else "done"
-    own = {"index": index, "status": status, "error": outcome.error}
+    own = {"index": index, "status": status, "error": outcome.error, **({"role": role} if role else {})}
     return shown_item(outcome.output, own, is_answer=outcome.turn is not None, bad=bool(outcome.bad))

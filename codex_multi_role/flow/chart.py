@@ -89,7 +89,9 @@ def _direction(distance: int) -> str:
 def step_words(step: StepSpec) -> str:
     """What the step does: ``ask planner``."""
     if step.ask is not None:
-        return "ask every role" if step.ask == EVERY_ROLE else f"ask {step.ask}"
+        if step.roles and not step.asks_at_once:
+            return f"ask one of {', '.join(step.roles)}"
+        return "ask every role" if step.ask == EVERY_ROLE else f"ask {', '.join(step.asked)}"
     if step.review is not None:
         return f"review: {one_line(step.review)}"
     return f"{step.kind} {one_line(str(getattr(step, step.kind)))}"
@@ -97,7 +99,9 @@ def step_words(step: StepSpec) -> str:
 
 def step_notes(step: StepSpec) -> Iterator[str]:
     """What modifies the step: fan-out, isolation, retries, limits, variables."""
-    if step.for_each is not None:
+    if step.asks_at_once:
+        yield "at once" if step.concurrency == len(step.roles) else f"{step.concurrency} at a time"
+    elif step.for_each is not None:
         yield _fan_out(step)
     if step.needs is not None:
         yield "each after the items it depends on"

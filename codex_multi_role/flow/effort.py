@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from codex_multi_role.catalog import EVERY_ROLE, RoleSpec, RoleSpecCatalog, StepSpec
@@ -146,10 +146,14 @@ class StepEfforts:
             whole = unit.fanned_out(items, self._at_once(step, place))
             if step.needs is not None:  # each may wait for the one before
                 whole = replace(whole, seconds=unit.seconds * items)
+            if step.asks_at_once:
+                whole = replace(whole, fan_out=Counter(step.roles))
         merges = items * STEPS_PER_MERGE if step.isolate is not None else 0
         return whole.then(Effort(records=merges + SPARE_STEPS_PER_VISIT))
 
     def _once(self, step: StepSpec, called: Effort | None, place: Place) -> Effort:
+        if step.roles:
+            return _either([self._once(step.asking(role), called, place) for role in step.roles])
         if step.ask is not None:
             roles = self._catalog.roles if step.ask == EVERY_ROLE else (self._catalog.role(step.ask),)
             seconds = float(sum(self._ask_seconds(step, role) for role in roles))
@@ -186,6 +190,18 @@ class StepEfforts:
         if isinstance(known, bool) or not isinstance(known, int) or not 1 <= known <= MOST_AT_ONCE:
             raise (place / "concurrency").error(f"must be a number from 1 to {MOST_AT_ONCE}, not {known!r}")
         return known
+
+
+def _either(efforts: Sequence[Effort]) -> Effort:
+    """The most that any of them is, by figure."""
+    return Effort(
+        max(each.turns for each in efforts),
+        max(each.continued for each in efforts),
+        max(each.seconds for each in efforts),
+        max(each.one_by_one for each in efforts),
+        max(each.records for each in efforts),
+        frozenset().union(*(each.own for each in efforts)),
+    )
 
 
 def _alone(seconds: float, records: int) -> Effort:

@@ -87,6 +87,17 @@ def _needs(step: StepSpec, items: Sequence[Any], context: Mapping[str, Any], whe
     return needs
 
 
+def step_of_item(step: StepSpec, seen: Mapping[str, Any], place: Place) -> StepSpec:
+    """The step as one item takes it: with the role that it asks. Raises `TemplateFailed` for none of its roles."""
+    if not step.roles:
+        return step
+    role = render(step.ask, seen, place / "ask")
+    if role not in step.roles:
+        problem = f"must be one of {', '.join(step.roles)}, not {role!r}"
+        raise template_failed(place / "ask", problem, step.ask, seen)
+    return step.asking(role)
+
+
 def first_asked(flow: FlowSpec, catalog: RoleSpecCatalog, state: FlowState) -> tuple[str, int]:
     """The role that the flow's first step asks, and how many of its processes at once; ``("", 0)`` if it is not one.
 
@@ -96,6 +107,8 @@ def first_asked(flow: FlowSpec, catalog: RoleSpecCatalog, state: FlowState) -> t
     if step.ask == EVERY_ROLE:
         first = [role for role, needs in catalog.dependencies().items() if not needs]
         return (first[0], 1) if len(first) == 1 else ("", 0)
+    if step.roles:
+        return "", 0
     if step.ask is None or step.for_each is None:
         return (step.ask, 1) if step.ask else ("", 0)
     context = {**state.context(), "cycle": 1}

@@ -62,11 +62,12 @@ def shown(output: Json, own: Json, *, is_answer: bool) -> _Shown:
     return fields
 
 
-def _passed_on(answer: Json | None, item: Json) -> Json:
+def _passed_on(answer: Json | None, item: Json, role: str | None) -> Json:
     """The answer of an item; how it ended, if it has none. Its ``error`` alone could be an answer as well."""
+    named = {"role": role} if role else {}
     if answer is None or item["status"] != "done":
-        return {"status": item["status"], "error": item["error"]}
-    return answer
+        return {**named, "status": item["status"], "error": item["error"]}
+    return {**named, **answer}
 
 
 @dataclass
@@ -216,7 +217,8 @@ class FlowState:
             self.since_answer.pop(step.id, None)
             self.since_answer[step.id] = _told(output) if step.review else output
         elif step.for_each is not None and any(each is not None for each in answers):
-            results = [_passed_on(*each) for each in zip(answers, output["results"], strict=True)]
+            ended = zip(answers, output["results"], strict=True)
+            results = [_passed_on(answer, item, item.get("role") if step.roles else None) for answer, item in ended]
             self.since_answer, self.item_answers = {}, {step.id: {"results": results}}
 
     def leave(self, step_id: str, output: Json, error: str = "", bad: str = "") -> None:

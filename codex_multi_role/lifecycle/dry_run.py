@@ -77,6 +77,12 @@ class _FirstPass:
         items = preview(step.for_each, context)
         if isinstance(items, list) and not items:
             return
+        if step.asks_at_once:
+            for number, role in enumerate(step.roles):
+                own, which = {"item": role, "index": number}, f"{number + 1} of {len(step.roles)}"
+                self._add_unit(step.asking(role), {**context, **own}, {"item": role}, which)
+            return
+        step = step.asking(step.roles[0]) if step.roles else step
         if isinstance(items, list):
             own, which = {step.as_: items[0], "item": items[0], "index": 0}, f"1 of {len(items)}"
         else:

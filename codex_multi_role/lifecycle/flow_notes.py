@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from jinja2 import nodes
 
-from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, RoleSpecCatalog, RouteSpec, StepSpec
+from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog, RouteSpec, StepSpec
 from codex_multi_role.catalog.flow_expressions import name_or_constant, parse_expression
 from codex_multi_role.catalog.flow_spec import reached_from, step_place
 from codex_multi_role.catalog.result_reads import is_used
@@ -42,8 +42,8 @@ def _leaves_only_its_result(step: StepSpec, catalog: RoleSpecCatalog) -> bool:
     if step.check is not None:
         check = find_check(step.check)
         return check.read_only and not check.what_is_bad and not _only_passes_or_fails(check)
-    asked = next((role for role in catalog.roles if role.name == step.ask != EVERY_ROLE), None)
-    return asked is not None and not asked.may_change_workspace and not asked.behaviors.can_finish
+    asked = [role for role in catalog.roles if role.name in step.asked]
+    return bool(asked) and not any(role.may_change_workspace or role.behaviors.can_finish for role in asked)
 
 
 def _only_passes_or_fails(check: Check) -> bool:

@@ -68,4 +68,6 @@ def _may_change_workspace(step: StepSpec, catalog: RoleSpecCatalog) -> bool:
             return not find_check(step.check).read_only
         except UsageError:
             return False
-    return any(role.may_change_workspace for role in catalog.roles if step.ask in (role.name, EVERY_ROLE))
+    return any(
+        role.may_change_workspace for role in catalog.roles if not {role.name, EVERY_ROLE}.isdisjoint(step.asked)
+    )

@@ -68,7 +68,8 @@ class KnownFields:
         if step.ask == EVERY_ROLE:
             return {"results": LIST, "declined": LIST}
         if step.for_each is not None:
-            return {"results": LIST, "failed": NUMBER}
+            by_role = {"by_role": ValueType.of_fields(fields_named(step.roles))} if step.asks_at_once else {}
+            return {"results": LIST, "failed": NUMBER, **by_role}
         match step.kind:
             case "check":
                 return _result(step)

@@ -55,7 +55,7 @@ def check_playbooks(folder: Path) -> None:
 
 def require_finish(flow: FlowSpec, catalog: RoleSpecCatalog) -> None:
     """Raise `DefinitionError` if only a role's DONE can end the flow with its goal, and no role may say it."""
-    asked = {step.ask for step in flow.steps}
+    asked = {role for step in flow.steps for role in step.asked}
     roles = [role for role in catalog.roles if "*" in asked or role.name in asked]
     if relies_on_done(flow) and not any(role.behaviors.can_finish for role in roles):
         raise Place(catalog.source, ("roles",)).error(

@@ -56,7 +56,7 @@ def _asks(flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog) -> Iterator[t
         asks: Asks = {}
         for flow in flows.values():
             for step in flow.steps:
-                if step.ask not in (role.name, EVERY_ROLE):
+                if {role.name, EVERY_ROLE}.isdisjoint(step.asked):
                     continue
                 name = "" if step.reply is None else step.id
                 schema = role.output_schema if step.reply is None else step.reply

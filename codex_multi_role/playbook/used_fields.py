@@ -28,7 +28,7 @@ def schema_from_use(
     schema: dict[str, Any] = {"type": "object"}
     for flow in flows.values():
         for step in flow.steps:
-            if step.ask in (role, EVERY_ROLE) and reply_of == ("" if step.reply is None else step.id):
+            if {role, EVERY_ROLE} & {*step.asked} and reply_of == ("" if step.reply is None else step.id):
                 for read in contracts.reads(flow.name, step, role):
                     _add(schema, read.path, _shape(read))
     return schema

@@ -390,7 +390,7 @@ class ReviewAnswered(RunEvent):
     comment: str
     by: str
     option: str = ""
-    values: dict[str, Any] = field(default_factory=dict)
+    values: dict[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -54,6 +54,7 @@ def test_command_answers_with_values_and_refuses_wrong_ones(tmp_path: Path) -> N
     )
     assert done.returncode == 0, done.stderr
     assert "release.1 is answered: ship (copies: 3, draft: False)." in done.stderr
+    assert "review release.1: ship (copies: 3, draft: False) by" in console("watch", folder=tmp_path).stderr
     assert "4 copies" in prompt(team)
 
 

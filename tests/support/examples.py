@@ -18,6 +18,8 @@ OUTCOMES = {
     "pair": ("done", {"slug.py": "lower()"}),
     "per-file": ("success", {"SUMMARY.md": "- add.py: Adds two numbers.\n- sub.py: Subtracts"}),
     "plan-approval": ("success", {"greeting.txt": "Welcome"}),
+    "release": ("success", {"NOTES.md": "Faster start"}),
+    "review-panel": ("accepted", {"greet.py": "Hello {input()}"}),
     "sections": ("success", {"report.md": "when they are cheap"}),
     "translate": ("success", {"hello.md.french": "Redémarrez"}),
     "triage": ("answered", {}),

@@ -104,7 +104,7 @@ class Again:
         step = definitions.flow.step(self.step)
         if step.isolate or (
             definitions.changes_workspace
-            and (step.ask is None or definitions.catalog.role(step.ask).may_change_workspace)
+            and (not step.asked or any(definitions.catalog.role(each).may_change_workspace for each in step.asked))
         ):
             raise UsageError(
                 f"the tasks of {self.step} may change the workspace; the changes of the other tasks would be missing",
