@@ -154,6 +154,7 @@ class _StepReader:
 
 
 def _located(read: Read, reader: str, place: Place, sole_askers: Mapping[str, str]) -> Iterator[ResultRead]:
+    place = replace(place, path=(*place.path, *read.at))
     found = partial(
         ResultRead, use=read.use, is_certain=read.is_certain, reader=reader, place=place, compared=read.compared
     )

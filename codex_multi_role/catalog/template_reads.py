@@ -63,12 +63,13 @@ class ValueUse(Enum):
 
 @dataclass(frozen=True)
 class Read:
-    """``compared``: the constants with which the value is compared."""
+    """``compared``: the constants with which the value is compared. ``at``: the template's keys within a value."""
 
     path: Path
     use: ValueUse
     is_certain: bool
     compared: tuple[object, ...] = ()
+    at: tuple[str | int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,7 @@ BY_ATTRIBUTE = FEWER_ELEMENTS | {"map", "sort", "sum", "min", "max", "unique", "
 FILTER_USES: Mapping[str, ValueUse] = {
     **dict.fromkeys(("join", "map", "sum", "groupby", *FEWER_ELEMENTS), ValueUse.WALKED),
     **dict.fromkeys(("abs", "round"), ValueUse.NUMBER),
-    **dict.fromkeys(("items", "dictsort"), ValueUse.MAPPING),
+    "dictsort": ValueUse.MAPPING,
     **dict.fromkeys(("float", "int", "tojson"), ValueUse.PASSED),
     **dict.fromkeys(("capitalize", "indent", "lower", "replace", "string", "title", "trim", "upper"), ValueUse.FILLED),
     **dict.fromkeys(
@@ -133,12 +134,9 @@ MAPPING_METHODS = frozenset({"get", "items", "keys", "values"})
 
 def reads_of(value: object, scope: TemplateScope, use: ValueUse = ValueUse.PASSED) -> Iterator[Read]:
     """The reads of the templates in ``value``, also inside of lists and mappings."""
-    if isinstance(value, Mapping):
-        for each in value.values():
-            yield from reads_of(each, scope, use)
-    elif isinstance(value, list | tuple):
-        for each in value:
-            yield from reads_of(each, scope, use)
+    if isinstance(value, Mapping | list | tuple):
+        for key, each in value.items() if isinstance(value, Mapping) else enumerate(value):
+            yield from (replace(read, at=(key, *read.at)) for read in reads_of(each, scope, use))
     elif isinstance(value, str) and has_expressions(value):
         whole = whole_expression(value)
         if whole is not None:

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role.catalog import RoleSpecCatalog, load_flow
+from codex_multi_role.catalog.template_reads import FILTER_USES
 from codex_multi_role.catalog.templates import render
-from codex_multi_role.catalog.unfillable_templates import FAILING_FILTERS
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.flow import new_state
 from tests.support.catalogs import Write, problem_of
@@ -96,7 +96,7 @@ def test_items_that_may_be_none_are_not_judged(tmp_path: Path, write: Write, two
     assert "step work: for_each: " in _problem(tmp_path, write, two_roles, work=listed)
 
 
-@pytest.mark.parametrize("name", sorted(FAILING_FILTERS))
+@pytest.mark.parametrize("name", sorted(FILTER_USES))
 def test_failing_filters_fail_without_a_value(
     tmp_path: Path, write: Write, two_roles: RoleSpecCatalog, name: str
 ) -> None:
