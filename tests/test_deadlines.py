@@ -239,6 +239,7 @@ LOCKS = {
     ): "calls of git, GIT_SECONDS each, and a copy of its objects",
     ("steps/resources.py", "self._lock"): QUICK,
     ("steps/unit.py", "run.progress.workspace_lock"): "calls of git, GIT_SECONDS each",
+    ("steps/repeated_check.py", "run.progress.workspace_lock"): "calls of git, GIT_SECONDS each",
     ("steps/protection.py", "run.progress.workspace_lock"): "calls of git, and the check's deadline",
     ("steps/resources.py", "self.progress.workspace_lock"): "calls of git, GIT_SECONDS each",
     ("extensions/plan_solve/calculator.py", "_functions_lock"): "one function of a number of bounded size",

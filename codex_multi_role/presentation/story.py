@@ -194,7 +194,7 @@ def _state_changed(event: events.StateChanged, story: Story) -> None:
 
 @_add.register
 def _note(event: Noted, story: Story) -> None:
-    if isinstance(event, events.DoneIgnored) and (turn := story.turn_of(event)):
+    if isinstance(event, events.DoneIgnored) and event.reason and (turn := story.turn_of(event)):
         turn.ignored = incident_in_words(event)
     if len(story.notes) < MOST_NOTES:
         story.notes.append(Note(event.at, one_line(_words(event), 500)))
