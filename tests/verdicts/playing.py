@@ -64,12 +64,15 @@ class Answers:
         return cls(playbook=Playbook.parse(roles, path), reviews=reviews, **content)
 
 
-def walk(roles: Path, answers: Answers, folder: Path, plays: Mapping[str, Sequence[Play]] | None = None) -> Walked:
-    """Walk the flow of the catalog's name, without any process. ``folder`` is for what the walk writes.
+def walk(
+    roles: Path, answers: Answers, folder: Path, plays: Mapping[str, Sequence[Play]] | None = None, flow: str = ""
+) -> Walked:
+    """Walk ``flow``, by default that of the catalog's name, without any process; ``folder``: for what the walk writes.
 
     ``plays``: what some roles say instead of their answers.
     """
-    flows, catalog = load_team(roles.name, roles)
+    flow = flow or roles.name
+    flows, catalog = load_team(flow, roles)
     reply = partial(reply_of, answers.playbook)
     script = Script(
         folder,
@@ -79,7 +82,7 @@ def walk(roles: Path, answers: Answers, folder: Path, plays: Mapping[str, Sequen
         answers.merges,
         judged=True,
     )
-    return script.walk_loaded(roles.name, flows, catalog, answers.inputs)
+    return script.walk_loaded(flow, flows, catalog, answers.inputs)
 
 
 def reply_of(playbook: Playbook, ask: Ask) -> Json | RoleFailed:
@@ -119,7 +122,7 @@ def _result(given: Json, unit: Unit) -> Json:
     name = unit.step.check or ""
     model = find_check(name).result
     assert model is not None
-    result: Json = as_json(model.model_validate({**UNSTATED[name], **given}))
+    result: Json = as_json(model.model_validate({**UNSTATED.get(name, {}), **given}))
     return {**result, "number": 1} if name == "tests" else result
 
 
