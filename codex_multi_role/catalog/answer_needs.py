@@ -41,7 +41,7 @@ class Need:
     """What later templates need at one path of an answer.
 
     ``type``: a JSON type, empty if any will do. ``is_decided``: a condition is made of the value alone. ``most``: how
-    many elements the list may have. ``reads``: who needs it.
+    many elements the list may have. ``choices``: what it must be one of, empty if anything. ``reads``: who needs it.
     """
 
     path: Path
@@ -51,6 +51,7 @@ class Need:
     type: str = ""
     is_decided: bool = False
     most: int | None = None
+    choices: tuple[str, ...] = ()
 
     def only_required(self, said: object = None) -> Need:
         """The need without what a schema decides that says this about the value."""
@@ -59,7 +60,9 @@ class Need:
 
     @property
     def says_something(self) -> bool:
-        return self.is_required or not self.takes_null or bool(self.type or self.is_decided or self.most)
+        return (
+            self.is_required or not self.takes_null or bool(self.type or self.is_decided or self.most or self.choices)
+        )
 
     @property
     def is_read(self) -> bool:
@@ -81,6 +84,8 @@ class Need:
             return ("is missing" if value is MISSING else "is null") if is_wanted else ""
         if value is None:
             return ""
+        if self.choices and value not in self.choices:
+            return f"must be one of {', '.join(self.choices)}, not {value!r}"
         if self.type and not _is(value, self.type):
             return f"must be {NAMES[self.type]}, not {_kind(value)}"
         if self.is_decided and isinstance(value, str) and value.strip().casefold() in UNTRUE_TEXTS:
@@ -97,7 +102,11 @@ class Need:
     @property
     def in_words(self) -> str:
         """``tasks: a list of at most 5, required``."""
-        kind = NAMES.get(self.type, 'not the text "false", "no" or "0"' if self.is_decided else "")
+        kind = (
+            f"one of {', '.join(self.choices)}"
+            if self.choices
+            else NAMES.get(self.type, 'not the text "false", "no" or "0"' if self.is_decided else "")
+        )
         most = f" of at most {self.most} elements" if self.most is not None else ""
         needed = "required" if self.is_required else "not null" if not self.takes_null else "if given"
         return f"{path_text(self.path)}: {', '.join(filter(None, [kind + most, needed]))}"

@@ -222,6 +222,7 @@ def _need(path: Path, uses: Sequence[ValueUse], reads: tuple[ResultRead, ...], a
     types = {use.type for use in uses} - {""}
     certain = types.pop() if len(types) == 1 and ValueUse.ANY not in uses else ""
     most = [each.most for each in reads if each.path == path and each.most is not None]
+    chosen = [set(each.choices) for each in reads if each.path == path and each.choices]
     return Need(
         path,
         reads,
@@ -230,4 +231,5 @@ def _need(path: Path, uses: Sequence[ValueUse], reads: tuple[ResultRead, ...], a
         type=certain,
         is_decided=not types and not certain and ValueUse.DECIDED in uses and ValueUse.ANY not in uses,
         most=min(most, default=None) if certain == "array" else None,
+        choices=tuple(sorted(set.intersection(*chosen))) if chosen else (),
     )

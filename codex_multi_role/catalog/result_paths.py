@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from codex_multi_role.catalog.flow_expressions import name_or_constant, parse_expression, whole_expression
 from codex_multi_role.catalog.flow_inputs import NUMBERS
 from codex_multi_role.catalog.flow_spec import FlowSpec, step_place
 from codex_multi_role.catalog.flow_steps import NEEDED
@@ -34,7 +35,8 @@ class ResultRead:
 
     ``role``: if the path is within the latest answer of that role. ``most``: a fan-out over the list takes no more.
     ``is_called``: a flow that calls the step's flow reads it. ``written``: the whole path, as a template has it.
-    ``compared``: as in `Read`. ``waits``: the step whose items these are, if they say which others they need.
+    ``compared``: as in `Read`. ``choices``: what the value must be one of. ``waits``: the step whose items these are,
+    if they say which others they need.
     """
 
     of: str
@@ -48,6 +50,7 @@ class ResultRead:
     is_called: bool = False
     written: str = ""
     compared: tuple[object, ...] = ()
+    choices: tuple[str, ...] = ()
     waits: StepSpec | None = field(default=None, compare=False)
 
 
@@ -135,8 +138,16 @@ class _StepReader:
         if self._step.needs is not None:
             needed = ReachedValue(("steps", self._step.id, "results"), is_certain=False)
             scope = replace(scope, names={**scope.names, NEEDED: needed})
+        yield from self._of_choice(scope)
         for key in ("prompt", "review", "show", "with_"):
             yield from self._at(key.rstrip("_"), reads_of(getattr(self._step, key), scope))
+
+    def _of_choice(self, scope: TemplateScope) -> Iterator[ResultRead]:
+        """Of the role that an item asks, which is one of a closed list."""
+        if self._step.roles and self._step.ask is not None:
+            is_path = isinstance(name_or_constant(parse_expression(whole_expression(self._step.ask) or "''")), tuple)
+            for read in self._at("ask", reads_of(self._step.ask, scope)):
+                yield replace(read, choices=self._step.roles) if is_path else read
 
     def _scope_of_work(self) -> TemplateScope:
         step = self._step

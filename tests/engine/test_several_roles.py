@@ -70,10 +70,20 @@ def test_role_is_chosen_by_the_item(tmp_path: Path) -> None:
     assert [role for role, *_ in team.turns()] == ["chair", "web", "python", "web"]
 
 
+def test_role_outside_the_list_is_asked_for_again(tmp_path: Path) -> None:
+    team = chosen(tmp_path, {"role": "rust"})
+    team.plays["chair"] = [{**say(tasks=[{"role": "rust"}]), "repairs": [say(tasks=[{"role": "web"}])]}]
+    team.write_plays()
+    assert team.run(flow="own").exit_code == 0
+    assert [role for role, *_ in team.turns()] == ["chair", "chair", "web"]
+    assert "must be one of python, web, not 'rust'" in (team.runs / "latest/chair/turn_002/prompt.txt").read_text()
+
+
 def test_role_outside_the_list_is_a_failure_of_its_item_and_no_wrong_usage(tmp_path: Path) -> None:
-    report = chosen(tmp_path / "ends", {"role": "web"}, {"role": "rust"}).run(flow="own")
+    unread = {"ask": "{{ item.role | lower }}"}  # what a role answers is known only if it is the whole template
+    report = chosen(tmp_path / "ends", {"role": "web"}, {"role": "rust"}, **unread).run(flow="own")
     assert (report.exit_code, "must be one of python, web, not 'rust'" in report.reason) == (3, True)
-    team = chosen(tmp_path / "goes", {"role": "rust"}, {"role": "web"}, on_error="skip")
+    team = chosen(tmp_path / "goes", {"role": "rust"}, {"role": "web"}, **unread, on_error="skip")
     assert team.run(flow="own").exit_code == 0
 
 
