@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from codex_multi_role.catalog.result_paths import ResultRead
 from codex_multi_role.catalog.step_spec import StepSpec
@@ -36,8 +35,7 @@ _VERBS = {
 }
 
 
-@dataclass(frozen=True)
-class Need:
+class Need(NamedTuple):
     """What later templates need at one path of an answer.
 
     ``type``: a JSON type, empty if any will do. ``is_decided``: a condition is made of the value alone. ``most``: how

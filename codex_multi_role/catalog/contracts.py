@@ -6,8 +6,9 @@ A field is required if every way onwards reads it without a guard; of any other,
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 from codex_multi_role.catalog.answer_needs import Contract, Need, beside, not_required_by
 from codex_multi_role.catalog.flow_spec import FlowSpec, ways_out
@@ -126,8 +127,7 @@ def _through_call(call: StepSpec, accept: Accept, read: ResultRead) -> ResultRea
     return None
 
 
-@dataclass(frozen=True)
-class _FlowReads:
+class _FlowReads(NamedTuple):
     steps: Mapping[str, StepReads]
     of_result: tuple[ResultRead, ...]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import NamedTuple
 
 from codex_multi_role.catalog.flow_expressions import name_or_constant, parse_expression, whole_expression
 from codex_multi_role.catalog.flow_inputs import NUMBERS
@@ -54,8 +55,7 @@ class ResultRead:
     waits: StepSpec | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True)
-class StepReads:
+class StepReads(NamedTuple):
     """``before`` a visit's work, ``after`` it, and with each route: its condition, and the reason of its end."""
 
     before: tuple[ResultRead, ...]
@@ -137,7 +137,7 @@ class _StepReader:
         yield from self._at("needs", reads_of(self._step.needs, scope, ValueUse.WALKED))
         if self._step.needs is not None:
             needed = ReachedValue(("steps", self._step.id, "results"), is_certain=False)
-            scope = replace(scope, names={**scope.names, NEEDED: needed})
+            scope = scope._replace(names={**scope.names, NEEDED: needed})
         yield from self._of_choice(scope)
         for key in ("prompt", "review", "show", "with_"):
             yield from self._at(key.rstrip("_"), reads_of(getattr(self._step, key), scope))
@@ -155,7 +155,7 @@ class _StepReader:
             return self._scope
         is_certain = isinstance(step.for_each, list) and bool(step.for_each) and step.needs is None
         element = elements_of(step.for_each, self._scope) or UNKNOWN
-        return replace(self._scope, names=dict.fromkeys((step.as_, "item"), element), is_certain=is_certain)
+        return self._scope._replace(names=dict.fromkeys((step.as_, "item"), element), is_certain=is_certain)
 
     def _at(self, key: str, reads: Iterator[Read]) -> tuple[ResultRead, ...]:
         return self._located(reads, self._place / key)

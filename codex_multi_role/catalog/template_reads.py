@@ -7,10 +7,9 @@ or behind ``and`` and ``or``, is not, nor is what ``default`` or ``is defined`` 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from enum import Enum
-from types import EllipsisType
-from typing import Final
+from types import EllipsisType, MappingProxyType
+from typing import Final, NamedTuple
 
 from jinja2 import nodes
 
@@ -61,8 +60,7 @@ class ValueUse(Enum):
         return self.value in JSON_TYPES
 
 
-@dataclass(frozen=True)
-class Read:
+class Read(NamedTuple):
     """``compared``: the constants with which the value is compared. ``at``: the template's keys within a value."""
 
     path: Path
@@ -72,38 +70,36 @@ class Read:
     at: tuple[str | int, ...] = ()
 
 
-@dataclass(frozen=True)
-class ReachedValue:
+class ReachedValue(NamedTuple):
     """A value that an expression reaches. ``is_certain``: whether what is read of it is always read."""
 
     path: Path
     is_certain: bool = True
 
     def at(self, *parts: str | int | EllipsisType) -> ReachedValue:
-        return replace(self, path=(*self.path, *parts))
+        return self._replace(path=(*self.path, *parts))
 
 
 UNKNOWN = ReachedValue((), is_certain=False)
 
 
-@dataclass(frozen=True)
-class TemplateScope:
+class TemplateScope(NamedTuple):
     """``names``: those that stand for a path; any other name is the start of one. ``numbers``: the names of numbers."""
 
-    names: Mapping[str, ReachedValue] = field(default_factory=dict)
+    names: Mapping[str, ReachedValue] = MappingProxyType({})
     is_certain: bool = True
     numbers: frozenset[object] = frozenset()
 
     def unsure(self) -> TemplateScope:
         """The scope of a part that may not be evaluated."""
-        names = {name: replace(reached, is_certain=False) for name, reached in self.names.items()}
-        return replace(self, names=names, is_certain=False)
+        names = {name: reached._replace(is_certain=False) for name, reached in self.names.items()}
+        return self._replace(names=names, is_certain=False)
 
     def named(self, target: nodes.Node, reached: ReachedValue | None) -> TemplateScope:
         """The scope with what a loop or an assignment calls ``target``."""
         if isinstance(target, nodes.Name):
-            return replace(self, names={**self.names, target.name: reached or UNKNOWN})
-        return replace(self, names={**self.names, **{each.name: UNKNOWN for each in target.find_all(nodes.Name)}})
+            return self._replace(names={**self.names, target.name: reached or UNKNOWN})
+        return self._replace(names={**self.names, **{each.name: UNKNOWN for each in target.find_all(nodes.Name)}})
 
 
 GUARDS = frozenset({"default", "d"})
@@ -136,7 +132,7 @@ def reads_of(value: object, scope: TemplateScope, use: ValueUse = ValueUse.PASSE
     """The reads of the templates in ``value``, also inside of lists and mappings."""
     if isinstance(value, Mapping | list | tuple):
         for key, each in value.items() if isinstance(value, Mapping) else enumerate(value):
-            yield from (replace(read, at=(key, *read.at)) for read in reads_of(each, scope, use))
+            yield from (read._replace(at=(key, *read.at)) for read in reads_of(each, scope, use))
     elif isinstance(value, str) and has_expressions(value):
         whole = whole_expression(value)
         if whole is not None:
@@ -281,13 +277,13 @@ def _reached(part: nodes.Node, scope: TemplateScope) -> ReachedValue | None:
             if isinstance(key, str):
                 return _below(_reached(owner, scope), key)
             element = _element(owner, scope)
-            return element and replace(element, path=(*element.path[:-1], key), is_certain=element.is_certain)
+            return element and element._replace(path=(*element.path[:-1], key), is_certain=element.is_certain)
         case nodes.Getitem(node=owner, arg=key) if not isinstance(key, nodes.Slice):
             element = _element(owner, scope)
-            return element and replace(element, is_certain=False)
+            return element and element._replace(is_certain=False)
         case nodes.Filter(node=nodes.Expr() as filtered, name=name) if name in ONE_ELEMENT:
             element = _element(filtered, scope)
-            return element and replace(element, is_certain=False)
+            return element and element._replace(is_certain=False)
     return None
 
 
@@ -302,13 +298,13 @@ def _element(part: nodes.Node, scope: TemplateScope) -> ReachedValue | None:
             return _element(filtered, scope)
         case nodes.Filter(node=nodes.Expr() as filtered, name=name) if name in FEWER_ELEMENTS:
             element = _element(filtered, scope)
-            return element and replace(element, is_certain=False)
+            return element and element._replace(is_certain=False)
         case nodes.Filter(node=nodes.Expr() as filtered, name="map"):
             element, keys = _element(filtered, scope), _attribute(part)
             return element.at(*keys) if element is not None and keys else None
         case nodes.Getitem(node=owner, arg=nodes.Slice()):
             element = _element(owner, scope)
-            return element and replace(element, is_certain=False)
+            return element and element._replace(is_certain=False)
     reached = _reached(part, scope)
     return reached.at(ITEM) if reached is not None and reached.path else None
 
@@ -330,7 +326,7 @@ def _read_beside(other: nodes.Node, sign: str, part: nodes.Node, scope: Template
     options = other.items if isinstance(other, nodes.List | nodes.Tuple) and sign == "in" else [other]
     compared = tuple(each.value for each in options if isinstance(each, nodes.Const) and sign)
     for read in _reads(part, scope, use):
-        yield replace(read, compared=compared) if read.use is use else read
+        yield read._replace(compared=compared) if read.use is use else read
 
 
 def _compared_with(other: nodes.Node, sign: str, scope: TemplateScope) -> ValueUse:
