@@ -74,8 +74,11 @@ def _paths(steps: Sequence[Json]) -> list[str]:
     found = list[str]()
     for step in steps:
         if "ask" in step:
-            of = f"steps.{step['id']}" + (".results[0]" if "for_each" in step else "")
+            several = "for_each" in step or isinstance(step["ask"], list)
+            of = f"steps.{step['id']}" + (".results[0]" if several else "")
             found += [f"{of}.{field}" for field in FIELDS]
+        if isinstance(step.get("ask"), list):
+            found += [f"steps.{step['id']}.by_role.two.{field}" for field in FIELDS]
         if step.get("call"):
             found += [f"steps.{step['id']}.steps.i0.{field}" for field in FIELDS]
     return found
@@ -111,6 +114,8 @@ def _work(draw: st.DrawFn, paths: Sequence[str], *, may_call: bool) -> Json:
         "ask": {"ask": role, "prompt": _text(draw, paths)},
         "given": {"ask": role, "with": {"a": _text(draw, paths), "b": [whole]}},
         "each": {"ask": role, "for_each": whole, "max_items": draw(st.integers(1, 3)), **_of_items(draw, paths)},
+        "several": {"ask": ["one", "two"], "prompt": _text(draw, paths)},
+        "chosen": {"ask": "{{ item.t }}", "roles": ["one", "two"], "for_each": whole, "max_items": 3},
         "answer": {"check": "answer", "with": {"text": _text(draw, paths)}},
         "choose": {"check": "choose", "with": {"candidates": whole, "by": [{"key": "n", "prefer": "highest"}]}},
         "review": {"review": _text(draw, paths), "show": _text(draw, paths)},
@@ -127,7 +132,8 @@ def _of_items(draw: st.DrawFn, paths: Sequence[str]) -> Json:
 
 
 def _around(draw: st.DrawFn, paths: Sequence[str], step: Json) -> Json:
-    own = [] if "for_each" in step or "ask" not in step else [f"steps.{step['id']}.{field}" for field in FIELDS]
+    alone = isinstance(step.get("ask"), str) and "for_each" not in step
+    own = [] if not alone else [f"steps.{step['id']}.{field}" for field in FIELDS]
     path = draw(st.sampled_from([*paths, *own]))
     values: Json = {
         "set": {"v": draw(st.sampled_from([f"{{{{ vars.v + {path} }}}}", f"{{{{ {path} }}}}"]))},

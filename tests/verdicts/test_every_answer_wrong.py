@@ -26,6 +26,7 @@ EXAMPLES: Mapping[str, tuple[str, dict[str, list[Json]]]] = {
     "fix-until-green": ("fix", {"test": [RED, GREEN]}),
     "per-file": ("summarize", {"list": [{"status": "ok", "exit_code": 0, "json": ["a.py", "b.py"]}], "write": [FILE]}),
     "plan-approval": ("planned", {}),
+    "review-panel": ("reviewed", {}),
     "sections": ("report", {"write": [FILE]}),
     "translate": ("translate", {"read": [{**FILE, "status": "read"}], "write": [FILE]}),
     "triage": ("triage", {}),
