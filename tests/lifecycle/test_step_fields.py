@@ -135,7 +135,7 @@ def test_field_that_a_step_cannot_have_is_refused(load: Load, tmp_path: Path, ex
         "[steps.team.results, steps.team.declined]",
         "[steps.measure.coverage, steps.measure.reached, steps.measure.protected_restored]",
         "[steps.program.json.anything, steps.judge.report.output_tail, steps.judge.best.anything]",
-        "[steps.tests.number, steps.tests.passed, steps.last.reason]",
+        "[steps.tests.number, steps.tests.passed, steps.last.reason | default('')]",
         "[steps.approve.approved, steps.approve.comment, steps.approve.by, steps.approve.at]",
         "[steps.inner.outcome, steps.inner.exit_code, steps.inner.vars.rounds, steps.inner.vars.rounds.x]",
         "[steps.inner.steps.answer.todo, steps.inner.steps.again.steps.anything.anything]",
