@@ -50,25 +50,25 @@ def check_contracts(contracts: Contracts, flows: Mapping[str, FlowSpec], catalog
     problems = Problems()
     for flow in flows.values():
         for index, step in enumerate(flow.steps):
-            schema, place = _written(flow, index, catalog)
-            for read in contracts.reads(flow.name, step, step.ask or "") if schema else ():
-                for problem in _conflicts(read, schema) if read.is_certain else ():
-                    with problems.collected():
-                        raise read.place.error(f"{problem} ({place})", "Change the template or the schema.")
+            for role in step.asked:
+                schema, place = _written(flow, index, role, catalog)
+                for read in contracts.reads(flow.name, step, role) if schema else ():
+                    for problem in _conflicts(read, schema) if read.is_certain else ():
+                        with problems.collected():
+                            raise read.place.error(f"{problem} ({place})", "Change the template or the schema.")
     problems.raise_found()
 
 
-def _written(flow: FlowSpec, index: int, catalog: RoleSpecCatalog) -> tuple[Schema, Place]:
-    """The schema of a step's answers, empty without one, and where it is written."""
+def _written(flow: FlowSpec, index: int, name: str, catalog: RoleSpecCatalog) -> tuple[Schema, Place]:
+    """The schema of a role's answers in a step, empty without one, and where it is written."""
     step = flow.steps[index]
     if step.reply is not None:
         return step.reply, step_place(flow, index) / "reply"
-    number = next((number for number, role in enumerate(catalog.roles) if role.name == step.ask), None)
-    if number is None:
-        return {}, Place(flow.source)
-    role = catalog.roles[number]
-    owner = Place(role.source, ("roles", number) if role.source == catalog.source else ())
-    return role.output_schema or {}, owner / "output_schema"
+    for number, role in enumerate(catalog.roles):
+        if role.name == name:
+            owner = Place(role.source, ("roles", number) if role.source == catalog.source else ())
+            return role.output_schema or {}, owner / "output_schema"
+    return {}, Place(flow.source)
 
 
 def _conflicts(read: ResultRead, schema: Schema) -> Iterator[str]:

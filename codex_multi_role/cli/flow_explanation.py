@@ -99,9 +99,10 @@ def answer_rows(flows: Mapping[str, FlowSpec], name: str, catalog: RoleSpecCatal
     contracts = contracts_of(flows, name, catalog)
     for flow in flows.values():
         for step in (each for each in flow.steps if each.ask is not None):
-            for role in (each for each in catalog.roles if step.ask in (EVERY_ROLE, each.name)):
+            asked = [role for role in catalog.roles if {EVERY_ROLE, role.name} & {*step.asked}]
+            for role in asked:
                 own = step.id if flow.name == name else f"{flow.name}/{step.id}"
-                whose = f"{own} ({role.name})" if step.ask == EVERY_ROLE else own
+                whose = f"{own} ({role.name})" if len(asked) > 1 else own
                 for need in filter(attrgetter("is_read"), contracts.judged(flow.name, step, role)):
                     yield whose, f"{need.in_words} ({need.readers})"
 
