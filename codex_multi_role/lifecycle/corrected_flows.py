@@ -16,6 +16,7 @@ from codex_multi_role.checks import find_check
 from codex_multi_role.errors import UsageError
 from codex_multi_role.lifecycle.definitions import Definitions
 from codex_multi_role.reading.shipped import FLOWS, packaged_roles
+from codex_multi_role.run_folder import RunFolder
 
 Flows = Mapping[str, FlowSpec]
 _COMMANDS = ("argv", "cwd", "environment", "pytest_cmd")
@@ -93,12 +94,13 @@ def are_edited(kept: Flows, record: Mapping[str, Any]) -> bool:
     return any(text != copies[file.stem] and not is_new(file) for file, text in texts.items())
 
 
-def require_no_wider_rights(before: Definitions, now: Definitions) -> None:
+def require_no_wider_rights(before: Definitions, now: Definitions, folder: RunFolder) -> None:
     """Raise `UsageError` if the flows of ``now`` allow what those of ``before`` did not."""
     if wider := list(dict.fromkeys(_wider_rights(before, now))):
         raise UsageError(
             f"the flow {now.options.flow} cannot be changed so that it allows more: {'; '.join(wider)}",
-            "A fork or another run may have more rights, a resumed run may not.",
+            "A resumed run gets no more rights, a fork may: "
+            f"`{folder.command('fork', '--from', 'STEP', '--roles', str(now.options.place.roles))}`.",
         )
 
 

@@ -98,7 +98,7 @@ def require_same_past(definitions: Definitions, folder: RunFolder, earlier: Mapp
     if not changed:
         return
     if any(each.startswith(FLOW) for each in changed):
-        require_no_wider_rights(as_before, definitions)
+        require_no_wider_rights(as_before, definitions, folder)
     from codex_multi_role.engine.rehearsal import first_difference  # lazy: slow to import
 
     try:

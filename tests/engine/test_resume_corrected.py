@@ -108,6 +108,7 @@ def test_correction_never_widens_rights(tmp_path: Path, steps: list[Record], mor
     [warning] = warnings(team.events)
     assert "cannot be changed so that it allows more: " in warning
     assert words in warning
+    assert f"--from STEP --roles {tmp_path / 'roles'}" in warning
     with pytest.raises(UsageError, match=words):
         team.resume(roles=tmp_path / "roles")
     assert team.turns() == []
