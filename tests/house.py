@@ -41,10 +41,10 @@ class Figure:
 FIGURES = (
     Figure("folders of the core", 16, "16"),
     Figure("floors of the core", 9, "9"),
-    Figure("modules of the core", 325, "290, later 310"),
-    Figure("lines of the core", 45_500, "38,000, later 41,000"),
+    Figure("modules of the core", 327, "290, later 310"),
+    Figure("lines of the core", 45_600, "38,000, later 41,000"),
     Figure("statements of the core", 29_100),
-    Figure("modules of the package", 539, "495, later free"),
+    Figure("modules of the package", 541, "495, later free"),
     Figure("lines of the package", 72_800, "64,000, later free"),
     Figure("statements of the package", 46_800),
     Figure("names of extensions in the core", 0),

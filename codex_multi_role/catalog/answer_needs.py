@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
+from codex_multi_role.catalog.reached_values import ITEM, Path, path_text
 from codex_multi_role.catalog.result_paths import ResultRead
 from codex_multi_role.catalog.step_spec import StepSpec
-from codex_multi_role.catalog.template_reads import ITEM, Path, ValueUse, path_text
+from codex_multi_role.catalog.value_uses import ValueUse
 
 MAX_PROBLEMS = 5
 MAX_READERS = 3

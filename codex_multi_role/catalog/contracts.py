@@ -12,10 +12,11 @@ from typing import NamedTuple
 
 from codex_multi_role.catalog.answer_needs import Contract, Need, beside, not_required_by
 from codex_multi_role.catalog.flow_spec import FlowSpec, ways_out
+from codex_multi_role.catalog.reached_values import ITEM, Path
 from codex_multi_role.catalog.result_paths import ResultRead, StepReads, reads_of_flow, reads_of_result, sole_askers
 from codex_multi_role.catalog.role_spec import RoleSpec
 from codex_multi_role.catalog.step_spec import EVERY_ROLE, StepSpec
-from codex_multi_role.catalog.template_reads import ITEM, Path, ValueUse
+from codex_multi_role.catalog.value_uses import ValueUse
 
 OF_STEP = frozenset({"visits", "status", "error", "verdict"})
 OF_ITEM = frozenset({"index", "status", "error", "bad"})

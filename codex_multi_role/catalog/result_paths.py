@@ -11,20 +11,18 @@ from codex_multi_role.catalog.flow_expressions import name_or_constant, parse_ex
 from codex_multi_role.catalog.flow_inputs import NUMBERS
 from codex_multi_role.catalog.flow_spec import FlowSpec, step_place
 from codex_multi_role.catalog.flow_steps import NEEDED
-from codex_multi_role.catalog.step_spec import EVERY_ROLE, StepSpec
-from codex_multi_role.catalog.template_reads import (
+from codex_multi_role.catalog.reached_values import (
     UNKNOWN,
     Path,
     ReachedValue,
-    Read,
     TemplateScope,
-    ValueUse,
     elements_of,
     path_text,
-    reads_of,
-    reads_of_condition,
     sized_by,
 )
+from codex_multi_role.catalog.step_spec import EVERY_ROLE, StepSpec
+from codex_multi_role.catalog.template_reads import Read, reads_of, reads_of_condition
+from codex_multi_role.catalog.value_uses import ValueUse
 from codex_multi_role.reading.places import Place
 
 RESULT = "the flow's result"

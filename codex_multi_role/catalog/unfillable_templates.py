@@ -6,8 +6,8 @@ Only what is certain counts: a part that is always evaluated, and a step that no
 from __future__ import annotations
 
 from codex_multi_role.catalog.flow_spec import FlowSpec, ways_out
+from codex_multi_role.catalog.reached_values import ITEM
 from codex_multi_role.catalog.result_paths import ResultRead, reads_of_flow
-from codex_multi_role.catalog.template_reads import ITEM
 from codex_multi_role.reading.places import Problems
 
 KNOWN_BEFORE = frozenset({"visits", "status", "error", "verdict", "handoff", *dir(dict)})

@@ -6,7 +6,7 @@ import pytest
 
 from codex_multi_role.catalog.answer_needs import Contract, beside, not_required_by, problems_of
 from codex_multi_role.catalog.contracts import Contracts
-from codex_multi_role.catalog.template_reads import path_text
+from codex_multi_role.catalog.reached_values import path_text
 from tests.support.flows import CATALOG, flow_of, flows_of
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role.catalog import RoleSpecCatalog, load_flow
-from codex_multi_role.catalog.template_reads import FILTER_USES
 from codex_multi_role.catalog.templates import render
+from codex_multi_role.catalog.value_uses import FILTER_USES
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.flow import new_state
 from tests.support.catalogs import Write, problem_of
