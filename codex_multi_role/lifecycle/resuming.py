@@ -124,9 +124,10 @@ def with_corrected_flow(
     They stay as ``recorded``, with a warning, if the flow cannot be used, fits no longer or allows more. ``load`` loads
     definitions with other flows. ``record``: ``run.json``.
     """
-    catalog, flow = Path(record["roles_source"]), recorded.options.flow
-    if not are_edited(recorded.flows, record):
+    flow = recorded.options.flow
+    if "roles_source" not in record or not are_edited(recorded.flows, record):  # some earlier versions kept none
         return recorded, ""
+    catalog = Path(record["roles_source"])
     try:
         flows = edited_flows(recorded.flows, flow, catalog)
         if not flows:

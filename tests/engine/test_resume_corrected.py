@@ -174,9 +174,13 @@ def test_flow_that_a_killed_turn_may_have_written_is_not_taken(tmp_path: Path) -
     assert are_edited(kept, {**record, "steering_absent": ["flows"]})
 
 
-def test_flow_beside_no_catalog_is_not_looked_for(tmp_path: Path) -> None:
+@pytest.mark.parametrize("source", ["gone/catalog.yaml", None])
+def test_flow_beside_no_known_catalog_is_not_looked_for(tmp_path: Path, source: str | None) -> None:
     team = failed(tmp_path)
+    with_flow(team, {"steps": [{"ask": "one"}, CORRECTED]})
     path = (team.runs / "latest").resolve() / "run.json"
-    write_text(path, json.dumps({**read(path), "roles_source": str(tmp_path / "gone/catalog.yaml")}))
+    record = read(path)
+    record.pop("roles_source")
+    write_text(path, json.dumps({**record, **({"roles_source": str(tmp_path / source)} if source else {})}))
     assert team.resume().exit_code not in (0, 1)
     assert warnings(team.events) == []
