@@ -17,7 +17,7 @@ from codex_multi_role.errors import UsageError
 from codex_multi_role.reading.nearest import no_such
 from codex_multi_role.reading.places import Place, Problems
 from codex_multi_role.reading.schema_validation import schema_problems
-from codex_multi_role.reading.value_types import ANY, MAPPING, NUMBER, TEXT, Fields, ValueType, fields_named
+from codex_multi_role.reading.value_types import ANY, LIST, MAPPING, NUMBER, TEXT, Fields, ValueType, fields_named
 
 # Rendered once per step, or once per item of its fan-out, with the names of the item.
 _STEP_TEMPLATES = ("for_each", "concurrency", "set")
@@ -107,6 +107,9 @@ def _check_templates(step: StepSpec, place: Place, types: Fields, problems: Prob
         with problems.collected():
             check_template(getattr(step, key), place / key.rstrip("_"), known)
             _check_kind(step, key, place, known)
+    with problems.collected():
+        if step.until is not None:
+            check_expression(step.until, place / "until", {**types, "results": LIST})
     for number, route in enumerate(step.next):
         where = place / "next" / number
         with problems.collected():

@@ -36,7 +36,7 @@ STEP_KINDS: dict[str, frozenset[str]] = {
     "review": frozenset({"show", "options", "fields", "time_limit_seconds", "default"}),
     "call": frozenset({"with_", "max_depth", "isolate", "merge", "place"}),
 }
-FAN_OUT_KEYS = frozenset({"as_", "concurrency", "max_items", "needs", "place"})
+FAN_OUT_KEYS = frozenset({"as_", "concurrency", "max_items", "needs", "place", "until", "on_item_error"})
 
 RESERVED_FIELDS = frozenset({"approved", "comment", "by", "at", "option", "visits", "status", "error", "verdict"})
 """What templates see of every review, besides the fields that it declares."""
@@ -162,6 +162,14 @@ class StepSpec(Definition):
     max_items: Annotated[int, Field(ge=1, le=100_000), WHOLE_NUMBER] | None = Field(
         default=None, description="The bound of a `for_each` template, which requires it."
     )
+    until: Text | None = Field(
+        default=None,
+        description="A condition on the `results` so far that ends the fan-out; the other items are cancelled.",
+    )
+    on_item_error: Literal["stop", "cancel"] = Field(
+        default="stop",
+        description="If an item ends the run: `stop` lets the running ones finish, `cancel` ends them as well.",
+    )
     retry: Nested[Retry | None] = optional(None, "Tries and pauses after a failure.")
     on_error: Literal["fail", "skip"] = Field(default="fail", description="`fail` ends the run; `skip` continues.")
     on_bad: Literal["fail", "continue"] = Field(
@@ -223,7 +231,7 @@ class StepSpec(Definition):
             raise ValueError("a step that asks a list of roles needs an id")
         if not asked or not all(isinstance(each, str) and each for each in asked) or len({*asked}) < len(asked):
             raise ValueError("ask: a list names each role once")
-        if stray := sorted(({"for_each", "roles"} | FAN_OUT_KEYS - {"concurrency"}) & data.keys()):
+        if stray := sorted(({"for_each", "roles", "as", "max_items", "needs", "place"}) & data.keys()):
             raise ValueError(f"{stray[0]} does not go with a list of roles")
         names = [*asked]
         return {"concurrency": len(names), **data, "ask": ROLE_ITEM, "roles": names, "for_each": names}
@@ -259,6 +267,8 @@ class StepSpec(Definition):
             raise ValueError('for_each goes with one role, not with "*"')
         if isinstance(self.for_each, str) and self.max_items is None:
             raise ValueError("for_each of a template needs max_items: nothing else bounds it")
+        if self.until is not None and self.isolate is not None and self.merge != "none":
+            raise ValueError("until with isolate requires merge: none; a check merge merges the result that counts")
         if "merge" in self.model_fields_set and self.isolate is None:
             raise ValueError("merge belongs to isolate")
         if self.isolate is not None and self.ask == EVERY_ROLE:

@@ -10,8 +10,9 @@ from typing import Any
 
 from codex_multi_role.catalog import StepSpec
 from codex_multi_role.catalog.flow_steps import NEEDED
+from codex_multi_role.catalog.templates import evaluate
 from codex_multi_role.engine.askers import Scope
-from codex_multi_role.engine.journal_slots import ItemCancelled, JournalSlots, RunHalted
+from codex_multi_role.engine.journal_slots import Decision, ItemCancelled, JournalSlots, RunHalted
 from codex_multi_role.engine.scheduler import Scheduler
 from codex_multi_role.errors import DefinitionError, RunStatus, UsageError
 from codex_multi_role.flow import FlowState, items_of, name_of, needs_of
@@ -53,6 +54,8 @@ class FanOut:
         self._problem = ""
         self._roles: list[str] = []
         self._outcomes: dict[int, StepOutcome] = {}
+        self._cancelled: set[int] = set()
+        self._first_failure: RunHalted | None = None
 
     def outcomes(self) -> tuple[list[StepOutcome], BaseException | None]:
         """The available outcomes in item order, merged if all ended, and the first failure."""
@@ -67,6 +70,9 @@ class FanOut:
         seen = [{**context, step.as_: each, "item": each, "index": index} for index, each in enumerate(values)]
         steps = [self._step_of_item(each) for each in seen]
         self._roles = [(each.ask or "") if step.roles and not each.roles else "" for each in steps]
+        decision = scope.ids.decision(f"{step.id}: until") if step.until is not None else None
+        decided = decision.find() if decision is not None else None
+        self._cancelled = set(decided["cancelled"]) if decided is not None else set()
         items = self._items(values, reserved, steps)
         scopes = [item.scope(scope.state.fork()) for item in items]
 
@@ -78,12 +84,54 @@ class FanOut:
             unit = self._unit(step, item.key, own, scopes[item.index])
             peers = min(concurrency, len(values))
             unit = replace(unit, step=steps[item.index], set_state=item.states.become, peers=peers)
+            unit = replace(unit, tolerate=unit.tolerate or step.until is not None)
             return self._carry_out(item, unit, reserved["given"].get(str(item.index)), failed)
 
-        scheduler = Scheduler[StepOutcome]("item", concurrency, needs)
-        done, error = scheduler.run([partial(work, item) for item in items])
+        def is_last(_: StepOutcome) -> bool:
+            return decision is not None and decided is None and self._decide(decision, items, context)
+
+        scheduler = Scheduler[StepOutcome]("item", concurrency, needs, is_last)
+        done, error = scheduler.run([partial(self._watched, work, item, items) for item in items])
+        for index in sorted(self._cancelled):
+            self._outcomes[index] = items[index].outcome(_not_needed)
+            if step.isolate is not None:
+                with suppress(UsageError):  # it has no copy yet
+                    scope.run.services.worktrees.discard(items[index].key)
         scope.state.join([each.state for each in scopes])
-        return (done, error) if error is not None else self._merged(items, done)
+        if error is not None:
+            return done, self._first_failure or error
+        return self._merged(items, [self._outcomes[item.index] for item in items])
+
+    def _decide(self, decision: Decision, items: Sequence[FanOutItem], context: Json) -> bool:
+        """Whether the condition holds for the results so far. If so, cancel the other items, once that is recorded."""
+        if self._cancelled:
+            return True
+        ended = sorted(self._outcomes)
+        results = [seen_item(index, self._outcomes[index], self._roles[index]) for index in ended]
+        if not _holds(self._step, context, results, self._place)[0]:
+            return False
+        self._cancelled = {item.index for item in items} - {*ended}
+        decision.record({"cancelled": sorted(self._cancelled)})
+        for index in self._cancelled:
+            items[index].cancel(NOT_NEEDED)
+        return True
+
+    def _watched(
+        self, work: Callable[[FanOutItem], StepOutcome], item: FanOutItem, items: Sequence[FanOutItem]
+    ) -> StepOutcome:
+        """The outcome of the work, unless the item is no longer needed. Its failure may cancel the others."""
+        if item.index in self._cancelled:
+            return _not_needed()
+        try:
+            return work(item)
+        except RunHalted as halt:
+            if item.index in self._cancelled:
+                return _not_needed()
+            if self._step.on_item_error == "cancel" and halt.ending.status == RunStatus.FAILED:
+                self._first_failure = self._first_failure or halt
+                for other in items:
+                    other.run.progress.stopping.set()
+            raise
 
     def _step_of_item(self, seen: Json) -> StepSpec:
         """With the role that the item asks; unchanged if that is none of its roles, which fails when it is asked."""
@@ -175,6 +223,8 @@ class FanOut:
         """What templates see of the fan-out, the first error, and why the whole is bad."""
         if self._problem:
             return {"results": [], "failed": 0}, self._problem, ""
+        if self._step.until is not None:
+            return self._until_output(outcomes)
         errors = [outcome.error for outcome in outcomes if outcome.error]
         results = [seen_item(index, outcome, self._roles[index]) for index, outcome in enumerate(outcomes)]
         by_role = {"by_role": dict(zip(self._step.roles, results, strict=True))} if self._step.asks_at_once else {}
@@ -183,6 +233,16 @@ class FanOut:
             errors[0] if errors else "",
             self._why_bad(outcomes),
         )
+
+    def _until_output(self, outcomes: Sequence[StepOutcome]) -> tuple[Json, str, str]:
+        """Only whether the condition was met counts; failed items are results."""
+        results = [seen_item(index, outcome, self._roles[index]) for index, outcome in enumerate(outcomes)]
+        counted = [each for index, each in enumerate(results) if index not in self._cancelled]
+        met, why_not = _holds(self._step, self._scope.state.context(), counted, self._place)
+        failed = sum(each["status"] == "failed" for each in results)
+        by_role = {"by_role": dict(zip(self._step.roles, results, strict=True))} if self._step.asks_at_once else {}
+        output = {"results": results, "failed": failed, "met": met, **by_role}
+        return output, "", "" if met else f"until was not met{why_not and f': {why_not}'}"
 
     @property
     def _tolerates_items(self) -> bool:
@@ -195,6 +255,27 @@ class FanOut:
         if not bad or (self._step.on_error == "skip" and len(bad) < len(outcomes)):
             return ""
         return f"bad items: {len(bad)} of {len(outcomes)}, first {bad[0]}"
+
+
+NOT_NEEDED = "not needed: until holds"
+
+
+def _not_needed() -> StepOutcome:
+    return StepOutcome({}, NOT_NEEDED, skipped=True)
+
+
+def _holds(step: StepSpec, context: Json, results: Sequence[Json], place: Place) -> tuple[bool, str]:
+    """Whether ``until`` holds; otherwise why it cannot be evaluated, such as for results without a field that it reads.
+
+    A failed item has no answer, so if the condition needs one, it is about the others.
+    """
+    problem = ""
+    for counted in (results, [each for each in results if each["status"] == "done"]):
+        try:
+            return evaluate(step.until or "", {**context, "results": counted}, place / "until"), ""
+        except DefinitionError as error:
+            problem = str(error)
+    return False, problem
 
 
 class FanOutItem:
@@ -213,6 +294,7 @@ class FanOutItem:
         self.states = ItemStates(outer.run.services.states, key, name_of(value, index))
         self._ids = row.with_hook(self.states.publish).cancellable(self._cancelled)
         self._outer = outer
+        self._reason = ""
 
     def scope(self, state: FlowState) -> Scope:
         return replace(self._outer, run=self.run, ids=self._ids, asker=self.asker, state=state)
@@ -242,7 +324,14 @@ class FanOutItem:
         self._report(SKIPPED if outcome.skipped else FAILED if outcome.error else COMPLETED, outcome.error)
         return outcome
 
+    def cancel(self, reason: str) -> None:
+        """End its work, which then counts as cancelled for this reason."""
+        self._reason = reason
+        self.run.progress.stopping.set()
+
     def _cancelled(self) -> ItemCancelled | None:
+        if self._reason:
+            return ItemCancelled(self.key, self._reason)
         asked = Cancellations(self.run.services.folder.path).find(self.key)
         return ItemCancelled(self.key, asked.reason) if asked is not None else None
 

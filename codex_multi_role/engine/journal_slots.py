@@ -35,6 +35,13 @@ class RunHalted(BaseException):
         self.ending = ending
 
 
+class NothingRecorded(RunHalted):
+    """Looks at a slot: what it would record does not exist yet."""
+
+    def __init__(self) -> None:
+        super().__init__(ending_for(RunInterrupted()))
+
+
 CANCELLED = "item cancelled"
 """The key of what is recorded instead of the work of a cancelled item."""
 
@@ -80,6 +87,10 @@ class JournalSlots:
     def checkpoint(self) -> int:
         """Draw an ID under which nothing is recorded: the journal position where a step's visit begins."""
         return next(self.source).step_id
+
+    def decision(self, name: str) -> Decision:
+        """Draw the slot of a decision, before the work that leads to it."""
+        return Decision(replace(self, source=iter(())), next(self.source), name)
 
     def with_hook(self, before: Callable[[], None]) -> JournalSlots:
         """The same IDs; ``before`` is called as well."""
@@ -145,3 +156,30 @@ class JournalSlots:
         except Exception as error:
             raise RunHalted(ending_for(error)) from error
         return {CANCELLED: {"unit": cancelled.unit, "reason": cancelled.reason}}
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What is decided while other work goes on, recorded once at a ``place`` that is known before."""
+
+    slots: JournalSlots
+    place: JournalSlot
+    name: str
+
+    def find(self) -> Json | None:
+        """What was decided, in this session or an earlier one."""
+        try:
+            return self._here.record(self.name, _look)
+        except NothingRecorded:
+            return None
+
+    def record(self, decided: Json) -> Json:
+        return self._here.record(self.name, lambda _: decided)
+
+    @property
+    def _here(self) -> JournalSlots:
+        return replace(self.slots, source=iter([self.place]))
+
+
+def _look(_: int) -> Json:
+    raise NothingRecorded

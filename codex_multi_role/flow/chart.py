@@ -103,6 +103,8 @@ def step_notes(step: StepSpec) -> Iterator[str]:
         yield "at once" if step.concurrency == len(step.roles) else f"{step.concurrency} at a time"
     elif step.for_each is not None:
         yield _fan_out(step)
+    if step.until is not None:
+        yield f"until {one_line(step.until)}"
     if step.needs is not None:
         yield "each after the items it depends on"
     if step.isolate is not None:

@@ -149,7 +149,8 @@ class StepEfforts:
             if step.asks_at_once:
                 whole = replace(whole, fan_out=Counter(step.roles))
         merges = items * STEPS_PER_MERGE if step.isolate is not None else 0
-        return whole.then(Effort(records=merges + SPARE_STEPS_PER_VISIT))
+        decisions = 1 if step.until is not None else 0
+        return whole.then(Effort(records=merges + decisions + SPARE_STEPS_PER_VISIT))
 
     def _once(self, step: StepSpec, called: Effort | None, place: Place) -> Effort:
         if step.roles:

@@ -69,7 +69,8 @@ class KnownFields:
             return {"results": LIST, "declined": LIST}
         if step.for_each is not None:
             by_role = {"by_role": ValueType.of_fields(fields_named(step.roles))} if step.asks_at_once else {}
-            return {"results": LIST, "failed": NUMBER, **by_role}
+            met = {"met": BOOLEAN} if step.until is not None else {}
+            return {"results": LIST, "failed": NUMBER, **by_role, **met}
         match step.kind:
             case "check":
                 return _result(step)

@@ -14,6 +14,7 @@ EXTENSION = TOP / "examples/extension"
 EXAMPLES = sorted({path.parent for path in TOP.glob("examples/*/README.md")} - {EXTENSION})
 OUTCOMES = {
     "best-of-two": ("success", {"clamp.py": "max(low"}),
+    "first-green": ("success", {"even.py": "% 2"}),
     "fix-until-green": ("green", {"mean.py": "len(numbers)"}),
     "pair": ("done", {"slug.py": "lower()"}),
     "per-file": ("success", {"SUMMARY.md": "- add.py: Adds two numbers.\n- sub.py: Subtracts"}),

@@ -6,6 +6,7 @@ import logging
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, NoReturn
 from uuid import uuid4
@@ -127,7 +128,8 @@ class _SharedSlot:
         return int(self.step.step_id)
 
     def run(self, name: str, work: Callable[[], Json], /) -> Json:
-        output: Json = self.step.run({"name": name}, work)
+        # A copy, because a reservation runs only once, and a `Decision` looks before it records.
+        output: Json = copy(self.step).run({"name": name}, work)
         return output
 
 

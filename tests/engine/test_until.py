@@ -1,0 +1,105 @@
+"""A fan-out that ends as soon as its results suffice: the others are cancelled, and a resume decides the same."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from codex_multi_role.errors import DefinitionError
+from tests.support.processes import wait_for
+from tests.support.teams import NEVER, Record, TeamFolder, read, say, with_flow
+
+pytestmark = [pytest.mark.usefixtures("scripted_codex"), pytest.mark.real]
+
+FIRST_GOOD = "results | selectattr('verdict', 'equalto', 'good') | list | length > 0"
+GOOD, POOR = say(verdict="good"), say(verdict="poor")
+RACE: Record = {"id": "race", "ask": ["one", "two", "three"], "until": FIRST_GOOD}
+LAST: Record = {
+    "id": "last",
+    "ask": "last",
+    "prompt": "{{ steps.race.results | selectattr('status', 'equalto', 'done') | list | length }} done",
+}
+
+
+def race(folder: Path, one: Record, two: Record, three: Record, **changes: object) -> TeamFolder:
+    plays = {"one": [one] * 2, "two": [two] * 2, "three": [three] * 2, "last": [say()] * 2}
+    return with_flow(TeamFolder(folder, {name: {} for name in plays}, plays), {"steps": [{**RACE, **changes}, LAST]})
+
+
+def states(team: TeamFolder) -> list[str]:
+    items = sorted((team.runs / "latest/items").glob("race.1.*.json"))
+    return ["skipped" if read(each)["outcome"]["skipped"] else "ended" for each in items]
+
+
+@pytest.mark.usefixtures("real_codex")
+def test_first_good_result_ends_what_still_runs(tmp_path: Path) -> None:
+    team = race(tmp_path, NEVER, GOOD, NEVER)
+    report = team.run(flow="own")
+    assert (report.exit_code, states(team)) == (0, ["skipped", "ended", "skipped"])
+    assert "1 done" in (team.runs / "latest/last/turn_001/prompt.txt").read_text()
+
+
+def test_what_has_not_started_does_not_start(tmp_path: Path) -> None:
+    team = race(tmp_path, POOR, GOOD, NEVER, concurrency=1)
+    assert team.run(flow="own").exit_code == 0
+    assert [role for role, *_ in team.turns()] == ["one", "two", "last"]
+
+
+def test_result_that_is_never_met_is_bad_and_failed_items_are_results(tmp_path: Path) -> None:
+    failing: Record = {"fault": {"status": 400}}
+    report = race(tmp_path / "ends", POOR, failing, POOR).run(flow="own")
+    assert (report.exit_code, report.outcome) == (1, "race_failed")
+    assert "until was not met" in report.reason
+    route = {"when": "not steps.race.met and steps.race.failed == 1", "to": "last"}
+    assert race(tmp_path / "goes", POOR, failing, POOR, next=[route]).run(flow="own").exit_code == 0
+
+
+def test_failed_item_does_not_keep_the_condition_from_being_met(tmp_path: Path) -> None:
+    team = race(tmp_path, {"fault": {"status": 400}}, GOOD, POOR, concurrency=1)
+    assert team.run(flow="own").exit_code == 0
+    assert states(team) == ["ended", "ended", "skipped"]
+
+
+def test_killed_run_decides_the_same(tmp_path: Path) -> None:
+    """The kill comes after the decision, in the step behind it; nothing of the race is asked again."""
+    team = race(tmp_path, POOR, GOOD, NEVER)
+    team.plays["last"] = [NEVER, say()]
+    team.write_plays()
+    process = team.start("--flow", "own")
+    wait_for(team.runs / "latest/last/turn_001/prompt.txt")
+    process.send_signal(signal.SIGKILL)
+    process.communicate(timeout=60)
+    team.plays["last"] = [say()]
+    team.write_plays()
+    report = team.resume(playbook=str(team.playbook))
+    assert report.exit_code == 0, report
+    assert [role for role, *_ in team.turns()] == ["last"]
+
+
+def test_copies_of_cancelled_items_are_removed(tmp_path: Path) -> None:
+    team = race(tmp_path, NEVER, GOOD, NEVER, isolate="worktree", merge="none")
+    assert team.run(flow="own").exit_code == 0
+    copies = read(team.runs / "latest/worktrees/manifest.json")["copies"]
+    assert [each["key"] for each in copies if not each.get("removed_at")] == ["race.1.1"]
+
+
+def test_failed_item_may_cancel_what_runs(tmp_path: Path) -> None:
+    failing: Record = {"fault": {"status": 400}}
+    team = race(tmp_path, NEVER, failing, NEVER, until=None, on_item_error="cancel")
+    report = team.run(flow="own")
+    assert (report.exit_code, "role two" in report.reason) == (3, True), report
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"until": "resluts"}, "resluts"),
+        ({"isolate": "worktree"}, "requires merge: none"),
+        ({"ask": "one"}, "until belongs to for_each"),
+    ],
+)
+def test_mistakes_are_found_before_a_run(tmp_path: Path, changes: Record, problem: str) -> None:
+    with pytest.raises(DefinitionError, match=problem):
+        race(tmp_path, POOR, GOOD, POOR, **changes).run(flow="own")
