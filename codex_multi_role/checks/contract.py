@@ -201,6 +201,10 @@ class RunFacts:
     searches_web: Callable[[str], bool] = lambda _: False
 
 
+COULD_NOT_RUN = "could not run"
+"""The status of a result that is no verdict."""
+
+
 def _no_run() -> RunFacts:
     raise UsageError("this check can only run within a run")
 

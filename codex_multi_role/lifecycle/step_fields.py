@@ -9,6 +9,7 @@ from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, RoleSpecCatalog, Step
 from codex_multi_role.catalog.contracts import Contracts
 from codex_multi_role.catalog.definition import closed_properties
 from codex_multi_role.checks import find_check
+from codex_multi_role.checks.contract import COULD_NOT_RUN
 from codex_multi_role.errors import UsageError
 from codex_multi_role.flow.routing import ends
 from codex_multi_role.reading.value_types import (
@@ -26,7 +27,6 @@ from codex_multi_role.reading.value_types import (
     type_of_schema,
 )
 from codex_multi_role.run_folder.turn_folder import ANALYSIS_PATH
-from codex_multi_role.steps.check import COULD_NOT_RUN
 from codex_multi_role.steps.protection import TOLD
 from codex_multi_role.steps.turn_record import WEB_SEARCHES
 

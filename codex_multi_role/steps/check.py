@@ -1,4 +1,4 @@
-"""The step kind ``check``: work that needs no model, recorded once; and how long the checks of a run can take."""
+"""The step kind ``check``: work that needs no model, recorded once."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from dataclasses import replace
 from functools import partial
 
 from codex_multi_role.checks import find_check
+from codex_multi_role.checks.contract import COULD_NOT_RUN
 from codex_multi_role.errors import CheckFailed, CodexMultiRoleError, RunInterrupted, RunParked, UsageError
-from codex_multi_role.flow import Terms
 from codex_multi_role.host.atomic import make_folder
 from codex_multi_role.reading.json_types import Json
-from codex_multi_role.run_options import RunOptions
 from codex_multi_role.steps.check_context import context_of, observed
 from codex_multi_role.steps.protection import checked
 from codex_multi_role.steps.repeated_check import once
@@ -19,19 +18,7 @@ from codex_multi_role.steps.resources import RunResources
 from codex_multi_role.steps.test_runs import run_tests, without_tree
 from codex_multi_role.steps.unit import StepOutcome, Unit
 
-
-def terms(options: RunOptions, cycles: int | None = None) -> Terms:
-    """The terms of a run with these options; ``cycles`` overrides theirs. `test_seconds` limits every check."""
-
-    def check_seconds(name: str, given: Mapping[str, object]) -> float:
-        return find_check(name).max_seconds(given, options.tests.test_seconds)
-
-    seconds_of_tests = check_seconds("tests", {}) if options.tests.run_tests else 0.0
-    baseline = options.tests.test_seconds if options.tests.baseline else 0.0
-    return Terms(cycles or options.cycles, options.answers.repair_attempts, check_seconds, seconds_of_tests, baseline)
-
-
-COULD_NOT_RUN, TIMED_OUT = "could not run", "timed out"
+TIMED_OUT = "timed out"
 
 
 def check_step(run: RunResources, unit: Unit) -> StepOutcome:

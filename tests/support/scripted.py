@@ -35,7 +35,7 @@ from codex_multi_role.run_options import RunOptions
 from codex_multi_role.steps import Recorder, RunProgress, RunResources, RunServices, RunSettings, StepOutcome, Unit
 from codex_multi_role.steps.ask import Ask
 from codex_multi_role.steps.carry_out import carry_out
-from codex_multi_role.steps.check import terms
+from codex_multi_role.steps.terms import terms
 from codex_multi_role.steps.turn_events import says_done
 from codex_multi_role.steps.turn_record import TurnResult
 from codex_multi_role.steps.work_clock import WorkClock

@@ -38,7 +38,7 @@ from codex_multi_role.lifecycle.team_loading import load_team
 from codex_multi_role.presentation.wording import plural
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_options import RunOptions
-from codex_multi_role.steps.check import terms
+from codex_multi_role.steps.terms import terms
 from codex_multi_role.workspace import Snapshots, Workspace
 from codex_multi_role.workspace.git import Git
 from codex_multi_role.workspace.paths import CODEX_FOLDERS
