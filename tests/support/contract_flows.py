@@ -57,6 +57,47 @@ def flows_that_read(draw: st.DrawFn) -> list[Json]:
     return [flow, {"name": "inner", "inputs": {"n": draw(st.sampled_from([1, "x"]))}, "vars": {"v": 0}, "steps": inner}]
 
 
+SUFFICIENT: Sequence[Json] = (
+    {"ask": "two", "prompt": "Do {{ p }}."},
+    {"ask": "two", "prompt": "Do {{ p.t.u }} of {{ p.n + 1 }}."},
+    {"ask": "two", "prompt": "{% for x in p %}{{ x.t }}, {% endfor %}."},
+    {"ask": "two", "with": {"a": "Do {{ p }}.", "b": ["{{ p | default('-') }}"]}},
+    {"ask": "two", "for_each": "{{ p }}", "max_items": 2, "prompt": "Do {{ item.t }}, {{ item.n - 1 }}."},
+    {"ask": ["two", "three"], "prompt": "Do {{ p | join(', ') }}."},
+    {"check": "answer", "with": {"text": "Of {{ p }}, {{ p | join(', ') }}"}},
+    {"check": "answer", "with": {"text": "{{ p | map(attribute='t') | join(', ') }}."}},
+    {"review": "Is {{ p.t }} right?", "show": "See {{ p.u }}."},
+    {"ask": "two", "set": {"v": "{{ p * 2 }}"}, "next": [{"when": "vars.v > 1000000"}]},
+    {"ask": "two", "next": [{"when": "p >= 3"}]},
+    {"ask": "two", "next": [{"when": "p == 'x'"}]},
+    {"ask": "two", "next": [{"when": "not p"}]},
+    {"ask": "two", "next": [{"when": "p | selectattr('ok') | list"}]},
+)
+"""Steps that can do their work with every answer that satisfies its contract. Each ``p`` is a path of its own."""
+
+
+@st.composite
+def flows_that_contracts_suffice(draw: st.DrawFn) -> list[Json]:
+    """A flow without ways back, guards and failures that are skipped."""
+    steps: list[Json] = [{"id": "s0", "ask": "one"}]
+    for number, chosen in enumerate(draw(st.lists(st.sampled_from(SUFFICIENT), min_size=1, max_size=5)), 1):
+        before = [each["id"] for each in steps if isinstance(each.get("ask"), str) and "for_each" not in each]
+        path = f"steps.{draw(st.sampled_from(before))}.f{number}"
+        step = {"id": f"s{number}", **_with_path(chosen, path)}
+        routes = [{**route, "to": f"s{number + 1}"} for route in step.get("next", ())]
+        steps.append(step | ({"next": routes} if routes else {}))
+    steps.append({"id": f"s{len(steps)}", "ask": "three"})
+    return [{"vars": {"v": 0}, "steps": steps}, {"name": "inner", "steps": [{"ask": "one"}]}]
+
+
+def _with_path(value: Any, path: str) -> Any:
+    if isinstance(value, dict):
+        return {key: each if key in ("ask", "check") else _with_path(each, path) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_with_path(each, path) for each in value]
+    return "".join(path if word == "p" else word for word in _words(value)) if isinstance(value, str) else value
+
+
 def _steps(draw: st.DrawFn, prefix: str, more: list[str], *, may_call: bool) -> list[Json]:
     steps: list[Json] = [{"id": f"{prefix}0", "ask": "one", "max_visits": 2}]
     for number in range(1, draw(st.integers(2, 4))):

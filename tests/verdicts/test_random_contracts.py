@@ -17,7 +17,7 @@ from codex_multi_role.errors import DefinitionError, Ending, RoleFailed
 from codex_multi_role.lifecycle.team_loading import load_team
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.steps.ask import Ask
-from tests.support.contract_flows import SCHEMAS, answer_to, flows_that_read
+from tests.support.contract_flows import SCHEMAS, answer_to, flows_that_contracts_suffice, flows_that_read
 from tests.support.scripted import FAILS, Script
 from tests.support.teams import TeamFolder, with_flow
 from tests.verdicts.playing import read
@@ -43,14 +43,14 @@ class Answering:
 
 def ended(folder: Path, flows: list[Json], schema: Json, answering: Answering) -> Ending | None:
     """How the flow ends; None if it is not valid."""
-    team = TeamFolder(folder, {"one": {}, "two": {"output_schema": schema} if schema else {}}, {})
+    team = TeamFolder(folder, {"one": {}, "two": {"output_schema": schema} if schema else {}, "three": {}}, {})
     with_flow(team, flows[0])
     with_flow(team, {key: value for key, value in flows[1].items() if key != "name"}, "inner")
     try:
         loaded = load_team("own", team.folder / "roles")
     except DefinitionError:
         return None
-    script = Script(folder, {"one": [answering], "two": [answering]}, answers=[(True, "")] * 20)
+    script = Script(folder, {role: [answering] for role in ("one", "two", "three")}, answers=[(True, "")] * 20)
     return script.walk_loaded("own", *loaded, {}).ending
 
 
@@ -72,6 +72,17 @@ FLOWS = (flows_that_read(), st.sampled_from(SCHEMAS), st.integers(0, 999))
 @given(*FLOWS)
 def test_answers_that_satisfy_their_contracts_are_no_wrong_usage(flows: list[Json], schema: Json, seed: int) -> None:
     check(flows, schema, seed)
+
+
+@settings(max_examples=50)
+@given(flows_that_contracts_suffice(), st.integers(0, 999))
+def test_no_step_fails_by_answers_that_satisfy_their_contracts(flows: list[Json], seed: int) -> None:
+    answering = Answering(Random(seed))
+    with tempfile.TemporaryDirectory() as folder:
+        ending = ended(Path(folder), flows, {}, answering)
+    assume(not answering.stuck)
+    assert ending is not None
+    assert ending.exit_code == 0, ending
 
 
 @pytest.mark.long("verdicts/test_random_contracts.py::test_answers_that_satisfy_their_contracts_are_no_wrong_usage")
