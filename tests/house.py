@@ -42,7 +42,7 @@ FIGURES = (
     Figure("folders of the core", 16, "16"),
     Figure("floors of the core", 9, "9"),
     Figure("modules of the core", 328, "290, later 310"),
-    Figure("lines of the core", 45_700, "38,000, later 41,000"),
+    Figure("lines of the core", 45_800, "38,000, later 41,000"),
     Figure("statements of the core", 29_200),
     Figure("modules of the package", 542, "495, later free"),
     Figure("lines of the package", 73_000, "64,000, later free"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, GetJsonSchemaHandler, JsonValue, StrictBool, StringConstraints, model_validator
@@ -20,6 +20,7 @@ from codex_multi_role.catalog.definition import (
     Nested,
     Takes,
     optional,
+    yaml_key,
 )
 from codex_multi_role.catalog.role_spec import Name
 
@@ -37,6 +38,7 @@ STEP_KINDS: dict[str, frozenset[str]] = {
     "call": frozenset({"with_", "max_depth", "isolate", "merge", "place"}),
 }
 FAN_OUT_KEYS = frozenset({"as_", "concurrency", "max_items", "needs", "place", "until", "on_item_error"})
+NOT_BESIDE_LISTS = ("as", "for_each", "max_items", "needs", "place", "roles")
 
 RESERVED_FIELDS = frozenset({"approved", "comment", "by", "at", "option", "visits", "status", "error", "verdict"})
 """What templates see of every review, besides the fields that it declares."""
@@ -203,10 +205,10 @@ class StepSpec(Definition):
         given = schema["properties"]["id"]
         schema["properties"]["id"] = {"description": given.pop("description"), "anyOf": [given, NULL]}
         named = {"required": ["id"], "properties": {"id": {"not": NULL}}}
-        unnamed = {"properties": {"review": NULL, "ask": {"not": {"const": EVERY_ROLE}}}}
+        no_name = {"anyOf": [{"const": EVERY_ROLE}, _TEMPLATE, _LIST]}
+        unnamed = {"properties": {"review": NULL, "ask": {"not": no_name}}}
         schema["anyOf"] = [named, unnamed]
-        schema["if"] = {"properties": {"for_each": NULL}}
-        schema["then"] = {"properties": {key.rstrip("_"): NULL for key in sorted(FAN_OUT_KEYS)}}
+        schema["allOf"] = [*_beside_asks()]
         return reference
 
     @model_validator(mode="before")
@@ -231,7 +233,7 @@ class StepSpec(Definition):
             raise ValueError("a step that asks a list of roles needs an id")
         if not asked or not all(isinstance(each, str) and each for each in asked) or len({*asked}) < len(asked):
             raise ValueError("ask: a list names each role once")
-        if stray := sorted(({"for_each", "roles", "as", "max_items", "needs", "place"}) & data.keys()):
+        if stray := [key for key in NOT_BESIDE_LISTS if data.get(key) is not None]:
             raise ValueError(f"{stray[0]} does not go with a list of roles")
         names = [*asked]
         return {"concurrency": len(names), **data, "ask": ROLE_ITEM, "roles": names, "for_each": names}
@@ -320,3 +322,24 @@ class StepSpec(Definition):
     def kind(self) -> str:
         """The key of ``STEP_KINDS`` that is given."""
         return next(kind for kind in STEP_KINDS if getattr(self, kind) is not None)
+
+
+_TEMPLATE: dict[str, Any] = {"type": "string", "pattern": r"\{\{"}
+_LIST: dict[str, Any] = {"type": "array"}
+
+
+def _beside_asks() -> Iterator[dict[str, Any]]:
+    """The JSON Schemas of what may be given beside one role, a list of roles, and a template of a role."""
+    of_items = {yaml_key(key): NULL for key in sorted(FAN_OUT_KEYS)}
+    yield {"if": _has(for_each=NULL, ask={"not": _LIST}), "then": _has(**of_items)}
+    yield {"if": _asks(_LIST), "then": _has(**dict.fromkeys(NOT_BESIDE_LISTS, NULL))}
+    chosen = {"required": ["roles", "for_each"], **_has(roles={"type": "array", "minItems": 1}, for_each={"not": NULL})}
+    yield {"if": _asks(_TEMPLATE), "then": chosen, "else": _has(roles={"maxItems": 0})}
+
+
+def _has(**properties: Any) -> dict[str, Any]:  # noqa: ANN401
+    return {"properties": properties}
+
+
+def _asks(shape: dict[str, Any]) -> dict[str, Any]:
+    return {"required": ["ask"], **_has(ask=shape)}

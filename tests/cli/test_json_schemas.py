@@ -179,8 +179,16 @@ EVERY_KEY: dict[str, list[Any]] = {
                     "set": {"v": 1},
                     "state": "WORKING",
                 },
-                {"check": "tests", "with": {"a": 1}, "max_visits": 2, "repeatable": False},
+                {"check": "tests", "with": {"a": 1}, "max_visits": 2, "repeatable": False, "limits": {"seconds": 9}},
+                {"id": "any", "ask": "{{ item }}", "roles": ["one", "two"], "for_each": ["one"]},
+                {"id": "both", "ask": ["one", "two"], "concurrency": 1, "until": "true", "on_item_error": "stop"},
                 {"id": "fine", "review": "Fine?", "show": "all", "time_limit_seconds": 5, "default": "reject"},
+                {
+                    "id": "release",
+                    "review": "Which?",
+                    "options": ["ship", "hold"],
+                    "fields": {"copies": {"type": "integer", "default": 1}},
+                },
                 {
                     "call": "other",
                     "max_depth": 2,
@@ -193,6 +201,7 @@ EVERY_KEY: dict[str, list[Any]] = {
                     ],
                 },
             ],
+            "finally": [{"id": "tidy", "check": "command", "with": {"a": 1}, "limits": {"seconds": 9}}],
         }
     ],
     "playbook": [
@@ -237,7 +246,7 @@ MEANING = (
     *("must be relative to", "names nothing", "must be a program", "must be an absolute", "must start with"),
     *("must hold", "minimum and maximum", "the default", "required input", "must_exist"),
     *("exclude each other", "ref needs", "worktree and branch belong", "branch needs", "the same one twice"),
-    *("needs states", "goes with", "needs max_items", "merge belongs", "with a time limit"),
+    *("needs states", "goes with", "needs max_items", "merge belongs", "with a time limit", "give one of"),
 )
 
 

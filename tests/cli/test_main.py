@@ -65,7 +65,7 @@ def test_run_is_the_latest_unless_named() -> None:
     context = click.Context(group)
     commands = [group.get_command(context, name) for name in COMMANDS]
     runs = {each.name: run for each in commands if each and not each.hidden for run in each.params if run.name == "run"}
-    decided = {"resume", "fork", "restart", "approve", "reject", "cancel"}
+    decided = {"resume", "fork", "restart", "approve", "reject", "answer", "cancel"}
     assert decided | {"show", "watch", "report"} == set(runs)
     assert [name for name, run in runs.items() if run.required] == []
 

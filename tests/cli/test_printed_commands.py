@@ -28,7 +28,7 @@ pytestmark = pytest.mark.usefixtures("scripted_codex")
 EXTENSIONS = find_spec("codex_multi_role.extensions") is not None
 RUNS = "my runs"
 """Not the default folder of runs, so that every command must name it, and quote it."""
-CONTINUE = {"approve", "batch", "fork", "reject", "resume", "restart"}
+CONTINUE = {"answer", "approve", "batch", "fork", "reject", "resume", "restart"}
 USAGE: Record = {"usage": {"input_tokens": 90, "output_tokens": 10}}
 THREE: list[Record] = [{"id": name, "ask": "one"} for name in ("a", "b", "c")]
 REVIEW: list[Record] = [

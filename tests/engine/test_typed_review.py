@@ -39,6 +39,7 @@ def prompt(team: TeamFolder) -> str:
     return (team.runs / "latest/one/turn_002/prompt.txt").read_text()
 
 
+@pytest.mark.sample("answer")
 @pytest.mark.usefixtures("real_codex")
 def test_command_answers_with_values_and_refuses_wrong_ones(tmp_path: Path) -> None:
     team = asking(tmp_path)
