@@ -30,8 +30,8 @@ CONDITIONS = (
     "p | selectattr('ok') | list", "3 < p < 9", "p == true",
 )  # fmt: skip
 VALUES: tuple[object, ...] = (
-    "x", "one", "3", "false", "a, b", 0, 3, 12, 2.5, -1, True, False, None, [], ["a"], [1, 2], [None], [{"t": "a", "id": "A"}],
-    [{"t": 1, "ok": True, "needs": ["A"]}, {}], {}, {"t": {"u": 1}}, {"d": "x"}, [[]],
+    "x", "one", "3", "false", "a, b", 0, 3, 12, 2.5, -1, True, False, None, [], ["a"], [1, 2], [None],
+    [{"t": "a", "id": "A"}], [{"t": 1, "ok": True, "needs": ["A"]}, {}], {}, {"t": {"u": 1}}, {"d": "x"}, [[]],
 )  # fmt: skip
 Needs = Mapping[Path, Need]
 SCHEMAS: tuple[Json, ...] = (
