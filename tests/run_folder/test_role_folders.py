@@ -63,6 +63,13 @@ def test_run_of_such_roles_resumes_in_their_folders(team: TeamFolder) -> None:
 
 
 @pytest.mark.real
+def test_all_that_a_run_has_itself_is_known(team: TeamFolder) -> None:
+    found = {path.name for path in load_run("latest", runs_dir=team.runs).folder.iterdir()}
+    own = {name for name in found - {f"role-{name}" for name in NAMES} if not name.startswith((".", "journal.sqlite"))}
+    assert own - OWN_NAMES == set()
+
+
+@pytest.mark.real
 @pytest.mark.extensions
 @pytest.mark.parametrize(
     ("command", "shown"),
