@@ -12,6 +12,7 @@ from codex_multi_role.reading.json_files import read_object
 from codex_multi_role.run_folder import Questions, RunFolder, events
 from codex_multi_role.run_folder.cost import Cost
 from codex_multi_role.run_folder.folder import PROGRAM, SHARED
+from codex_multi_role.run_folder.typed_answers import example
 from codex_multi_role.run_options import RunOptions
 
 OUTCOMES = {
@@ -174,7 +175,11 @@ def answer_commands(folder: RunFolder, open_keys: Sequence[str]) -> str:
     then = [] if SHARED in read_object(folder.record_path) else ["--resume"]
     which = ["--question", open_keys[0]] if len(open_keys) > 1 else []
     reject = folder.command("reject", *which, "--comment", "WHY", *then)
-    return f"{folder.command('approve', *which, *then)}, or {reject}"
+    asked = Questions(folder.path).find(open_keys[0]) if open_keys else None
+    given = example(asked) if asked is not None else []
+    verb = "answer" if given else "approve"
+    accept = folder.command(verb, *which, *given, *then)
+    return f"{accept}, or {reject}"
 
 
 def next_command(folder: RunFolder, exit_code: int | None) -> str:

@@ -25,7 +25,7 @@ def complete(question: Question, answer: Answer) -> Answer:
     if not answer.approved:
         return replace(answer, option="", values={})
     given = dict(answer.values)
-    option = str(given.pop(OPTION, answer.option)).strip()
+    option = str(given.pop(OPTION, answer.option)).strip() or _default_option(question)
     if option not in (question.options or ("",)):
         raise _wrong_option(question, option)
     for name in given.keys() - question.fields.keys():
@@ -48,9 +48,8 @@ def _value(question: Question, name: str, schema: Json, given: Json) -> object:
 
 def accept(question: Question, by: str) -> Answer | None:
     """The answer that approves with all declared defaults; None if one is missing."""
-    option = question.default if question.default in question.options else ""
     try:
-        return complete(question, Answer(True, "", by, now(), option or ""))
+        return complete(question, Answer(True, "", by, now()))
     except UsageError:
         return None
 
@@ -102,6 +101,16 @@ def how_to_answer(question: Question) -> str:
     options = f"Options: {', '.join(question.options)}." if question.options else ""
     fields = f"Fields: {'; '.join(describe(*each) for each in question.fields.items())}." if question.fields else ""
     return f"{options} {fields}".strip()
+
+
+def example(question: Question) -> list[str]:
+    """The arguments of `answer` for what has no default: ``option=ship``, ``version=VALUE``."""
+    option = [f"{OPTION}={question.options[0]}"] if question.options and not _default_option(question) else []
+    return [*option, *(f"{name}=VALUE" for name, schema in question.fields.items() if "default" not in schema)]
+
+
+def _default_option(question: Question) -> str:
+    return question.default if question.default in question.options and question.default else ""
 
 
 def _wrong_option(question: Question, option: str) -> UsageError:

@@ -6,7 +6,7 @@ from codex_multi_role.errors import ReviewWaiting, RunInterrupted
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import Answer, Question, Questions
 from codex_multi_role.run_folder.events import ReviewAnswered, ReviewAsked, now
-from codex_multi_role.run_folder.typed_answers import accept, at_time_limit, how_to_answer
+from codex_multi_role.run_folder.typed_answers import accept, at_time_limit
 from codex_multi_role.steps.resources import RunResources
 from codex_multi_role.steps.unit import StepOutcome, Unit, as_text
 
@@ -109,8 +109,7 @@ class _Review:
         self._run.progress.waits_for.add(self._question.key)
         limit = self._question.time_limit_seconds
         later = f" Without an answer within {limit:g} s, it counts as: {self._question.default}." if limit else ""
-        needed = " ".join(filter(None, ["", how_to_answer(self._question)]))
         return ReviewWaiting(
             f"{self._question.key} waits for a person: {self._question.question}",
-            f"Once it is answered, the run continues when it is resumed.{needed}{later}",
+            f"Once it is answered, the run continues when it is resumed.{later}",
         )

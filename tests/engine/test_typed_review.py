@@ -39,6 +39,10 @@ def prompt(team: TeamFolder) -> str:
     return (team.runs / "latest/one/turn_002/prompt.txt").read_text()
 
 
+def run_id(team: TeamFolder) -> str:
+    return (team.runs / "latest").resolve().name
+
+
 @pytest.mark.sample("answer")
 @pytest.mark.usefixtures("real_codex")
 def test_command_answers_with_values_and_refuses_wrong_ones(tmp_path: Path) -> None:
@@ -50,6 +54,8 @@ def test_command_answers_with_values_and_refuses_wrong_ones(tmp_path: Path) -> N
     assert "Options: ship, hold. Fields: copies (integer); draft (boolean, false if left out)." in wrong.stderr
     assert asked(team, "release.1")["answer"] is None
     assert "release.1 needs an option" in console("approve", folder=tmp_path).stderr
+    shown = console("show", folder=tmp_path)
+    assert f"answer {run_id(team)} option=ship copies=VALUE --resume" in shown.stdout + shown.stderr
     done = console(
         "answer", "latest", "--question", "release.1", "option=ship", "copies=3", "--resume", folder=tmp_path
     )

@@ -73,6 +73,11 @@ def test_defaults_answer_only_if_none_is_missing() -> None:
     assert (found.option, found.values) == ("hold", {"draft": False})
 
 
+def test_default_option_is_chosen_if_none_is_given() -> None:
+    found = complete(question(fields={}, default="hold"), Answer(True, "", "somebody", now()))
+    assert found.option == "hold"
+
+
 @pytest.mark.parametrize(("default", "approved", "option"), [("reject", False, ""), ("hold", True, "hold")])
 def test_time_limit_answers_with_the_default(default: str, approved: bool, option: str) -> None:
     found = at_time_limit(question(fields={}, default=default))
