@@ -23,7 +23,6 @@ from codex_multi_role.lifecycle.model_providers import ModelProviders, sources_o
 from codex_multi_role.lifecycle.preparing import preparation_of, sandbox_variables
 from codex_multi_role.lifecycle.sandbox_probe import trying_sandbox
 from codex_multi_role.lifecycle.steering import Steering
-from codex_multi_role.lifecycle.step_fields import contracts_of
 from codex_multi_role.lifecycle.turn_observers import InstalledObservers
 from codex_multi_role.run_folder import EventLog, RunFolder, list_turns, own_turns, started_turns
 from codex_multi_role.run_folder.events import ProcessesStarting
@@ -165,7 +164,7 @@ def _settings(
         steering_present=steering.present,
         searches_web=partial(_searches_web, definitions, catalog),
         yes=options.answers.yes,
-        contracts=contracts_of(definitions.flows, options.flow, definitions.catalog),
+        contracts=definitions.contracts,
     )
 
 

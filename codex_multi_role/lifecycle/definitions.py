@@ -14,6 +14,7 @@ from threading import Event
 from typing import Any
 
 from codex_multi_role.catalog import FlowSpec, RoleSpec, RoleSpecCatalog, StepSpec, settings_file
+from codex_multi_role.catalog.contracts import Contracts
 from codex_multi_role.catalog.prices import PriceList
 from codex_multi_role.checks import Check, find_check
 from codex_multi_role.checks.interpreter import Interpreter, find_interpreter, inspect, starts_own_pytest
@@ -34,6 +35,7 @@ from codex_multi_role.host.redaction import Redactor
 from codex_multi_role.host.spelling import as_on_disk, require_utf8
 from codex_multi_role.lifecycle.model_providers import PLAYBOOK_MODEL, StandIn, model_of, require_prices, sources_of
 from codex_multi_role.lifecycle.sandbox_probe import require_sandbox
+from codex_multi_role.lifecycle.step_fields import contracts_of
 from codex_multi_role.lifecycle.team_loading import load_team
 from codex_multi_role.run_options import RunOptions
 from codex_multi_role.steps.terms import terms
@@ -65,6 +67,11 @@ class Definitions:
     @property
     def needs(self) -> Needs:
         return needs_of(self.flow, self.options)
+
+    @cached_property
+    def contracts(self) -> Contracts:
+        """What roles must answer; derived when it is first needed."""
+        return contracts_of(self.flows, self.options.flow, self.catalog)
 
     @property
     def isolates(self) -> bool:

@@ -15,7 +15,7 @@ from codex_multi_role.lifecycle.readiness import require_paths
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import Record
 from codex_multi_role.run_options import RunOptions
-from codex_multi_role.steps.ask import payload_from, role_for
+from codex_multi_role.steps.ask import payload_from, role_for, with_needs
 
 REST = "…"
 TEST_RESULT: Json = {"status": "<test result>", REST: REST}
@@ -117,7 +117,9 @@ class _FirstPass:
             self._add_ask(step, self._catalog.role(name), payload_from(handoffs or before), None)
 
     def _add_ask(self, step: StepSpec, role: RoleSpec, payload: Json | None, which: str | None) -> None:
-        prompt = build_prompt(self._catalog.general_prompts, role, self.state.goal, payload, self.state.latest_tests)
+        texts, contracts = self._catalog.general_prompts, self._definitions.contracts
+        told = with_needs(role, texts, contracts.for_ask(self._flow.name, step, role))
+        prompt = build_prompt(texts, told, self.state.goal, payload, self.state.latest_tests)
         self._add("ask", step, which, {"role": role.name, "prompt": prompt})
         self.state.absorb_handoff(role.name, role.name, 0, _example_handoff(role), shown=self._flow.shows(step.id))
         if self._definitions.options.tests.run_tests and role.may_change_workspace:

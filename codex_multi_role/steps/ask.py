@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from codex_multi_role.catalog import (
+    GeneralPrompts,
     RoleSpec,
     StepSpec,
     build_continue_prompt,
@@ -76,7 +77,7 @@ class Ask:
 
 def ask(run: RunResources, question: Ask, record: Recorder) -> StepOutcome:
     """Carry out the ask. Raises `RoleFailed` or `CodexError` if a failure is not tolerated."""
-    question = replace(question, role=_told_needs(run, question))
+    question = replace(question, role=with_needs(question.role, run.catalog.general_prompts, question.contract))
     turn, tests, tested = _answered(run, question, record), None, ""
     if turn.handoff is None:
         return StepOutcome({}, turn.problem, turn)
@@ -110,12 +111,12 @@ def role_for(role: RoleSpec, step: StepSpec, fill: Callable[[str], object]) -> R
     return role.model_copy(update=changes)
 
 
-def _told_needs(run: RunResources, question: Ask) -> RoleSpec:
-    """The role, with the needs of later steps after the shape of its answer."""
-    if not question.contract:
-        return question.role
-    needed = fill(run.catalog.general_prompts.needed_section, {"needed": in_words(question.contract)})
-    return question.role.model_copy(update={"schema_hint": f"{question.role.schema_hint.rstrip()}\n\n{needed}".strip()})
+def with_needs(role: RoleSpec, texts: GeneralPrompts, contract: Contract) -> RoleSpec:
+    """``role`` with what later steps need after the shape of its answer, so that every prompt of it says so."""
+    if not contract:
+        return role
+    needed = fill(texts.needed_section, {"needed": in_words(contract)})
+    return role.model_copy(update={"schema_hint": f"{role.schema_hint.rstrip()}\n\n{needed}".strip()})
 
 
 def _answered(run: RunResources, question: Ask, record: Recorder) -> TurnResult:
