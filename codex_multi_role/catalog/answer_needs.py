@@ -14,17 +14,20 @@ MAX_PROBLEMS = 5
 MAX_READERS = 3
 UNTRUE_TEXTS = frozenset({"0", "false", "no"})
 MISSING: Final = object()
+COUNTABLE = "countable"
+"""The type of what has a length, which JSON does not have."""
 NAMES = {
     **{"array": "a list", "boolean": "true or false", "integer": "a whole number", "null": "null"},
-    **{"number": "a number", "object": "an object", "string": "a text"},
+    **{"number": "a number", "object": "an object", "string": "a text", COUNTABLE: "a list or a text"},
 }
-"""The JSON types in words."""
+"""The types in words."""
 _TYPES: Mapping[str, type | tuple[type, ...]] = {
     "array": list,
     "boolean": bool,
     "number": (int, float),
     "object": Mapping,
     "string": str,
+    COUNTABLE: (list, str, Mapping),
 }
 _VERBS = {
     ValueUse.ITEMS: "walks through",
@@ -39,8 +42,9 @@ _VERBS = {
 class Need(NamedTuple):
     """What later templates need at one path of an answer.
 
-    ``type``: a JSON type, empty if any will do. ``is_decided``: a condition is made of the value alone. ``most``: how
-    many elements the list may have. ``choices``: what it must be one of, empty if anything. ``reads``: who needs it.
+    ``type``: a JSON type or `COUNTABLE`, empty if any will do. ``is_decided``: a condition is made of the value alone.
+    ``most``: how many elements the list may have. ``choices``: what it must be one of, empty if anything.
+    ``reads``: who needs it.
     """
 
     path: Path

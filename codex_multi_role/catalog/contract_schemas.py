@@ -12,6 +12,7 @@ from codex_multi_role.catalog.contracts import Contracts
 from codex_multi_role.catalog.definition import closed_properties
 from codex_multi_role.catalog.flow_spec import FlowSpec, step_place
 from codex_multi_role.catalog.result_paths import ResultRead
+from codex_multi_role.catalog.value_uses import JSON_TYPES
 from codex_multi_role.reading.places import Place, Problems
 
 Schema = dict[str, Any]
@@ -39,7 +40,7 @@ def _add(schema: Schema, need: Need) -> None:
         if need.is_required and number == len(need.path) - 1:
             schema["required"] = [*dict.fromkeys([*schema.get("required", []), part])]
         schema = schema.setdefault("properties", {}).setdefault(part, {})
-    if need.type:
+    if need.type in JSON_TYPES:
         schema.setdefault("type", need.type)
     if need.most is not None:
         schema.setdefault("maxItems", need.most)

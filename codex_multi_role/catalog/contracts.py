@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
-from codex_multi_role.catalog.answer_needs import Contract, Need, beside, not_required_by
+from codex_multi_role.catalog.answer_needs import COUNTABLE, Contract, Need, beside, not_required_by
 from codex_multi_role.catalog.flow_spec import FlowSpec, ways_out
 from codex_multi_role.catalog.reached_values import ITEM, Path
 from codex_multi_role.catalog.result_paths import ResultRead, StepReads, reads_of_flow, reads_of_result, sole_askers
@@ -221,7 +221,8 @@ def _needs(reads: Sequence[ResultRead], always: frozenset[Element]) -> Iterator[
 
 def _need(path: Path, uses: Sequence[ValueUse], reads: tuple[ResultRead, ...], always: frozenset[Element]) -> Need:
     types = {use.type for use in uses} - {""}
-    certain = types.pop() if len(types) == 1 and ValueUse.ANY not in uses else ""
+    is_counted = not types and ValueUse.COUNTED in uses and ValueUse.ANY not in uses
+    certain = types.pop() if len(types) == 1 and ValueUse.ANY not in uses else COUNTABLE if is_counted else ""
     most = [each.most for each in reads if each.path == path and each.most is not None]
     chosen = [set(each.choices) for each in reads if each.path == path and each.choices]
     return Need(
@@ -230,7 +231,7 @@ def _need(path: Path, uses: Sequence[ValueUse], reads: tuple[ResultRead, ...], a
         is_required=(path, False) in always and path[-1] is not ITEM,
         takes_null=(path, True) not in always,
         type=certain,
-        is_decided=not types and not certain and ValueUse.DECIDED in uses and ValueUse.ANY not in uses,
+        is_decided=not types and certain in ("", COUNTABLE) and ValueUse.DECIDED in uses and ValueUse.ANY not in uses,
         most=min(most, default=None) if certain == "array" else None,
         choices=tuple(sorted(set.intersection(*chosen))) if chosen else (),
     )

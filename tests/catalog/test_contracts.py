@@ -45,7 +45,7 @@ FAN = """{id: work, ask: developer, for_each: "{{ steps.plan.tasks }}", as: task
             "Do {{ steps.plan.a + 1 }} {{ steps.plan.b - inputs.x }} {{ -steps.plan.c }}.",
             ["a! number", "b! number", "c! number"],
         ),
-        ("Do {{ steps.plan.a | join(', ') }} {{ steps.plan.b | length }}.", ["a! array", "b!"]),
+        ("Do {{ steps.plan.a | join(', ') }} {{ steps.plan.b | length }}.", ["a! array", "b! countable"]),
         ("Do {{ steps.plan.a.split() }} {{ steps.plan.b.items() }}.", ["a! string", "b! object"]),
         ("{% if steps.plan.a is defined %}{{ steps.plan.a }}{% endif %}", []),
         ("{% if steps.plan.a %}{{ steps.plan.b + 1 }}{% endif %}", ["a!?~", "b? number"]),
@@ -91,7 +91,7 @@ def test_template_says_what_it_needs(template: str, said: list[str]) -> None:
         ("steps.plan.kind == 'bug' or steps.plan.kind == 3", ["kind!"]),
         ("steps.plan.ok and steps.plan.n > 3", ["ok!?~", "n? number"]),
         ("steps.plan.n is defined and steps.plan.n > 3", ["n? number"]),
-        ("steps.plan.tasks | length > 3", ["tasks!"]),
+        ("steps.plan.tasks | length > 3", ["tasks! countable"]),
     ],
 )
 def test_condition_says_what_it_needs(when: str, said: list[str]) -> None:
@@ -192,6 +192,13 @@ def test_what_the_schema_of_the_author_says_is_left_to_it() -> None:
     closed = {"required": ["tasks"], "properties": {"tasks": tasks}}
     assert _said(beside(contract, closed)) == ["tasks!?", "tasks[].title!?"]
     assert not_required_by(closed, beside(contract, closed)) == ()
+
+
+def test_number_has_no_length() -> None:
+    contract = _contract(f'{PLAN}, {{id: work, ask: developer, prompt: "{{{{ steps.plan.a | length }}}}"}}')
+    right: list[object] = [[], "text", {}]
+    assert [problems_of(contract, {"a": each}) for each in right] == [[], [], []]
+    assert problems_of(contract, {"a": 7}) == ['"a" must be a list or a text, not a number: step work reads it']
 
 
 def test_problem_names_the_field_and_who_reads_it() -> None:
