@@ -94,9 +94,7 @@ class FanOut:
         done, error = scheduler.run([partial(self._watched, work, item, items) for item in items])
         for index in sorted(self._cancelled):
             self._outcomes[index] = items[index].outcome(_not_needed)
-            if step.isolate is not None:
-                with suppress(UsageError):  # it has no copy yet
-                    scope.run.services.worktrees.discard(items[index].key)
+            scope.run.services.worktrees.discard(items[index].key)
         scope.state.join([each.state for each in scopes])
         if error is not None:
             return done, self._first_failure or error

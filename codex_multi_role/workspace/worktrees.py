@@ -183,10 +183,11 @@ class Worktrees:
                 self._manifest.change(key, state="kept")
 
     def discard(self, key: str) -> None:
-        """Remove the copy, whatever it contains."""
+        """Remove the copy, if there is one, and those of the flow that it calls, whatever they contain."""
         with self._lock:
-            self._open.pop(key, None)
-            remove(self._manifest, self._manifest.copy(key))
+            for copy in [each for each in self._manifest if f"{each.key}/".startswith(f"{key}/")]:
+                self._open.pop(copy.key, None)
+                remove(self._manifest, copy)
 
     def merge(self, key: str) -> MergeResult:
         """Merge the copy's changes into the workspace, file by file; conflicting files stay as they are there.

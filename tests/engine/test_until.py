@@ -78,11 +78,38 @@ def test_killed_run_decides_the_same(tmp_path: Path) -> None:
     assert [role for role, *_ in team.turns()] == ["last"]
 
 
-def test_copies_of_cancelled_items_are_removed(tmp_path: Path) -> None:
-    team = race(tmp_path, NEVER, GOOD, NEVER, isolate="worktree", merge="none")
-    assert team.run(flow="own").exit_code == 0
+@pytest.mark.parametrize("concurrency", [3, 1])
+def test_copies_of_cancelled_items_are_removed(tmp_path: Path, concurrency: int) -> None:
+    """One at a time, the last item is cancelled before it has a copy."""
+    first, changes = NEVER if concurrency > 1 else POOR, {"isolate": "worktree", "merge": "none"}
+    team = race(tmp_path, first, GOOD, NEVER, concurrency=concurrency, **changes)
+    report = team.run(flow="own")
+    assert report.exit_code == 0, report
+    assert copies_left(team) == (["race.1.1"] if concurrency > 1 else ["race.1.0", "race.1.1"])
+
+
+def copies_left(team: TeamFolder) -> list[str]:
     copies = read(team.runs / "latest/worktrees/manifest.json")["copies"]
-    assert [each["key"] for each in copies if not each.get("removed_at")] == ["race.1.1"]
+    return [each["key"] for each in copies if not each.get("removed_at")]
+
+
+def test_copies_within_a_cancelled_call_are_removed(tmp_path: Path) -> None:
+    team = TeamFolder(tmp_path, {"one": {}, "slow": {}}, {"one": [GOOD], "slow": [NEVER]})
+    inner: Record = {
+        "id": "ask",
+        "ask": "{{ item }}",
+        "roles": ["one", "slow"],
+        "for_each": "{{ [inputs.role] }}",
+        "max_items": 1,
+        "isolate": "worktree",
+        "merge": "none",
+    }
+    with_flow(team, {"inputs": {"role": "one"}, "steps": [inner]}, "try")
+    call: Record = {"id": "race", "call": "try", "with": {"role": "{{ item }}"}, "for_each": ["slow", "one"]}
+    with_flow(team, {"steps": [{**call, "concurrency": 2, "until": "results | length > 0"}]})
+    report = team.run(flow="own")
+    assert report.exit_code == 0, report
+    assert copies_left(team) == ["race.1.1/ask.1.0"]
 
 
 def test_failed_item_may_cancel_what_runs(tmp_path: Path) -> None:
