@@ -15,7 +15,7 @@ from codex_multi_role.steps.check_context import context_of, observed
 from codex_multi_role.steps.protection import checked
 from codex_multi_role.steps.repeated_check import once
 from codex_multi_role.steps.resources import RunResources
-from codex_multi_role.steps.test_runs import run_tests, without_tree
+from codex_multi_role.steps.test_runs import run_tests, tree_of, without_tree
 from codex_multi_role.steps.unit import StepOutcome, Unit
 
 TIMED_OUT = "timed out"
@@ -36,7 +36,7 @@ def check_step(run: RunResources, unit: Unit) -> StepOutcome:
             failure = unit.failure(error) if isinstance(error, UsageError) else error
             if not unit.tolerate or isinstance(error, (RunInterrupted, RunParked)):
                 raise failure from error
-            return {"status": COULD_NOT_RUN, "reason": str(failure)}
+            return {"status": COULD_NOT_RUN, "reason": str(failure), **(tree_of(run) if name == "tests" else {})}
 
     output = unit.record(f"check {name}", work)
     error = str(output.get("reason", "")) if output["status"] == COULD_NOT_RUN else ""

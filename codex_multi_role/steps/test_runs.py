@@ -66,7 +66,12 @@ def run_tests(
     run.services.events.publish(
         TestsEnded(number, str(result["status"]), passed, failed, errors, skipped, seconds, names, **beside)
     )
-    return {**result, TREE: run.snapshots.take() if run.settings.changes_workspace else ""}
+    return {**result, **tree_of(run)}
+
+
+def tree_of(run: RunResources) -> Json:
+    """The `TREE` of a test result: the present state of the files."""
+    return {TREE: run.snapshots.take() if run.settings.changes_workspace else ""}
 
 
 def measure_baseline(run: RunResources) -> None:

@@ -177,6 +177,16 @@ def test_change_that_only_a_command_made_is_tested_at_the_end(tmp_path: Path) ->
     assert "new failures: test_green.py::test_one" in report.reason
 
 
+def test_check_that_could_not_run_and_may_fail_is_not_repeated_at_the_end(tmp_path: Path) -> None:
+    """`on_error: skip` of the last `check: tests` decides; the same files are not tested again beside it."""
+    team = team_that(tmp_path, writes("CONTINUE", code=RIGHT))
+    (team.workspace / "conftest.py").write_text("raise OSError\n")
+    with_flow(team, {"steps": [{"ask": "one"}, {"check": "tests", "on_error": "skip"}]})
+    report = team.run(flow="own", run_tests=True)
+    assert (report.exit_code, report.outcome) == (0, "success"), report
+    assert [each["number"] for each in team.of_type("tests_started")] == [1, 2]
+
+
 def test_old_failures_name_the_run_that_left_them(tmp_path: Path) -> None:
     """Not the one that has always failed, and not those of another workspace."""
     team = team_that(tmp_path, writes(code=WRONG))
