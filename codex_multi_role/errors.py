@@ -251,6 +251,12 @@ class CheckFailed(CodexMultiRoleError):
     reason = "check_failed"
 
 
+class StepTimedOut(CodexMultiRoleError):
+    """A step took longer than its ``limits.seconds``."""
+
+    reason = "step_timed_out"
+
+
 class SetupFailed(CodexMultiRoleError):
     """The setup command of a worktree or of a copy of the workspace failed."""
 

@@ -32,8 +32,8 @@ UNNAMED = "unnamed"
 # The keys that say what a step does, exactly one per step. A new kind is another field of StepSpec, listed here with
 # the keys that belong only to it.
 STEP_KINDS: dict[str, frozenset[str]] = {
-    "ask": frozenset({"roles", "with_", "prompt", "reply", "limits", "isolate", "merge"}),
-    "check": frozenset({"with_", "limits", "repeatable"}),
+    "ask": frozenset({"roles", "with_", "prompt", "reply", "isolate", "merge"}),
+    "check": frozenset({"with_", "repeatable"}),
     "review": frozenset({"show", "options", "fields", "time_limit_seconds", "default"}),
     "call": frozenset({"with_", "max_depth", "isolate", "merge", "place"}),
 }
@@ -90,11 +90,13 @@ class Retry(Definition):
 
 
 class StepLimits(Definition):
-    """Deadlines: of an ask, those that override its role's; of a check, ``seconds``."""
+    """Deadlines: ``seconds`` of a step or of each of its items; of an ask, those that override its role's."""
 
     idle_seconds: Seconds | None = Field(default=None, description="Longest silence; overrides the role's.")
     turn_seconds: Seconds | None = Field(default=None, description="Longest turn; overrides the role's.")
-    seconds: Seconds | None = Field(default=None, description="Longest run of a check; past it, the step fails.")
+    seconds: Seconds | None = Field(
+        default=None, description="Longest work, all tries included; past it, the step or the item fails."
+    )
 
 
 class StepSpec(Definition):
@@ -283,10 +285,11 @@ class StepSpec(Definition):
 
     @model_validator(mode="after")
     def _check_limits(self) -> Self:
-        for name in self.limits.model_fields_set if self.limits is not None else ():
-            kind = "check" if name == "seconds" else "ask"
-            if self.kind != kind:
-                raise ValueError(f"limits: {name} belongs to {kind}")
+        of_turns = {"idle_seconds", "turn_seconds"}
+        if self.limits is not None and self.ask is None and (stray := sorted(self.limits.model_fields_set & of_turns)):
+            raise ValueError(f"limits: {stray[0]} belongs to ask")
+        if self.limits is not None and self.limits.seconds is not None and self.ask == EVERY_ROLE:
+            raise ValueError('limits: seconds goes with one role, not with "*"')
         return self
 
     @model_validator(mode="after")

@@ -104,6 +104,12 @@ class Asker:
         moved._run, moved._threads = run, {}
         return moved
 
+    def on(self, run: RunResources) -> Asker:
+        """The same asker for a part of the run that can stop alone: the same processes and threads."""
+        moved = copy.copy(self)
+        moved._run = run
+        return moved
+
     def release(self) -> None:
         self._leases.release()
 

@@ -14,6 +14,7 @@ from codex_multi_role.catalog.templates import evaluate
 from codex_multi_role.engine.askers import Scope
 from codex_multi_role.engine.journal_slots import Decision, ItemCancelled, JournalSlots, RunHalted
 from codex_multi_role.engine.scheduler import Scheduler
+from codex_multi_role.engine.step_limit import StepLimit, has_limit
 from codex_multi_role.errors import DefinitionError, RunStatus, UsageError
 from codex_multi_role.flow import FlowState, items_of, name_of, needs_of
 from codex_multi_role.flow.fan_out_items import step_of_item
@@ -174,8 +175,9 @@ class FanOut:
         """All items, with their slots and numbers drawn in item order."""
         scope, size = self._scope, reserved["size"]
         row = scope.ids.with_hook(lambda: self._require_room(size, reserved["cycles"]))
+        own_slots = size + has_limit(self._step)
         items = [
-            FanOutItem(scope, steps[index], f"{self._key}.{index}", index, value, row.reserve(size))
+            FanOutItem(scope, steps[index], f"{self._key}.{index}", index, value, row.reserve(own_slots))
             for index, value in enumerate(values)
         ]
         if scope.run.services.states is not None:
@@ -198,7 +200,8 @@ class FanOut:
             if given is not None:
                 outcome = item.keep(StepOutcome.of(given))
             else:
-                outcome = item.outcome(lambda: _skipped(failed) or carry_out(item.run, unit))
+                work = partial(item.limit.outcome, partial(carry_out, item.run, unit), tolerate=unit.tolerate)
+                outcome = item.outcome(lambda: _skipped(failed) or work())
             self._outcomes[item.index] = outcome
             return outcome
         finally:
@@ -293,6 +296,7 @@ class FanOutItem:
         self._ids = row.with_hook(self.states.publish).cancellable(self._cancelled)
         self._outer = outer
         self._reason = ""
+        self.limit = StepLimit(step, self.run, self._ids)
 
     def scope(self, state: FlowState) -> Scope:
         return replace(self._outer, run=self.run, ids=self._ids, asker=self.asker, state=state)

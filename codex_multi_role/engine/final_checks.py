@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -23,7 +24,6 @@ def run_final_checks(flow: FlowSpec, run: RunResources, state: FlowState, ending
 
     A run that is being stopped waits for them: each ends by its own deadline.
     """
-    run = replace(run, progress=replace(run.progress, stopping=CancellationToken()))
     context = {**state.context(), "outcome": ending.outcome, "exit_code": int(ending.exit_code)}
     problems = [each for each in _problems(flow, run, context) if each]
     return {"problem": problems[0] if problems else ""}
@@ -57,10 +57,16 @@ def _outcome(run: RunResources, step: StepSpec, place: Place, context: Json) -> 
         call_flow=_no_turns,
         tolerate=True,
     )
+    stopping = CancellationToken()
+    seconds = step.limits.seconds if step.limits is not None else None
+    timer = threading.Timer(seconds or threading.TIMEOUT_MAX, stopping.set)
+    timer.start()
     try:
-        return check_step(run, unit)
+        return check_step(replace(run, progress=replace(run.progress, stopping=stopping)), unit)
     except CodexMultiRoleError as error:
-        return StepOutcome({}, str(error))
+        return StepOutcome({}, f"it took longer than its limit of {seconds:g} s" if stopping.is_set() else str(error))
+    finally:
+        timer.cancel()
 
 
 def _no_turns(*_: Any) -> StepOutcome:  # noqa: ANN401 - of two callables

@@ -14,6 +14,7 @@ from codex_multi_role.checks import find_check
 from codex_multi_role.engine.askers import EveryRole, Scope
 from codex_multi_role.engine.fan_out import FanOut
 from codex_multi_role.engine.journal_slots import RunHalted
+from codex_multi_role.engine.step_limit import carry_out_within, has_limit, limited
 from codex_multi_role.errors import DefinitionError, RoleFailed, ending_for
 from codex_multi_role.flow import End, GoTo, WalkBound, after, new_state
 from codex_multi_role.reading.json_types import Json
@@ -21,7 +22,6 @@ from codex_multi_role.reading.places import Place
 from codex_multi_role.run_folder.events import DoneIgnored, StepStarted
 from codex_multi_role.run_folder.states import RUN
 from codex_multi_role.steps import StepOutcome, Unit, merge_failure, merged_back, step_failure
-from codex_multi_role.steps.carry_out import carry_out
 from codex_multi_role.steps.placing import placed_outcome
 
 SAID_DONE = "done"
@@ -140,7 +140,8 @@ class FlowWalk:
                 scope, step, key, self._place(step), self._unit, partial(self._records, step), tolerant=self._tolerant
             )
         else:
-            work = _One(scope, self._unit(step, key, self.state.context(), scope))
+            own = limited(scope, step, partial(self._records, step)) if has_limit(step) else scope
+            work = _One(scope, own, self._unit(step, key, self.state.context(), own))
         outcomes, failure = work.outcomes()
         for outcome in outcomes:
             self._absorb(step, outcome)
@@ -264,13 +265,13 @@ class FlowWalk:
 class _One:
     """A step that is one unit."""
 
-    def __init__(self, scope: Scope, unit: Unit) -> None:
-        self._scope = scope
-        self._unit = unit
+    def __init__(self, scope: Scope, own: Scope, unit: Unit) -> None:
+        self._scope, self._own, self._unit = scope, own, unit
 
     def outcomes(self) -> tuple[list[StepOutcome], BaseException | None]:
         run, unit = self._scope.run, self._unit
-        merged = merged_back(run, unit.step, unit.key, carry_out(run, unit), self._scope.ids.record)
+        outcome = carry_out_within(self._own, run, unit)
+        merged = merged_back(run, unit.step, unit.key, outcome, self._scope.ids.record)
         fails = merged.lost and not unit.tolerate
         return [merged], merge_failure(run, unit.step, unit.key, merged) if fails else None
 

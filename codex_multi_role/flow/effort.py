@@ -99,6 +99,8 @@ class Effort:
 STEPS_PER_CHECK = 1
 STEPS_PER_REVIEW = 2
 STEPS_PER_PAUSE = 1
+STEPS_PER_LIMIT = 2
+"""How many a unit can record, and that it took too long."""
 STEPS_PER_MERGE = 1
 """To merge the copy in which one item, or the step, worked."""
 STEPS_PER_COPY = 1
@@ -131,6 +133,9 @@ class StepEfforts:
 
         ``called``: the walk that a call starts, None if it starts none.
         """
+        return _within(step, self._tries(step, called, place))
+
+    def _tries(self, step: StepSpec, called: Effort | None, place: Place) -> Effort:
         once = self._once(step, called, place)
         if step.retry is None:
             return once
@@ -162,8 +167,7 @@ class StepEfforts:
             turns = Effort(len(roles), continued, own=frozenset(role.name for role in roles))
             return turns.then(_alone(seconds, sum(map(steps_per_ask, roles))))
         if step.check is not None:
-            longest = 2 * ((step.limits and step.limits.seconds) or math.inf)  # tests may look at new failures again
-            return _alone(min(longest, self._check_seconds(step, place)), STEPS_PER_CHECK)
+            return _alone(self._check_seconds(step, place), STEPS_PER_CHECK)
         if step.review is not None:
             return _alone(step.time_limit_seconds or 0.0, STEPS_PER_REVIEW)
         own = (STEPS_PER_COPY if step.isolate else 0) + (STEPS_PER_PLACE if step.place else 0)
@@ -191,6 +195,14 @@ class StepEfforts:
         if isinstance(known, bool) or not isinstance(known, int) or not 1 <= known <= MOST_AT_ONCE:
             raise (place / "concurrency").error(f"must be a number from 1 to {MOST_AT_ONCE}, not {known!r}")
         return known
+
+
+def _within(step: StepSpec, effort: Effort) -> Effort:
+    """The effort of a unit, which its limit ends."""
+    seconds = step.limits.seconds if step.limits is not None else None
+    if seconds is None:
+        return effort
+    return replace(effort, seconds=min(effort.seconds, seconds), records=effort.records + STEPS_PER_LIMIT)
 
 
 def _either(efforts: Sequence[Effort]) -> Effort:

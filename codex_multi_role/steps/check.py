@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 
 from codex_multi_role.checks import find_check
@@ -17,8 +16,6 @@ from codex_multi_role.steps.repeated_check import once
 from codex_multi_role.steps.resources import RunResources
 from codex_multi_role.steps.test_runs import run_tests, tree_of, without_tree
 from codex_multi_role.steps.unit import StepOutcome, Unit
-
-TIMED_OUT = "timed out"
 
 
 def check_step(run: RunResources, unit: Unit) -> StepOutcome:
@@ -49,8 +46,6 @@ def check_step(run: RunResources, unit: Unit) -> StepOutcome:
 
 def _carry_out(run: RunResources, unit: Unit, place: int, options: Mapping[str, object]) -> Json:
     name, folder = unit.step.check or "", run.services.folder.path / "checks" / unit.key
-    own_limit = unit.step.limits.seconds if unit.step.limits is not None else None
-    run = _within(run, own_limit) if own_limit else run
     with once(run, unit, place, folder):
         if name == "tests":
             result = run_tests(run, "", 0, options, is_repeated=unit.attempt > 1)
@@ -60,11 +55,4 @@ def _carry_out(run: RunResources, unit: Unit, place: int, options: Mapping[str, 
             result = observed(run, folder, name, options, check)
     if result["status"] == COULD_NOT_RUN:
         raise CheckFailed(f"{unit.where}: the check {name} could not run: {result.get('reason', '')}")
-    if own_limit and result["status"] == TIMED_OUT:
-        raise CheckFailed(f"{unit.where}: the check {name} took longer than its limit of {own_limit:g} s")
     return result
-
-
-def _within(run: RunResources, seconds: float) -> RunResources:
-    tests = replace(run.settings.tests, deadline_seconds=min(seconds, run.settings.tests.deadline_seconds))
-    return replace(run, settings=replace(run.settings, tests=tests))

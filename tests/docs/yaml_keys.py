@@ -27,9 +27,9 @@ FLOWS = """
 A flow is `roles/flows/<name>.yaml`. [Write a flow](../how-to/flows.md) explains how to write one.
 """
 STEPS = """
-Each step has exactly one of `ask`, `check`, `review` and `call`. `prompt`, `reply`, `limits`, `isolate` and `merge`
-belong to `ask`; `show`, `options`, `fields`, `time_limit_seconds` and `default` to `review`; `max_depth` to `call`;
-`as`, `concurrency`, `max_items` and `needs` to `for_each`.
+Each step has exactly one of `ask`, `check`, `review` and `call`. `roles`, `prompt`, `reply`, `isolate` and `merge`
+belong to `ask`; `repeatable` to `check`; `show`, `options`, `fields`, `time_limit_seconds` and `default` to `review`;
+`max_depth` to `call`; `as`, `concurrency`, `max_items`, `needs`, `until` and `on_item_error` to `for_each`.
 """
 RESULT = """
 All but `format` are templates. They know what a `when` knows, `files` (`path`, `added` and `removed` lines of each file
