@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from itertools import count
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import pytest
 
@@ -29,8 +29,9 @@ from codex_multi_role.flow import End, FlowState, GoTo, after, new_state, walk_b
 from codex_multi_role.lifecycle.step_fields import contracts_of
 from codex_multi_role.lifecycle.team_loading import load_team
 from codex_multi_role.reading.json_types import Json
-from codex_multi_role.run_folder import Answer, AskPerson, EventLog, RunFolder
+from codex_multi_role.run_folder import Answer, AskPerson, EventLog, Question, RunFolder
 from codex_multi_role.run_folder.events import now
+from codex_multi_role.run_folder.typed_answers import complete
 from codex_multi_role.run_options import RunOptions
 from codex_multi_role.steps import Recorder, RunProgress, RunResources, RunServices, RunSettings, StepOutcome, Unit
 from codex_multi_role.steps.ask import Ask
@@ -51,6 +52,17 @@ T = TypeVar("T")
 FAILS = RoleFailed("role one: no", "bad_request")
 COMPUTED = ("answer", "choose", "command", "merge_items", "schema")
 """Checks that are carried out where no result is scripted: they change nothing in a workspace."""
+
+
+class Said(NamedTuple):
+    """What a person answers; ``values``: of the fields, and the ``option``."""
+
+    approved: bool = True
+    comment: str = ""
+    values: Json | None = None
+
+    def to(self, question: Question) -> Answer:
+        return complete(question, Answer(self.approved, self.comment, "a person", now(), values=self.values or {}))
 
 
 @dataclass(frozen=True)
@@ -76,14 +88,14 @@ class Script:
     ``checks``: what each check returns, by its step as in `Walked.path`, and by the number of its call in the same way.
     Without an entry, a check that only computes its result is carried out. ``merges``: what merging a copy results in,
     likewise by step, by default without conflicts.
-    ``answers``: to the reviews, in order, each an approval and a comment; nobody is present after the last one.
+    ``answers``: to the reviews, in order, each as in `Said`; nobody is present after the last one.
     ``finishing``: the roles that may say DONE. ``judged``: answers that later steps cannot use are refused.
     """
 
     folder: Path
     plays: Mapping[str, Sequence[Play]]
     checks: Mapping[str, Sequence[Result]] = field(default_factory=dict)
-    answers: Sequence[tuple[bool, str]] = ()
+    answers: Sequence[tuple[bool, str] | Said] = ()
     merges: Mapping[str, Sequence[Json]] = field(default_factory=dict)
     finishing: Collection[str] = ()
     judged: bool = False
@@ -181,9 +193,9 @@ class Script:
         merges = self.merges.get(step) or [{}]
         return {"status": "merged", "paths": [], "conflicts": [], **_nth(merges, self._merged[step])}
 
-    def _person(self, *_: object) -> Answer | None:
+    def _person(self, question: Question, _: object) -> Answer | None:
         answer = next(self._answers_left, None)
-        return Answer(*answer, "a person", now()) if answer else None
+        return Said(*answer).to(question) if answer else None
 
     def _after(self, flow: FlowSpec, step: StepSpec, state: FlowState) -> GoTo | End:
         move, context = after(flow, step, state), state.context()

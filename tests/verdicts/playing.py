@@ -22,10 +22,10 @@ from codex_multi_role.playbook.script import Playbook
 from codex_multi_role.playbook.selection import Message, select
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.replies import Reply, read_reply, unusable
-from codex_multi_role.run_folder import Answer, Question, answer_of_person
+from codex_multi_role.run_folder import Answer, Question
 from codex_multi_role.steps import Unit
 from codex_multi_role.steps.ask import Ask
-from tests.support.scripted import Play, Result, Script, Walked
+from tests.support.scripted import Play, Result, Said, Script, Walked
 from tests.support.teams import with_traceback
 
 COUNTS: Json = {"passed": 0, "failed": 0, "errors": 0, "skipped": 0}
@@ -45,14 +45,14 @@ class Answers:
     """One file of answers: what the roles, the checks and a person say.
 
     ``playbook``: the file's ``roles``, as in a playbook. ``checks`` and ``merges`` by step, as in `Script`; a result
-    with a ``when`` is that of the items for which the condition holds. ``reviews``: each ``approved`` and ``comment``,
-    in order. ``files``: programs in the workspace of a run on the real binary, where the checks really run.
+    with a ``when`` is that of the items for which the condition holds. ``reviews``: in order; in the file a mapping
+    each. ``files``: programs in the workspace of a run on the real binary, where the checks really run.
     """
 
     playbook: Playbook
     checks: Mapping[str, Sequence[Json]] = field(default_factory=dict)
     merges: Mapping[str, Sequence[Json]] = field(default_factory=dict)
-    reviews: Sequence[tuple[bool, str]] = ()
+    reviews: Sequence[Said] = ()
     inputs: Json = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
 
@@ -60,7 +60,7 @@ class Answers:
     def load(cls, path: Path) -> Answers:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
         roles = yaml.safe_dump({"name": path.stem, "roles": content.pop("roles", {})})
-        reviews = [(each["approved"], each.get("comment", "")) for each in content.pop("reviews", ())]
+        reviews = [Said(**each) for each in content.pop("reviews", ())]
         return cls(playbook=Playbook.parse(roles, path), reviews=reviews, **content)
 
 
@@ -149,6 +149,6 @@ def play(roles: Path, answers: Answers, folder: Path) -> RunReport:
     return with_traceback(run(options, ask_person=_person(answers.reviews)))
 
 
-def _person(reviews: Sequence[tuple[bool, str]]) -> Callable[[Question, object], Answer | None]:
+def _person(reviews: Sequence[Said]) -> Callable[[Question, object], Answer | None]:
     left = iter(reviews)
-    return lambda *_: answer_of_person(*answer) if (answer := next(left, None)) else None
+    return lambda question, _: answer.to(question) if (answer := next(left, None)) else None

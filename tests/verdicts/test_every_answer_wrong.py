@@ -14,6 +14,7 @@ from codex_multi_role.playbook.script import Playbook
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.steps.ask import Ask
 from tests.docs.pages import TOP
+from tests.support.scripted import Said
 from tests.verdicts.playing import Answers, read, reply_of, walk
 from tests.verdicts.workflows import WORKFLOWS
 
@@ -82,7 +83,7 @@ def games() -> Iterator[tuple[str, Game]]:
     for name, (flow, checks) in EXAMPLES.items():
         folder = TOP / "examples" / name
         playbook = Playbook.load(folder / "playbook.yaml")
-        approvals = [(True, "")] * 5
+        approvals = [Said()] * 5
         answers = Answers(playbook, checks, reviews=approvals, inputs=INPUTS.get(name, {}))
         yield name, Game(folder / "roles", flow, answers)
 

@@ -11,6 +11,7 @@ from tests.support.console import console
 from tests.verdicts.playing import Answers, play, walk
 from tests.verdicts.workflows import FOLDER, SUCCESS, WORKFLOWS, Case, Workflow
 
+WITH_A_TRICK = ["joins", "script-stdin", "script-typed-output", "set-step", "wait-loop"]
 PLAYED = [(workflow, case) for workflow in WORKFLOWS for case in workflow.cases]
 
 
@@ -48,10 +49,15 @@ def test_item_with_a_merge_conflict_on_the_binary_is_repeated(tmp_path: Path) ->
     assert (tmp_path / "workspace/shop.py").read_text() == "CART, PAID = [], False\n"
 
 
-def test_message_of_an_unknown_domain_is_handled_by_nobody(tmp_path: Path) -> None:
-    answers = Answers.load(FOLDER / "switchboard/answers/unknown-domain.yaml")
-    asked = [ask.role.name for ask in walk(FOLDER / "switchboard", answers, tmp_path).asks]
-    assert asked.count("support") == 1
+def test_role_of_each_item_is_that_of_its_domain(tmp_path: Path) -> None:
+    walked = walk(FOLDER / "switchboard", Answers.load(FOLDER / "switchboard/answers/good.yaml"), tmp_path)
+    asked = [ask.role.name for ask in walked.asks]
+    assert asked == ["intake", "classifier", "support", "billing", "summarizer"]
+
+
+def test_workflows_with_a_trick_are_those_that_flows_cannot_express() -> None:
+    tricks = [workflow.name for workflow in WORKFLOWS if workflow.trick]
+    assert (sorted(tricks), len(WORKFLOWS) - len(tricks)) == (WITH_A_TRICK, 25)
 
 
 def test_table_has_every_workflow_and_every_file_of_answers() -> None:

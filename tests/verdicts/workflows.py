@@ -25,6 +25,7 @@ class Ended:
 
 
 SUCCESS, DECLINED, WRONG_USAGE = Ended(0, "success"), Ended(3, "declined"), Ended(2, "wrong_usage")
+INVALID_REPLY = Ended(3, "invalid_reply")
 STEP_FAILED = Ended(1)
 """A bad result that was neither routed nor continued: the flow ends with exit 1 and the reason."""
 
@@ -93,13 +94,12 @@ FROM_CONDUCTOR = (
     Workflow(
         "parallel-validation",
         f"{CONDUCTOR}/parallel-validation.yaml",
-        "four validations at once, all or nothing; three ways on, by the answer of a role",
+        "four validators at once, all or nothing; three ways on, by the answer of a role",
         [good(Ended(0, "approved"))],
         [
             Case("rejected", Ended(0, "rejected"), "a role's answer has no verdict, and the author named that end"),
             Case("one-validator-fails", DECLINED, "a failed item without on_error: skip ends the run"),
         ],
-        "four different roles are one role with a prompt per item",
     ),
     Workflow(
         "set-step",
@@ -198,10 +198,9 @@ FROM_CONDUCTOR = (
         "a person answers a list of questions, or skips some of them",
         [good()],
         [
-            Case("one-skipped", SUCCESS, "a rejected item, and a condition of its step reads the results"),
-            Case("all-skipped", Ended(0, "unanswered"), "rejected items, and a condition of their step reads them"),
+            Case("one-skipped", SUCCESS, "a field that is left out has its default, so no item is bad"),
+            Case("all-skipped", Ended(0, "unanswered"), "no item is bad, and the author named that end"),
         ],
-        "an answer is an approval with a comment, a skipped question is a rejection",
     ),
     Workflow(
         "gate-options",
@@ -212,11 +211,11 @@ FROM_CONDUCTOR = (
             Case(
                 "rejected",
                 Ended(0, "rejected"),
-                "a condition of the review reads the approval, so the author decided that this end is a success",
+                "an option is no bad result, and the author decided that this end is a success",
                 on_binary=True,
             ),
+            Case("no-option", STEP_FAILED, "a rejection has no option, so no condition of the review can be evaluated"),
         ],
-        "three options are an approval, and a rejection with and without a comment",
     ),
     Workflow(
         "output-constraints",
@@ -225,7 +224,7 @@ FROM_CONDUCTOR = (
         [good(on_binary=True)],
         [
             Case("failed-audit", SUCCESS, "a role's answer has no verdict", on_binary=True),
-            Case("beyond-the-constraints", Ended(3, "invalid_reply"), "the role failed", on_binary=True),
+            Case("beyond-the-constraints", INVALID_REPLY, "the role failed", on_binary=True),
         ],
     ),
 )
@@ -266,7 +265,6 @@ FROM_ARCHON = (
             Case("every-reviewer-fails", SUCCESS, "under on_error: skip, no item is good", STEP_FAILED),
             Case("red-tests", SUCCESS, "failing tests as the last step", STEP_FAILED),
         ],
-        "five different commands are one role with a prompt per item",
     ),
     Workflow(
         "multi-choice",
@@ -280,7 +278,6 @@ FROM_ARCHON = (
             Case("no-channel", Ended(0, "reviewed"), "exit 1, and a condition of its step reads the exit code"),
             Case("every-reviewer-fails", Ended(0, "notified"), "under on_error: skip, no item is good", STEP_FAILED),
         ],
-        "branches that are chosen together are items of one step",
     ),
     Workflow(
         "joins",
@@ -338,7 +335,6 @@ FROM_SMITHERS = (
             Case("draw", SUCCESS, "a role's answer has no verdict"),
             Case("one-side-fails", DECLINED, "a failed item without on_error: skip ends the run"),
         ],
-        "two different roles are one role with a prompt per item",
     ),
     Workflow(
         "panel",
@@ -348,8 +344,8 @@ FROM_SMITHERS = (
         [
             Case("changes-requested", SUCCESS, "a role's answer has no verdict"),
             Case("specialist-fails", DECLINED, "a failed item without on_error: skip ends the run"),
+            Case("unknown-specialist", Ended(3), "no role of the step has that name: its item fails as well"),
         ],
-        "a role per seat is one role with a prompt per item",
     ),
     Workflow(
         "supervisor",
@@ -368,7 +364,6 @@ FROM_SMITHERS = (
             ),
             Case("never-done", SUCCESS, "a role's answer has no verdict, and the loop ends by visits"),
         ],
-        "three different workers are one role",
     ),
     Workflow(
         "kanban",
@@ -403,11 +398,12 @@ FROM_SMITHERS = (
         "a role per item, chosen by its domain",
         [good()],
         [
-            Case("unknown-domain", SUCCESS, "a schema that no condition reads ends its flow; a good item is left"),
-            Case("every-domain-unknown", SUCCESS, "under on_error: skip, no item is good", STEP_FAILED),
+            Case(
+                "unknown-domain", INVALID_REPLY, "the classifier must answer a role of the list, and has no repair turn"
+            ),
             Case("handler-fails", SUCCESS, "under on_error: skip, good items are left"),
+            Case("every-handler-fails", SUCCESS, "under on_error: skip, no item is good", STEP_FAILED),
         ],
-        "a called flow that only routes, and its step `schema`, because a route needs a step before it",
     ),
     Workflow(
         "retry-budget",
