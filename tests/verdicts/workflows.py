@@ -421,12 +421,12 @@ FROM_SMITHERS = (
         "a person decides only about borderline scores; the last step reads the decision",
         [good(), good(answers="not-borderline")],
         [
+            Case("declined", SUCCESS, "an option is no bad result, and the last step reads it"),
             Case(
-                "rejected",
+                "no-option",
                 SUCCESS,
                 "a rejection without a route; that another step reads it does not count",
                 STEP_FAILED,
-                to_keep="a route for each answer, to two steps: assign, and reject in the database",
             ),
         ],
     ),
