@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import astuple, replace
 from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog, load_flows
@@ -334,9 +335,10 @@ def test_fewer_processes_take_more_time(processes: int, seconds: float) -> None:
     assert limited.seconds == pytest.approx(seconds)
 
 
-def stepping(max_steps: int) -> RoleSpecCatalog:
-    """`CATALOG` with turns that may be continued so often."""
-    return replace(CATALOG, roles=tuple(role.model_copy(update={"max_steps": max_steps}) for role in CATALOG.roles))
+def stepping(*max_steps: int) -> RoleSpecCatalog:
+    """`CATALOG` with turns that may be continued so often, role by role."""
+    roles = [role.model_copy(update={"max_steps": most}) for role, most in zip(CATALOG.roles, max_steps, strict=True)]
+    return replace(CATALOG, roles=tuple(roles))
 
 
 def keeps_to(came_to: WorstCase, most: WorstCase) -> bool:
@@ -350,6 +352,7 @@ def keeps_to(came_to: WorstCase, most: WorstCase) -> bool:
         "{ask: reader}, {id: many, ask: reader, for_each: [1, 2, 3], concurrency: 3}",
         "{id: all, ask: '*'}, {check: c}, {id: many, ask: developer, for_each: [1, 2, 3, 4], concurrency: 2}",
         "{ask: planner, retry: {attempts: 3}}, {id: r, review: Well, time_limit_seconds: 60, default: reject}",
+        "{id: some, ask: [reader], until: results}, {id: many, ask: '{{ item }}', roles: [reader], for_each: [1, 2]}",
     ],
 )
 def test_run_in_which_all_goes_wrong_comes_to_its_worst_case(steps: str, processes: int | None) -> None:
@@ -363,44 +366,77 @@ def test_run_in_which_all_goes_wrong_comes_to_its_worst_case(steps: str, process
         assert came_to.seconds == pytest.approx(most.seconds)
 
 
-@given(
-    flows=flows_that_call(),
-    repairs=st.integers(0, 2),
-    tests=st.sampled_from([0.0, 20.0]),
-    processes=st.none() | st.integers(1, 4),
-    max_steps=st.integers(0, 2),
-    bad_luck=st.sampled_from([0.0, 0.5, 1.0]),
-    chance=st.integers().map(Random),
-)
-def test_no_run_exceeds_its_worst_case(
+SEEN: Counter[str] = Counter()
+"""How many of the flows that `check_bounds` was given are bounded, and have what."""
+RUNS = {
+    "flows": flows_that_call(),
+    "repairs": st.integers(0, 2),
+    "tests": st.sampled_from([0.0, 20.0]),
+    "processes": st.none() | st.integers(1, 4),
+    "max_steps": st.tuples(*[st.integers(0, 2)] * len(ROLES)),
+    "bad_luck": st.sampled_from([0.0, 0.5, 1.0]),
+    "chance": st.integers().map(Random),
+}
+
+
+def check_bounds(
     flows: dict[str, FlowSpec],
     repairs: int,
     tests: float,
     processes: int | None,
-    max_steps: int,
+    max_steps: tuple[int, ...],
     bad_luck: float,
     chance: Random,
 ) -> None:
     """Turns, repair turns, prompts, processes, seconds by declared deadlines and records, however its steps end."""
-    terms, catalog = terms_of(2, repairs, tests), stepping(max_steps)
+    terms, catalog = terms_of(2, repairs, tests), stepping(*max_steps)
     try:
         bound = walk_bound(flows, "main", catalog, terms)
     except DefinitionError as error:
         unbounded = str(error)
     else:
         unbounded = ""
-        most = worst_case(flows, "main", catalog, terms).within(processes=processes)
-        for _ in range(3):
-            simulation = Simulation(flows, terms, chance, bad_luck=bad_luck, processes=processes, catalog=catalog)
-            came_to = simulation.run("main", bound)
-            assert keeps_to(came_to, most), (came_to, most)
     assert not unbounded or "can loop forever" in unbounded or "an item may record" in unbounded
+    if unbounded:
+        return
+    note(flows)
+    most = worst_case(flows, "main", catalog, terms).within(processes=processes)
+    for _ in range(3):
+        simulation = Simulation(flows, terms, chance, bad_luck=bad_luck, processes=processes, catalog=catalog)
+        came_to = simulation.run("main", bound)
+        assert keeps_to(came_to, most), (came_to, most)
+
+
+def note(flows: Mapping[str, FlowSpec]) -> None:
+    steps = [step for flow in flows.values() for step in flow.steps]
+    has = {
+        "bounded": True,
+        "a list of roles": any(step.asks_at_once for step in steps),
+        "chosen roles": any(step.roles and not step.asks_at_once for step in steps),
+        "until": any(step.until for step in steps),
+        "finally": bool(flows["main"].finally_),
+    }
+    SEEN.update(name for name, is_there in has.items() if is_there)
+
+
+@given(**RUNS)
+def test_no_run_exceeds_its_worst_case(**run: Any) -> None:
+    check_bounds(**run)
+
+
+@pytest.mark.long("flow/test_bounds.py::test_no_run_exceeds_its_worst_case")
+def test_no_run_of_a_thousand_flows_exceeds_its_worst_case() -> None:
+    SEEN.clear()
+    many = settings(max_examples=2000)(given(**RUNS)(check_bounds))
+    many()
+    assert SEEN["bounded"] >= 1000, SEEN
+    assert min(SEEN.values()) >= 100, SEEN
 
 
 def test_continuation_turns_count_with_time_and_journal_slots() -> None:
     """They count like other turns, but are not repaired separately."""
     flows = flows_of(x="steps: [{ask: reader}]")
-    plain, most = (worst_case(flows, "x", catalog, terms_of(repairs=2)) for catalog in (CATALOG, stepping(10)))
+    plain, most = (worst_case(flows, "x", catalog, terms_of(repairs=2)) for catalog in (CATALOG, stepping(10, 10, 10)))
     assert (most.turns, most.repair_turns, most.prompts) == (11, 2, 3 * 13)
     assert most.seconds == pytest.approx(13 * READER)
     assert most.records == plain.records + 10

@@ -107,7 +107,7 @@ class Simulation:
         """Walk the flow ``name`` once; what that took."""
         row = Row(bound.effort.records)
         with suppress(TooLong):
-            self._clock.run(self._walk(Place(self._state(name, {}), (name,), bound, row, set())))
+            self._clock.run(self._whole(Place(self._state(name, {}), (name,), bound, row, set())))
         needed = self._team.peak.total()
         return WorstCase(
             turns=self._turns,
@@ -126,6 +126,11 @@ class Simulation:
     def _lasting(self, kind: type[Pause] | type[Turn], seconds: float) -> Pause | Turn:
         self._worked += seconds
         return kind(seconds)
+
+    def _whole(self, place: Place) -> Work:
+        yield from self._walk(place)
+        for step in self._flows[place.state.flow].finally_:
+            yield from self._unit(step, place, {})
 
     def _walk(self, place: Place) -> Work:
         flow = self._flows[place.state.flow]
@@ -148,20 +153,31 @@ class Simulation:
         given: list[Any] = list(range(self._number(0, step.max_items or 0)))
         if isinstance(step.for_each, list):
             given = step.for_each
-        place.row.draw(len(given) * (size if step.isolate is None else size + 1))
+        place.row.draw(len(given) * (size if step.isolate is None else size + 1) + (1 if step.until else 0))
         items = [
-            self._item(step, replace(place, row=Row(size), held=set()), {"item": item, "index": index})
+            self._item(
+                self._chosen(step, item), replace(place, row=Row(size), held=set()), {"item": item, "index": index}
+            )
             for index, item in enumerate(given)
         ]
-        yield Side(items, self._at_once(step, place), self._needs(len(items)) if step.needs else ())
+        needs = self._needs(len(items)) if step.needs else ()
+        yield Side(items, self._at_once(step, place), needs, lambda: step.until is not None and self._is_lucky())
+
+    def _chosen(self, step: StepSpec, item: object) -> StepSpec:
+        """With the role that the item asks."""
+        if not step.roles:
+            return step
+        return step.asking(str(item) if step.asks_at_once else self._chance.choice(step.roles))
 
     def _needs(self, items: int) -> list[list[int]]:
         """Each may wait for those before it, and at worst does."""
         return [[other for other in range(index) if self._number(0, 1)] for index in range(items)]
 
     def _item(self, step: StepSpec, place: Place, item: Mapping[str, Any]) -> Work:
-        yield from self._unit(step, place, item)
-        self._team.discard_output(place.held)
+        try:
+            yield from self._unit(step, place, item)
+        finally:
+            self._team.discard_output(place.held)
 
     def _at_once(self, step: StepSpec, place: Place) -> int:
         unknown = isinstance(step.concurrency, str) and "steps" in step.concurrency
@@ -185,8 +201,7 @@ class Simulation:
             yield from self._call(step, place, item)
         else:
             place.row.draw(self._number(1, 2) if step.review else 1)
-            longest = CHECK_SECONDS if step.check else step.time_limit_seconds or 0.0
-            yield self._lasting(Pause, longest * self._number(0, 2) / 2)
+            yield self._lasting(Pause, _longest(step) * self._number(0, 2) / 2)
 
     def _ask(self, step: StepSpec, role: str, place: Place) -> Work:
         self._team.hold(role, place.held)
@@ -231,3 +246,13 @@ class Simulation:
 
     def _maybe(self) -> bool:
         return self._chance.random() < 0.5
+
+    def _is_lucky(self) -> bool:
+        return self._maybe() and self._chance.random() >= self._bad_luck
+
+
+def _longest(step: StepSpec) -> float:
+    """Of a review, or of a check, which may look again at what failed."""
+    if step.check is None:
+        return step.time_limit_seconds or 0.0
+    return min(CHECK_SECONDS, 2 * step.limits.seconds) if step.limits and step.limits.seconds else CHECK_SECONDS

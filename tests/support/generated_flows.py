@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -26,20 +27,25 @@ def flows_of_checks(draw: st.DrawFn) -> FlowSpec:
 
 @st.composite
 def flows_that_call(draw: st.DrawFn) -> dict[str, FlowSpec]:
-    """Up to three flows of every kind of step, with fan-outs, tries and calls, each of these with a limit."""
+    """Up to three flows of every kind of step, with fan-outs, tries and calls, each of these with a limit.
+
+    Some end with checks: ``main``, if no flow calls it.
+    """
     names = FLOW_NAMES[: draw(st.integers(1, len(FLOW_NAMES)))]
-    flows = {}
+    steps = {}
     for name in names:
         ids = STEP_IDS[: draw(st.integers(2, 3))]
         onward = {each: ids[index + 1 :] if draw(st.booleans()) else ids for index, each in enumerate(ids)}
-        steps = [{"id": each} | draw(_work(names)) | draw(_routes(each, onward[each])) for each in ids]
-        flows[name] = _flow(name, steps)
-    return flows
+        steps[name] = [{"id": each} | draw(_work(names)) | draw(_routes(each, onward[each])) for each in ids]
+    final: list[Keys] = []
+    if not any(step.get("call") == "main" for each in steps.values() for step in each):
+        final = [{"id": f"final{index}", **each} for index, each in enumerate(draw(st.lists(_checks(), max_size=2)))]
+    return {name: _flow(name, steps[name], final if name == "main" else []) for name in names}
 
 
-def _flow(name: str, steps: list[Keys]) -> FlowSpec:
+def _flow(name: str, steps: list[Keys], final: Sequence[Keys] = ()) -> FlowSpec:
     definition = {"name": name, "inputs": {"most": 2}, "vars": {"most": "{{ inputs.most }}"}}
-    return FlowSpec.model_validate(definition | {"source": f"{name}.yaml", "steps": steps})
+    return FlowSpec.model_validate(definition | {"source": f"{name}.yaml", "steps": steps, "finally": [*final]})
 
 
 @cache
@@ -73,11 +79,38 @@ def _work(names: tuple[str, ...]) -> st.SearchStrategy[Keys]:
     """What a step does, and what stands around it."""
     around = {"limits": st.just({"turn_seconds": 2}), "isolate": st.just("worktree")}
     asks = st.fixed_dictionaries({"ask": st.sampled_from(list(ROLES))}, optional=around)
-    checks = st.just({"check": "tests"})
+    checks = _checks()
     reviews = st.just({"review": "Well?", "time_limit_seconds": 5, "default": "reject"})
     alone = asks | checks | reviews | _calls(names)
-    whole = alone | _merged(alone, _fan_outs()) | st.just({"ask": "*"})
+    whole = alone | _merged(alone, _fan_outs()) | _panels() | _chosen_roles() | st.just({"ask": "*"})
     return whole | _merged(whole, st.fixed_dictionaries({"retry": _retries()}))
+
+
+def _checks() -> st.SearchStrategy[Keys]:
+    return st.fixed_dictionaries({"check": st.just("tests")}, optional={"limits": st.just({"seconds": 2})})
+
+
+def _panels() -> st.SearchStrategy[Keys]:
+    """Several roles at once."""
+    asked = st.fixed_dictionaries({"ask": _several_roles()}, optional={"concurrency": st.integers(1, 3)})
+    return _merged(asked, _asks_of_items())
+
+
+def _chosen_roles() -> st.SearchStrategy[Keys]:
+    """A role for each item."""
+    asked = st.fixed_dictionaries({"ask": st.just("{{ item.role }}"), "roles": _several_roles()})
+    return _merged(_merged(asked, _asks_of_items()), _fan_outs())
+
+
+def _asks_of_items() -> st.SearchStrategy[Keys]:
+    copies: st.SearchStrategy[Keys] = st.just({}) | st.just({"isolate": "worktree", "merge": "none"})
+    return _merged(
+        copies, st.fixed_dictionaries({}, optional={"limits": st.just({"turn_seconds": 2}), **_early_ends()})
+    )
+
+
+def _several_roles() -> st.SearchStrategy[list[str]]:
+    return st.lists(st.sampled_from(list(ROLES)), min_size=1, unique=True)
 
 
 def _retries() -> st.SearchStrategy[Keys]:
@@ -96,6 +129,11 @@ def _fan_outs() -> st.SearchStrategy[Keys]:
     found = {"for_each": st.just("{{ steps.a.found }}"), "max_items": st.integers(1, MOST_ITEMS)}
     around = st.fixed_dictionaries({"concurrency": concurrency}, optional={"needs": st.just("{{ item.needs }}")})
     return _merged(listed | st.fixed_dictionaries(found), around)
+
+
+def _early_ends() -> dict[str, st.SearchStrategy[str]]:
+    """That a fan-out ends before all items are done."""
+    return {"until": st.just("results | length > 0"), "on_item_error": st.just("cancel")}
 
 
 def _merged(one: st.SearchStrategy[Keys], other: st.SearchStrategy[Keys]) -> st.SearchStrategy[Keys]:

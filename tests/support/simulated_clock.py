@@ -5,7 +5,8 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections import deque
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,11 +27,15 @@ class Turn:
 
 @dataclass(frozen=True)
 class Side:
-    """Continue when all of ``works`` are done, ``at_once`` at a time, in order, each after those it ``needs``."""
+    """Continue when all of ``works`` are done, ``at_once`` at a time, in order, each after those it ``needs``.
+
+    Asked after each, ``is_last`` may say that no other begins, and that each under way ends after what it does now.
+    """
 
     works: Sequence[Work]
     at_once: int
     needs: Sequence[Sequence[int]] = ()
+    is_last: Callable[[], bool] = lambda: False
 
 
 Work = Generator[Pause | Turn | Side, None, Any]
@@ -85,9 +90,14 @@ class Clock:
 
     def _item(self, group: _Group, index: int) -> Work:
         """One of what waits; the last one lets the parent continue."""
-        yield from group.side.works[index]
+        with closing(group.side.works[index]) as work:
+            for wanted in work:
+                yield wanted
+                if group.is_closed:
+                    break
         group.done.add(index)
-        if len(group.done) == len(group.side.works):
+        group.is_closed |= group.side.is_last()
+        if group.is_over:
             self._after(0, group.parent)
         self._begin_more(group)
 
@@ -99,13 +109,18 @@ class _Group:
         self.side = side
         self.parent = parent
         self.done: set[int] = set()
+        self.is_closed = False
         self._begun: set[int] = set()
+
+    @property
+    def is_over(self) -> bool:
+        return self.done == self._begun if self.is_closed else len(self.done) == len(self.side.works)
 
     def ready(self) -> Iterator[int]:
         """Those that begin now."""
         for index in range(len(self.side.works)):
             needed = {*self.side.needs[index]} if self.side.needs else set()
             has_room = len(self._begun) - len(self.done) < self.side.at_once
-            if has_room and index not in self._begun and needed <= self.done:
+            if has_room and not self.is_closed and index not in self._begun and needed <= self.done:
                 self._begun.add(index)
                 yield index
