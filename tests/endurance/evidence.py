@@ -32,6 +32,7 @@ class Evidence:
 
     ``ending``: of ``run.json`` and of the process. ``workspace``: by path the mode, and a digest of the bytes.
     ``repository``: what git says of the user's. ``journal``: the names of the recorded steps, by place.
+    ``copies``: those of the workspace whose files are there, with their state.
     ``latest``, ``history``: of ``controller_state.json``, without turn numbers, since a turn that is taken again has
     another. ``states``: the last of the run and of each item, by unit.
     """
@@ -39,20 +40,28 @@ class Evidence:
     ending: dict[str, object]
     workspace: dict[str, str]
     repository: dict[str, object]
+    copies: dict[str, object]
     journal: dict[str, object]
     latest: dict[str, object]
     history: dict[str, object]
     states: dict[str, object]
 
     @classmethod
-    def collect(cls, run: RunFolder, workspace: Path, exit_code: int, git: Git) -> Evidence:
+    def collect(
+        cls, run: RunFolder, workspace: Path, exit_code: int, git: Git, racers: Collection[str] = ()
+    ) -> Evidence:
         record, state = run.record(), read(run.state_path)
         history = enumerate(state["history"], start=1)
         return cls(
             ending={**{key: record[key] for key in ENDING}, "process": exit_code},
             workspace=dict(_entries(workspace)),
             repository=dict(_repository(workspace, run, git)) if (workspace / ".git").exists() else {},
-            journal={f"{place}": name for place, name in recorded_steps(run.journal_path).items()},
+            copies=dict(_copies(run)),
+            journal={
+                f"{place}": name
+                for place, name in recorded_steps(run.journal_path).items()
+                if name.removesuffix(" turn") not in racers
+            },
             latest={role: _without_numbers(handoff) for role, handoff in state["latest_json_by_role"].items()},
             states=dict(_states(run)),
             history={f"{number}": (each["role"], _without_numbers(each["handoff"])) for number, each in history},
@@ -97,6 +106,15 @@ def _repository(workspace: Path, run: RunFolder, git: Git) -> Iterator[tuple[str
     place = Manifest(run.worktrees_path).place
     yield "worktrees", sorted(each.replace(f"{place}/", "") for each in worktrees[1:])
     yield "locks", sorted(str(path.relative_to(workspace)) for path in (workspace / ".git").rglob("*.lock"))
+
+
+def _copies(run: RunFolder) -> Iterator[tuple[str, object]]:
+    """Also those that the run does not know."""
+    manifest = Manifest(run.worktrees_path)
+    for path in manifest.place.rglob("copy"):
+        key = path.parent.relative_to(manifest.place).as_posix()
+        known = manifest.find(key)
+        yield key, known.state if known and not known.removed_at else "forgotten"
 
 
 def _said(done: subprocess.CompletedProcess[str]) -> str:

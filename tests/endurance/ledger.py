@@ -10,7 +10,7 @@ import shutil
 import sqlite3
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
@@ -41,11 +41,15 @@ def recorded_steps(journal: Path) -> dict[int, str]:
             return dict(connection.execute("SELECT position, name FROM steps"))
 
 
-def turns_by_place(run: RunFolder) -> dict[int, Turn]:
-    """All turns of a run that nobody disturbed: their folders, and what was sent to Codex, in one order."""
+def turns_by_place(run: RunFolder, but: Collection[str] = ()) -> dict[int, Turn]:
+    """All turns of a run that nobody disturbed: their folders, and what was sent to Codex, in one order.
+
+    ``but``: without those of these roles.
+    """
     folders: dict[str, list[TurnFolder]] = {}
     for instance, folder in list_turns(run):
-        folders.setdefault(instance, []).append(folder)
+        if instance not in but:
+            folders.setdefault(instance, []).append(folder)
     return {
         folder.result()["journal_step"]: turn
         for instance in folders

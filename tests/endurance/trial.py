@@ -47,8 +47,8 @@ def undisturbed(fault: Fault, scenario: Scenario, folder: Path) -> Undisturbed:
         assert code == 0, bench.output.read_text()
         found = [*wrong_output(bench.output, code), *findings(bench.run, code, (), TURN_ENDS, range(1))]
         assert not found, found
-        due, turns = bench.server.requests, turns_by_place(bench.run)
-        assert len(turns) == bench.run.record()["totals"]["turns"]
+        due, turns = _asked(bench), turns_by_place(bench.run, scenario.racers)
+        assert scenario.racers or len(turns) == bench.run.record()["totals"]["turns"]
         assert set(turns.values()) == {Turn(ask.role, ask.visit, ask.repair) for ask in due}
         assert turns.keys() <= recorded_steps(bench.run.journal_path).keys()
         return Undisturbed(bench.passed(), bench.evidence(code), due, turns, seconds)
@@ -173,9 +173,19 @@ def _found(trial: Trial, bench: Workbench, point: Point | None, code: int) -> It
 def _count_what_was_paid(trial: Trial, bench: Workbench, expected: Undisturbed) -> None:
     """Hold what the model was asked against what an undisturbed run asks."""
     if bench.fault.is_paid_once:
-        account = audit(expected.due, bench.server.requests, expected.turns, trial.free)
+        racers = trial.scenario.racers
+        free = {place: times for place, times in trial.free.items() if not racers or place in expected.turns}
+        account = audit(expected.due, _asked(bench), expected.turns, free)
         trial.wrong += account.wrong
         trial.twice = account.twice
+        asked = Counter(ask.role for ask in bench.server.requests.elements() if ask.role in racers)
+        trial.wrong += [f"{role} was asked {times} times" for role, times in asked.items() if times > bench.processes]
+
+
+def _asked(bench: Workbench) -> Counter[AnswerKey]:
+    """The requests for all roles but the racers."""
+    requests = bench.server.requests
+    return Counter({ask: times for ask, times in requests.items() if ask.role not in bench.scenario.racers})
 
 
 def _deadlines(run: RunFolder) -> Iterator[str]:

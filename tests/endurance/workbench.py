@@ -91,7 +91,7 @@ class Workbench:
 
     def evidence(self, exit_code: int) -> Evidence:
         git = partial(git_in, self.team.workspace, self.disk)
-        return Evidence.collect(self.run, self.team.workspace, exit_code, git)
+        return Evidence.collect(self.run, self.team.workspace, exit_code, git, self.scenario.racers)
 
     def _drive(self, arguments: list[str], point: Point | None) -> int:
         self.processes += 1

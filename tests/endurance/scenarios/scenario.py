@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,6 +22,7 @@ class Scenario:
     """``plays``: what the model answers each role, ask by ask. ``flows``: files of the catalog's, by name; the run
     walks ``flow``. ``files``: the workspace before the run, content and mode by path; ``committed``: to a repository of
     the user's. ``concurrency``: how many turns can be under way at once. ``options``: more of the command line.
+    ``racers``: roles that are cancelled, nobody knows when; each is asked at most once by each process.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Scenario:
     cycles: int = 1
     concurrency: int = 1
     committed: bool = False
+    racers: Collection[str] = ()
     options: Sequence[str] = ()
 
     def new_team(self, folder: Path, disk: Disk | None = None, limits: Mapping[str, float] = LIMITS) -> TeamFolder:
