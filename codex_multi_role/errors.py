@@ -15,6 +15,7 @@ CodexMultiRoleError                 what happened, where, what to do
 │   └── CodexRefused                a JSON-RPC error reply
 ├── RoleFailed                      exit 3: a role's turn failed permanently
 ├── CheckFailed                     exit 3: a check could not run
+├── StepTimedOut                    exit 3: a step took longer than its limit
 ├── SetupFailed                     exit 3: the setup command of a worktree or copy failed
 ├── StorageError                    exit 3: the run folder or the workspace could not be written
 ├── PublishingFailed                exit 1: a program of the user, such as gh, did not publish a result

@@ -33,6 +33,7 @@ EXIT_CODES: dict[type[CodexMultiRoleError], int] = {
     errors.CodexCrashed: 3,
     errors.CodexTimeout: 3,
     errors.CheckFailed: 3,
+    errors.StepTimedOut: 3,
     errors.SetupFailed: 3,
     errors.StorageError: 3,
 }
