@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
@@ -185,7 +186,21 @@ class Simulation:
         return int(given)
 
     def _unit(self, step: StepSpec, place: Place, item: Mapping[str, Any]) -> Work:
-        """All tries but the last one fail."""
+        """Ends with its limit, of which only checks have one here: their pauses wait for nothing else."""
+        seconds = step.limits.seconds if step.limits else None
+        place.row.draw(0 if seconds is None else 2)
+        end = math.inf if seconds is None else self._clock.now + seconds
+        for wanted in self._tries(step, place, item):
+            yield (
+                replace(wanted, seconds=min(wanted.seconds, end - self._clock.now))
+                if isinstance(wanted, Pause)
+                else wanted
+            )
+            if self._clock.now >= end:
+                return
+
+    def _tries(self, step: StepSpec, place: Place, item: Mapping[str, Any]) -> Work:
+        """All but the last one fail."""
         pauses = self._number(0, step.retry.attempts - 1) if step.retry else 0
         place.row.draw(pauses)
         yield from self._once(step, place, item)
@@ -201,7 +216,8 @@ class Simulation:
             yield from self._call(step, place, item)
         else:
             place.row.draw(self._number(1, 2) if step.review else 1)
-            yield self._lasting(Pause, _longest(step) * self._number(0, 2) / 2)
+            longest = CHECK_SECONDS if step.check else step.time_limit_seconds or 0.0
+            yield self._lasting(Pause, longest * self._number(0, 2) / 2)
 
     def _ask(self, step: StepSpec, role: str, place: Place) -> Work:
         self._team.hold(role, place.held)
@@ -249,10 +265,3 @@ class Simulation:
 
     def _is_lucky(self) -> bool:
         return self._maybe() and self._chance.random() >= self._bad_luck
-
-
-def _longest(step: StepSpec) -> float:
-    """Of a review, or of a check, which may look again at what failed."""
-    if step.check is None:
-        return step.time_limit_seconds or 0.0
-    return min(CHECK_SECONDS, 2 * step.limits.seconds) if step.limits and step.limits.seconds else CHECK_SECONDS
