@@ -97,7 +97,7 @@ class FanOut:
             self._outcomes[index] = items[index].outcome(_not_needed)
             scope.run.services.worktrees.discard(items[index].key)
         scope.state.join([each.state for each in scopes])
-        if error is not None:
+        if error is not None and len(self._outcomes) < len(items):
             return done, self._first_failure or error
         return self._merged(items, [self._outcomes[item.index] for item in items])
 

@@ -119,6 +119,22 @@ def test_failed_item_may_cancel_what_runs(tmp_path: Path) -> None:
     assert (report.exit_code, "role two" in report.reason) == (3, True), report
 
 
+def test_item_that_waits_for_a_person_is_not_needed_either(tmp_path: Path) -> None:
+    team = TeamFolder(tmp_path, {"one": {}}, {"one": [GOOD]})
+    steps: list[Record] = [{"id": "ok", "review": "Well?", "next": [{"end": "reviewed"}]}]
+    asked: Record = {"id": "one", "ask": "one"}
+    choose: Record = {"check": "command", "id": "choose", "with": {"argv": ["true"]}}
+    choose["next"] = [{"when": "inputs.who == 'person'", "to": "ok"}, {"to": "one"}]
+    with_flow(
+        team, {"inputs": {"who": "person"}, "steps": [choose, asked | {"next": [{"end": "asked"}]}, *steps]}, "try"
+    )
+    call: Record = {"id": "race", "call": "try", "with": {"who": "{{ item }}"}, "for_each": ["person", "role"]}
+    with_flow(team, {"steps": [{**call, "until": "results | length > 0"}]})
+    report = team.run(flow="own")
+    assert report.exit_code == 0, report
+    assert states(team) == ["skipped", "ended"]
+
+
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
