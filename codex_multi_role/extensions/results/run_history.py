@@ -10,7 +10,14 @@ from pathlib import Path
 from typing import Protocol
 
 from codex_multi_role.errors import RunNotFound, UsageError
-from codex_multi_role.extensions.results.workspace_states import Change, CopyStates, Trees, WorkspaceStates, states_of
+from codex_multi_role.extensions.results.workspace_states import (
+    Change,
+    CopyStates,
+    Trees,
+    WorkspaceStates,
+    copy_of,
+    states_of,
+)
 from codex_multi_role.host.programs import exclude_from_path
 from codex_multi_role.reading.nearest import no_such
 from codex_multi_role.run_folder import RunFolder, TurnFolder, skim_events, skim_with_inherited
@@ -69,7 +76,7 @@ class RunHistory:
 
     def git(self, change: Change | None = None) -> Git:
         """Git on the repository that has the states of ``change``, by default on the run's own."""
-        copy = change.unit if change and change.unit in self.copies else ""
+        copy = copy_of(change.unit, self.copies) if change else ""
         git_dir = self.snapshots_of(copy) if copy else self.git_dir
         return RecordedGit(git_dir.absolute(), self.folder.path.absolute())
 
@@ -103,7 +110,7 @@ class RunHistory:
 
     def tree_of(self, change: Change, state: str) -> str:
         """`tree` for a state of ``change``; copies are never made with that folder."""
-        return state if change.unit in self.copies else self.tree(state)
+        return state if copy_of(change.unit, self.copies) else self.tree(state)
 
     def repositories(self) -> list[Path]:
         """The git folders with the states, that of the run first; `gc` removes those of merged copies."""
@@ -135,9 +142,11 @@ def history_of(run: AnyRun, runs_dir: Path | str = RUNS_DIR) -> RunHistory:
     copies = _copies_in(folder)
     places = dict.fromkeys(copies, folder.worktrees_path.resolve())
     started = skim_events(folder.inherited_events_path, (TurnStarted,))
-    inherited = {event.unit for event in started if isinstance(event, TurnStarted)}
+    units = {event.unit for event in started if isinstance(event, TurnStarted)}
     for earlier in _forked_from(folder):
-        for key, copy in _copies_in(earlier).items():
+        found = _copies_in(earlier)
+        inherited = {copy_of(unit, found) for unit in units}
+        for key, copy in found.items():
             if key in inherited and key not in copies:
                 copies[key], places[key] = copy, earlier.worktrees_path.resolve()
     return RunHistory(folder, copies, places)

@@ -5,7 +5,7 @@ A state is a tree of the run's snapshots. The events say when each was reached; 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from codex_multi_role.run_folder.events import (
@@ -66,6 +66,13 @@ class WorkspaceStates:
         return self.changes[-1].after if self.changes else self.first
 
 
+def copy_of(unit: str, copies: Container[str]) -> str:
+    """The key of the copy in which ``unit`` works: its own or that of a call around it; empty for the workspace."""
+    while unit and unit not in copies:
+        unit = unit.rpartition("/")[0]
+    return unit
+
+
 def states_of(
     events: Iterable[RunEvent], trees_of: Callable[[str, int], Trees | None], copies: Mapping[str, CopyStates]
 ) -> WorkspaceStates:
@@ -103,7 +110,7 @@ class _Walk:
             case RunEnded():
                 self._reach(event.workspace)
             case TurnStarted():
-                copy = self._copies.get(event.unit, CopyStates())
+                copy = self._copies.get(copy_of(event.unit, self._copies), CopyStates())
                 if copy.base not in self._seen:  # what changed since the last event, just before the copy was made
                     self._reach(copy.base)
                 self._began[event.role, event.turn] = (event.unit, len(self.states.changes))
@@ -119,9 +126,9 @@ class _Walk:
             return
         self._counted.add((role, turn))
         unit, earlier = self._began.get((role, turn), ("", 0))
-        if unit in self._copies:
-            in_copy = (*self.states.in_copies.get(unit, ()), Change(*trees, role, turn, unit, at=self._at))
-            self.states = replace(self.states, in_copies={**self.states.in_copies, unit: in_copy})
+        if key := copy_of(unit, self._copies):
+            in_copy = (*self.states.in_copies.get(key, ()), Change(*trees, role, turn, unit, at=self._at))
+            self.states = replace(self.states, in_copies={**self.states.in_copies, key: in_copy})
             return
         before, after = trees
         if len(self.states.changes) == earlier:  # otherwise others changed something during the turn

@@ -60,6 +60,14 @@ def test_turns_in_a_copy_count_when_it_is_merged() -> None:
     assert states.in_copies == {"w.1": (Change("s0", "c1", "a", 1, "w.1"), Change("c1", "c2", "a", 2, "w.1"))}
 
 
+def test_turn_of_a_flow_called_in_a_copy_changes_that_copy_alone() -> None:
+    """Of a copy that was discarded, no later state of the workspace has what such a turn wrote."""
+    events = [step("s0"), began("a", 1, "race.1.0/w.1"), ended("a", 1), last("s0")]
+    states = states_of(events, lambda *_: ("s0", "c1"), {"race.1.0": CopyStates("s0")})
+    assert (states.changes, states.last) == ((), "s0")
+    assert states.in_copies == {"race.1.0": (Change("s0", "c1", "a", 1, "race.1.0/w.1"),)}
+
+
 def test_copy_shows_the_state_that_it_was_made_of() -> None:
     """Somebody changed something just before."""
     events = [step("s0"), began("a", 1, "w.1"), ended("a", 1), e.CopyMerged("w.1", "merged", [], [])]
