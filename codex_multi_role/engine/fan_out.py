@@ -24,6 +24,7 @@ from codex_multi_role.reading.places import Place
 from codex_multi_role.run_folder import Cancellations
 from codex_multi_role.run_folder.events import Warning
 from codex_multi_role.run_folder.items import ItemResults
+from codex_multi_role.run_folder.questions import Questions
 from codex_multi_role.run_folder.states import COMPLETED, FAILED, SKIPPED, ItemStates
 from codex_multi_role.steps import StepOutcome, Unit, merge_failure, merged_back, step_failure
 from codex_multi_role.steps.cancellation_token import CancellationToken
@@ -96,6 +97,8 @@ class FanOut:
         for index in sorted(self._cancelled):
             self._outcomes[index] = items[index].outcome(_not_needed)
             scope.run.services.worktrees.discard(items[index].key)
+            closed = Questions(scope.run.services.folder.path).close_within(items[index].key)
+            scope.run.progress.waits_for.difference_update(closed)
         scope.state.join([each.state for each in scopes])
         if error is not None and len(self._outcomes) < len(items):
             return done, self._first_failure or error

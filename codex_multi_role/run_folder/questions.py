@@ -17,6 +17,7 @@ from codex_multi_role.run_folder.question import Answer, Question
 from codex_multi_role.run_folder.typed_answers import at_time_limit, complete
 
 BY_KILL = "the end of its turn"
+BY_CANCELLATION = "cancellation"
 LOCK_SECONDS = 10.0
 LOCK_PAUSE_SECONDS = 0.02
 
@@ -74,6 +75,13 @@ class Questions:
         for question in self.pending():
             if question.words:
                 self.settle(question.key, Answer(False, "", BY_KILL, now()))
+
+    def close_within(self, unit: str) -> set[str]:
+        """Close questions of a unit that was cancelled; returns their keys. Raises `StorageError`."""
+        closed = {each.key for each in self.pending() if f"{each.key}/".startswith(f"{unit}/")}
+        for key in closed:
+            self.settle(key, Answer(False, "", BY_CANCELLATION, now()))
+        return closed
 
     def answer(self, key: str | None, answer: Answer) -> Question:
         """Answer the open question ``key``, or the only one.

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role.errors import DefinitionError
+from codex_multi_role.run_folder.questions import Questions
 from tests.support.processes import wait_for
 from tests.support.teams import NEVER, Record, TeamFolder, read, say, with_flow
 
@@ -120,6 +121,7 @@ def test_failed_item_may_cancel_what_runs(tmp_path: Path) -> None:
 
 
 def test_item_that_waits_for_a_person_is_not_needed_either(tmp_path: Path) -> None:
+    """The run parks only for the question behind the race."""
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [GOOD]})
     steps: list[Record] = [{"id": "ok", "review": "Well?", "next": [{"end": "reviewed"}]}]
     asked: Record = {"id": "one", "ask": "one"}
@@ -129,10 +131,11 @@ def test_item_that_waits_for_a_person_is_not_needed_either(tmp_path: Path) -> No
         team, {"inputs": {"who": "person"}, "steps": [choose, asked | {"next": [{"end": "asked"}]}, *steps]}, "try"
     )
     call: Record = {"id": "race", "call": "try", "with": {"who": "{{ item }}"}, "for_each": ["person", "role"]}
-    with_flow(team, {"steps": [{**call, "until": "results | length > 0"}]})
+    with_flow(team, {"steps": [{**call, "until": "results | length > 0"}, {"id": "ship", "review": "Ship?"}]})
     report = team.run(flow="own")
-    assert report.exit_code == 0, report
+    assert report.exit_code == 4, report
     assert states(team) == ["skipped", "ended"]
+    assert [each.question for each in Questions(team.runs / "latest").pending()] == ["Ship?"]
 
 
 @pytest.mark.parametrize(
