@@ -288,8 +288,6 @@ class StepSpec(Definition):
         of_turns = {"idle_seconds", "turn_seconds"}
         if self.limits is not None and self.ask is None and (stray := sorted(self.limits.model_fields_set & of_turns)):
             raise ValueError(f"limits: {stray[0]} belongs to ask")
-        if self.limits is not None and self.limits.seconds is not None and self.ask == EVERY_ROLE:
-            raise ValueError('limits: seconds goes with one role, not with "*"')
         return self
 
     @model_validator(mode="after")

@@ -25,6 +25,9 @@ from codex_multi_role.reading.json_types import Json
 from codex_multi_role.steps import NEW_THREAD, Recorder, RunResources, StepOutcome, Unit
 from codex_multi_role.steps.ask import Ask, ask, payload_from, role_for
 
+Outcomes = tuple[list[StepOutcome], BaseException | None]
+"""Of a step, and its first failure."""
+
 
 class Instances:
     """All processes of a run: ``role``, then ``role.2``, ``role.3`` … as more are needed at once."""
@@ -173,18 +176,24 @@ class Scope:
 
 
 class EveryRole:
-    """One round of asks. After a role says DONE or fails, no further role starts."""
+    """One round of asks. After a role says DONE or fails, no further role starts.
 
-    def __init__(self, scope: Scope, step: StepSpec) -> None:
-        self._scope, self._step = scope, step
+    ``within`` runs the round, and ends it at the limit of the step.
+    """
+
+    def __init__(self, scope: Scope, step: StepSpec, within: Callable[[Callable[[], Outcomes]], Outcomes]) -> None:
+        self._scope, self._step, self._within = scope, step, within
         self._catalog = scope.run.catalog
         self._dependencies = self._catalog.dependencies()
         self._order = list(TopologicalSorter(self._dependencies).static_order())
         self._tests = scope.state.latest_tests
         self._outcomes: dict[str, StepOutcome] = {}
 
-    def outcomes(self) -> tuple[list[StepOutcome], BaseException | None]:
+    def outcomes(self) -> Outcomes:
         """The available outcomes, dependencies first, and the first failure."""
+        return self._within(self._round)
+
+    def _round(self) -> Outcomes:
         works = {role: partial(self._ask, *self._reserve(role)) for role in self._dependencies}
         needs = [[self._order.index(each) for each in self._dependencies[role]] for role in self._order]
         scheduler = Scheduler[StepOutcome]("role", len(self._order), needs, is_last=lambda outcome: outcome.done)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -12,22 +12,19 @@ from codex_multi_role.catalog import StepSpec
 from codex_multi_role.catalog.flow_steps import NEEDED
 from codex_multi_role.catalog.templates import evaluate
 from codex_multi_role.engine.askers import Scope
-from codex_multi_role.engine.journal_slots import Decision, ItemCancelled, JournalSlots, RunHalted
+from codex_multi_role.engine.fan_out_item import FanOutItem, seen_item
+from codex_multi_role.engine.journal_slots import Decision, RunHalted
 from codex_multi_role.engine.scheduler import Scheduler
-from codex_multi_role.engine.step_limit import StepLimit, has_limit
+from codex_multi_role.engine.step_limit import has_limit
 from codex_multi_role.errors import DefinitionError, RunStatus, UsageError
-from codex_multi_role.flow import FlowState, items_of, name_of, needs_of
+from codex_multi_role.flow import items_of, name_of, needs_of
 from codex_multi_role.flow.fan_out_items import step_of_item
-from codex_multi_role.flow.state import shown_item
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.reading.places import Place
-from codex_multi_role.run_folder import Cancellations
 from codex_multi_role.run_folder.events import Warning
 from codex_multi_role.run_folder.items import ItemResults
 from codex_multi_role.run_folder.questions import Questions
-from codex_multi_role.run_folder.states import COMPLETED, FAILED, SKIPPED, ItemStates
 from codex_multi_role.steps import StepOutcome, Unit, merge_failure, merged_back, step_failure
-from codex_multi_role.steps.cancellation_token import CancellationToken
 from codex_multi_role.steps.carry_out import carry_out
 
 UnitMaker = Callable[[StepSpec, str, Mapping[str, Any], Scope], Unit]
@@ -136,7 +133,7 @@ class FanOut:
             raise
 
     def _step_of_item(self, seen: Json) -> StepSpec:
-        """With the role that the item asks; unchanged if that is none of its roles, which fails when it is asked."""
+        """With the role that the item asks; unchanged if the role is not on the list, so that the item fails."""
         with suppress(DefinitionError):
             return step_of_item(self._step, seen, self._place)
         return self._step
@@ -160,7 +157,7 @@ class FanOut:
             needs_of(self._step, values, context, self._place)
         except DefinitionError as error:
             failure = step_failure(error, self._key, context, self._place, self._step.for_each)
-            if not self._tolerant:  # there is no item that could be skipped
+            if not self._tolerant:  # without a list, no item can be skipped
                 raise failure from error
             return {"problem": str(failure)}
         found = {str(index): results.find(f"{self._key}.{index}", value) for index, value in enumerate(values)}
@@ -261,7 +258,7 @@ class FanOut:
         return f"bad items: {len(bad)} of {len(outcomes)}, first {bad[0]}"
 
 
-NOT_NEEDED = "not needed: until holds"
+NOT_NEEDED = "not needed: the results so far suffice"
 
 
 def _not_needed() -> StepOutcome:
@@ -282,89 +279,6 @@ def _holds(step: StepSpec, context: Json, results: Sequence[Json], place: Place)
     return False, problem
 
 
-class FanOutItem:
-    """One item: its own resources, events and cancellation.
-
-    ``key``: its unit key; ``value``: the element of the list at ``index``; ``row``: its slots in the journal. Its
-    ``run`` is ``stopping`` if the ``outer`` one is, or if this item alone must stop.
-    """
-
-    def __init__(self, outer: Scope, step: StepSpec, key: str, index: int, value: Any, row: JournalSlots) -> None:  # noqa: ANN401
-        self.key = key
-        self.index = index
-        self.value = value
-        self.run = replace(outer.run, progress=replace(outer.run.progress, stopping=CancellationToken()))
-        self.asker = outer.asker.fork(self.run, outer.state, step, value)
-        self.states = ItemStates(outer.run.services.states, key, name_of(value, index))
-        self._ids = row.with_hook(self.states.publish).cancellable(self._cancelled)
-        self._outer = outer
-        self._reason = ""
-        self.limit = StepLimit(step, self.run, self._ids)
-
-    def scope(self, state: FlowState) -> Scope:
-        return replace(self._outer, run=self.run, ids=self._ids, asker=self.asker, state=state)
-
-    def keep(self, outcome: StepOutcome) -> StepOutcome:
-        """Take over the outcome that the item had in the parent run."""
-        return self._ended(outcome)
-
-    def outcome(self, work: Callable[[], StepOutcome]) -> StepOutcome:
-        """The outcome of ``work``; skipped if somebody cancelled the item before it ended."""
-        try:
-            with self._running():
-                outcome = work()
-        except ItemCancelled as cancelled:
-            if cancelled.unit != self.key:  # an enclosing item was
-                self._report(SKIPPED, cancelled.reason)
-                raise
-            outcome = StepOutcome({}, cancelled.reason, skipped=True)
-        except RunHalted as halt:
-            if halt.ending.status == RunStatus.FAILED:
-                self._report(FAILED, halt.ending.reason)
-            raise
-        return self._ended(outcome)
-
-    def _ended(self, outcome: StepOutcome) -> StepOutcome:
-        ItemResults(self.run.services.folder.path).write(self.key, self.value, outcome.as_json())
-        self._report(SKIPPED if outcome.skipped else FAILED if outcome.error else COMPLETED, outcome.error)
-        return outcome
-
-    def cancel(self, reason: str) -> None:
-        """End its work, which then counts as cancelled for this reason."""
-        self._reason = reason
-        self.run.progress.stopping.set()
-
-    def _cancelled(self) -> ItemCancelled | None:
-        if self._reason:
-            return ItemCancelled(self.key, self._reason)
-        asked = Cancellations(self.run.services.folder.path).find(self.key)
-        return ItemCancelled(self.key, asked.reason) if asked is not None else None
-
-    @contextmanager
-    def _running(self) -> Iterator[None]:
-        self.run.progress.running_items[self.key] = self.run.progress.stopping
-        try:
-            with self._outer.run.progress.stopping.calling(self.run.progress.stopping.set):
-                yield
-        finally:
-            del self.run.progress.running_items[self.key]
-
-    def fail(self, reason: str) -> None:
-        """Report that it failed after it had ended: its copy could not be merged."""
-        self._report(FAILED, reason)
-
-    def _report(self, state: str, reason: str) -> None:
-        self.states.become(state, reason)
-        self.states.publish()
-
-
 def _skipped(failed: Sequence[str]) -> StepOutcome | None:
     """The outcome of an item that needs those that ``failed``; None if none did."""
     return StepOutcome({}, f"not started: it needs {', '.join(failed)}", skipped=True) if failed else None
-
-
-def seen_item(index: int, outcome: StepOutcome, role: str = "") -> Json:
-    """An item as templates see it, with the ``role`` that was chosen for it."""
-    status = "skipped" if outcome.skipped else "failed" if outcome.error else "done"
-    own = {"index": index, "status": status, "error": outcome.error, **({"role": role} if role else {})}
-    return shown_item(outcome.output, own, is_answer=outcome.turn is not None, bad=bool(outcome.bad))

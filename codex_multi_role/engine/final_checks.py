@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 from codex_multi_role.catalog import FlowSpec, StepSpec
+from codex_multi_role.engine.step_limit import stopped_after
 from codex_multi_role.errors import CodexMultiRoleError, Ending, ExitCode, RunStatus
 from codex_multi_role.flow import FlowState
 from codex_multi_role.reading.json_types import Json
@@ -57,16 +57,14 @@ def _outcome(run: RunResources, step: StepSpec, place: Place, context: Json) -> 
         call_flow=_no_turns,
         tolerate=True,
     )
-    stopping = CancellationToken()
+    own = replace(run, progress=replace(run.progress, stopping=CancellationToken()))
     seconds = step.limits.seconds if step.limits is not None else None
-    timer = threading.Timer(seconds or threading.TIMEOUT_MAX, stopping.set)
-    timer.start()
     try:
-        return check_step(replace(run, progress=replace(run.progress, stopping=stopping)), unit)
+        with stopped_after(seconds, own.progress.stopping.set):
+            return check_step(own, unit)
     except CodexMultiRoleError as error:
-        return StepOutcome({}, f"it took longer than its limit of {seconds:g} s" if stopping.is_set() else str(error))
-    finally:
-        timer.cancel()
+        is_late = own.progress.stopping.is_set()
+        return StepOutcome({}, f"it took longer than its limit of {seconds:g} s" if is_late else str(error))
 
 
 def _no_turns(*_: Any) -> StepOutcome:  # noqa: ANN401 - of two callables

@@ -14,7 +14,7 @@ from codex_multi_role.checks import find_check
 from codex_multi_role.engine.askers import EveryRole, Scope
 from codex_multi_role.engine.fan_out import FanOut
 from codex_multi_role.engine.journal_slots import RunHalted
-from codex_multi_role.engine.step_limit import carry_out_within, has_limit, limited
+from codex_multi_role.engine.step_limit import carry_out_within, has_limit, limited, round_within
 from codex_multi_role.errors import DefinitionError, RoleFailed, ending_for
 from codex_multi_role.flow import End, GoTo, WalkBound, after, new_state
 from codex_multi_role.reading.json_types import Json
@@ -133,14 +133,15 @@ class FlowWalk:
         ids = self._scope.ids.with_hook(lambda: self._announce(step, visit, place))
         scope, key = replace(self._scope, ids=ids), f"{self._key}{step.id}.{visit}"
         work: EveryRole | FanOut | _One
+        is_limited = has_limit(step) and step.for_each is None
+        own = limited(scope, step, partial(self._records, step)) if is_limited else scope
         if step.ask == EVERY_ROLE:
-            work = EveryRole(scope, step)
+            work = EveryRole(own, step, partial(round_within, own, scope.run, step))
         elif step.for_each is not None:
             work = FanOut(
                 scope, step, key, self._place(step), self._unit, partial(self._records, step), tolerant=self._tolerant
             )
         else:
-            own = limited(scope, step, partial(self._records, step)) if has_limit(step) else scope
             work = _One(scope, own, self._unit(step, key, self.state.context(), own))
         outcomes, failure = work.outcomes()
         for outcome in outcomes:

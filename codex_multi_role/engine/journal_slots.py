@@ -160,7 +160,7 @@ class JournalSlots:
 
 @dataclass(frozen=True)
 class Decision:
-    """What is decided while other work goes on, recorded once at a ``place`` that is known before."""
+    """What is decided while other work is running, recorded once at a ``place`` that was reserved before."""
 
     slots: JournalSlots
     place: JournalSlot

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 
 from codex_multi_role.catalog import StepSpec
-from codex_multi_role.engine.askers import Scope
+from codex_multi_role.engine.askers import Outcomes, Scope
 from codex_multi_role.engine.journal_slots import JournalSlots, RunHalted
 from codex_multi_role.errors import StepTimedOut, ending_for
 from codex_multi_role.steps import RunResources, StepOutcome, Unit
@@ -18,6 +19,20 @@ from codex_multi_role.steps.carry_out import carry_out
 
 def has_limit(step: StepSpec) -> bool:
     return step.limits is not None and step.limits.seconds is not None
+
+
+@contextmanager
+def stopped_after(seconds: float | None, stop: Callable[[], object]) -> Iterator[None]:
+    """Call ``stop`` if the block takes longer; without ``seconds``, never."""
+    if seconds is None:
+        yield
+        return
+    timer = threading.Timer(seconds, stop)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 class StepLimit:
@@ -40,24 +55,40 @@ class StepLimit:
             return work()
         if self._decision.find() is not None:
             return StepOutcome({}, self._problem)
-        timer = threading.Timer(self._seconds, self._end)
-        timer.start()
         try:
-            return work()
+            with stopped_after(self._seconds, self._end):
+                return work()
         except RunHalted:
             if not self._is_over:
                 raise
             if not tolerate:
-                raise RunHalted(ending_for(StepTimedOut(self._problem))) from None
+                raise self._failure from None
             self._decision.record({"seconds": self._seconds})
             return StepOutcome({}, self._problem)
-        finally:
-            timer.cancel()
+
+    def outcomes(self, work: Callable[[], Outcomes]) -> Outcomes:
+        """Those of ``work``, and its failure."""
+        with stopped_after(self._seconds, self._end):
+            outcomes, failure = work()
+        return outcomes, self._failure if failure is not None and self._is_over else failure
+
+    @property
+    def _failure(self) -> RunHalted:
+        return RunHalted(ending_for(StepTimedOut(self._problem)))
 
     def _end(self) -> None:
         if not self._run.progress.stopping.is_set():
             self._is_over = True
             self._run.progress.stopping.set()
+
+
+def round_within(own: Scope, outer: RunResources, step: StepSpec, work: Callable[[], Outcomes]) -> Outcomes:
+    """The outcomes of a step that asks every role, in its ``own`` scope; the failure says so if its time was up."""
+    if own.run is outer:
+        return work()
+    limit = StepLimit(step, own.run, own.ids)
+    with outer.progress.stopping.calling(own.run.progress.stopping.set):
+        return limit.outcomes(work)
 
 
 def limited(scope: Scope, step: StepSpec, records: Callable[[int], int]) -> Scope:

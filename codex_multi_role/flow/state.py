@@ -13,7 +13,7 @@ from codex_multi_role.reading.places import Place
 GIVEN_ANYWAY = "tests"
 """The check whose latest result every role gets as such."""
 NOT_OF_REVIEW = ("by", "at")
-"""Of an answer, what no role is told."""
+"""Parts of a person's answer that are not passed on to roles."""
 
 
 def passes(tests: Json) -> bool:

@@ -17,7 +17,7 @@ _NO_ERROR = re.compile(
 
 
 def error_in(value: Mapping[str, object], schema: Mapping[str, object] | None) -> str:
-    """The text of ``error``; empty if it says that there is none, or is a field of the role's own ``schema``."""
+    """The text of ``error``; empty if it denies an error, or if the role's own ``schema`` declares the field."""
     text = value.get(ERROR)
     if not isinstance(text, str) or declares_error(schema) or _NO_ERROR.fullmatch(text):
         return ""

@@ -89,7 +89,7 @@ def _corrected(reply: Reply, found: FoundObject, schema: Mapping[str, object]) -
 
 
 def _wrapped(value: Mapping[str, object], schema: Mapping[str, object]) -> tuple[str, dict[str, object]]:
-    """The only field if the schema does not declare it, and its object; empty if there is none."""
+    """The only field, which the schema does not declare, and its object; empty if the object has no such wrapper."""
     fields = [(key, each) for key, each in value.items() if key != "$schema"]
     for key, each in fields if len(fields) == 1 else ():
         if isinstance(each, dict) and key not in properties_of(schema):
@@ -101,6 +101,6 @@ def _fitted(found: FoundObject, schema: Mapping[str, object]) -> Reply | None:
     error, fitting = error_in(found.value, schema), fit(found.value, schema)
     if fitting is None or (error and is_refusal(found.value, schema)):
         return None
-    # An ``error`` has its own warning, and one that says that there is none needs none.
+    # An ``error`` has its own warning, or denies an error and needs no warning.
     notes = tuple(note for path, note in fitting.corrections.items() if path != (ERROR,))
     return Reply(fitting.value, found.repaired, "", error=error, corrections=notes)

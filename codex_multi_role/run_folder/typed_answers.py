@@ -85,7 +85,7 @@ def prompts(question: Question) -> list[tuple[str, str]]:
 
 
 def problem_of(question: Question, name: str, text: str) -> str:
-    """Why ``text``, empty if it is left out, is no value of the option or field; empty if it is one."""
+    """Why ``text`` is not a valid value of the option or field; empty if it is. An empty ``text`` takes the default."""
     alone = replace(question, options=[], fields={name: question.fields[name]} if name in question.fields else {})
     if name == OPTION:
         alone = replace(question, fields={})

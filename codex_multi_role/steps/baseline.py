@@ -51,7 +51,7 @@ class Baseline:
 
     @property
     def _result(self) -> Json:
-        """Empty if there is none, or if it was not written completely."""
+        """Empty if it is missing or incomplete."""
         return read_object(self.folder / "result.json")
 
     @cached_property

@@ -63,6 +63,20 @@ def test_limit_is_that_of_each_item(tmp_path: Path) -> None:
     assert [bool(error) for error in errors] == [True, False], errors
 
 
+def test_round_of_every_role_that_takes_too_long(tmp_path: Path) -> None:
+    """What was answered in time is not asked again."""
+    team = limited(tmp_path, {"ask": "*"})
+    team.plays |= {"one": [say()] * 2, "last": [NEVER] * 2}
+    team.write_plays()
+    with_flow(team, {"steps": [{"id": "all", "ask": "*", "limits": {"seconds": 1.5}}]})
+    report = team.run(flow="own")
+    assert (report.exit_code, report.outcome) == (3, "step_timed_out"), report
+    team.plays["last"] = [say()] * 2
+    team.write_plays()
+    assert team.resume(playbook=str(team.playbook)).exit_code == 0
+    assert [role for role, *_ in team.turns()] == ["last"]
+
+
 def test_person_who_does_not_answer_in_time(tmp_path: Path) -> None:
     team = limited(tmp_path, {"review": "Good?"})
     report = run(team.options(flow="own"), ask_person=until_over)
@@ -80,7 +94,6 @@ def test_step_within_its_limit_is_as_without(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("step", "problem"),
     [
-        ({"id": "x", "ask": "*"}, "goes with one role"),
         ({"id": "x", "review": "?", "limits": {"turn_seconds": 3}}, "belongs to ask"),
     ],
 )

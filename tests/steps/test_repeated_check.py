@@ -127,12 +127,12 @@ def test_every_interruption_is_asked_about(tmp_path: Path, interrupted: Callable
     interrupted(team)
     assert team.resume().exit_code == 4
     answer("latest", runs_dir=team.runs, approved=True)
-    begun = team.runs / "latest/checks/log.1/began.json"
-    before = begun.read_text()
+    note = team.runs / "latest/checks/log.1/began.json"
+    before = note.read_text()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("codex_multi_role.steps.check.checked", _interrupt)
         assert team.resume().exit_code == 130
-    assert begun.read_text() != before
+    assert note.read_text() != before
     assert team.resume().exit_code == 4
 
 

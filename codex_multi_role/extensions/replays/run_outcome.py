@@ -58,7 +58,7 @@ def answers_of(run_folder: Path) -> list[dict[str, Any]]:
 
 
 def _of_person(answer: Answer) -> dict[str, Any]:
-    """What the person said, without options or values if there are none, as older versions recorded it."""
+    """The person's answer; an empty option and empty values are left out, as in older recordings."""
     said = {"approved": answer.approved, "comment": answer.comment, "option": answer.option, "values": answer.values}
     return {name: each for name, each in said.items() if each or name in ("approved", "comment")}
 
