@@ -202,7 +202,7 @@ class RunFacts:
 
 
 COULD_NOT_RUN = "could not run"
-"""The status of a result that is no verdict."""
+"""The status of a check that could not give a verdict."""
 
 
 def _no_run() -> RunFacts:

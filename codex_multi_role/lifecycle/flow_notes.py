@@ -19,7 +19,7 @@ FAILURES = (
     *("abort", "bad", "broken", "cancel", "decline", "deny", "error", "fail", "gave", "invalid", "red"),
     *("refuse", "reject", "time"),
 )
-"""How a word begins in the name of an end that is no success."""
+"""Beginnings of words in the name of an end that is a failure."""
 
 
 def notes_on(flows: Mapping[str, FlowSpec], name: str, catalog: RoleSpecCatalog) -> Iterator[str]:

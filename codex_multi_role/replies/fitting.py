@@ -104,7 +104,7 @@ def _corrections_of(error: ValidationError) -> list[_Correction] | None:
 
 
 def _without_unexpected(path: _Path, value: Mapping[str, object], schema: Any) -> list[_Correction] | None:  # noqa: ANN401
-    """None if no field is left: the object is something else than what was asked for."""
+    """None if no field is left: the object is not what was asked for."""
     known = {*schema.get("properties", ()), *_matching(value, schema.get("patternProperties", ()))}
     unexpected = [name for name in value if name not in known]
     return [_Correction((*path, name)) for name in unexpected] if len(unexpected) < len(value) else None

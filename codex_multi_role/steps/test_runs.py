@@ -23,7 +23,7 @@ from codex_multi_role.steps.resources import RunResources
 from codex_multi_role.steps.test_conditions import SAME_AS, TestConditions
 
 HELD = "held_snapshot"
-"""A file of the run folder: the state of the workspace while a fork has the one before the first turn there."""
+"""A file of the run folder: the state to restore while the workspace is as it was before the first turn."""
 COPY_OF_BASELINE = "baseline"
 """The key of a copy of the workspace; keys of steps have a dot."""
 TREE = "tree"

@@ -83,7 +83,7 @@ def test_second_run_takes_the_result_of_the_first_over(tmp_path: Path, name: str
 
 
 @pytest.mark.parametrize("changed", [{"test_sandbox": False}, {"pytest_cmd": "pytest -q"}])
-def test_another_sandbox_or_command_is_no_same_result(tmp_path: Path, changed: Record) -> None:
+def test_result_of_another_sandbox_or_command_is_not_used(tmp_path: Path, changed: Record) -> None:
     team = project(tmp_path, say(status="DONE"))
     team.run(run_tests=True, run_id="first")
     team.run(run_tests=True, run_id="second", **changed)
