@@ -144,8 +144,10 @@ class DefinitionError(UsageError):
     """A definition is wrong. The message starts with ``file:line:column:``, or ``Role():``, and a name of the place.
 
     If several problems were found together, the message has one line for each. ``file`` and ``position`` (line and
-    column), as far as known, decide their order.
+    column), as far as known, decide their order. ``problem``: the message without the place, if that is known.
     """
+
+    problem = ""
 
     def __init__(self, message: str, hint: str = "", file: str = "", position: Sequence[int] = ()) -> None:
         super().__init__(message, hint)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from codex_multi_role.catalog.reached_values import ITEM, Path, path_text
 from codex_multi_role.catalog.result_paths import ResultRead
-from codex_multi_role.catalog.step_spec import StepSpec
 from codex_multi_role.catalog.value_uses import ValueUse
 
 MAX_PROBLEMS = 5
@@ -80,27 +79,25 @@ class Need(NamedTuple):
         shown = list(said)[:MAX_READERS]
         return ", ".join([*shown, *([f"and {len(said) - len(shown)} more"] if len(said) > len(shown) else [])])
 
-    def problem(self, value: object) -> str:
-        """Why a value will not do, as the end of a sentence; empty if it will."""
-        if value is MISSING or (value is None and not self.takes_null):
-            is_wanted = self.is_required or value is None
-            return ("is missing" if value is MISSING else "is null") if is_wanted else ""
-        if value is None:
-            return ""
-        if self.choices and value not in self.choices:
-            return f"must be one of {', '.join(self.choices)}, not {value!r}"
+    def misuse(self, value: object) -> str:
+        """Why a value is not one of the kind that templates use, as the end of a sentence; empty if it is."""
+        if value is None or value is MISSING:
+            return "" if value is MISSING or self.takes_null else "is null"
         if self.type and not _is(value, self.type):
             return f"must be {NAMES[self.type]}, not {_kind(value)}"
         if self.is_decided and isinstance(value, str) and value.strip().casefold() in UNTRUE_TEXTS:
             return f"is the text {value!r}, which would count as true; answer true or false without quotation marks"
+        return ""
+
+    def lack(self, value: object) -> str:
+        """Why a template fails with a value if it is reached, likewise."""
+        if value is MISSING:
+            return "is missing" if self.is_required else ""
+        if self.choices and isinstance(value, str) and value not in self.choices:
+            return f"must be one of {', '.join(self.choices)}, not {value!r}"
         if self.most is not None and isinstance(value, list) and len(value) > self.most:
             return f"has {len(value)} elements, more than {self.most}"
         return ""
-
-    def wrong_order(self, value: object, waiting: Waiting) -> str:
-        steps = [read.waits for read in self.reads if read.path == self.path and read.waits is not None]
-        problems = (waiting(step, value) for step in steps) if isinstance(value, list) else ()
-        return next((f"has items that cannot wait for each other: {problem}" for problem in problems if problem), "")
 
     @property
     def in_words(self) -> str:
@@ -118,20 +115,20 @@ class Need(NamedTuple):
 Contract = tuple[Need, ...]
 
 
-Waiting = Callable[[StepSpec, list[Any]], str]
-"""Why items of a step cannot wait for each other as they say; empty if they can."""
+def misused(contract: Contract, answer: Mapping[str, object]) -> list[str]:
+    """What in an answer is not of the kind that templates use, each with the field and who reads it; at most five."""
+    return _problems(contract, answer, Need.misuse)
 
 
-def problems_of(
-    contract: Contract, answer: Mapping[str, object], waiting: Waiting = lambda _step, _items: ""
-) -> list[str]:
-    """What is wrong with an answer, each with the field and who reads it; at most five."""
-    found: list[str] = []
-    for need in contract:
-        for shown, value in _values(answer, need.path):
-            if problem := need.problem(value) or need.wrong_order(value, waiting):
-                found.append(f'"{shown}" {problem}: {need.readers}')
-    return found[:MAX_PROBLEMS]
+def lacking(contract: Contract, answer: Mapping[str, object]) -> list[str]:
+    """What an answer lacks if the templates that read it are reached, likewise."""
+    return _problems(contract, answer, Need.lack)
+
+
+def _problems(contract: Contract, answer: Mapping[str, object], problem: Callable[[Need, object], str]) -> list[str]:
+    values = ((need, *each) for need in contract for each in _values(answer, need.path))
+    found = ((need, shown, problem(need, value)) for need, shown, value in values)
+    return [f'"{shown}" {why}: {need.readers}' for need, shown, why in found if why][:MAX_PROBLEMS]
 
 
 def in_words(contract: Contract) -> str:

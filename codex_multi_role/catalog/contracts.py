@@ -37,7 +37,7 @@ class Contracts:
     def __init__(
         self, flows: Mapping[str, FlowSpec], name: str, roles: Sequence[RoleSpec], added: Collection[str] = ()
     ) -> None:
-        self._flows, self._name, self._added = flows, name, frozenset(added)
+        self.flows, self.name, self.added = flows, name, frozenset(added)
         self._roles = [role.name for role in roles]
         self._finishing = {role.name for role in roles if role.behaviors.can_finish}
         self._contracts: dict[tuple[str, str, str], Contract] = {}
@@ -46,8 +46,8 @@ class Contracts:
     def of(self, flow: str, step_id: str, role: str) -> Contract:
         """What ``role`` must answer in a step of ``flow``."""
         key = (flow, step_id, role)
-        if flow in self._flows and key not in self._contracts:
-            step = self._flows[flow].step(step_id)
+        if flow in self.flows and key not in self._contracts:
+            step = self.flows[flow].step(step_id)
             always = self._always(flow, step_id, partial(self._in_answer, step, role), ())
             self._contracts[key] = tuple(_needs(list(self.reads(flow, step, role)), always))
         return self._contracts.get(key, ())
@@ -75,11 +75,11 @@ class Contracts:
             path, hidden = path[2:], OF_ITEM
         if hidden and path[:1] == ("handoff",):
             path, hidden = path[1:], frozenset()
-        return replace(read, path=path) if path and path[0] not in hidden | self._added else None
+        return replace(read, path=path) if path and path[0] not in hidden | self.added else None
 
     def _reads_of(self, flow: str) -> _FlowReads:
         if flow not in self._reads:
-            self._reads[flow] = _FlowReads.of(self._flows[flow], self._flows, self._roles, is_run=flow == self._name)
+            self._reads[flow] = _FlowReads.of(self.flows[flow], self.flows, self._roles, is_run=flow == self.name)
         return self._reads[flow]
 
     def _all(self, flow: str, accept: Accept, calls: tuple[str, ...]) -> Iterator[ResultRead]:
@@ -91,15 +91,15 @@ class Contracts:
     def _always(self, flow: str, step_id: str, accept: Accept, calls: tuple[str, ...]) -> frozenset[Element]:
         """What every way reads that leads onwards from a step."""
         reads = self._reads_of(flow)
-        ends = [_elements(filter(None, map(accept, reads.of_result)))] if flow == self._name else []
+        ends = [_elements(filter(None, map(accept, reads.of_result)))] if flow == self.name else []
         for caller, call, inner in self._callers(flow, accept, calls):
             ends.append(self._always(caller, call, inner, (*calls, flow)))
         at_end = frozenset.intersection(*ends) if ends else frozenset()
-        return _Ways(self._flows[flow], reads, accept, at_end, self._may_finish).after(step_id)
+        return _Ways(self.flows[flow], reads, accept, at_end, self._may_finish).after(step_id)
 
     def _callers(self, flow: str, accept: Accept, calls: tuple[str, ...]) -> Iterator[tuple[str, str, Accept]]:
         """The steps that call ``flow``, each with what makes of its reads those of the called flow."""
-        for caller in self._flows.values():
+        for caller in self.flows.values():
             for step in caller.steps:
                 if step.call == flow and caller.name not in (*calls, flow):
                     yield caller.name, step.id, partial(_through_call, step, accept)

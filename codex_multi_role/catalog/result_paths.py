@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -34,8 +34,7 @@ class ResultRead:
 
     ``role``: if the path is within the latest answer of that role. ``most``: a fan-out over the list takes no more.
     ``is_called``: a flow that calls the step's flow reads it. ``written``: the whole path, as a template has it.
-    ``compared``: as in `Read`. ``choices``: what the value must be one of. ``waits``: the step whose items these are,
-    if they say which others they need.
+    ``compared``: as in `Read`. ``choices``: what the value must be one of.
     """
 
     of: str
@@ -50,7 +49,6 @@ class ResultRead:
     written: str = ""
     compared: tuple[object, ...] = ()
     choices: tuple[str, ...] = ()
-    waits: StepSpec | None = field(default=None, compare=False)
 
 
 class StepReads(NamedTuple):
@@ -118,16 +116,10 @@ class _StepReader:
             is_whole = sized_by(step.for_each, self._scope)
             for read in self._at("for_each", reads_of(step.for_each, self._scope, ValueUse.ITEMS)):
                 is_list = is_whole and read.use is ValueUse.ITEMS
-                yield replace(read, most=step.max_items, waits=self._waiting()) if is_list else read
+                yield replace(read, most=step.max_items) if is_list else read
         elif step.for_each is not None:
             yield from self._at("for_each", reads_of(step.for_each, self._scope))
         yield from self._at("concurrency", reads_of(step.concurrency, self._scope, ValueUse.NUMBER))
-
-    def _waiting(self) -> StepSpec | None:
-        """The step, if its `needs` depends on its items alone."""
-        own = {self._step.as_, "item", "index"}
-        read = reads_of(self._step.needs, TemplateScope())
-        return self._step if self._step.needs is not None and all(each.path[0] in own for each in read) else None
 
     def _of_work(self) -> Iterator[ResultRead]:
         """Of what is filled in for the work, once per item if there are some."""

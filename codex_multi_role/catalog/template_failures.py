@@ -9,6 +9,7 @@ from jinja2 import TemplateError, UndefinedError, nodes
 
 from codex_multi_role.catalog.flow_expressions import attribute_paths, local_names, parse_template, sandbox
 from codex_multi_role.catalog.templates import TemplateFailed
+from codex_multi_role.catalog.unknown_values import UnknownValue
 from codex_multi_role.reading.places import Place
 from codex_multi_role.reading.syntax_words import template_problem
 
@@ -26,10 +27,12 @@ def failure(where: Place | str, error: Exception | str, text: str, context: Mapp
     known = {**sandbox().filters, **sandbox().tests}
     problem, hint = (error, "") if isinstance(error, str) else template_problem(error, known)
     read = list(_read(text, context, str(error) if isinstance(error, UndefinedError) else ""))
+    read = [(path, value) for path, value in read if not isinstance(value, UnknownValue)]
     shown = "; ".join(_shown(*each) for each in read[:MAX_SHOWN_VALUES])
-    message = f"{where}: {problem}{f' ({shown})' if shown else ''}"
+    message = f"{problem}{f' ({shown})' if shown else ''}"
     place = (str(where.file), where.position()) if isinstance(where, Place) else ()
-    failed = TemplateFailed(message, hint or _hint(read), *place)
+    failed = TemplateFailed(f"{where}: {message}", hint or _hint(read), *place)
+    failed.problem = message
     steps = {path[1] for path, _ in read if path[0] == "steps" and len(path) > 2 and path[2] not in OWN_FIGURES}
     failed.step = steps.pop() if len(steps) == 1 else ""
     return failed
@@ -54,6 +57,8 @@ def _resolved(path: Path, context: Mapping[str, object]) -> tuple[Path, object]:
     """The path, up to its first missing part, and what it leads to."""
     value: object = context
     for index, part in enumerate(path):
+        if isinstance(value, UnknownValue):
+            break
         own = getattr(value, "__dict__", {})
         value = value[part] if isinstance(value, Mapping) and part in value else own.get(part, _MISSING)
         if value is _MISSING:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date
 from functools import wraps
+from itertools import starmap
 from typing import Any
 
 from jinja2 import StrictUndefined, Undefined, nodes
@@ -14,6 +15,8 @@ from jinja2.compiler import CodeGenerator, Frame
 from jinja2.exceptions import SecurityError
 from jinja2.filters import make_attrgetter
 from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from codex_multi_role.catalog.unknown_values import UnknownValue
 
 MAX_CHARACTERS = 1024 * 1024  # Codex accepts no longer prompt
 MAX_VALUE_CHARACTERS = 16 * MAX_CHARACTERS
@@ -63,6 +66,7 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
         self.filters["format"] = lambda text, *given, **named: self.call_binop(None, "%", str(text), named or given)
         self.filters |= {"string": text_of, "join": _joining(self.filters["join"])}
         self.filters = {name: _of_values(function) for name, function in self.filters.items()}
+        self.tests = dict(starmap(_test_of_known, self.tests.items()))
 
     @staticmethod
     def concatenated(parts: Iterable[object]) -> str:
@@ -71,6 +75,8 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
     def call(self, context: Any, function: Any, /, *arguments: Any, **named: Any) -> Any:  # noqa: ANN401
         """Refuse ``"x".ljust(10**9)``."""
         function = function.function if isinstance(function, _Method) else function
+        if isinstance(function, UnknownValue):
+            return function(*arguments, **named)
         name = getattr(function, "__name__", "")
         if name in _WIDENING_METHODS:
             _refuse_width(*arguments)
@@ -98,7 +104,7 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
 
     @staticmethod
     def _value(obj: object, name: object, found: Any) -> Any:  # noqa: ANN401 - whatever was found
-        if not callable(found) or isinstance(found, Undefined):
+        if not callable(found) or isinstance(found, Undefined | UnknownValue):
             return found
         method = _Method(obj=obj, name=str(name))
         method.function = found
@@ -149,6 +155,8 @@ def plain(value: object, budget: _Budget | None = None) -> Any:  # noqa: ANN401 
     """``value`` as JSON-shaped data that can be recorded. Raises for undefined values and for other objects."""
     budget = _Budget(MAX_VALUE_CHARACTERS) if budget is None else budget
     budget.take(value)
+    if isinstance(value, UnknownValue):
+        return value
     if isinstance(value, Undefined):
         str(value)  # a StrictUndefined explains itself by raising
     if value is None or isinstance(value, bool | int | float):
@@ -168,12 +176,30 @@ def text_of(value: object) -> str:
     A choice without ``else`` (``{{ "," if more }}``) is an empty text. Raises like `plain`, also for more than a prompt
     can hold.
     """
-    if isinstance(value, Undefined):
+    if isinstance(value, Undefined | UnknownValue):
         return str(value)
     known = plain(value, _Budget(MAX_CHARACTERS))
     if isinstance(known, str) or (isinstance(known, int | float) and not isinstance(known, bool)):
         return str(known)
-    return json.dumps(known, ensure_ascii=False)
+    return json.dumps(known, ensure_ascii=False, default=str)
+
+
+def _of_known(function: Callable[..., Any], sign: str) -> Callable[..., Any]:
+    """The filter or test ``function``, which gives an unknown value for one."""
+    position = 1 if hasattr(function, "jinja_pass_arg") else 0
+
+    @wraps(function)
+    def known(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401
+        value = arguments[position]
+        if isinstance(value, UnknownValue):
+            return UnknownValue(f"{value!r}{sign}{arguments[position + 1 :]!r}{named!r}")
+        return function(*arguments, **named)
+
+    return known
+
+
+def _test_of_known(name: str, test: Callable[..., Any]) -> tuple[str, Callable[..., Any]]:
+    return name, _of_known(test, f" is {name} ")
 
 
 def _of_values(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -190,7 +216,7 @@ def _of_values(function: Callable[..., Any]) -> Callable[..., Any]:
         found = function(*arguments, **named)
         return list(found) if isinstance(found, Iterator) else found
 
-    return filtered
+    return _of_known(filtered, f" | {function.__name__} ")
 
 
 def _joining(function: Callable[..., str]) -> Callable[..., str]:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from graphlib import CycleError, TopologicalSorter
-from pathlib import Path
 from typing import Any
 
 from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, RoleSpecCatalog, StepSpec, render
@@ -56,16 +54,6 @@ def needs_of(step: StepSpec, items: Sequence[Any], context: Mapping[str, Any], p
         return _needs(step, items, context, where)
     except ValueError as problem:
         raise template_failed(where, str(problem), step.for_each, context) from problem
-
-
-def problem_with_needs(step: StepSpec, items: Sequence[Any]) -> str:
-    """Why ``items`` cannot wait for each other as they say, if `StepSpec.needs` reads them alone; empty if they can."""
-    with suppress(DefinitionError):  # a template that fails for an item is found where it is filled in
-        try:
-            _needs(step, items, {}, Place(Path(), ("needs",)))
-        except ValueError as problem:
-            return str(problem)
-    return ""
 
 
 def _needs(step: StepSpec, items: Sequence[Any], context: Mapping[str, Any], where: Place) -> list[list[int]]:

@@ -59,7 +59,9 @@ class Place:
         return list(_nodes(_composed(self.file), self.path))
 
     def error(self, message: str, hint: str = "") -> DefinitionError:
-        return DefinitionError(f"{self}: {message}", hint, str(self.file), self.position())
+        error = DefinitionError(f"{self}: {message}", hint, str(self.file), self.position())
+        error.problem = message
+        return error
 
     def unknown(self, kind: str, name: str, known: Iterable[str]) -> DefinitionError:
         """The error for an unknown ``name`` of a ``kind``, with the nearest known one."""

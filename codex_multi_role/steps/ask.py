@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from codex_multi_role.catalog import (
@@ -22,6 +22,7 @@ from codex_multi_role.catalog import (
 )
 from codex_multi_role.catalog.answer_needs import Contract, in_words
 from codex_multi_role.errors import CodexError, RoleFailed
+from codex_multi_role.flow import ExpectedAnswer
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import TurnFolder
 from codex_multi_role.run_folder.events import FilesApplied, RoleSkipped
@@ -56,7 +57,7 @@ class Ask:
     ``instance``: the process to ask, named after the role; ``thread`` as in `TurnPrompt`. ``earlier``: the role's own
     last handoff, for a lost thread. ``visit``: the number of this ask of the role. ``tolerate``: a failure is an answer
     and does not end the run. ``copy``: the key of the workspace copy to work in, or empty. ``unit``: the key of the
-    asking unit, empty in a team. ``may_decline``: a refusal is an answer, which the next role sees. ``contract``: what
+    asking unit, empty in a team. ``may_decline``: a refusal is an answer, which the next role sees. ``expected``: what
     later steps need of the answer.
     """
 
@@ -72,12 +73,14 @@ class Ask:
     copy: str = ""
     unit: str = ""
     may_decline: bool = False
-    contract: Contract = ()
+    expected: ExpectedAnswer = field(default_factory=ExpectedAnswer)
 
 
 def ask(run: RunResources, question: Ask, record: Recorder) -> StepOutcome:
     """Carry out the ask. Raises `RoleFailed` or `CodexError` if a failure is not tolerated."""
-    question = replace(question, role=with_needs(question.role, run.catalog.general_prompts, question.contract))
+    question = replace(
+        question, role=with_needs(question.role, run.catalog.general_prompts, question.expected.contract)
+    )
     turn, tests, tested = _answered(run, question, record), None, ""
     if turn.handoff is None:
         return StepOutcome({}, turn.problem, turn)
@@ -159,7 +162,7 @@ def _first_prompt(run: RunResources, question: Ask) -> TurnPrompt:
         unit=question.unit,
         when_known=prompt([], known=True),
         instructions=instructions_digest(texts, question.role) if standing else "",
-        contract=question.contract,
+        expected=question.expected,
     )
 
 

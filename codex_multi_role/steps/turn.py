@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from codex_multi_role.catalog import fill
-from codex_multi_role.catalog.answer_needs import problems_of
 from codex_multi_role.catalog.contract_schemas import sent_schema
 from codex_multi_role.checks.tools.terminate import FAILURE, TERMINATED
 from codex_multi_role.codex.client import RoleClient
@@ -17,7 +16,6 @@ from codex_multi_role.codex.turn_outcome import LONGEST_PROMPT, TurnOutcome, Tur
 from codex_multi_role.codex.usage import TokenUsage
 from codex_multi_role.codex.usage_counter import TokensUsed
 from codex_multi_role.errors import CodexError, CodexStartFailed, StorageError, ending_for
-from codex_multi_role.flow import problem_with_needs
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.replies import EMPTY, Reply, read_reply, unusable
 from codex_multi_role.run_folder import TurnFolder
@@ -149,7 +147,7 @@ class Attempt:
             return reply
         if self.role.behaviors.can_finish and says_done(reply.handoff) and not reply.error:
             return reply
-        problems = problems_of(self.asked.contract, {**reply.handoff, **self.kept}, problem_with_needs)
+        problems = self.asked.expected.problems({**reply.handoff, **self.kept})
         return unusable(reply, problems) if problems else reply
 
     def _begin(self) -> str:
@@ -232,7 +230,7 @@ class Attempt:
             metadata["multi_role_unit"] = self.asked.unit
         return TurnRequest(
             prompt,
-            sent_schema(self.role.output_schema, self.asked.contract),
+            sent_schema(self.role.output_schema, self.asked.expected.contract),
             self.role.reasoning_effort,
             None,
             metadata,

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Self
 
 from codex_multi_role.catalog import RoleSpec
-from codex_multi_role.catalog.answer_needs import Contract
+from codex_multi_role.flow import ExpectedAnswer
 from codex_multi_role.reading.json_types import Json
 
 CURRENT_THREAD = ""
@@ -28,7 +28,7 @@ class TurnPrompt:
     ``place``: the turn's journal position; ``unit``: the key of the asking unit. ``when_forgotten`` is sent instead if
     the thread has lost the role's earlier turns, ``when_known`` if it still has the ``instructions`` (a digest; empty
     if this prompt has none). ``kept``: what tools stored for the handoff in earlier turns of this
-    ask. ``contract``: what later steps need of the answer.
+    ask. ``expected``: what later steps need of the answer.
     """
 
     role: RoleSpec
@@ -48,7 +48,7 @@ class TurnPrompt:
     kept: Json = field(default_factory=dict)
     when_known: str = ""
     instructions: str = ""
-    contract: Contract = ()
+    expected: ExpectedAnswer = field(default_factory=ExpectedAnswer)
 
     def repairing(self, turn: TurnResult, prompt: str) -> TurnPrompt:
         """The prompt that asks again, on the same thread, for what ``turn`` should have answered."""

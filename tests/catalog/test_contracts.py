@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codex_multi_role.catalog.answer_needs import Contract, beside, not_required_by, problems_of
+from codex_multi_role.catalog.answer_needs import Contract, beside, lacking, misused, not_required_by
 from codex_multi_role.catalog.contracts import Contracts
 from codex_multi_role.catalog.reached_values import path_text
 from tests.support.flows import CATALOG, flow_of, flows_of
@@ -197,15 +197,17 @@ def test_what_the_schema_of_the_author_says_is_left_to_it() -> None:
 def test_number_has_no_length() -> None:
     contract = _contract(f'{PLAN}, {{id: work, ask: developer, prompt: "{{{{ steps.plan.a | length }}}}"}}')
     right: list[object] = [[], "text", {}]
-    assert [problems_of(contract, {"a": each}) for each in right] == [[], [], []]
-    assert problems_of(contract, {"a": 7}) == ['"a" must be a list or a text, not a number: step work reads it']
+    assert [misused(contract, {"a": each}) for each in right] == [[], [], []]
+    assert misused(contract, {"a": 7}) == ['"a" must be a list or a text, not a number: step work reads it']
 
 
 def test_problem_names_the_field_and_who_reads_it() -> None:
     contract = _contract(f"{PLAN}, {FAN}")
-    assert problems_of(contract, {"tasks": [{"title": "x"}]}) == []
-    assert problems_of(contract, {"tasks": [{}, "b"]}) == [
+    assert [*lacking(contract, {"tasks": [{"title": "x"}]}), *misused(contract, {"tasks": [{"title": "x"}]})] == []
+    assert lacking(contract, {"tasks": [{}, "b"]}) == [
         '"tasks" has 2 elements, more than 1: step work walks through it',
-        "\"tasks[1]\" must be an object, not a text, 'b': step work reads it",
         '"tasks[0].title" is missing: step work reads it',
+    ]
+    assert misused(contract, {"tasks": [{}, "b"]}) == [
+        "\"tasks[1]\" must be an object, not a text, 'b': step work reads it",
     ]

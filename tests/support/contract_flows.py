@@ -205,7 +205,7 @@ def _value(chosen: Random, needs: Needs, path: Path) -> object:
         return _object(chosen, needs, path)
     if need.type == "array":
         return _array(chosen, needs, path, need.most)
-    return chosen.choice([each for each in VALUES if not need.problem(each)])
+    return chosen.choice([each for each in VALUES if not (need.misuse(each) or need.lack(each))])
 
 
 def _object(chosen: Random, needs: Needs, path: Path) -> dict[str, Any]:

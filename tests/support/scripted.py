@@ -19,7 +19,6 @@ from typing import Any, NamedTuple, TypeVar, cast
 import pytest
 
 from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog, RouteSpec, StepSpec
-from codex_multi_role.catalog.answer_needs import problems_of
 from codex_multi_role.catalog.contracts import Contracts
 from codex_multi_role.catalog.templates import evaluate
 from codex_multi_role.checks import CheckContext, RunFacts, find_check
@@ -165,7 +164,7 @@ class Script:
         play = _nth(self.plays[role], question.visit)
         handoff = play(question) if callable(play) else play
         if self.judged and not isinstance(handoff, RoleFailed) and not says_done(handoff):
-            problems = problems_of(question.contract, handoff)
+            problems = question.expected.problems(handoff)
             handoff = RoleFailed(f"role {role}: {problems}", "invalid_reply") if problems else handoff
         if isinstance(handoff, RoleFailed):
             if not question.tolerate:

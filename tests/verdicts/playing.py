@@ -11,7 +11,6 @@ from pathlib import Path
 import yaml
 
 from codex_multi_role import RunOptions, RunReport, run
-from codex_multi_role.catalog.answer_needs import problems_of
 from codex_multi_role.catalog.templates import evaluate
 from codex_multi_role.checks import find_check
 from codex_multi_role.checks.contract import as_json
@@ -102,7 +101,7 @@ def reply_of(playbook: Playbook, ask: Ask) -> Json | RoleFailed:
 def read(text: str, question: Ask) -> Reply:
     """As a turn reads it."""
     reply = read_reply(text, question.role.output_schema)
-    problems = [] if reply.handoff is None or reply.refusal else problems_of(question.contract, reply.handoff)
+    problems = [] if reply.handoff is None or reply.refusal else question.expected.problems(reply.handoff)
     return unusable(reply, problems) if problems else reply
 
 

@@ -34,7 +34,7 @@ class Answering:
 
     def __call__(self, question: Ask) -> Json | RoleFailed:
         for _ in range(9):
-            answer = answer_to(question.contract, self.chosen)
+            answer = answer_to(question.expected.contract, self.chosen)
             if not read(json.dumps(answer), question).problem:
                 return answer
         self.stuck = True

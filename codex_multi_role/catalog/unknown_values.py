@@ -1,0 +1,159 @@
+"""Values that are not known yet, for evaluating templates before a run has all the results that they read.
+
+Whatever a template does with an unknown value gives another one. Where it decides by one, each outcome is tried.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from codex_multi_role.errors import DefinitionError
+
+T = TypeVar("T")
+MAX_TRIES = 64
+"""How many sequences of decisions are tried for one template."""
+
+
+class _Decisions:
+    """Decides by unknown values, for one name always the same way: first as ``given``, then as ``further`` says."""
+
+    def __init__(self, given: tuple[bool, ...], further: Callable[[], bool]) -> None:
+        self._given, self._further = given, further
+        self.made: dict[str, bool] = {}
+
+    def decide(self, name: str) -> bool:
+        number = len(self.made)
+        if name not in self.made:
+            self.made[name] = self._given[number] if number < len(self._given) else self._further()
+        return self.made[name]
+
+
+_decisions: ContextVar[_Decisions | None] = ContextVar("decisions", default=None)
+
+
+class UnknownValue:
+    """A value of which nothing is known but some ``fields``. ``name``: what it is, so that decisions by it agree."""
+
+    __slots__ = ("_fields", "_name")
+    __hash__ = object.__hash__
+
+    def __init__(self, name: str, fields: Mapping[str, Any] | None = None) -> None:
+        self._name, self._fields = name, fields or {}
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - a known field, or an unknown value
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return self[name]
+
+    def __getitem__(self, key: object) -> Any:  # noqa: ANN401 - as above
+        known = self._fields.get(key) if isinstance(key, str) else None
+        return UnknownValue(f"{self._name}.{_named(key)}") if known is None else known
+
+    def __call__(self, *_: object, **__: object) -> UnknownValue:
+        return UnknownValue(f"{self._name}()")
+
+    def __bool__(self) -> bool:
+        decisions = _decisions.get()
+        return True if decisions is None else decisions.decide(self._name)
+
+    def __iter__(self) -> Iterator[UnknownValue]:
+        if self:
+            yield UnknownValue(f"{self._name}[]")
+
+    def __contains__(self, other: object) -> bool:
+        return bool(UnknownValue(f"{_named(other)} in {self._name}"))
+
+    def __str__(self) -> str:
+        return ""
+
+    def __format__(self, _: str) -> str:
+        return ""
+
+    def __repr__(self) -> str:
+        return f"UnknownValue({self._name})"
+
+    def __deepcopy__(self, _: object) -> UnknownValue:
+        return self
+
+
+def _combined(sign: str) -> Callable[..., UnknownValue]:
+    def combine(self: UnknownValue, *others: object) -> UnknownValue:
+        return UnknownValue(" ".join([repr(self), sign, *map(_named, others)]))
+
+    return combine
+
+
+def _named(value: object) -> str:
+    return repr(value)[:200]
+
+
+_OPERATIONS = (
+    *("eq", "ne", "lt", "le", "gt", "ge", "neg", "pos", "abs", "round"),
+    *(f"{side}{name}" for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow") for side in ("", "r")),
+)
+for _name in _OPERATIONS:
+    setattr(UnknownValue, f"__{_name}__", _combined(_name))
+
+
+def with_fields(value: object, fields: Mapping[str, Any]) -> UnknownValue:
+    """An unknown value with other known ``fields`` beside those of ``value``, which is one or a mapping."""
+    if isinstance(value, UnknownValue):
+        return UnknownValue(value._name, {**value._fields, **fields})
+    return UnknownValue("…", {**value, **fields} if isinstance(value, Mapping) else fields)
+
+
+def is_known(value: object) -> bool:
+    """Whether nothing in ``value`` is unknown."""
+    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
+    return not isinstance(value, UnknownValue) and all(map(is_known, inner))
+
+
+class Tries(NamedTuple, Generic[T]):
+    """What evaluating something gave. ``only``: the value, if all tries gave the same; ``failure``: if all failed."""
+
+    only: T | None
+    failure: DefinitionError | None = None
+
+
+def tries(evaluate: Callable[[], T]) -> Tries[T]:
+    """Evaluate with different decisions: all sequences if they are few, otherwise a fixed sample of them.
+
+    A failure that only says that something was an unknown value is none.
+    """
+    values: list[T] = []
+    failures: list[DefinitionError] = []
+    is_certain = True
+    for decisions in _sequences():
+        token = _decisions.set(decisions)
+        try:
+            values.append(evaluate())
+        except DefinitionError as failure:
+            is_certain = is_certain and UnknownValue.__name__ not in f"{failure} {failure.__cause__}"
+            failures.append(failure)
+        finally:
+            _decisions.reset(token)
+    if values and not failures:
+        is_one = len(values) == 1 or all(is_known(each) and each == values[0] for each in values)
+        return Tries(values[0] if is_one else None)
+    return Tries(None, failures[0] if is_certain and not values else None)
+
+
+def _sequences() -> Iterator[_Decisions]:
+    """Depth first from "always yes" on; a sample, the same each time, if that does not come to an end."""
+    given: tuple[bool, ...] = ()
+    for _ in range(MAX_TRIES):
+        decisions = _Decisions(given, lambda: True)
+        yield decisions
+        made = [*decisions.made.values()]
+        while made and not made[-1]:
+            made.pop()
+        if not made:
+            return
+        given = (*made[:-1], False)
+    yield _Decisions((), lambda: False)
+    chance = random.Random(MAX_TRIES)
+    for _ in range(MAX_TRIES):
+        yield _Decisions((), lambda: chance.random() < 0.5)

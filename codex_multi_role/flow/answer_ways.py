@@ -1,0 +1,258 @@
+"""Whether the steps that follow can use a role's answer: their templates are evaluated before the run goes on.
+
+What other steps will leave is unknown by then. An answer is unusable if every way onwards fails with it, whatever that
+will be, and not with every other answer as well. The measure is the template engine itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, RouteSpec, StepSpec, render
+from codex_multi_role.catalog.answer_needs import Contract, lacking, misused
+from codex_multi_role.catalog.flow_inputs import resolve_inputs
+from codex_multi_role.catalog.flow_spec import step_place, ways_out
+from codex_multi_role.catalog.flow_steps import NEEDED
+from codex_multi_role.catalog.result_reads import routes_on_result
+from codex_multi_role.catalog.templates import evaluate
+from codex_multi_role.catalog.unknown_values import Tries, UnknownValue, is_known, tries, with_fields
+from codex_multi_role.errors import DefinitionError, UsageError
+from codex_multi_role.flow.fan_out_items import items_of, needs_of, step_of_item
+from codex_multi_role.flow.routing import continues
+from codex_multi_role.flow.state import StepState, new_state, shown_item
+from codex_multi_role.reading.json_types import Json
+from codex_multi_role.reading.places import Place
+
+MAX_ITEMS = 20
+"""Of how many items the templates are evaluated."""
+MAX_CALLS = 3
+"""How deep called flows are followed."""
+MAX_STEPS = 200
+"""How many steps are looked at on all ways together."""
+Problem = tuple[StepSpec, DefinitionError] | None
+"""A step that cannot be taken, and why."""
+AtEnd = Callable[["_Way", RouteSpec], Problem]
+"""What follows the end of a flow."""
+
+
+@dataclass(frozen=True)
+class AnswerWays:
+    """The ways onwards from a step of one of the ``flows``. ``name``: the run's own flow.
+
+    ``added``: fields that an answer gets from elsewhere.
+    """
+
+    flows: Mapping[str, FlowSpec]
+    name: str
+    added: Collection[str] = ()
+
+    def problem(self, flow: str, step_id: str, role: str, context: Mapping[str, Any], answer: Json) -> str:
+        """Why the steps after this one cannot use the answer of ``role``; empty if they can.
+
+        ``context``: what the templates of the step, or of its item, see.
+        """
+        if flow not in self.flows:
+            return ""
+        step = self.flows[flow].step(step_id)
+        answer = {**{name: UnknownValue(name) for name in self.added}, **answer}
+        found = self._problem(flow, step, role, context, answer)
+        if found is None or self._problem(flow, step, role, context, UnknownValue("answer")) is not None:
+            return ""
+        reader, error = found
+        return f"step {reader.id} cannot use it: {error.problem or error}"
+
+    def _problem(
+        self, name: str, step: StepSpec, role: str, context: Mapping[str, Any], answer: Json | UnknownValue
+    ) -> Problem:
+        flow, visits = self.flows[name], context["steps"][step.id]["visits"]
+        seen = _left(step, visits) if step.ask == EVERY_ROLE else _seen(flow, step, role, context, answer)
+        roles = with_fields({} if step.ask == EVERY_ROLE else context["roles"], {role: answer})
+        known = {**context, "steps": {**context["steps"], step.id: seen}, "roles": roles}
+        return _Way(self, flow, known, self._callers_go_on, iter(range(MAX_STEPS))).after(step)
+
+    def _callers_go_on(self, way: _Way, end: RouteSpec) -> Problem:
+        """What follows in the flows that call this one; nothing follows the run's own."""
+        calls = [
+            (caller, call) for caller in self.flows.values() for call in caller.steps if call.call == way.flow.name
+        ]
+        if way.flow.name == self.name or len(way.passed) >= MAX_CALLS:
+            return None
+        return _all_fail(way.back_in(caller, call, end) for caller, call in calls)
+
+
+@dataclass(frozen=True)
+class ExpectedAnswer:
+    """What later steps need of an answer. ``unusable``: why they cannot use one; empty if they can."""
+
+    contract: Contract = ()
+    unusable: Callable[[Json], str] = lambda _: ""
+
+    def problems(self, answer: Json) -> list[str]:
+        """What is wrong with an answer, to be asked again."""
+        problem = self.unusable(answer)
+        lacks = lacking(self.contract, answer) if problem else []
+        return [*misused(self.contract, answer), *(lacks or [problem] if problem else [])]
+
+
+@dataclass(frozen=True)
+class _Way:
+    """A way through ``flow`` with the ``context`` of its templates. ``visited``: where it has been since its start.
+
+    ``passed``: the flows that it has left, or from which it was called. ``budget``: yields once for each step that may
+    still be looked at.
+    """
+
+    ways: AnswerWays
+    flow: FlowSpec
+    context: Json
+    at_end: AtEnd
+    budget: Iterator[int]
+    visited: frozenset[str] = frozenset()
+    passed: tuple[str, ...] = ()
+
+    def after(self, step: StepSpec) -> Problem:
+        """What fails on every way that leads on from the work of ``step``."""
+        place = self._place(step)
+        found = tries(partial(render, step.set, self.context, place / "set"))
+        if found.failure is not None:
+            return step, found.failure
+        unknown = {name: UnknownValue(f"vars.{name}") for name in step.set}
+        way = self._with(vars={**self.context["vars"], **(found.only or unknown)})
+        return _all_fail(way._routes(step, place / "next"))
+
+    def _routes(self, step: StepSpec, place: Place) -> Iterator[Problem]:
+        """The problem of each way that may be taken; of the last one, if it is certain."""
+        for number, route in enumerate(ways_out(self.flow, self.flow.steps.index(step))):
+            holds = Tries[bool](True)
+            if route.when is not None:
+                holds = tries(partial(evaluate, route.when, self.context, place / number / "when"))
+            if holds.failure is not None:
+                yield step, holds.failure
+                return
+            if holds.only is not False:
+                yield self.at_end(self, route) if route.to is None else self._enter(self.flow.step(route.to))
+            if holds.only is True:
+                return
+
+    def _enter(self, step: StepSpec) -> Problem:
+        visits = self.context["steps"][step.id]["visits"]
+        is_used_up = step.max_visits is not None and visits >= step.max_visits
+        if step.id in self.visited or is_used_up or next(self.budget, None) is None:
+            return None
+        steps = {**self.context["steps"], step.id: _left(step, visits + 1)}
+        asked = {role: UnknownValue(f"roles.{role}") for role in step.asked}
+        is_any = step.call is not None or step.ask == EVERY_ROLE
+        roles = UnknownValue("roles") if is_any else with_fields(self.context["roles"], asked)
+        way = replace(self, visited=self.visited | {step.id})
+        return way._work(step) or way._with(steps=steps, roles=roles).after(step)
+
+    def _work(self, step: StepSpec) -> Problem:
+        """What fails when the step is filled in."""
+        if step.for_each is None:
+            return self._unit(step, self.context)
+        place = self._place(step)
+        listed = tries(partial(render, step.for_each, self.context, place / "for_each"))
+        if listed.only is None or isinstance(listed.only, UnknownValue):
+            return _problem(step, listed.failure)
+        failure = tries(partial(items_of, step, self.context, place)).failure
+        failure = failure or tries(partial(needs_of, step, listed.only, self.context, place)).failure
+        if failure is not None:
+            return step, failure
+        items = (
+            {**self.context, step.as_: item, "item": item, "index": index, NEEDED: UnknownValue(NEEDED)}
+            for index, item in enumerate(listed.only[:MAX_ITEMS])
+        )
+        return next(filter(None, (self._unit(step, item) for item in items)), None)
+
+    def _unit(self, step: StepSpec, context: Json) -> Problem:
+        place = self._place(step)
+        texts = ({key: getattr(step, key)} for key in ("prompt", "review", "show"))
+        filled = [tries(partial(render, text, context, place)) for text in texts]
+        chosen = tries(partial(step_of_item, step, context, place))
+        given = tries(partial(render, step.with_, context, place / "with"))
+        failures = ((step, each.failure) for each in (*filled, chosen, given) if each.failure is not None)
+        called = self._called(step, given.only) if step.call is not None and given.only is not None else None
+        return next(failures, called)
+
+    def _called(self, step: StepSpec, given: Json) -> Problem:
+        """What fails in the flow that the step calls because of its inputs."""
+        flow = self.ways.flows[step.call or ""]
+        if flow.name in self.passed or len(self.passed) >= MAX_CALLS:
+            return None
+        known = {name: spec for name, spec in flow.inputs.items() if is_known(given.get(name))}
+        try:
+            inputs = resolve_inputs(flow.name, known, {name: each for name, each in given.items() if is_known(each)})
+        except UsageError as error:
+            return step, (self._place(step) / "with").error(str(error), error.hint)
+        inputs |= {name: each for name, each in given.items() if not is_known(each)}
+        start = tries(lambda: new_state(flow, self.context["goal"], inputs, self.context["cycles"]))
+        if start.only is None:
+            return _problem(step, start.failure)
+        passed = (*self.passed, self.flow.name)
+        return _Way(self.ways, flow, start.only.context(), _nothing_follows, self.budget, passed=passed)._enter(
+            flow.steps[0]
+        )
+
+    def back_in(self, caller: FlowSpec, call: StepSpec, end: RouteSpec) -> Problem:
+        """What fails in the calling flow after this way's end."""
+        if end.exit and not (routes_on_result(call) or continues(call)):
+            return None
+        own = {name: each for name, each in self.context["steps"].items() if self.flow.shows(name)}
+        result = {"outcome": UnknownValue("outcome"), "exit_code": end.exit or 0, "vars": self.context["vars"]}
+        context: Json = {name: UnknownValue(name) for name in ("goal", "inputs", "cycle", "cycles", "vars")}
+        steps = {step.id: _left(step, UnknownValue("visits")) for step in caller.steps}
+        seen = _seen(caller, call, "", {**context, "steps": steps}, {**result, "steps": own})
+        context |= {"steps": {**steps, call.id: seen}, "roles": self.context["roles"]}
+        passed = (*self.passed, self.flow.name)
+        return _Way(self.ways, caller, context, self.at_end, self.budget, passed=passed).after(call)
+
+    def _with(self, **values: Any) -> _Way:  # noqa: ANN401 - values of templates
+        return replace(self, context={**self.context, **values})
+
+    def _place(self, step: StepSpec) -> Place:
+        return step_place(self.flow, self.flow.steps.index(step))
+
+
+def _problem(step: StepSpec, failure: DefinitionError | None) -> Problem:
+    return None if failure is None else (step, failure)
+
+
+def _nothing_follows(_way: _Way, _end: RouteSpec) -> None:
+    return None
+
+
+def _all_fail(problems: Iterator[Problem]) -> Problem:
+    """The first of the problems if there is one on each way."""
+    first = next(problems, None)
+    return first if first is not None and all(each is not None for each in problems) else None
+
+
+def _left(step: StepSpec, visits: object) -> UnknownValue:
+    """What another visit of the step will leave."""
+    return UnknownValue(f"steps.{step.id}", {"visits": visits})
+
+
+def _seen(flow: FlowSpec, step: StepSpec, role: str, context: Mapping[str, Any], answer: Json | UnknownValue) -> object:
+    """The step as templates see it once it has this answer, or this result of a call; of other items nothing is known.
+
+    ``context``: of its templates, or of those of its item.
+    """
+    own, visits = {"status": "done", "error": ""}, context["steps"][step.id]["visits"]
+    if step.for_each is None:
+        if isinstance(answer, UnknownValue):
+            return with_fields(answer, {"visits": visits, **own})
+        return StepState(step.ask is not None, visits, "done", output=answer).seen()
+    index = context.get("index", 0)
+    own |= {"index": index, **({"role": role} if step.roles else {})}
+    if isinstance(answer, UnknownValue):
+        item: object = with_fields(answer, own)
+    else:
+        item = shown_item(answer, own, is_answer=step.ask is not None, bad=False)
+    listed = tries(lambda: items_of(step, context, step_place(flow, flow.steps.index(step)))[0]).only
+    others = [UnknownValue(f"results[{number}]") for number in range(len(listed or [item]))]
+    results = [*others[:index], item, *others[index + 1 :]]
+    by_role = UnknownValue("by_role", {role: item})
+    return with_fields(_left(step, visits), {"status": "done", "results": results, "by_role": by_role})
