@@ -17,7 +17,7 @@ from codex_multi_role.catalog.flow_inputs import resolve_inputs
 from codex_multi_role.catalog.flow_spec import step_place, ways_out
 from codex_multi_role.catalog.flow_steps import NEEDED
 from codex_multi_role.catalog.result_reads import routes_on_result
-from codex_multi_role.catalog.templates import evaluate
+from codex_multi_role.catalog.templates import evaluate, render_text
 from codex_multi_role.catalog.unknown_values import Tries, UnknownValue, is_known, tries, with_fields
 from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.flow.fan_out_items import items_of, needs_of, step_of_item
@@ -169,8 +169,8 @@ class _Way:
 
     def _unit(self, step: StepSpec, context: Json) -> Problem:
         place = self._place(step)
-        texts = ({key: getattr(step, key)} for key in ("prompt", "review", "show"))
-        filled = [tries(partial(render, text, context, place)) for text in texts]
+        texts = ((key, getattr(step, key)) for key in ("prompt", "review", "show"))
+        filled = [tries(partial(render_text, text, context, place / key)) for key, text in texts if text is not None]
         chosen = tries(partial(step_of_item, step, context, place))
         given = tries(partial(render, step.with_, context, place / "with"))
         failures = ((step, each.failure) for each in (*filled, chosen, given) if each.failure is not None)

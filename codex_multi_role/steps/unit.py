@@ -10,7 +10,7 @@ from typing import Any
 
 from codex_multi_role.catalog import StepSpec, render
 from codex_multi_role.catalog.result_reads import steps_read
-from codex_multi_role.catalog.templates import TemplateFailed, template_failed
+from codex_multi_role.catalog.templates import TemplateFailed, render_text
 from codex_multi_role.errors import DefinitionError, RoleFailed, UsageError
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.reading.places import Place
@@ -75,10 +75,7 @@ class Unit:
 
     def text(self, key: str) -> str:
         """As `fill`, for a template that must give a text; another value is shown as JSON."""
-        value = self.fill(key)
-        if value is None or not str(value).strip():
-            raise template_failed(self.place / key, "gives no text", self._template(key), self.context)
-        return as_text(value)
+        return as_text(render_text(self._template(key), self.context, self.place / key))
 
     def failure(self, error: UsageError) -> UsageError:
         """What the step fails with if a value that it got is wrong."""

@@ -57,7 +57,7 @@ def test_template_decides_what_is_usable(template: str, right: Json, wrong: Json
 
 WHENS = "{id: plan, ask: planner, next: [{when: \"steps.plan.kind == 'big'\", to: work}, {end: done}]}"
 BOTH = "{id: fine, ask: tester, next: [{when: steps.fine.ok, to: work}, {to: last}]}"
-CALL = "{id: go, call: inner, with: {tasks: '{{ steps.plan.tasks }}', name: '{{ steps.plan.name | default('') }}'}}"
+CALL = "{id: go, call: inner, with: {tasks: '{{ steps.plan.tasks }}'}}"
 INNER = "{inputs: {tasks: {type: list}, name: {default: x}}, steps: [%s]}"
 LOOP = "{id: work, ask: developer, prompt: '{% for t in inputs.tasks %}{{ t.title }}{% endfor %}'}"
 ENDS = "{id: go, call: inner}, {id: after, ask: tester, prompt: '{{ steps.go.steps.plan.a }}'}"
