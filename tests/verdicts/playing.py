@@ -16,6 +16,7 @@ from codex_multi_role.catalog.templates import evaluate
 from codex_multi_role.checks import find_check
 from codex_multi_role.checks.contract import as_json
 from codex_multi_role.errors import RoleFailed
+from codex_multi_role.flow import problem_with_needs
 from codex_multi_role.lifecycle.team_loading import load_team
 from codex_multi_role.playbook.request import AnswerKey, NextStepRequest
 from codex_multi_role.playbook.script import Playbook
@@ -77,7 +78,7 @@ def walk(
     script = Script(
         folder,
         {role.name: [reply] for role in catalog.roles} | dict(plays or {}),
-        {step: _results(given) for step, given in answers.checks.items()},
+        {step: results_of(given) for step, given in answers.checks.items()},
         answers.reviews,
         answers.merges,
         judged=True,
@@ -102,11 +103,15 @@ def reply_of(playbook: Playbook, ask: Ask) -> Json | RoleFailed:
 def read(text: str, question: Ask) -> Reply:
     """As a turn reads it."""
     reply = read_reply(text, question.role.output_schema)
-    problems = [] if reply.handoff is None or reply.refusal else problems_of(question.contract, reply.handoff)
+    problems = (
+        []
+        if reply.handoff is None or reply.refusal
+        else problems_of(question.contract, reply.handoff, problem_with_needs)
+    )
     return unusable(reply, problems) if problems else reply
 
 
-def _results(given: Sequence[Json]) -> list[Result]:
+def results_of(given: Sequence[Json]) -> list[Result]:
     if any("when" in each for each in given):
         return [partial(_of_item, given)]
     return [partial(_result, each) for each in given]
