@@ -75,7 +75,7 @@ def _values(value: object, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[
         yield from _values(each, (*path, key))
 
 
-def _changed(value: Any, path: Sequence[str | int], other: object) -> Any:  # noqa: ANN401 - any JSON
+def _changed(value: Any, path: Sequence[str | int], other: object) -> Any:
     if not path:
         return other
     copied = dict(value) if isinstance(value, dict) else list(value)
