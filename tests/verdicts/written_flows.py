@@ -42,16 +42,18 @@ REMOVED = object()
 
 
 class Mutation(NamedTuple):
-    """``path``: which value of the right answer differs; ``value``: what is there instead, or `REMOVED`."""
+    """``path``: which value of the right answer differs; ``value``: what is there instead
+    of what is ``right``, or `REMOVED`."""
 
     path: tuple[str | int, ...]
     value: object
+    right: object
     answer: Json
 
     @property
     def keeps_type(self) -> bool:
-        """Whether it leaves something out, and does not answer with another type."""
-        return self.value in (REMOVED, "", [], {})
+        """Whether it leaves something out, and has no value of another type."""
+        return self.value is REMOVED or type(self.value) is type(self.right)
 
     def __str__(self) -> str:
         shown = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in self.path).removeprefix(".")
@@ -64,7 +66,7 @@ def mutations(answer: Json) -> Iterator[Mutation]:
         others = WRONG_TYPES.get(type(value), lambda _: [])(value)
         for other in ([REMOVED] if isinstance(path[-1], str) else []) + [None, *others]:
             if other != value:
-                yield Mutation(path, other, _changed(answer, path, other))
+                yield Mutation(path, other, value, _changed(answer, path, other))
 
 
 def _values(value: object, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], object]]:
