@@ -23,6 +23,7 @@ class _Decisions:
     def __init__(self, given: tuple[bool, ...], further: Callable[[], bool]) -> None:
         self._given, self._further = given, further
         self.made: dict[str, bool] = {}
+        self.has_iterated = False
 
     def decide(self, name: str) -> bool:
         number = len(self.made)
@@ -60,6 +61,9 @@ class UnknownValue:
         return True if decisions is None else decisions.decide(self._name)
 
     def __iter__(self) -> Iterator[UnknownValue]:
+        decisions = _decisions.get()
+        if decisions is not None:
+            decisions.has_iterated = True
         if self:
             yield UnknownValue(f"{self._name}[]")
 
@@ -67,10 +71,10 @@ class UnknownValue:
         return bool(UnknownValue(f"{_named(other)} in {self._name}"))
 
     def __str__(self) -> str:
-        return ""
+        return "…"
 
     def __format__(self, _: str) -> str:
-        return ""
+        return str(self)
 
     def __repr__(self) -> str:
         return f"UnknownValue({self._name})"
@@ -131,7 +135,7 @@ def tries(evaluate: Callable[[], T]) -> Tries[T]:
         try:
             values.append(evaluate())
         except DefinitionError as failure:
-            is_certain = is_certain and UnknownValue.__name__ not in f"{failure} {failure.__cause__}"
+            is_certain = is_certain and not _is_about_unknown(f"{failure} {failure.__cause__}", decisions)
             failures.append(failure)
         finally:
             _decisions.reset(token)
@@ -139,6 +143,11 @@ def tries(evaluate: Callable[[], T]) -> Tries[T]:
         is_one = len(values) == 1 or all(is_known(each) and each == values[0] for each in values)
         return Tries(values[0] if is_one else None)
     return Tries(None, failures[0] if is_certain and not values else None)
+
+
+def _is_about_unknown(failure: str, decisions: _Decisions) -> bool:
+    """Whether a failure only says that something was an unknown value, which has no number of parts either."""
+    return UnknownValue.__name__ in failure or (decisions.has_iterated and "values to unpack" in failure)
 
 
 def _sequences() -> Iterator[_Decisions]:

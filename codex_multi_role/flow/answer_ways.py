@@ -170,7 +170,9 @@ class _Way:
     def _unit(self, step: StepSpec, context: Json) -> Problem:
         place = self._place(step)
         texts = ((key, getattr(step, key)) for key in ("prompt", "review", "show"))
-        filled = [tries(partial(render_text, text, context, place / key)) for key, text in texts if text is not None]
+        filled: list[Tries[Any]] = [
+            tries(partial(render_text, text, context, place / key)) for key, text in texts if text is not None
+        ]
         chosen = tries(partial(step_of_item, step, context, place))
         given = tries(partial(render, step.with_, context, place / "with"))
         failures = ((step, each.failure) for each in (*filled, chosen, given) if each.failure is not None)

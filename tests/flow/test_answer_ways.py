@@ -12,7 +12,7 @@ from codex_multi_role.reading.json_types import Json
 from tests.support.flows import flows_of
 
 PLAN = "{id: plan, ask: planner}"
-WORK = '{id: work, ask: developer, prompt: "%s"}'
+WORK = '{id: work, ask: developer, prompt: "Do %s."}'
 TASKS = "{id: work, ask: developer, for_each: '{{ steps.plan.tasks }}', max_items: 3, prompt: '%s'}"
 PANEL = "{id: plan, ask: [planner, tester]}"
 FINE = "{id: fine, ask: tester}"
@@ -37,7 +37,11 @@ def _problem(steps: str, answer: Json, *, called: str = "", of: str = "x", **con
         ("{{ steps.plan.ts | map(attribute='a') | join(' ') }}", {"ts": [{"a": 1}]}, {"ts": [{}]}),
         ("{% set t = steps.plan.ts | first %}{{ t.a }}", {"ts": [{"a": 1}]}, {"ts": [{}]}),
         ("{% macro of(t) %}{{ t.a }}{% endmacro %}{{ of(steps.plan.t) }}", {"t": {"a": 1}}, {"t": {}}),
-        ("{% for _, ts in steps.plan.ts | groupby('a') %}{{ ts[0].b }}{% endfor %}", {"ts": [{"a": 1, "b": 2}]}, {}),
+        (
+            "{% for _, ts in steps.plan.ts | groupby('a') %}{{ ts[0].b }}{% endfor %}",
+            {"ts": [{"a": 1, "b": 2}]},
+            {"ts": [{"a": 1}]},
+        ),
         ("{{ (steps.plan.ts | max(attribute='a')).b }}", {"ts": [{"a": 1, "b": 2}]}, {"ts": [{"a": 1}]}),
         ("{{ 'x' ~ steps.plan.a }}{{ 'x' + steps.plan.b }}", {"a": 1, "b": "y"}, {"a": 1, "b": 1}),
         ("{% if steps.fine.ok %}{{ steps.plan.a }}{% endif %}", {}, None),

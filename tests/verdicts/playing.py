@@ -76,7 +76,7 @@ def walk(
     script = Script(
         folder,
         {role.name: [reply] for role in catalog.roles} | dict(plays or {}),
-        {step: _results(given) for step, given in answers.checks.items()},
+        {step: results_of(given) for step, given in answers.checks.items()},
         answers.reviews,
         answers.merges,
         judged=True,
@@ -105,7 +105,7 @@ def read(text: str, question: Ask) -> Reply:
     return unusable(reply, problems) if problems else reply
 
 
-def _results(given: Sequence[Json]) -> list[Result]:
+def results_of(given: Sequence[Json]) -> list[Result]:
     if any("when" in each for each in given):
         return [partial(_of_item, given)]
     return [partial(_result, each) for each in given]
