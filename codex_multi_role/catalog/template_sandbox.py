@@ -16,7 +16,7 @@ from jinja2.exceptions import SecurityError
 from jinja2.filters import make_attrgetter
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from codex_multi_role.catalog.unknown_values import UnknownValue
+from codex_multi_role.catalog.unknown_values import UnknownValue, is_known
 
 MAX_CHARACTERS = 1024 * 1024  # Codex accepts no longer prompt
 MAX_VALUE_CHARACTERS = 16 * MAX_CHARACTERS
@@ -82,6 +82,8 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
             _refuse_width(*arguments)
         if name == "format":
             arguments, named = tuple(map(plain, arguments)), plain(named)
+            if not is_known([*arguments, named]):
+                return UnknownValue(name)
         if name == "replace":
             _refuse_growth(function.__self__, *arguments)
         return super().call(context, function, *arguments, **named)
@@ -100,6 +102,8 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
         return self._value(obj, attribute, super().getattr(obj, attribute))
 
     def getitem(self, obj: Any, argument: Any) -> Any:  # noqa: ANN401 - as Jinja2 declares it
+        if isinstance(argument, UnknownValue):
+            return UnknownValue(f"[{argument!r}]")
         return self._value(obj, argument, super().getitem(obj, argument))
 
     @staticmethod
@@ -118,6 +122,8 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
             raise SecurityError("the result of ** would be too large")
         if operator == "+" and _is_sized(left) and _is_sized(right) and len(left) + len(right) > MAX_CHARACTERS:
             raise SecurityError(f"the result of + would be larger than {MAX_CHARACTERS}")
+        if operator == "%" and isinstance(left, str) and not is_known(right):
+            return UnknownValue(operator)
         if operator == "%" and isinstance(left, str):
             _refuse_wide_format(_WIDE_PERCENT, left)
             right = _in_format(right)

@@ -91,7 +91,8 @@ def _combined(sign: str) -> Callable[..., UnknownValue]:
 
 
 def _named(value: object) -> str:
-    return repr(value)[:200]
+    """Raises for an undefined value, which can be combined with nothing."""
+    return repr(value) if isinstance(value, UnknownValue) else f"{value!s:.200}"
 
 
 _OPERATIONS = (
