@@ -64,6 +64,8 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
         del self.globals["lipsum"]
         self.filters |= {name: _of_bounded_width(self.filters[name]) for name in _WIDENING_FILTERS}
         self.filters["format"] = lambda text, *given, **named: self.call_binop(None, "%", str(text), named or given)
+        indent = self.filters["indent"]  # adds to a list in place
+        self.filters["indent"] = lambda value, *given, **named: indent(text_of(value), *given, **named)
         self.filters |= {"string": text_of, "join": _joining(self.filters["join"])}
         self.filters = {name: _of_values(function) for name, function in self.filters.items()}
         self.tests = dict(starmap(_test_of_known, self.tests.items()))
