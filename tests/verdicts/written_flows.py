@@ -23,6 +23,7 @@ from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog, render, template
 from codex_multi_role.errors import DefinitionError, Ending
 from codex_multi_role.lifecycle.team_loading import load_team
 from codex_multi_role.reading.json_types import Json
+from codex_multi_role.reading.places import Place
 from codex_multi_role.steps.ask import Ask
 from tests.support.scripted import Said, Script, Walked
 from tests.support.teams import TeamFolder, with_flow
@@ -80,7 +81,7 @@ def _values(value: object, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[
 def _changed(value: Any, path: Sequence[str | int], other: object) -> Any:
     if not path:
         return other
-    copied = dict(value) if isinstance(value, dict) else list(value)
+    copied: Any = dict(value) if isinstance(value, dict) else list(value)
     if other is REMOVED and len(path) == 1:
         del copied[path[0]]
     else:
@@ -173,7 +174,14 @@ class Loaded:
         name, failed = next(iter(self.flows)), list[str]()
         with pytest.MonkeyPatch.context() as patch:
             real = template_failures.failure
-            patch.setattr(template_failures, "failure", lambda *given: failed.append(str(given[2])) or real(*given))
+
+            def recorded(
+                where: Place | str, error: Exception | str, text: str, context: Mapping[str, object]
+            ) -> Exception:
+                failed.append(text)
+                return real(where, error, text, context)
+
+            patch.setattr(template_failures, "failure", recorded)
             walked = script.walk_loaded(name, self.flows, self.catalog, written.inputs)
             self._show_result(walked)
         return Played(walked.ending, failed, script.asks)
