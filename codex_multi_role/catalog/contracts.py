@@ -95,7 +95,7 @@ class Contracts:
         for caller, call, inner in self._callers(flow, accept, calls):
             ends.append(self._always(caller, call, inner, (*calls, flow)))
         at_end = frozenset.intersection(*ends) if ends else frozenset()
-        return _Ways(self.flows[flow], reads, accept, at_end, self._may_finish).after(step_id)
+        return _Ways(self.flows[flow], reads, accept, at_end, self.may_finish).after(step_id)
 
     def _callers(self, flow: str, accept: Accept, calls: tuple[str, ...]) -> Iterator[tuple[str, str, Accept]]:
         """The steps that call ``flow``, each with what makes of its reads those of the called flow."""
@@ -104,7 +104,7 @@ class Contracts:
                 if step.call == flow and caller.name not in (*calls, flow):
                     yield caller.name, step.id, partial(_through_call, step, accept)
 
-    def _may_finish(self, step: StepSpec) -> bool:
+    def may_finish(self, step: StepSpec) -> bool:
         """Whether a role may end the run in the step, whatever follows it."""
         return bool(self._finishing) if step.ask == EVERY_ROLE else not self._finishing.isdisjoint(step.asked)
 
@@ -155,7 +155,7 @@ class _Ways:
         may_finish: Callable[[StepSpec], bool],
     ) -> None:
         self._flow, self._reads, self._accept, self._at_end = flow, reads, accept, at_end
-        self._may_finish = may_finish
+        self.may_finish = may_finish
         everything = _elements(replace(each, is_certain=True) for each in reads.accepted(accept))
         self._onwards = {step.id: everything | at_end for step in flow.steps}
 
@@ -187,7 +187,7 @@ class _Ways:
             is_last = number == len(routes) - 1
             onwards = self._certain(reads.whens[number : number + 1]) | (taken if is_last else taken & onwards)
         onwards |= self._certain([reads.after])
-        return onwards & self._at_end if self._may_finish(step) and not is_start else onwards
+        return onwards & self._at_end if self.may_finish(step) and not is_start else onwards
 
     def _certain(self, reads: Iterable[Iterable[ResultRead]]) -> frozenset[Element]:
         return _elements(filter(None, (self._accept(each) for some in reads for each in some)))

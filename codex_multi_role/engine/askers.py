@@ -8,18 +8,18 @@ from __future__ import annotations
 import copy
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from graphlib import TopologicalSorter
 from typing import Any
 
-from codex_multi_role.catalog import RoleSpec, StepSpec
+from codex_multi_role.catalog import StepSpec
 from codex_multi_role.catalog.result_reads import reads_result
 from codex_multi_role.codex.fleet import instance_name
 from codex_multi_role.engine.journal_slots import JournalSlots
 from codex_multi_role.engine.scheduler import Scheduler
-from codex_multi_role.flow import AnswerWays, ExpectedAnswer, FlowState, steps_per_ask
+from codex_multi_role.flow import AnswerWays, FlowState, steps_per_ask
 from codex_multi_role.flow.fan_out_items import step_of_item
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.steps import NEW_THREAD, Recorder, RunResources, StepOutcome, Unit
@@ -136,13 +136,6 @@ class Asker:
             self._leases.move(turn.role, turn.instance)
         return outcome
 
-    def expected(self, flow: str, step: StepSpec, role: RoleSpec, context: Mapping[str, Any]) -> ExpectedAnswer:
-        """What later steps need of the answer of ``role`` in the step, whose templates see ``context``."""
-        contracts = self._run.settings.contracts
-        ways = AnswerWays(contracts.flows, contracts.name, contracts.added)
-        usable = partial(ways.problem, flow, step.id, role.name, context)
-        return ExpectedAnswer(contracts.for_ask(flow, step, role), usable)
-
     def ask_for(self, unit: Unit, state: FlowState) -> StepOutcome:
         """Ask the step's role. It starts from the step's `with`, otherwise from the previous handoff.
 
@@ -152,6 +145,7 @@ class Asker:
         prompt = unit.text("prompt") if unit.step.prompt is not None else ""
         payload = unit.fill("with")  # before a number is drawn, as a failed template must not draw one
         reserved = self.reserve(unit.step.ask or "", state)
+        ways = AnswerWays(self._run.settings.contracts)
         question = replace(
             reserved,
             role=role_for(reserved.role, unit.step, lambda _: prompt),
@@ -161,7 +155,7 @@ class Asker:
             tolerate=unit.tolerate or reserved.role.optional,
             copy=unit.key if unit.step.isolate else "",
             unit=unit.key,
-            expected=self.expected(state.flow, unit.step, reserved.role, unit.context),
+            expected=ways.expected(state.flow, unit.step, reserved.role, unit.context),
         )
         return self.ask(question, unit.record)
 
@@ -215,8 +209,8 @@ class EveryRole:
         role = self._scope.run.catalog.role(reserved.role.name)
         payload = payload_from(self._handoffs_for(role.name) or self._before)
         question = replace(reserved, role=role, payload=payload, tests=self._tests, tolerate=role.optional)
-        state = self._scope.state
-        expected = self._scope.asker.expected(state.flow, self._step, role, state.context())
+        run, state = self._scope.run, self._scope.state
+        expected = AnswerWays(run.settings.contracts).expected(state.flow, self._step, role, state.context())
         outcome = self._scope.asker.ask(replace(question, may_decline=True, expected=expected), record)
         self._tests = outcome.tests or self._tests
         self._outcomes[role.name] = outcome

@@ -6,13 +6,14 @@ will be, and not with every other answer as well. The measure is the template en
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, RouteSpec, StepSpec, render
+from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, RoleSpec, RouteSpec, StepSpec, render
 from codex_multi_role.catalog.answer_needs import Contract, lacking, misused
+from codex_multi_role.catalog.contracts import Contracts
 from codex_multi_role.catalog.flow_inputs import resolve_inputs
 from codex_multi_role.catalog.flow_spec import step_place, ways_out
 from codex_multi_role.catalog.flow_steps import NEEDED
@@ -40,24 +41,24 @@ AtEnd = Callable[["_Way", RouteSpec], Problem]
 
 @dataclass(frozen=True)
 class AnswerWays:
-    """The ways onwards from a step of one of the ``flows``. ``name``: the run's own flow.
+    """The ways onwards from the steps of the flows that have these ``contracts``."""
 
-    ``added``: fields that an answer gets from elsewhere.
-    """
+    contracts: Contracts
 
-    flows: Mapping[str, FlowSpec]
-    name: str
-    added: Collection[str] = ()
+    def expected(self, flow: str, step: StepSpec, role: RoleSpec, context: Mapping[str, Any]) -> ExpectedAnswer:
+        """What later steps need of the answer of ``role`` in the step, whose templates see ``context``."""
+        unusable = partial(self.problem, flow, step.id, role.name, context)
+        return ExpectedAnswer(self.contracts.for_ask(flow, step, role), unusable)
 
     def problem(self, flow: str, step_id: str, role: str, context: Mapping[str, Any], answer: Json) -> str:
         """Why the steps after this one cannot use the answer of ``role``; empty if they can.
 
         ``context``: what the templates of the step, or of its item, see.
         """
-        if flow not in self.flows:
+        if flow not in self.contracts.flows:
             return ""
-        step = self.flows[flow].step(step_id)
-        answer = {**{name: UnknownValue(name) for name in self.added}, **answer}
+        step = self.contracts.flows[flow].step(step_id)
+        answer = {**{name: UnknownValue(name) for name in self.contracts.added}, **answer}
         found = self._problem(flow, step, role, context, answer)
         if found is None or self._problem(flow, step, role, context, UnknownValue("answer")) is not None:
             return ""
@@ -67,7 +68,7 @@ class AnswerWays:
     def _problem(
         self, name: str, step: StepSpec, role: str, context: Mapping[str, Any], answer: Json | UnknownValue
     ) -> Problem:
-        flow, visits = self.flows[name], context["steps"][step.id]["visits"]
+        flow, visits = self.contracts.flows[name], context["steps"][step.id]["visits"]
         seen = _left(step, visits) if step.ask == EVERY_ROLE else _seen(flow, step, role, context, answer)
         roles = with_fields({} if step.ask == EVERY_ROLE else context["roles"], {role: answer})
         known = {**context, "steps": {**context["steps"], step.id: seen}, "roles": roles}
@@ -75,12 +76,11 @@ class AnswerWays:
 
     def _callers_go_on(self, way: _Way, end: RouteSpec) -> Problem:
         """What follows in the flows that call this one; nothing follows the run's own."""
-        calls = [
-            (caller, call) for caller in self.flows.values() for call in caller.steps if call.call == way.flow.name
-        ]
-        if way.flow.name == self.name or len(way.passed) >= MAX_CALLS:
+        if way.flow.name == self.contracts.name or len(way.passed) >= MAX_CALLS:
             return None
-        return _all_fail(way.back_in(caller, call, end) for caller, call in calls)
+        callers = self.contracts.flows.values()
+        calls = ((caller, call) for caller in callers for call in caller.steps if call.call == way.flow.name)
+        return _all_fail(way.back_in(*each, end) for each in calls)
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,8 @@ class _Way:
         is_any = step.call is not None or step.ask == EVERY_ROLE
         roles = UnknownValue("roles") if is_any else with_fields(self.context["roles"], asked)
         way = replace(self, visited=self.visited | {step.id})
-        return way._work(step) or way._with(steps=steps, roles=roles).after(step)
+        is_last = self.ways.contracts.may_finish(step)  # nothing certainly follows
+        return way._work(step) or (None if is_last else way._with(steps=steps, roles=roles).after(step))
 
     def _work(self, step: StepSpec) -> Problem:
         """What fails when the step is filled in."""
@@ -181,7 +182,7 @@ class _Way:
 
     def _called(self, step: StepSpec, given: Json) -> Problem:
         """What fails in the flow that the step calls because of its inputs."""
-        flow = self.ways.flows[step.call or ""]
+        flow = self.ways.contracts.flows[step.call or ""]
         if flow.name in self.passed or len(self.passed) >= MAX_CALLS:
             return None
         known = {name: spec for name, spec in flow.inputs.items() if is_known(given.get(name))}

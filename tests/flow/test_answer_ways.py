@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
+from codex_multi_role.catalog.contracts import Contracts
 from codex_multi_role.flow import AnswerWays, new_state
 from codex_multi_role.flow.state import FlowState
 from codex_multi_role.reading.json_types import Json
-from tests.support.flows import flows_of
+from tests.support.flows import CATALOG, flows_of
 
 PLAN = "{id: plan, ask: planner}"
 WORK = '{id: work, ask: developer, prompt: "Do %s."}'
@@ -23,7 +24,9 @@ def _problem(steps: str, answer: Json, *, called: str = "", of: str = "x", **con
     flows = flows_of(x=f"steps: [{steps}]", **({"inner": called} if called else {}))
     state: FlowState = new_state(flows[of], "reach it", {}, 2)
     state.enter("plan")
-    return AnswerWays(flows, "x", ["copy"]).problem(of, "plan", "planner", {**state.context(), **context}, answer)
+    return AnswerWays(Contracts(flows, "x", CATALOG.roles, ["copy"])).problem(
+        of, "plan", "planner", {**state.context(), **context}, answer
+    )
 
 
 @pytest.mark.parametrize(

@@ -124,12 +124,10 @@ CASES = _cases()
 def _expected(template: str) -> tuple[ExpectedAnswer, Json]:
     work = json.dumps({"id": "work", "ask": "developer", "prompt": template})
     flows = flows_of(x=f"steps: [{{id: plan, ask: planner}}, {work}]")
-    contracts = Contracts(flows, "x", CATALOG.roles)
+    ways = AnswerWays(Contracts(flows, "x", CATALOG.roles))
     state = new_state(flows["x"], "reach it", {}, 1)
     state.enter("plan")
-    ways, context = AnswerWays(flows, "x"), state.context()
-    contract = contracts.of("x", "plan", "planner")
-    return ExpectedAnswer(contract, lambda answer: ways.problem("x", "plan", "planner", context, answer)), context
+    return ways.expected("x", flows["x"].steps[0], CATALOG.role("planner"), state.context()), state.context()
 
 
 def _can_fill(template: str, context: Json, answer: Json) -> bool:

@@ -2,34 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from codex_multi_role.errors import DefinitionError
-from tests.verdicts.written_flows import Judged, Written, written_flows
+from codex_multi_role.playbook.script import Playbook
+from codex_multi_role.reading.json_types import Json
+from tests.docs.pages import TOP
+from tests.support.scripted import Said
+from tests.verdicts.playing import Answers
+from tests.verdicts.workflows import WORKFLOWS
+from tests.verdicts.written_flows import Game, Judged, ported, written, written_flows
 
-WRITTEN = written_flows()
-SAMPLE = 15
+SAMPLE = 25
 """One of so many mutations is played in the gate."""
 MOST_WRONG_VALUES = 0.02
+RED: Json = {"status": "failed", "verdict": "failed", "failed": 1, "exit_code": 1}
+GREEN: Json = {"status": "passed", "verdict": "passed", "exit_code": 0}
+FILE: Json = {"status": "written", "path": "a.md", "content": ""}
+EXAMPLES: Mapping[str, tuple[str, dict[str, list[Json]]]] = {
+    "best-of-two": ("best", {"merge": [{"status": "merged"}]}),
+    "fix-until-green": ("fix", {"test": [RED, GREEN]}),
+    "per-file": ("summarize", {"list": [{"status": "ok", "exit_code": 0, "json": ["a.py", "b.py"]}], "write": [FILE]}),
+    "plan-approval": ("planned", {}),
+    "review-panel": ("reviewed", {}),
+    "sections": ("report", {"write": [FILE]}),
+    "translate": ("translate", {"read": [{**FILE, "status": "read"}], "write": [FILE]}),
+    "triage": ("triage", {}),
+}
+"""The flow of each example, and the results of its checks that are not computed."""
+INPUTS: Mapping[str, Json] = {"translate": {"file": "hello.md", "language": "French"}}
+Loads = Mapping[str, Callable[[Path], Game]]
+
+
+def examples() -> Iterator[tuple[str, Callable[[Path], Game]]]:
+    for name, (flow, checks) in EXAMPLES.items():
+        folder = TOP / "examples" / name
+        playbook, approvals = Playbook.load(folder / "playbook.yaml"), [Said()] * 5
+        answers = Answers(playbook, checks, reviews=approvals, inputs=INPUTS.get(name, {}))
+        yield name, partial(ported, name, folder / "roles", flow, answers)
+
+
+def workflows() -> Iterator[tuple[str, Callable[[Path], Game]]]:
+    for each in WORKFLOWS:
+        answers = Answers.load(each.folder / "answers" / f"{each.good[0].answers}.yaml")
+        yield each.name, partial(ported, each.name, each.folder, each.folder.name, answers)
+
+
+DOCUMENTS = written_flows()
+WRITTEN: Loads = {name: partial(written, name, each) for name, each in DOCUMENTS.items()}
+GAMES: Loads = {**WRITTEN, **dict(examples())}
 
 
 @pytest.fixture(scope="module")
 def sample(tmp_path_factory: pytest.TempPathFactory) -> list[Judged]:
-    return judged(tmp_path_factory.mktemp("sample"), SAMPLE)
+    return judged(WRITTEN, tmp_path_factory.mktemp("sample"), SAMPLE)
 
 
-def judged(folder: Path, every: int) -> list[Judged]:
+def judged(games: Loads, folder: Path, every: int) -> list[Judged]:
     """One of ``every`` mutations of the flows that are valid."""
     found: list[Judged] = []
-    for written in WRITTEN:
+    for name, load in games.items():
         try:
-            loaded = written.load(folder / written.name)
+            found += load(folder / name).judge(every)
         except DefinitionError:
             continue  # fails in the test of its right answers
-        found += loaded.judge(every)
     return found
 
 
@@ -37,12 +77,13 @@ def listed(found: Iterable[Judged]) -> str:
     return "\n".join(map(str, found))
 
 
-@pytest.mark.parametrize("written", WRITTEN, ids=lambda written: written.name)
-def test_right_answers_are_not_refused(written: Written, tmp_path: Path) -> None:
-    loaded = written.load(tmp_path)
-    assert (loaded.right.end, loaded.right.failed) == (written.ends, []), loaded.right.ending.reason
-    ending = loaded.play(judged=True).ending
-    assert (ending.exit_code, ending.outcome) == written.ends, ending.reason
+@pytest.mark.parametrize("name", GAMES)
+def test_right_answers_are_not_refused(name: str, tmp_path: Path) -> None:
+    game = GAMES[name](tmp_path / name)
+    assert not game.right.failed
+    for played in (game.right, game.play(judged=True)):
+        exit_code, outcome = played.end
+        assert game.ends in ((exit_code, outcome), (exit_code, "")), played.ending.reason
 
 
 def test_wrong_answers_hardly_fail_a_later_step(sample: list[Judged]) -> None:
@@ -56,9 +97,15 @@ def test_answers_that_templates_can_use_are_accepted(sample: list[Judged]) -> No
 @pytest.mark.long(
     "verdicts/test_written_flows.py::test_wrong_answers_hardly_fail_a_later_step",
     "verdicts/test_written_flows.py::test_answers_that_templates_can_use_are_accepted",
+    "verdicts/test_wrong_answers.py::test_wrong_answer_ends_by_the_rules",
 )
-def test_every_wrong_answer_is_refused_or_used(tmp_path: Path) -> None:
-    found = judged(tmp_path, 1)
+@pytest.mark.parametrize("games", [WRITTEN, {**dict(examples()), **dict(workflows())}], ids=["written", "ported"])
+def test_every_wrong_answer_is_refused_or_used(games: Loads, tmp_path: Path) -> None:
+    """None is a wrong usage, even without contracts."""
+    found = judged(games, tmp_path, 1)
+    ends = [(each, each.played.ending) for each in found]
+    wrong = [each for each, end in ends if end.exit_code not in (0, 1, 3) or "_error" in end.outcome]
+    assert not wrong, listed(wrong)
     check_wrong_values(found)
     check_needless_refusals(found)
 
@@ -76,5 +123,5 @@ def check_needless_refusals(found: list[Judged]) -> None:
 
 
 def test_flows_are_many_and_of_other_projects_as_well() -> None:
-    assert len({written.name for written in WRITTEN}) == len(WRITTEN) >= 120
-    assert len([written for written in WRITTEN if written.source]) >= 30
+    sources = [each["source"] for each in DOCUMENTS.values() if "source" in each]
+    assert (len(DOCUMENTS) >= 120, len(sources) >= 30) == (True, True)

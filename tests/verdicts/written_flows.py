@@ -1,4 +1,4 @@
-"""Flows as people write them, with right answers of their roles: ``written_flows/<domain>.yaml``, one per document.
+"""Flows with right answers of their roles, such as those in ``written_flows/<domain>.yaml``, as people write them.
 
 What contracts must do is measured here without regard to how they do it. A mutation is one right answer with a single
 wrong value. It is judged as its turn would judge it, and the rest of the run is played without contracts, so that the
@@ -8,9 +8,10 @@ template engine says which answers the templates can use.
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -20,14 +21,15 @@ import pytest
 import yaml
 
 from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog, render, template_failures
-from codex_multi_role.errors import DefinitionError, Ending
+from codex_multi_role.errors import DefinitionError, Ending, RoleFailed
 from codex_multi_role.flow import ExpectedAnswer
 from codex_multi_role.lifecycle.team_loading import load_team
 from codex_multi_role.reading.json_types import Json
+from codex_multi_role.reading.places import Place
 from codex_multi_role.steps.ask import Ask
-from tests.support.scripted import Said, Script, Walked
+from tests.support.scripted import Play, Result, Said, Script, Walked
 from tests.support.teams import TeamFolder, with_flow
-from tests.verdicts.playing import read, results_of
+from tests.verdicts.playing import Answers, read, reply_of, results_of, walk
 
 FOLDER = Path(__file__).with_suffix("")
 WRONG_TYPES: Mapping[type, Any] = {
@@ -58,11 +60,12 @@ class Mutation(NamedTuple):
 
     def __str__(self) -> str:
         shown = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in self.path).removeprefix(".")
-        return f"{shown} {'removed' if self.value is REMOVED else f'= {json.dumps(self.value)}'}"
+        return f"{shown or 'all'} {'removed' if self.value is REMOVED else f'= {json.dumps(self.value)}'}"
 
 
 def mutations(answer: Json) -> Iterator[Mutation]:
-    """Every value at every depth missing, null, empty or of another type."""
+    """Every value at every depth missing, null, empty or of another type; and nothing of the answer."""
+    yield Mutation((), REMOVED, answer, {"summary": "fine"})
     for path, value in _values(answer, ()):
         others = WRONG_TYPES.get(type(value), lambda _: [])(value)
         for other in ([REMOVED] if isinstance(path[-1], str) else []) + [None, *others]:
@@ -81,7 +84,7 @@ def _values(value: object, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[
 def _changed(value: Any, path: Sequence[str | int], other: object) -> Any:
     if not path:
         return other
-    copied = dict(value) if isinstance(value, dict) else list(value)
+    copied: Any = dict(value) if isinstance(value, dict) else list(value)
     if other is REMOVED and len(path) == 1:
         del copied[path[0]]
     else:
@@ -133,49 +136,40 @@ class Judged(NamedTuple):
         return f"{self.flow}: {self.role} {self.mutation}: {' '.join(why.split())}"
 
 
-@dataclass(frozen=True)
-class Written:
-    """One document. ``flows``: the first one is run; ``checks``: results by step, as in `Script`.
+@dataclass
+class Game:
+    """The first of ``flows`` with the right answers of all who take part.
 
-    ``source``: where the idea is from. ``ends``: exit code and outcome with the right answers.
+    ``checks`` and ``merges``: as in `Script`. ``ends``: exit code and outcome; empty if any outcome will do.
     """
 
     name: str
-    roles: Mapping[str, Json]
-    flows: Mapping[str, Json]
-    answers: Mapping[str, list[Json]]
-    source: str = ""
-    checks: Mapping[str, list[Json]] = field(default_factory=dict)
-    reviews: Sequence[Json] = ()
-    inputs: Json = field(default_factory=dict)
-    ends: tuple[int, str] = (0, "success")
-
-    def load(self, folder: Path) -> Loaded:
-        roles = {name: {"output_schema": schema} if schema else {} for name, schema in self.roles.items()}
-        team = TeamFolder(folder, roles, {})
-        for name, flow in self.flows.items():
-            with_flow(team, flow, name)
-        return Loaded(self, folder, *load_team(next(iter(self.flows)), team.folder / "roles"))
-
-
-@dataclass
-class Loaded:
-    written: Written
     folder: Path
     flows: Mapping[str, FlowSpec]
     catalog: RoleSpecCatalog
+    answers: Mapping[str, Sequence[Json]]
+    checks: Mapping[str, Sequence[Result]]
+    people: Sequence[Said]
+    inputs: Json
+    merges: Mapping[str, Sequence[Json]]
+    ends: tuple[int, str]
 
     def play(self, answers: Mapping[str, Sequence[Json]] | None = None, *, judged: bool = False) -> Played:
         """Walk the flow with these answers of some roles, otherwise with the right ones."""
-        written = self.written
-        checks = {step: results_of(given) for step, given in written.checks.items()}
-        people = [Said(**each) for each in written.reviews]
-        script = Script(self.folder, {**written.answers, **(answers or {})}, checks, people, judged=judged)
+        plays: dict[str, Sequence[Play]] = {**self.answers, **(answers or {})}
+        script = Script(self.folder, plays, self.checks, self.people, self.merges, judged=judged)
         name, failed = next(iter(self.flows)), list[str]()
         with pytest.MonkeyPatch.context() as patch:
             real = template_failures.failure
-            patch.setattr(template_failures, "failure", lambda *given: failed.append(str(given[2])) or real(*given))
-            walked = script.walk_loaded(name, self.flows, self.catalog, written.inputs)
+
+            def recorded(
+                where: Place | str, error: Exception | str, text: str, context: Mapping[str, object]
+            ) -> Exception:
+                failed.append(text)
+                return real(where, error, text, context)
+
+            patch.setattr(template_failures, "failure", recorded)
+            walked = script.walk_loaded(name, self.flows, self.catalog, self.inputs)
             self._show_result(walked)
         return Played(walked.ending, failed, script.asks)
 
@@ -195,15 +189,15 @@ class Loaded:
         asked = {(ask.role.name, ask.visit): ask for ask in self.right.asks}
         found = (
             (asked[role, number], each)
-            for role, answers in self.written.answers.items()
+            for role, answers in self.answers.items()
             for number, right in enumerate(answers, 1)
             if (role, number) in asked
             for each in mutations(right)
         )
-        return (self._judge(*each) for each in islice(found, len(self.written.name) % every, None, every))
+        return (self._judge(*each) for each in islice(found, len(self.name) % every, None, every))
 
     def _judge(self, ask: Ask, mutation: Mutation) -> Judged:
-        answers, number, text = self.written.answers[ask.role.name], ask.visit - 1, json.dumps(mutation.answer)
+        answers, number, text = self.answers[ask.role.name], ask.visit - 1, json.dumps(mutation.answer)
         reply = read(text, ask)
         refusal = reply.problem or reply.refusal
         by_schema = bool(refusal) and bool(
@@ -215,9 +209,44 @@ class Loaded:
         is_same = not played.failed and played.end == self.right.end
         was_right = not read(json.dumps(answers[number]), ask).problem
         role = f"{ask.role.name}[{number}]"
-        return Judged(self.written.name, role, mutation, refusal, by_schema, played, is_same, was_right)
+        return Judged(self.name, role, mutation, refusal, by_schema, played, is_same, was_right)
 
 
-def written_flows() -> list[Written]:
-    documents = (each for path in sorted(FOLDER.glob("*.yaml")) for each in yaml.safe_load_all(path.read_text("utf-8")))
-    return [Written(**{**each, "ends": tuple(each.get("ends", (0, "success")))}) for each in documents]
+def written_flows() -> dict[str, Json]:
+    """The documents by name: ``roles`` with their schemas, ``flows``, of which the first is run, right ``answers``.
+
+    ``checks``: results by step. ``source``: the public project and file that the idea is from.
+    """
+    texts = (path.read_text(encoding="utf-8") for path in sorted(FOLDER.glob("*.yaml")))
+    return {each.pop("name"): each for text in texts for each in yaml.safe_load_all(text)}
+
+
+def written(name: str, document: Json, folder: Path) -> Game:
+    """Load what one document says. Raises `DefinitionError`."""
+    roles = {role: {"output_schema": schema} if schema else {} for role, schema in document["roles"].items()}
+    team = TeamFolder(folder, roles, {})
+    for each, flow in document["flows"].items():
+        with_flow(team, flow, each)
+    checks = {step: results_of(given) for step, given in document.get("checks", {}).items()}
+    people = [Said(**each) for each in document.get("reviews", ())]
+    exit_code, outcome = document.get("ends", (0, "success"))
+    loaded = load_team(next(iter(document["flows"])), team.folder / "roles")
+    inputs = document.get("inputs", {})
+    return Game(name, folder, *loaded, document["answers"], checks, people, inputs, {}, (exit_code, outcome))
+
+
+def ported(name: str, roles: Path, flow: str, answers: Answers, folder: Path) -> Game:
+    """A flow with a playbook, whose answers are those that it gives in a run without mistakes."""
+    flows, catalog = load_team(flow, roles)
+    said = defaultdict[str, dict[int, Json]](dict)
+
+    def reply(question: Ask) -> Json | RoleFailed:
+        found = reply_of(answers.playbook, question)
+        said[question.role.name][question.visit] = found if isinstance(found, dict) else {}
+        return found
+
+    walk(roles, answers, folder, {role.name: [reply] for role in catalog.roles}, flow)
+    right = {role: [found[visit] for visit in sorted(found)] for role, found in said.items()}
+    checks = {step: results_of(given) for step, given in answers.checks.items()}
+    more = (checks, answers.reviews, answers.inputs, answers.merges, (0, ""))
+    return Game(name, folder, flows, catalog, {role.name: right.get(role.name, [{}]) for role in catalog.roles}, *more)
