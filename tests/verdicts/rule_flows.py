@@ -18,15 +18,21 @@ from tests.verdicts.table import TOLD
 Record = dict[str, Any]
 
 IDS = {"own": "abc", "inner": "pqr", "innermost": "xy"}
-"""The flows and the ids of their steps. A flow calls only those behind it."""
-VERDICTS = {"ask": (GOOD, FAILED), "check": (GOOD, BAD, FAILED), "review": (GOOD, BAD)}
+"""The flows and the ids of their steps."""
+CALLS = {"own": ("inner", "inner", "innermost"), "inner": ("innermost", "innermost"), "innermost": ()}
+"""The flows that each of them may call."""
+VERDICTS = {
+    "ask": (GOOD, GOOD, FAILED),
+    "check": (GOOD, GOOD, GOOD, BAD, FAILED),
+    "review": (GOOD, GOOD, BAD),
+}
 WORK: dict[str, Record] = {
-    "ask": {"ask": "one"},
+    "ask": {"ask": "reader"},
     "check": {"check": "command", "with": TOLD},
     "review": {"review": "Continue?"},
 }
-NEEDS = (((), (), ()), ((), ("a",), ("b",)), (("b",), (), ("a",)), ((), ("a",), ()), (("c",), ("c",), ()))
-"""What each of three items needs."""
+NEEDS = (((), (), ("a",)), ((), ("a",), ("b",)), (("b",), (), ("a",)), (("c",), ("c",), ()), ((), (), ("a", "b")))
+"""What each of three items needs. The rules do not say which of several items that may start comes first."""
 UNTIL = (
     "results | selectattr('status', 'eq', 'done') | list | length > 0",
     "results | selectattr('bad') | list | length > 0",
@@ -45,36 +51,41 @@ class Case:
 
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
-    flows = [_flow(draw, name) for name in IDS]
-    by_name = {flow["name"]: flow for flow in flows}
-    kinds = dict(_leaves(by_name, "own", ""))
-    final = [{"id": name, **WORK["check"]} for name in draw(st.sampled_from(["", "", "f", "fg"]))]
-    flows[0]["finally"] = final
-    kinds |= {f"finally.{step['id']}": "check" for step in final}
-    results = {step: draw(st.lists(st.sampled_from(VERDICTS[kind]), min_size=1, max_size=4)) for step, kind in kinds.items()}
-    copies = [*_copies(by_name, "own", "")]
-    merges = {step: draw(st.lists(st.booleans(), min_size=1, max_size=3)) for step in copies}
-    return Case(flows, results, merges)
+    flows: dict[str, Record] = {}
+    own = _flow(draw, "own", flows)
+    own["finally"] = [{"id": each, **WORK["check"]} for each in draw(st.sampled_from(["", "", "f", "fg"]))]
+    steps = [*_steps(own, flows), *((f"finally.{step['id']}", step) for step in own["finally"])]
+    kinds = {place: kind_of(step) for place, step in steps}
+    copies = [place for place, step in steps if "isolate" in step and "merge" not in step]
+    results = {
+        place: draw(st.lists(st.sampled_from(VERDICTS[kind]), min_size=1, max_size=4))
+        for place, kind in kinds.items()
+        if kind != "call"
+    }
+    merges = {place: draw(st.lists(st.booleans(), min_size=1, max_size=3)) for place in copies}
+    return Case([own, *flows.values()], results, merges)
 
 
-def _flow(draw: st.DrawFn, name: str) -> Record:
+def _flow(draw: st.DrawFn, name: str, called: dict[str, Record]) -> Record:
+    """The flow, which adds those that it calls to ``called``."""
     ids = IDS[name][: draw(st.integers(1, len(IDS[name])))]
     steps = list[Record]()
     for each in ids:
-        steps.append(_step(draw, name, each))
+        steps.append(_step(draw, each, name, called))
         steps[-1]["next"] = _routes(draw, steps, ids)
-    flow: Record = {"name": name, "steps": steps}
-    measured = [step["id"] for step in steps if step.get("on_bad")]
-    return flow | {"result": {"title": "All", "text": " ".join(f"{{{{ steps.{each} }}}}" for each in measured)}}
+    measured = " ".join(f"{{{{ steps.{step['id']} }}}}" for step in steps if "on_bad" in step)
+    return {"name": name, "steps": steps, "result": {"title": "All", "text": measured}}
 
 
-def _step(draw: st.DrawFn, flow: str, name: str) -> Record:
-    calls = [*IDS][[*IDS].index(flow) + 1 :]
-    kind = draw(st.sampled_from([*WORK, *calls]))
+def _step(draw: st.DrawFn, name: str, flow: str, called: dict[str, Record]) -> Record:
+    kind = draw(st.sampled_from([*WORK, *CALLS[flow]]))
+    if kind in IDS and kind not in called:
+        called[kind] = _flow(draw, kind, called)
     step: Record = {"id": name, **(WORK.get(kind) or {"call": kind})}
     if draw(st.booleans()):
         step |= draw(st.sampled_from([{}, {"on_item_error": "cancel"}])) | _items(draw)
-    if kind == "ask" and draw(st.integers(0, 3)) == 3:
+    may_copy = kind == "ask" or (kind in IDS and not _has_copies(called[kind], called))
+    if may_copy and draw(st.integers(0, 3)) == 3:
         step |= {"isolate": "worktree"} | ({"merge": "none"} if "until" in step else {})
     if draw(st.integers(0, 2)) == 2:
         step["retry"] = {"attempts": draw(st.integers(2, 3)), "backoff_seconds": 0}
@@ -85,9 +96,16 @@ def _step(draw: st.DrawFn, flow: str, name: str) -> Record:
     return step
 
 
+def _has_copies(flow: Record, called: dict[str, Record]) -> bool:
+    """Whether a step below ``flow`` has a copy, which cannot be merged into a copy."""
+    return any("isolate" in step for _, step in _steps(flow, called))
+
+
 def _items(draw: st.DrawFn) -> Record:
     if draw(st.integers(0, 2)) == 2:
-        items = [{"id": each, "needs": [*needs]} for each, needs in zip("abc", draw(st.sampled_from(NEEDS)), strict=True)]
+        items = [
+            {"id": each, "needs": [*needs]} for each, needs in zip("abc", draw(st.sampled_from(NEEDS)), strict=True)
+        ]
         step: Record = {"for_each": items, "needs": "{{ item.needs }}"}
     else:
         step = {"for_each": [*range(draw(st.sampled_from([2, 1, 3, 0])))]}
@@ -96,7 +114,6 @@ def _items(draw: st.DrawFn) -> Record:
 
 def _routes(draw: st.DrawFn, steps: Sequence[Record], ids: str) -> list[Record]:
     """Routes to later steps and to ends, and bounded ones to the step itself and to those before."""
-    name = steps[-1]["id"]
     onward: list[Record] = [{"to": each} for each in ids[len(steps) :]]
     onward += [{"end": "kept"}, {"end": "broken", "exit": 1}]
     routes = list[Record]()
@@ -104,7 +121,7 @@ def _routes(draw: st.DrawFn, steps: Sequence[Record], ids: str) -> list[Record]:
         when = draw(st.sampled_from(_conditions(steps)))
         if draw(st.integers(0, 3)) == 3:
             back = draw(st.sampled_from(ids[: len(steps)]))
-            routes.append({"when": f"({when}) and steps.{name}.visits < 2", "to": back})
+            routes.append({"when": f"({when}) and steps.{back}.visits < 2", "to": back})
         else:
             routes.append({"when": when, **draw(st.sampled_from(onward))})
     return routes
@@ -124,7 +141,9 @@ def _conditions(steps: Sequence[Record]) -> list[str]:
         reading = [f"{of}.results | selectattr('bad') | list | length > 0", f"{of}.failed > 0"]
         reading += [f"{of}.results | selectattr('status', 'eq', 'done') | list | length > 1"]
         reading += [f"{of}.met", f"not {of}.met"] if "until" in step else []
-    other = [f"{of}.status == 'done'", "cycle == 1", "cycle > 1"]
+    other = ["cycles == 1", "cycles > 1"]
+    if "for_each" not in step:
+        other.append(f"{of}.status == 'done'")
     first = steps[0]
     if step is not first and "for_each" not in first and kind_of(first) == "check":
         other.append(f"steps.{first['id']}.verdict == 'failed'")
@@ -135,19 +154,9 @@ def kind_of(step: Record) -> str:
     return next(kind for kind in ("ask", "check", "review", "call") if kind in step)
 
 
-def _leaves(flows: dict[str, Record], name: str, within: str) -> Iterator[tuple[str, str]]:
-    """The leaves below a flow and the kind of each."""
-    for step in flows[name]["steps"]:
+def _steps(flow: Record, called: dict[str, Record], within: str = "") -> Iterator[tuple[str, Record]]:
+    """Every step below ``flow``, with its place."""
+    for step in flow["steps"]:
+        yield f"{within}{step['id']}", step
         if "call" in step:
-            yield from _leaves(flows, step["call"], f"{within}{step['id']}/")
-        else:
-            yield f"{within}{step['id']}", kind_of(step)
-
-
-def _copies(flows: dict[str, Record], name: str, within: str) -> Iterator[str]:
-    """The steps below a flow whose copies are merged."""
-    for step in flows[name]["steps"]:
-        if "call" in step:
-            yield from _copies(flows, step["call"], f"{within}{step['id']}/")
-        if "isolate" in step and "merge" not in step:
-            yield f"{within}{step['id']}"
+            yield from _steps(called[step["call"]], called, f"{within}{step['id']}/")

@@ -23,7 +23,7 @@ NOT_RESULTS = ("visits", "status", "error", "comment")
 """V2: "any `when` there that names a field of `steps.<id>` other than" these reads the result."""
 FAILURES = {"ask": "bad_request", "check": "check_failed"}
 """The outcome of a run that a failed leaf ends, as it is scripted."""
-_JINJA = jinja2.Environment(autoescape=False)  # noqa: S701  conditions only
+_JINJA = jinja2.Environment(autoescape=False)
 
 
 @dataclass(frozen=True)
@@ -232,8 +232,8 @@ def merges(step: Record) -> bool:
 
 
 def holds(condition: str, **values: Any) -> bool:
-    """Whether a condition holds, in the first of one cycle."""
-    return bool(_JINJA.compile_expression(condition)(cycle=1, cycles=1, **values))
+    """Whether a condition holds, in a run of one cycle."""
+    return bool(_JINJA.compile_expression(condition)(cycles=1, **values))
 
 
 def in_order(done: Mapping[int, Result]) -> Iterator[Result]:
