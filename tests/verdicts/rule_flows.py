@@ -31,6 +31,8 @@ WORK: dict[str, Record] = {
     "check": {"check": "command", "with": TOLD},
     "review": {"review": "Continue?"},
 }
+RESULTS = {"ask": "said", "check": "verdict", "review": "approved"}
+"""A field of the result of each."""
 NEEDS = (((), (), ("a",)), ((), ("a",), ("b",)), (("b",), (), ("a",)), (("c",), ("c",), ()), ((), (), ("a", "b")))
 """What each of three items needs. The rules do not say which of several items that may start comes first."""
 UNTIL = (
@@ -74,7 +76,7 @@ def _flow(draw: st.DrawFn, name: str, called: dict[str, Record]) -> Record:
         steps.append(_step(draw, each, name, called))
         steps[-1]["next"] = _routes(draw, steps, ids)
     measured = " ".join(f"{{{{ steps.{step['id']} }}}}" for step in steps if "on_bad" in step)
-    return {"name": name, "steps": steps, "result": {"title": "All", "text": measured}}
+    return {"name": name, "vars": {"seen": ""}, "steps": steps, "result": {"title": "All", "text": measured}}
 
 
 def _step(draw: st.DrawFn, name: str, flow: str, called: dict[str, Record]) -> Record:
@@ -93,6 +95,8 @@ def _step(draw: st.DrawFn, name: str, flow: str, called: dict[str, Record]) -> R
         step["on_error"] = "skip"
     if kind not in ("ask", "review") and draw(st.integers(0, 3)) == 3:
         step["on_bad"] = "continue"
+    if "for_each" not in step and draw(st.integers(0, 4)) == 4:
+        step["set"] = {"seen": f"{{{{ steps.{name}.{RESULTS.get(kind, 'exit_code')} | default('') }}}}"}
     return step
 
 
@@ -140,10 +144,12 @@ def _conditions(steps: Sequence[Record]) -> list[str]:
     if "for_each" in step:
         reading = [f"{of}.results | selectattr('bad') | list | length > 0", f"{of}.failed > 0"]
         reading += [f"{of}.results | selectattr('status', 'eq', 'done') | list | length > 1"]
+        if "call" in step:
+            reading += [f"{of}.results | selectattr('exit_code', 'defined') | selectattr('exit_code', 'eq', 3) | list"]
         reading += [f"{of}.met", f"not {of}.met"] if "until" in step else []
-    other = ["cycles == 1", "cycles > 1"]
+    other = ["cycles == 1", "cycles > 1", "vars.seen == 'failed'", "vars.seen == ''"]
     if "for_each" not in step:
-        other.append(f"{of}.status == 'done'")
+        other += [f"{of}.status == 'done'", f"{of}.error == ''"]
     first = steps[0]
     if step is not first and "for_each" not in first and kind_of(first) == "check":
         other.append(f"steps.{first['id']}.verdict == 'failed'")

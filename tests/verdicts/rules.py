@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import jinja2
@@ -90,6 +91,7 @@ class Run:
         steps: Sequence[Record] = flow["steps"]
         ids = [step["id"] for step in steps]
         states: dict[str, dict[str, Any]] = {each: {"visits": 0} for each in ids}
+        variables: dict[str, Any] = {**flow.get("vars", {})}
         index = 0
         while index < len(steps):  # F: "A flow is steps in order."
             step, name = steps[index], ids[index]
@@ -101,8 +103,11 @@ class Run:
             if result.verdict == FAILED and not skips(step):
                 raise FlowFailed(result.outcome)
             states[name] = {**result.seen, "visits": visit}
+            # F: `set`: "run variables after the step".
+            variables |= {each: value_of(text, steps=states) for each, text in step.get("set", {}).items()}
             # F: "the first `next` entry whose `when` holds, otherwise the following step".
-            route = next((each for each in step.get("next", ()) if holds(each.get("when", "true"), steps=states)), None)
+            taken = (each for each in step["next"] if holds(each.get("when", "true"), steps=states, vars=variables))
+            route = next(taken, None)
             if result.verdict == BAD and not is_saved(step, route):
                 return Ended(1, f"{name}_failed")  # V3: "the flow ends with exit 1"
             if route and "end" in route:
@@ -233,7 +238,17 @@ def merges(step: Record) -> bool:
 
 def holds(condition: str, **values: Any) -> bool:
     """Whether a condition holds, in a run of one cycle."""
-    return bool(_JINJA.compile_expression(condition)(cycles=1, **values))
+    return bool(compiled(condition)(cycles=1, **values))
+
+
+def value_of(template: str, **values: Any) -> Any:
+    """F: "A value that is one whole `{{ … }}` keeps its type"."""
+    return compiled(template.removeprefix("{{").removesuffix("}}"))(**values)
+
+
+@cache
+def compiled(condition: str) -> Callable[..., Any]:
+    return _JINJA.compile_expression(condition)
 
 
 def in_order(done: Mapping[int, Result]) -> Iterator[Result]:

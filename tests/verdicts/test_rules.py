@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 from hypothesis import given, seed, settings
@@ -19,6 +18,7 @@ from codex_multi_role.steps import Unit
 from codex_multi_role.steps.ask import Ask
 from tests.support.flows import CATALOG
 from tests.support.scripted import FAILS, Script
+from tests.verdicts.rule_cases import MINIMAL_FLOWS, Expected, MinimalFlow
 from tests.verdicts.rule_flows import Case, cases
 from tests.verdicts.rules import FAILED, GOOD, Run, nth, step_of
 
@@ -27,20 +27,13 @@ FLOWS = 2_000 // SHARDS
 CONFLICTS: Json = {"status": "conflicts", "conflicts": [{"path": "a.py", "kind": "content"}]}
 
 
-class Outcome(NamedTuple):
-    exit_code: int
-    outcome: str
-    path: list[str]
-    work: list[str]
-
-
-def by_the_rules(case: Case) -> Outcome:
+def by_the_rules(case: Case) -> Expected:
     run = Run({flow["name"]: flow for flow in case.flows}, case.results, case.merges)
     ended = run.end("own")
-    return Outcome(ended.exit_code, ended.outcome, run.path, run.work)
+    return Expected(ended.exit_code, ended.outcome, run.path, run.work)
 
 
-def by_the_engine(case: Case, folder: Path) -> Outcome:
+def by_the_engine(case: Case, folder: Path) -> Expected:
     work = list[str]()
 
     def check(result: str) -> Callable[[Unit], Json]:
@@ -74,11 +67,11 @@ def by_the_engine(case: Case, folder: Path) -> Outcome:
     )
     flows = {flow["name"]: FlowSpec.model_validate({"source": f"{flow['name']}.yaml", **flow}) for flow in case.flows}
     walked = script.walk_loaded("own", *checked_team(flows, CATALOG), None)
-    return Outcome(int(walked.ending.exit_code), walked.ending.outcome, walked.path, work)
+    return Expected(int(walked.ending.exit_code), walked.ending.outcome, walked.path, work)
 
 
 @pytest.mark.parametrize("shard", range(SHARDS))
-def test_engine_follows_the_rules(tmp_path: Path, shard: int) -> None:
+def test_random_flows_follow_the_rules(tmp_path: Path, shard: int) -> None:
     @seed(shard)
     @settings(max_examples=FLOWS)
     @given(cases())
@@ -86,3 +79,9 @@ def test_engine_follows_the_rules(tmp_path: Path, shard: int) -> None:
         assert by_the_engine(case, tmp_path) == by_the_rules(case)
 
     property()
+
+
+@pytest.mark.parametrize("flow", MINIMAL_FLOWS, ids=lambda flow: flow.rule)
+def test_minimal_flow_follows_its_rule(tmp_path: Path, flow: MinimalFlow) -> None:
+    assert by_the_rules(flow.case) == flow.expected
+    assert by_the_engine(flow.case, tmp_path) == flow.expected
