@@ -58,7 +58,7 @@ def cases(draw: st.DrawFn) -> Case:
     own["finally"] = [{"id": each, **WORK["check"]} for each in draw(st.sampled_from(["", "", "f", "fg"]))]
     steps = [*_steps(own, flows), *((f"finally.{step['id']}", step) for step in own["finally"])]
     kinds = {place: kind_of(step) for place, step in steps}
-    copies = [place for place, step in steps if "isolate" in step and "merge" not in step]
+    copies = [place for place, step in steps if "isolate" in step]
     results = {
         place: draw(st.lists(st.sampled_from(VERDICTS[kind]), min_size=1, max_size=4))
         for place, kind in kinds.items()
@@ -88,7 +88,8 @@ def _step(draw: st.DrawFn, name: str, flow: str, called: dict[str, Record]) -> R
         step |= draw(st.sampled_from([{}, {"on_item_error": "cancel"}])) | _items(draw)
     may_copy = kind == "ask" or (kind in IDS and not _has_copies(called[kind], called))
     if may_copy and draw(st.integers(0, 3)) == 3:
-        step |= {"isolate": "worktree"} | ({"merge": "none"} if "until" in step else {})
+        kept = "until" in step or draw(st.integers(0, 3)) == 3
+        step |= {"isolate": "worktree"} | ({"merge": "none"} if kept else {})
     if draw(st.integers(0, 2)) == 2:
         step["retry"] = {"attempts": draw(st.integers(2, 3)), "backoff_seconds": 0}
     if draw(st.integers(0, 2)) == 2:
