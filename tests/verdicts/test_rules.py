@@ -73,7 +73,7 @@ def by_the_engine(case: Case, folder: Path) -> Expected:
 @pytest.mark.parametrize("shard", range(SHARDS))
 def test_random_flows_follow_the_rules(tmp_path: Path, shard: int) -> None:
     @seed(shard)
-    @settings(max_examples=FLOWS)
+    @settings(max_examples=max(FLOWS, settings().max_examples // SHARDS))
     @given(cases())
     def property(case: Case) -> None:
         assert by_the_engine(case, tmp_path) == by_the_rules(case)
