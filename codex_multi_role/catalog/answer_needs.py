@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, NamedTuple
 
-from codex_multi_role.catalog.reached_values import ITEM, Path, path_text
 from codex_multi_role.catalog.result_paths import ResultRead
-from codex_multi_role.catalog.value_uses import ValueUse
+from codex_multi_role.catalog.value_uses import ITEM, Path, ValueUse, path_text
 
 MAX_PROBLEMS = 5
 MAX_READERS = 3

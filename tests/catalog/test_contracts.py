@@ -6,7 +6,7 @@ import pytest
 
 from codex_multi_role.catalog.answer_needs import Contract, beside, lacking, misused, not_required_by
 from codex_multi_role.catalog.contracts import Contracts
-from codex_multi_role.catalog.reached_values import path_text
+from codex_multi_role.catalog.value_uses import path_text
 from tests.support.flows import CATALOG, flow_of, flows_of
 
 
@@ -45,30 +45,30 @@ FAN = """{id: work, ask: developer, for_each: "{{ steps.plan.tasks }}", as: task
             "Do {{ steps.plan.a + 1 }} {{ steps.plan.b - inputs.x }} {{ -steps.plan.c }}.",
             ["a! number", "b! number", "c! number"],
         ),
-        ("Do {{ steps.plan.a | join(', ') }} {{ steps.plan.b | length }}.", ["a! array", "b! countable"]),
+        ("Do {{ steps.plan.a | join(', ') }} {{ steps.plan.b | length }}.", ["a! array", "a[]", "b! countable"]),
         ("Do {{ steps.plan.a.split() }} {{ steps.plan.b.items() }}.", ["a! string", "b! object"]),
         ("{% if steps.plan.a is defined %}{{ steps.plan.a }}{% endif %}", []),
-        ("{% if steps.plan.a %}{{ steps.plan.b + 1 }}{% endif %}", ["a!?~", "b? number"]),
+        ("{% if steps.plan.a %}{{ steps.plan.b + 1 }}{% endif %}", ["a!?", "b? number"]),
         (
             "{% for x in steps.plan.a %}{{ x.b }}{{ x.c.d }}{% endfor %}",
             ["a! array", "a[] object", "a[].b!", "a[].c! object", "a[].c.d!"],
         ),
         (
             "{% for x in steps.plan.a if x.ok %}{{ x.b > 1 }}{% endfor %}",
-            ["a! array", "a[] object", "a[].ok!?~", "a[].b? number"],
+            ["a! array", "a[] object", "a[].ok!?", "a[].b? number"],
         ),
         ("{% for x in steps.plan.a[:2] %}{{ x.b }}{% endfor %}", ["a! array", "a[]? object"]),
         ("{% for k, v in steps.plan.a.items() %}{{ k }}{% endfor %}", ["a! object"]),
-        ("{% for k in steps.plan.a %}{{ steps.plan.a[k] }}{% endfor %}", ["a!"]),
-        ("{% set x = steps.plan.a %}{{ x.b + 1 }}", ["a? object", "a.b? number"]),
-        ("{{ steps.plan.a | map(attribute='b.c') | list }}", ["a! array", "a[] object", "a[].b! object", "a[].b.c!?"]),
-        ("{{ steps.plan.a | selectattr('b') | map(attribute='c') | list }}", ["a! array", "a[] object", "a[].b!?~"]),
-        ("{{ steps.plan.a | selectattr('b', 'ge', 3) | list }}", ["a! array", "a[] object", "a[].b! number"]),
-        ("{{ steps.plan.a | selectattr('b', 'defined') | list }}", ["a! array", "a[]? object"]),
+        ("{% for k in steps.plan.a %}{{ steps.plan.a[k] }}{% endfor %}", ["a!", "a[]"]),
+        ("{% set x = steps.plan.a %}{{ x.b + 1 }}", ["a! object", "a.b! number"]),
+        ("{{ steps.plan.a | map(attribute='b.c') | list }}", ["a!? array", "a[] object", "a[].b! object", "a[].b.c!?"]),
+        ("{{ steps.plan.a | selectattr('b') | map(attribute='c') | list }}", ["a!? array", "a[] object", "a[].b!?"]),
+        ("{{ steps.plan.a | selectattr('b', 'ge', 3) | list }}", ["a!? array", "a[] object", "a[].b! number"]),
+        ("{{ steps.plan.a | selectattr('b', 'defined') | list }}", ["a!? array"]),
         ("{{ steps.plan.a[0].b }}", ["a! array", "a[0]! object", "a[0].b!?"]),
-        ("{{ (steps.plan.a | first).b + 1 }}", ["a! array", "a[]? object", "a[].b? number"]),
+        ("{{ (steps.plan.a | first).b + 1 }}", ["a! array", "a[0]! object", "a[0].b! number"]),
         ("{{ steps.plan.a if steps.plan.a is mapping else {} }}", []),
-        ("{{ steps.plan.a and steps.plan.b > 1 }}", ["a!?~", "b? number"]),
+        ("{{ steps.plan.a and steps.plan.b > 1 }}", ["a!?", "b? number"]),
     ],
 )
 def test_template_says_what_it_needs(template: str, said: list[str]) -> None:
@@ -85,7 +85,7 @@ def test_template_says_what_it_needs(template: str, said: list[str]) -> None:
         ("steps.plan.n > 3", ["n! number"]),
         ("3 == steps.plan.n", ["n! number"]),
         ("steps.plan.n >= inputs.most", ["n! number"]),
-        ("steps.plan.n >= inputs.word", ["n!?"]),
+        ("steps.plan.n >= inputs.word", ["n! string"]),
         ("steps.plan.kind == 'bug'", ["kind! string"]),
         ("steps.plan.kind in ['bug', 'question']", ["kind! string"]),
         ("steps.plan.kind == 'bug' or steps.plan.kind == 3", ["kind!"]),
@@ -108,7 +108,7 @@ def test_items_of_a_fan_out_type_the_list() -> None:
     guarded = plain.replace("tasks }}", "tasks | default([]) }}")
     assert _said(_contract(f"{PLAN}, {guarded}}}")) == ["tasks? array<=3"]
     fewer = plain.replace("tasks }}", "tasks | rejectattr('done') | list }}")
-    assert _said(_contract(f"{PLAN}, {fewer}}}")) == ["tasks! array", "tasks[] object", "tasks[].done!?~"]
+    assert _said(_contract(f"{PLAN}, {fewer}}}")) == ["tasks!? array", "tasks[] object", "tasks[].done!?~"]
 
 
 def test_answers_of_items_have_what_is_read_of_the_results() -> None:
@@ -175,8 +175,8 @@ def test_caller_reads_the_steps_of_the_flow_that_it_calls() -> None:
     assert _said(Contracts(flows, "inner", CATALOG.roles).of("inner", "plan", "planner")) == []
 
 
-def test_result_of_the_flow_is_read_at_every_end() -> None:
-    assert _said(_contract(PLAN, more='result: {title: T, text: "{{ steps.plan.text }}"}')) == ["text!?"]
+def test_result_of_the_flow_requires_nothing() -> None:
+    assert _said(_contract(PLAN, more='result: {title: T, text: "{{ steps.plan.text }}"}')) == []
 
 
 def test_what_the_schema_of_the_author_says_is_left_to_it() -> None:
