@@ -175,7 +175,7 @@ class NotedValue(UnknownValue):
     ``rule``: of its value; of what has a path, whether it is given.
     """
 
-    __slots__ = ("_elements", "_kind", "_owner", "_parts", "_path", "_rule")
+    __slots__ = ("_elements", "_is_slice", "_kind", "_owner", "_parts", "_path", "_rule")
 
     def __init__(
         self,
@@ -191,6 +191,7 @@ class NotedValue(UnknownValue):
         self._path, self._kind, self._elements, self._rule = path, kind, elements, rule
         self._owner: tuple[NotedValue, str] | None = None
         self._parts: tuple[object, ...] = ()
+        self._is_slice = False
 
     def _use(self, as_: ValueUse, compared: tuple[object, ...] = ()) -> None:
         now = _now()
@@ -223,7 +224,9 @@ class NotedValue(UnknownValue):
         name = f"{self._name}.{key}"[-MAX_NAME:]
         if isinstance(key, slice):
             self._use(ValueUse.FILLED)
-            return self._made(name, "array", [*self][:1])
+            part = self._made(name)
+            part._parts, part._is_slice = (self,), True
+            return part
         is_plain = isinstance(key, str | int) and not isinstance(key, bool)
         self._use(ValueUse.PASSED if is_plain else ValueUse.ANY)
         if self._elements is not None and isinstance(key, int):
@@ -274,7 +277,7 @@ class NotedValue(UnknownValue):
         self._use(_now().walks)
         if self._parts:
             for part in self._parts:
-                yield from part  # type: ignore[misc]
+                yield from [*part][:1] if self._is_slice else part  # type: ignore[misc]
         elif self._elements is not None:
             if self._rule is None or self._decide(self._name, self._rule):
                 yield from reversed(self._elements) if reverse else self._elements
@@ -338,11 +341,13 @@ class NotedValue(UnknownValue):
         if name in ("default", "d"):
             given = [Undefined() if each is self and not self._is_given() else each for each in arguments]
             return function(*given, **named)
+        if name in ("attr", "urlencode"):  # of the value itself, not of its parts
+            return self._absorbed(name)
         if name == "items":
             return self.items() if self._is_given() else []
         now = _now()
         before, now.filtered = (now.walks, now.filtered), self
-        now.walks = ValueUse.COUNTED if name in NOT_AS_A_LIST else now.walks
+        now.walks = ValueUse.COUNTED if name in NOT_AS_A_LIST else ValueUse.PASSED if name == "urlencode" else now.walks
         try:
             made = function(*arguments, **named)
         except UndefinedError:
