@@ -252,6 +252,8 @@ class NotedValue(UnknownValue):
         if method == "get":
             found = self[arguments[0]]
             return found if not isinstance(found, NotedValue) or found._is_given() else [*arguments[1:], None][0]
+        if self._fields:
+            return getattr(self._fields, method)()
         pair = self._made(f"{self._name}.key", "string"), self._made(f"{self._name}.value")
         shown = {"items": pair, "keys": pair[0], "values": pair[1]}[method]
         return self._made(f"{self._name}.{method}()", "array", [shown] if self._decide(self._name) else [])
@@ -397,6 +399,7 @@ def _noted_operation(sign: str) -> Callable[..., object]:
         is_comparison = plain in ("eq", "ne", "lt", "le", "gt", "ge")
         if unknown is not None and self._path and _shape(unknown._path) == _shape(self._path):
             self._use(ValueUse.PASSED)
+            unknown._use(ValueUse.PASSED)
             return True  # elements are sorted or grouped
         self._use(
             operand_use(plain, _kind(other), is_constant=unknown is None, is_right=is_reflected),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from operator import itemgetter
@@ -24,7 +24,7 @@ from codex_multi_role.catalog.noted_values import (
     unnoted,
     use,
 )
-from codex_multi_role.catalog.shown_fields import OF_COPY, OfItem, OfStep
+from codex_multi_role.catalog.shown_fields import OF_COPY, OF_ITEM, OF_STEP
 from codex_multi_role.catalog.step_spec import EVERY_ROLE, StepSpec
 from codex_multi_role.catalog.template_reads import Certain, Source, Wanted, certain_reads, plain_path
 from codex_multi_role.catalog.templates import value_of, value_of_text
@@ -223,7 +223,7 @@ class FlowReader:
     def _seen(self, flow: FlowSpec, step: StepSpec, name: str, depth: int = 0) -> NotedValue:
         """The step as templates see it."""
         of = Step(flow.name, step.id)
-        fields = {} if depth else _engine_fields(of, name, OfStep)
+        fields = {} if depth else _engine_fields(of, name, OF_STEP)
         if step.for_each is None and step.ask != EVERY_ROLE:
             return self._unit(flow, step, name, fields, depth)
         items = [
@@ -267,16 +267,16 @@ class FlowReader:
         return NotedValue(source.name, (source,), {**added, **fields}, rule=rule)
 
 
-def _engine_fields(of: Step, name: str, declared: type) -> dict[str, Any]:
+def _engine_fields(of: Step, name: str, declared: Collection[str]) -> dict[str, Any]:
     kinds = {"visits": "number", "bad": "boolean"}
     return {
         each: NotedValue(f"{name}.{each}", kind=kinds.get(each, "string"), rule=Rule(of, itemgetter(each)))
-        for each in declared.__annotations__
+        for each in declared
     }
 
 
 def _item_fields(of: Step, step: StepSpec, name: str, index: int) -> dict[str, Any]:
-    fields = _engine_fields(item_of(of), name, OfItem) | {"index": index}
+    fields = _engine_fields(item_of(of), name, OF_ITEM) | {"index": index}
     return fields if step.roles else {each: value for each, value in fields.items() if each != "role"}
 
 

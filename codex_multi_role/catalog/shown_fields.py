@@ -4,25 +4,29 @@ from __future__ import annotations
 
 from typing import Literal, NotRequired, TypedDict
 
+StepStatus = Literal["not_started", "running", "done", "failed"]
+ItemStatus = Literal["done", "failed", "skipped"]
+
 
 class OfStep(TypedDict):
-    """``verdict``: the result's own, otherwise its ``status``."""
+    """``verdict``: that of the result or, without one, its ``status``; absent if the result has its own."""
 
     visits: int
-    status: Literal["not_started", "running", "done", "failed"]
+    status: StepStatus
     error: str
     verdict: NotRequired[str]
 
 
 class OfItem(TypedDict):
-    """``bad``: whether its result is. ``role``: the one that was chosen for it."""
+    """``bad``: whether its result is. ``role``: the one that was chosen for it, if one was."""
 
     index: int
-    status: Literal["done", "failed", "skipped"]
+    status: ItemStatus
     error: str
-    bad: bool
+    bad: NotRequired[bool]
     role: NotRequired[str]
 
 
+OF_STEP, OF_ITEM = frozenset(OfStep.__annotations__), frozenset(OfItem.__annotations__)
 OF_COPY = ("copy", "merge")
 """What a result has of a step that works in a copy of the workspace."""
