@@ -11,8 +11,8 @@ from functools import reduce
 from typing import NamedTuple
 
 from codex_multi_role.catalog.answer_needs import COUNTABLE, Contract, Need, beside, not_required_by
+from codex_multi_role.catalog.explorations import Step
 from codex_multi_role.catalog.flow_spec import FlowSpec, ways_out
-from codex_multi_role.catalog.noted_values import Step
 from codex_multi_role.catalog.result_paths import INPUTS, FlowReader, ResultRead, StepReads, TemplateReads, item_of
 from codex_multi_role.catalog.role_spec import RoleSpec
 from codex_multi_role.catalog.step_spec import EVERY_ROLE, StepSpec

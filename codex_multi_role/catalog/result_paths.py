@@ -8,26 +8,16 @@ from itertools import islice
 from operator import itemgetter
 from typing import Any, NamedTuple
 
+from codex_multi_role.catalog.explorations import Exploration, NotedPath, Rule, Step, explore, unnoted
 from codex_multi_role.catalog.flow_expressions import has_expressions
 from codex_multi_role.catalog.flow_inputs import InputType
 from codex_multi_role.catalog.flow_spec import FlowSpec, step_place
 from codex_multi_role.catalog.flow_steps import NEEDED
-from codex_multi_role.catalog.noted_values import (
-    Exploration,
-    NotedPath,
-    NotedValue,
-    Rule,
-    Step,
-    elements_of,
-    explore,
-    path_of,
-    unnoted,
-    use,
-)
 from codex_multi_role.catalog.shown_fields import OF_COPY, OF_ITEM, OF_STEP
 from codex_multi_role.catalog.step_spec import EVERY_ROLE, StepSpec
 from codex_multi_role.catalog.template_reads import Certain, Source, Wanted, certain_reads, plain_path
 from codex_multi_role.catalog.templates import value_of, value_of_text
+from codex_multi_role.catalog.unknown_values import UnknownValue, elements_of, path_of, use
 from codex_multi_role.catalog.value_uses import ITEM, Path, ValueUse, path_text
 from codex_multi_role.reading.places import Place
 
@@ -118,7 +108,7 @@ class TemplateReads(NamedTuple):
 def _parts(value: object) -> Iterator[tuple[Path, NotedPath]]:
     if path := path_of(value):
         yield (), plain_path(path)
-    elif isinstance(value, NotedValue):
+    elif isinstance(value, UnknownValue):
         yield from (((ITEM,), plain_path(path_of(each))) for each in elements_of(value) if path_of(each))
 
 
@@ -145,7 +135,9 @@ class FlowReader:
         self._flow, self._flows, self._added = flow, flows, added
         own = Step(flow.name, "")
         inputs = {
-            name: NotedValue(f"inputs.{name}", (Source(own, INPUTS, INPUTS), name), kind=_INPUT_KINDS[spec.type][0])
+            name: UnknownValue(
+                f"inputs.{name}", path=(Source(own, INPUTS, INPUTS), name), kind=_INPUT_KINDS[spec.type][0]
+            )
             for name, spec in flow.inputs.items()
         }
         asked = {
@@ -153,11 +145,11 @@ class FlowReader:
             for role, step in sole_askers(flow, flows, roles).items()
         }
         self._context: Context = {
-            "goal": NotedValue("goal", kind="string"),
-            INPUTS: NotedValue(INPUTS, fields=inputs),
-            **{name: NotedValue(name, kind="number") for name in ("cycle", "cycles", "index")},
-            "vars": NotedValue("vars"),
-            "roles": NotedValue("roles", (Source(own, EVERY_ROLE, "roles"),), asked),
+            "goal": UnknownValue("goal", kind="string"),
+            INPUTS: UnknownValue(INPUTS, inputs),
+            **{name: UnknownValue(name, kind="number") for name in ("cycle", "cycles", "index")},
+            "vars": UnknownValue("vars"),
+            "roles": UnknownValue("roles", asked, path=(Source(own, EVERY_ROLE, "roles"),)),
             "steps": {step.id: self._seen(flow, step, f"steps.{step.id}") for step in flow.steps},
         }
 
@@ -167,7 +159,7 @@ class FlowReader:
 
     def reads_of_result(self) -> list[TemplateReads]:
         """The reads of what a run shows at its end."""
-        place, names = Place(self._flow.source), {name: NotedValue(name) for name in ("files", "tests")}
+        place, names = Place(self._flow.source), {name: UnknownValue(name) for name in ("files", "tests")}
         reading = _Reading(RESULT, lambda: iter([{**self._context, **names}]))
         keys = ("title", "text", "file", "figures")
         return [each for key in keys for each in reading.of(getattr(self._flow.result, key), place / "result" / key)]
@@ -212,15 +204,15 @@ class FlowReader:
             items = [*islice(_filled(step.for_each, self._context), MAX_ITEMS)]
         needed = []
         if step.needs is not None:
-            if isinstance(step.for_each, list) and not NotedValue("an item starts"):
+            if isinstance(step.for_each, list) and not UnknownValue("an item starts"):
                 return
             results = elements_of(self._context["steps"][step.id]["results"])
-            needed = [each for each in results if NotedValue("needed")][:1]
+            needed = [each for each in results if UnknownValue("needed")][:1]
         for index, item in enumerate(items):
             own = {step.as_: item, "item": item, "index": index}
-            yield {**self._context, **own, NEEDED: NotedValue(NEEDED, elements=needed)}
+            yield {**self._context, **own, NEEDED: UnknownValue(NEEDED, elements=needed)}
 
-    def _seen(self, flow: FlowSpec, step: StepSpec, name: str, depth: int = 0) -> NotedValue:
+    def _seen(self, flow: FlowSpec, step: StepSpec, name: str, depth: int = 0) -> UnknownValue:
         """The step as templates see it."""
         of = Step(flow.name, step.id)
         fields = {} if depth else _engine_fields(of, name, OF_STEP)
@@ -237,40 +229,42 @@ class FlowReader:
         source = Source(of, EVERY_ROLE, name)
         rule = Rule(of, lambda state: state["visits"])
         if step.ask != EVERY_ROLE:
-            fields["results"] = NotedValue(f"{name}.results", (source, "results"), elements=items, rule=rule)
-        fields |= {"by_role": NotedValue(f"{name}.by_role", (source, "by_role"), by_role)} if by_role else {}
-        return NotedValue(name, (source,), fields)
+            fields["results"] = UnknownValue(f"{name}.results", path=(source, "results"), elements=items, rule=rule)
+        fields |= {"by_role": UnknownValue(f"{name}.by_role", by_role, path=(source, "by_role"))} if by_role else {}
+        return UnknownValue(name, fields, path=(source,))
 
     def _unit(
         self, flow: FlowSpec, step: StepSpec, name: str, fields: dict[str, Any], depth: int, role: str = ""
-    ) -> NotedValue:
+    ) -> UnknownValue:
         """What a step or an item leaves, beside the ``fields`` that the engine adds."""
         of = Step(flow.name, step.id)
         elsewhere = Source(of, EVERY_ROLE, name)
-        fields |= {each: NotedValue(f"{name}.{each}", (elsewhere, each)) for each in (OF_COPY if step.isolate else ())}
+        fields |= {
+            each: UnknownValue(f"{name}.{each}", path=(elsewhere, each)) for each in (OF_COPY if step.isolate else ())
+        }
         if step.call is not None:
             called = self._flows.get(step.call) if depth < MAX_CALLS else None
             shown = [each for each in called.steps if called.shows(each.id)] if called else []
             inner = {
                 each.id: self._seen(called, each, f"{name}.steps.{each.id}", depth + 1) for each in shown if called
             }
-            steps = NotedValue(f"{name}.steps", (elsewhere, "steps"), inner)
-            return NotedValue(name, (elsewhere,), {**fields, **({"steps": steps} if called else {})})
+            steps = UnknownValue(f"{name}.steps", inner, path=(elsewhere, "steps"))
+            return UnknownValue(name, {**fields, **({"steps": steps} if called else {})}, path=(elsewhere,))
         if step.ask is not None:
             fields["handoff"] = self._answer(Source(of, role, f"{name}.handoff"))
         return self._answer(Source(of, role, name), fields)
 
-    def _answer(self, source: Source, fields: Mapping[str, Any] = {}, *, given: bool = False) -> NotedValue:
+    def _answer(self, source: Source, fields: Mapping[str, Any] = {}, *, given: bool = False) -> UnknownValue:
         """``given``: it is the latest of its role, if there is one."""
-        added = {each: NotedValue(each, (source._replace(role=EVERY_ROLE), each)) for each in self._added}
+        added = {each: UnknownValue(each, path=(source._replace(role=EVERY_ROLE), each)) for each in self._added}
         rule = Rule(source.step, lambda state: state["visits"]) if given else None
-        return NotedValue(source.name, (source,), {**added, **fields}, rule=rule)
+        return UnknownValue(source.name, {**added, **fields}, path=(source,), rule=rule)
 
 
 def _engine_fields(of: Step, name: str, declared: Collection[str]) -> dict[str, Any]:
     kinds = {"visits": "number", "bad": "boolean"}
     return {
-        each: NotedValue(f"{name}.{each}", kind=kinds.get(each, "string"), rule=Rule(of, itemgetter(each)))
+        each: UnknownValue(f"{name}.{each}", kind=kinds.get(each, "string"), rule=Rule(of, itemgetter(each)))
         for each in declared
     }
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from codex_multi_role.catalog.noted_values import Element, Exploration, NotedPath, Step
+from codex_multi_role.catalog.explorations import Exploration, NotedPath, Step
+from codex_multi_role.catalog.unknown_values import Element
 from codex_multi_role.catalog.value_uses import ITEM, Path, ValueUse
 
 TAKE_NULL = frozenset({ValueUse.PASSED, ValueUse.DECIDED})
@@ -38,7 +39,7 @@ class Wanted(NamedTuple):
         """Whether the decisions by what the engine says agree with one of the states of each step."""
         made = {name: rule for name, rule in exploration.rules.items() if rule.of in self.states}
         for step in {rule.of for rule in made.values()}:
-            decided = [(rule.value, exploration.decisions.made[name]) for name, rule in made.items() if rule.of == step]
+            decided = [(rule.value, exploration.made[name]) for name, rule in made.items() if rule.of == step]
             if not any(
                 all(_agrees(value, state, is_true) for value, is_true in decided) for state in self.states[step]
             ):

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from codex_multi_role.catalog.explorations import Step
 from codex_multi_role.catalog.flow_spec import FlowSpec, ways_out
-from codex_multi_role.catalog.noted_values import Step
 from codex_multi_role.catalog.result_paths import FlowReader, TemplateReads
 from codex_multi_role.catalog.template_reads import Source, Wanted
 from codex_multi_role.catalog.value_uses import ITEM

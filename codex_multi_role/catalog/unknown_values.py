@@ -1,76 +1,189 @@
-"""Values that are not known yet, for evaluating templates before a run has all the results that they read.
+"""Values that are not known yet: whatever a template does with one gives another one, and is noted.
 
-Whatever a template does with an unknown value gives another one. Where it decides by one, each outcome is tried.
+Where a template decides by one (whether it is given, whether it is true, whether a list has elements), each outcome is
+tried. A given list has two elements, so that the first and the last one differ.
 """
 
 from __future__ import annotations
 
-import random
+import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextvars import ContextVar
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from jinja2 import StrictUndefined, Undefined, UndefinedError
+
+from codex_multi_role.catalog.explorations import Exploration, Note, NotedPath, Rule, explorations, now
+from codex_multi_role.catalog.value_uses import MAPPING_METHODS, TEXT_METHODS, ValueUse, kind_of, operand_use
 from codex_multi_role.errors import DefinitionError
 
 T = TypeVar("T")
 MAX_TRIES = 64
-"""How many sequences of decisions are tried for one template."""
+"""Of how many sequences of decisions all are tried, to judge an answer."""
+MAX_NAME = 400
+NOT_AS_A_LIST = frozenset({"count", "first", "last", "length", "list", "max", "min", "reverse", "sort", "unique"})
+"""Filters for lists that accept texts as well."""
+SAME_ELEMENTS = frozenset({"list", "reverse", "sort"})
 
 
-class Decisions:
-    """Decides by unknown values, for one name always the same way: first as ``given``, then as ``further`` says."""
+class Element:
+    """An element of a list, in a path. ``is_only``: nothing asked for the other ones."""
 
-    def __init__(self, given: tuple[bool, ...], further: Callable[[], bool]) -> None:
-        self._given, self._further = given, further
-        self.made: dict[str, bool] = {}
-        self.has_iterated = False
+    def __init__(self, number: int) -> None:
+        self.number, self.is_only = number, True
 
-    def decide(self, name: str) -> bool:
-        number = len(self.made)
-        if name not in self.made:
-            self.made[name] = self._given[number] if number < len(self._given) else self._further()
-        return self.made[name]
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Element) and other.number == self.number
 
+    def __hash__(self) -> int:
+        return hash((Element, self.number))
 
-_decisions: ContextVar[Decisions | None] = ContextVar("decisions", default=None)
+    def __repr__(self) -> str:
+        return f"#{self.number}"
 
 
 class UnknownValue:
-    """A value of which nothing is known but some ``fields``. ``name``: what it is, so that decisions by it agree."""
+    """``path``: empty for what templates make of values. ``kind``: its JSON type. ``elements``: of a list, if known.
 
-    __slots__ = ("_fields", "_name")
-    __hash__ = object.__hash__
+    ``rule``: of its value; of what has a path, whether it is given.
+    """
 
-    def __init__(self, name: str, fields: Mapping[str, Any] | None = None) -> None:
-        self._name, self._fields = name, fields or {}
+    __slots__ = ("_elements", "_fields", "_is_slice", "_kind", "_name", "_owner", "_parts", "_path", "_rule")
 
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - a known field, or an unknown value
+    def __init__(
+        self,
+        name: str,
+        fields: Mapping[str, Any] | None = None,
+        *,
+        path: NotedPath = (),
+        kind: str = "",
+        elements: Sequence[object] | None = None,
+        rule: Rule | None = None,
+    ) -> None:
+        self._name, self._fields, self._path, self._kind = name, fields or {}, path, kind
+        self._elements, self._rule = elements, rule
+        self._owner: tuple[UnknownValue, str] | None = None
+        self._parts: tuple[object, ...] = ()
+        self._is_slice = False
+
+    def _use(self, as_: ValueUse, compared: tuple[object, ...] = ()) -> None:
+        if now().made.get(f"given {self._name}") is False:
+            raise UndefinedError(f"{self._name} is missing")
+        self._note(as_, compared)
+
+    def _note(self, as_: ValueUse, compared: tuple[object, ...] = ()) -> None:
+        if len(self._path) > 1 and not now().is_silent:
+            now().notes[Note(self._path, as_, compared)] = None
+
+    def _is_given(self) -> bool:
+        if self._owner is None and self._rule is None:
+            return True
+        now().asked[f"given {self._name}"] = self._path
+        return now().decide(f"given {self._name}", self._rule)
+
+    def _made(self, name: str, kind: str = "", elements: Sequence[object] | None = None) -> UnknownValue:
+        return UnknownValue(name, kind=kind, elements=elements)
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - as below
         if name.startswith("_"):
             raise AttributeError(name)
         return self[name]
 
-    def __getitem__(self, key: object) -> Any:  # noqa: ANN401 - as above
-        known = self._fields.get(key) if isinstance(key, str) else None
-        return UnknownValue(f"{self._name}.{_named(key)}") if known is None else known
+    def __getitem__(self, key: object) -> Any:  # noqa: ANN401 - a known field may be anything
+        if isinstance(key, str) and key in self._fields:
+            return self._fields[key]
+        name = f"{self._name}.{key}"[-MAX_NAME:]
+        if isinstance(key, slice):
+            self._use(ValueUse.FILLED)
+            part = self._made(name)
+            part._parts, part._is_slice = (self,), True
+            return part
+        is_plain = isinstance(key, str | int) and not isinstance(key, bool)
+        self._use(ValueUse.PASSED if is_plain else ValueUse.ANY)
+        if self._elements is not None and isinstance(key, int):
+            return list(self)[key]
+        found = UnknownValue(name, path=(*self._path, key) if self._path and is_plain else ())
+        found._owner = (self, str(key))
+        return found
 
-    def __call__(self, *_: object, **__: object) -> UnknownValue:
-        return UnknownValue(f"{self._name}()")
+    def __call__(self, *arguments: Any, **named: Any) -> Any:  # noqa: ANN401 - what a method returns
+        owner, method = self._owner or (self, "")
+        if method in MAPPING_METHODS:
+            owner._use(ValueUse.MAPPING)
+            return owner._of_mapping(method, *arguments)
+        owner._use(ValueUse.TEXT if method in TEXT_METHODS else ValueUse.ANY)
+        try:
+            made = getattr("", method)(*arguments, **named)
+        except Exception:
+            made = None
+        name = f"{self._name}({arguments!r})"
+        return self._made(name, kind_of(made), [self._made(f"{name}[]", "string")] * 2 if made == [""] else None)
+
+    def _of_mapping(self, method: str, *arguments: Any) -> object:  # noqa: ANN401 - a default may be anything
+        if method == "get":
+            found = self[arguments[0]]
+            return found if not isinstance(found, UnknownValue) or found._is_given() else [*arguments[1:], None][0]
+        if self._fields:
+            return getattr(self._fields, method)()
+        pair = self._made(f"{self._name}.key", "string"), self._made(f"{self._name}.value")
+        shown = {"items": pair, "keys": pair[0], "values": pair[1]}[method]
+        return self._made(f"{self._name}.{method}()", "array", [shown] if now().decide(self._name) else [])
+
+    def _absorbed(self, name: str) -> UnknownValue:
+        """What an operation makes of it and of other values."""
+        self._use(ValueUse.FILLED)
+        return self._made(f"{name} {self._name}")
 
     def __bool__(self) -> bool:
-        decisions = _decisions.get()
-        return True if decisions is None else decisions.decide(self._name)
+        decides = now().decides and now().filtered is not self
+        self._use(ValueUse.DECIDED if decides else ValueUse.PASSED)
+        if self._elements is not None and self._rule is None:
+            return bool(self._elements)
+        return now().decide(self._name, self._rule if self._elements is not None or not self._path else None)
 
-    def __iter__(self) -> Iterator[UnknownValue]:
-        decisions = _decisions.get()
-        if decisions is not None:
-            decisions.has_iterated = True
-        if self:
-            yield UnknownValue(f"{self._name}[]")
+    def __iter__(self) -> Iterator[Any]:
+        yield from self._walk(reverse=False)
+
+    def __reversed__(self) -> Iterator[Any]:
+        yield from self._walk(reverse=True)
+
+    def _walk(self, *, reverse: bool) -> Iterator[Any]:
+        self._use(now().walks)
+        now().has_iterated = True
+        if self._parts:
+            for part in self._parts:
+                yield from [*part][:1] if self._is_slice else part  # type: ignore[misc]
+        elif self._elements is not None:
+            if self._rule is None or now().decide(self._name, self._rule):
+                yield from reversed(self._elements) if reverse else self._elements
+        elif now().decide(self._name):
+            elements = [Element(1), Element(0)] if reverse else [Element(0), Element(1)]
+            yield self._element(elements[0])
+            elements[0].is_only = elements[1].is_only = False
+            now().walked |= {(*self._path, each) for each in elements if self._path}
+            yield self._element(elements[1])
+
+    def _element(self, element: Element) -> UnknownValue:
+        return UnknownValue(f"{self._name}{element!r}", path=(*self._path, element) if self._path else ())
+
+    def __len__(self) -> int:
+        self._use(ValueUse.COUNTED)
+        return 2
 
     def __contains__(self, other: object) -> bool:
-        return bool(UnknownValue(f"{_named(other)} in {self._name}"))
+        self._use(ValueUse.COUNTED)
+        return bool(self._made(f"{_named(other)} in {self._name}"))
+
+    def _within(self, container: object) -> bool:
+        """Whether it is in a list, a mapping or a text."""
+        if isinstance(container, list | tuple):
+            return any(self == each for each in container)
+        self._use(ValueUse.TEXT if isinstance(container, str) else ValueUse.PASSED)
+        if isinstance(container, UnknownValue):
+            container._use(ValueUse.COUNTED)
+        return bool(self._made(f"{self!r} in {_named(container)}"[-MAX_NAME:]))
 
     def __str__(self) -> str:
+        self._use(ValueUse.FILLED)
         return "…"
 
     def __format__(self, _: str) -> str:
@@ -82,32 +195,115 @@ class UnknownValue:
     def __deepcopy__(self, _: object) -> UnknownValue:
         return self
 
-    def _within(self, container: object) -> bool:
-        """Whether it is in a list, a mapping or a text."""
-        return bool(UnknownValue(f"{self!r} in {_named(container)}"))
+    def __hash__(self) -> int:
+        self._use(ValueUse.PASSED)
+        return id(self)
 
-    def _absorbed(self, name: str) -> UnknownValue:
-        """What an operation makes of it and of other values."""
-        return UnknownValue(name)
+    def _number(self) -> int:
+        self._use(ValueUse.NUMBER)
+        return 2
+
+    __index__ = _number
+
+    def __int__(self) -> int:
+        self._use(ValueUse.PASSED)
+        return 2
+
+    def __float__(self) -> float:
+        return float(int(self))
 
     def _filtered(
         self, name: str, function: Callable[..., Any], arguments: Sequence[Any], named: Mapping[str, Any]
     ) -> Any:  # noqa: ANN401
-        """What the filter ``name`` makes of it. ``arguments``: those of its function, the value among them."""
-        others = [each for each in arguments if each is not self]
-        return UnknownValue(f"{self!r} | {name} {others!r}{named!r}")
+        """What the filter ``function`` makes of the value, which is among its ``arguments``."""
+        if name in ("default", "d"):
+            given = [Undefined() if each is self and not self._is_given() else each for each in arguments]
+            return function(*given, **named)
+        if name in ("attr", "urlencode"):  # of the value itself, not of its parts
+            return self._absorbed(name)
+        if name == "items":
+            return self.items() if self._is_given() else []
+        current = now()
+        before, current.filtered = (current.walks, current.filtered), self
+        current.walks = ValueUse.COUNTED if name in NOT_AS_A_LIST else current.walks
+        try:
+            made = function(*arguments, **named)
+        except UndefinedError:
+            raise
+        except Exception:  # it wants a real value
+            self._use(ValueUse.PASSED)
+            return self._made(f"{self._name} | {name}")
+        finally:
+            current.walks, current.filtered = before
+        if isinstance(made, UnknownValue | Undefined | Mapping):
+            return made
+        if name in SAME_ELEMENTS:
+            return self
+        shown = ", ".join(repr(each) for each in arguments if isinstance(each, str | int | float))
+        is_list = isinstance(made, list | tuple | Iterator)
+        return self._made(f"{self._name} | {name}({shown}{named or ''})", kind_of(made), [*made] if is_list else None)
 
     def _tested(
         self, name: str, function: Callable[..., Any], arguments: Sequence[Any], named: Mapping[str, Any]
-    ) -> Any:  # noqa: ANN401
-        return self._filtered(f"is {name}", function, arguments, named)
+    ) -> object:
+        """The result of a test of the value, which is among its ``arguments``."""
+        if name in ("defined", "undefined"):
+            return self._is_given() == (name == "defined")
+        try:
+            known = [[""] if isinstance(each, UnknownValue) else each for each in arguments]
+            function(*(StrictUndefined() if one is self else each for one, each in zip(arguments, known, strict=True)))
+        except UndefinedError:
+            made = function(*arguments)
+        except Exception:
+            made = None
+        else:  # it is for values that may be anything
+            self._note(ValueUse.ANY)
+            made = self._is_given() and None
+        return (
+            made
+            if isinstance(made, UnknownValue) or made is False
+            else self._made(f"{self._name} is {name}", "boolean")
+        )
 
 
-def _combined(sign: str) -> Callable[..., UnknownValue]:
-    def combine(self: UnknownValue, *others: object) -> UnknownValue:
-        return UnknownValue(" ".join([repr(self), sign, *map(_named, others)]))
+def _noted_operation(sign: str) -> Callable[..., object]:
+    is_reflected = hasattr(operator, sign[1:]) and not hasattr(operator, sign)
+    plain = sign[1:] if is_reflected else sign
+    compute: Callable[..., Any] = getattr(operator, plain, round)
 
-    return combine
+    def operation(self: UnknownValue, *others: object) -> object:
+        other = others[0] if others and plain != "round" else 0
+        unknown = other if isinstance(other, UnknownValue) else None
+        is_comparison = plain in ("eq", "ne", "lt", "le", "gt", "ge")
+        if unknown is not None and self._path and _shape(unknown._path) == _shape(self._path):
+            self._use(ValueUse.PASSED)
+            unknown._use(ValueUse.PASSED)
+            return True  # elements are sorted or grouped
+        self._use(
+            operand_use(plain, _kind(other), is_constant=unknown is None, is_right=is_reflected),
+            (other,) if is_comparison and unknown is None else (),
+        )
+        if unknown is not None:
+            unknown._use(operand_use(plain, self._kind, is_constant=False, is_right=not is_reflected))
+        operands = (other, self) if is_reflected else (self, other)
+        kind = "boolean" if is_comparison else _kind(other) if plain in ("add", "mul") else "number"
+        made = UnknownValue(f"({_named(operands[0])} {plain} {_named(operands[1])})"[-MAX_NAME:], kind=kind)
+        if plain == "add" and kind not in ("number", "string"):
+            made._parts = operands
+        if self._rule is not None and not self._path and unknown is None:
+            of, value = self._rule
+            made._rule = Rule(of, lambda fields: compute(value(fields), *others))
+        return made
+
+    return operation
+
+
+_OPERATIONS = (
+    *("eq", "ne", "lt", "le", "gt", "ge", "neg", "pos", "abs", "round"),
+    *(f"{side}{name}" for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow") for side in ("", "r")),
+)
+for _sign in _OPERATIONS:
+    setattr(UnknownValue, f"__{_sign}__", _noted_operation(_sign))
 
 
 def _named(value: object) -> str:
@@ -115,18 +311,18 @@ def _named(value: object) -> str:
     return repr(value) if isinstance(value, UnknownValue) else f"{value!s:.200}"
 
 
-OPERATIONS = (
-    *("eq", "ne", "lt", "le", "gt", "ge", "neg", "pos", "abs", "round"),
-    *(f"{side}{name}" for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow") for side in ("", "r")),
-)
-for _name in OPERATIONS:
-    setattr(UnknownValue, f"__{_name}__", _combined(_name))
+def _kind(value: object) -> str:
+    return value._kind if isinstance(value, UnknownValue) else kind_of(value)
+
+
+def _shape(path: NotedPath) -> Sequence[object]:
+    return [Element if isinstance(part, Element) else part for part in path]
 
 
 def with_fields(value: object, fields: Mapping[str, Any]) -> UnknownValue:
     """An unknown value with other known ``fields`` beside those of ``value``, which is one or a mapping."""
     if isinstance(value, UnknownValue):
-        return UnknownValue(value._name, {**value._fields, **fields})
+        return UnknownValue(value._name, {**value._fields, **fields}, path=value._path, rule=value._rule)
     return UnknownValue("…", {**value, **fields} if isinstance(value, Mapping) else fields)
 
 
@@ -157,46 +353,44 @@ class Tries(NamedTuple, Generic[T]):
 
 
 def tries(evaluate: Callable[[], T]) -> Tries[T]:
-    """Evaluate with different decisions: all sequences if they are few, otherwise a fixed sample of them.
-
-    A failure that only says that something was an unknown value is none.
-    """
+    """Evaluate with different decisions. A failure that only says that something was an unknown value is none."""
     values: list[T] = []
     failures: list[DefinitionError] = []
     is_certain = True
-    for decisions in sequences():
-        token = _decisions.set(decisions)
+    for exploration in explorations(MAX_TRIES):
         try:
-            values.append(evaluate())
+            values.append(exploration.run(evaluate))
         except DefinitionError as failure:
-            is_certain = is_certain and not _is_about_unknown(f"{failure} {failure.__cause__}", decisions)
+            is_certain = is_certain and not _is_about_unknown(f"{failure} {failure.__cause__}", exploration)
             failures.append(failure)
-        finally:
-            _decisions.reset(token)
     if values and not failures:
         is_one = len(values) == 1 or all(is_known(each) and each == values[0] for each in values)
         return Tries(values[0] if is_one else None)
     return Tries(None, failures[0] if is_certain and not values else None)
 
 
-def _is_about_unknown(failure: str, decisions: Decisions) -> bool:
+def _is_about_unknown(failure: str, exploration: Exploration) -> bool:
     """Whether a failure only says that something was an unknown value, which has no number of parts either."""
-    return UnknownValue.__name__ in failure or (decisions.has_iterated and "values to unpack" in failure)
+    return UnknownValue.__name__ in failure or (exploration.has_iterated and "values to unpack" in failure)
 
 
-def sequences() -> Iterator[Decisions]:
-    """Depth first from "always yes" on; a sample, the same each time, if that does not come to an end."""
-    given: tuple[bool, ...] = ()
-    for _ in range(MAX_TRIES):
-        decisions = Decisions(given, lambda: True)
-        yield decisions
-        made = [*decisions.made.values()]
-        while made and not made[-1]:
-            made.pop()
-        if not made:
-            return
-        given = (*made[:-1], False)
-    yield Decisions((), lambda: False)
-    chance = random.Random(MAX_TRIES)
-    for _ in range(MAX_TRIES):
-        yield Decisions((), lambda: chance.random() < 0.5)
+def use(value: object, as_: ValueUse) -> object:
+    """Note the use of a value, and that what it contains is passed on."""
+    if isinstance(value, UnknownValue):
+        value._use(as_)
+        for each in value._elements or ():
+            use(each, ValueUse.PASSED)
+    elif isinstance(value, Mapping | list | tuple):
+        for each in value.values() if isinstance(value, Mapping) else value:
+            use(each, ValueUse.PASSED)
+    return value
+
+
+def path_of(value: object) -> NotedPath:
+    """Where a value is; empty if it is not a part of a result."""
+    return value._path if isinstance(value, UnknownValue) else ()
+
+
+def elements_of(value: UnknownValue) -> Sequence[object]:
+    """The elements of a list that a template made."""
+    return value._elements or ()

@@ -1,0 +1,142 @@
+"""Evaluate what is not known yet with different decisions, and note what is read meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeVar
+
+from codex_multi_role.catalog.value_uses import ValueUse
+
+T = TypeVar("T")
+NotedPath = tuple[Any, ...]
+"""Whose result, then names, numbers and elements."""
+
+
+class Step(NamedTuple):
+    """A step of a flow, whose results are read."""
+
+    flow: str
+    id: str
+
+
+class Rule(NamedTuple):
+    """The ``value`` of what the engine says of a step, by the fields that it has beside its result."""
+
+    of: Step
+    value: Callable[[Mapping[str, Any]], object]
+
+
+class Note(NamedTuple):
+    """``compared``: the constants with which the value is compared."""
+
+    path: NotedPath
+    use: ValueUse
+    compared: tuple[object, ...] = ()
+
+
+@dataclass
+class Exploration:
+    """One evaluation. It decides, for one name always the same way, first as ``given``, then always as ``further``.
+
+    ``decides``: what it decides by matters for the flow, not only for a text. ``made``: its decisions; ``rules`` what
+    some of them are about, ``asked`` the values of which it decided whether they are given. ``walked``: the elements
+    that it walked through. ``failed``: it has no value.
+    """
+
+    given: tuple[bool, ...] = ()
+    further: bool = True
+    decides: bool = False
+    made: dict[str, bool] = field(default_factory=dict)
+    rules: dict[str, Rule] = field(default_factory=dict)
+    asked: dict[str, NotedPath] = field(default_factory=dict)
+    notes: dict[Note, None] = field(default_factory=dict)
+    walked: set[NotedPath] = field(default_factory=set)
+    has_iterated: bool = False
+    is_silent: bool = False
+    walks: ValueUse = ValueUse.WALKED
+    filtered: object = None
+    failed: bool = False
+    value: object = None
+
+    def decide(self, name: str, rule: Rule | None = None) -> bool:
+        number = len(self.made)
+        if rule is not None:
+            self.rules[name] = rule
+        if name not in self.made:
+            self.made[name] = self.given[number] if number < len(self.given) else self.further
+        return self.made[name]
+
+    def run(self, evaluate: Callable[[], T]) -> T:
+        token = _current.set(self)
+        try:
+            return evaluate()
+        finally:
+            _current.reset(token)
+
+
+_current: ContextVar[Exploration | None] = ContextVar("exploration", default=None)
+
+
+def now() -> Exploration:
+    return _current.get() or Exploration()
+
+
+@contextmanager
+def unnoted() -> Iterator[None]:
+    """What is read meanwhile is noted elsewhere."""
+    exploration = now()
+    before, exploration.is_silent = exploration.is_silent, True
+    try:
+        yield
+    finally:
+        exploration.is_silent = before
+
+
+def explorations(most: int, *, decides: bool = False) -> Iterator[Exploration]:
+    """With all sequences of decisions, depth first from "always yes" on, if they are at most so many.
+
+    Otherwise, beside the first ones, those in which all decisions but one are the same.
+    """
+    given: tuple[bool, ...] = ()
+    names: dict[str, bool] = {}
+    for _ in range(most):
+        exploration = Exploration(given, decides=decides)
+        yield exploration
+        names |= exploration.made
+        made = [*exploration.made.values()]
+        while made and not made[-1]:
+            made.pop()
+        if not made:
+            return
+        given = (*made[:-1], False)
+    for further in (True, False):
+        yield from (Exploration((), further, decides, {name: not further}) for name in ("", *names))
+
+
+MAX_EXPLORATIONS = 16
+"""Of how many sequences of decisions all are explored, to find what a template reads."""
+
+
+def explore(evaluate: Callable[[], object], *, decides: bool) -> list[Exploration]:
+    """What ``evaluate`` reads."""
+    found = []
+    for exploration in explorations(MAX_EXPLORATIONS, decides=decides):
+        try:
+            exploration.value = exploration.run(evaluate)
+        except Exception:  # a template may raise anything for a value it was not written for
+            exploration.failed = True
+        found.append(exploration)
+    _note_indispensable(found)
+    return found
+
+
+def _note_indispensable(found: Sequence[Exploration]) -> None:
+    """Note the values without which every evaluation fails, such as after a test for null alone."""
+    for name, path in {name: path for each in found for name, path in each.asked.items()}.items():
+        without = [each.failed for each in found if each.made.get(name) is False]
+        if len(path) > 1 and without and all(without):
+            for each in found:
+                each.notes |= {Note(path, ValueUse.PASSED): None} if each.made.get(name) else {}
