@@ -174,7 +174,9 @@ class _Way:
         place = self._place(step)
         texts = ((key, getattr(step, key)) for key in ("prompt", "review", "show"))
         filled: list[Tries[Any]] = [
-            tries(partial(render_text, text, context, place / key)) for key, text in texts if text is not None
+            tries(partial(render if key == "show" else render_text, text, context, place / key))
+            for key, text in texts
+            if text is not None
         ]
         chosen = tries(partial(step_of_item, step, context, place))
         given = tries(partial(render, step.with_, context, place / "with"))
