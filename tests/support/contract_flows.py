@@ -20,6 +20,10 @@ TEXTS = (
     "{{ p | map(attribute='t') | list }}", "{{ p | selectattr('ok') | list }}", "{{ p | upper }}.",
     "{{ p is defined }}", "{{ p.t.u }}", "{{ p | sum }}.", "{{ p.items() | list }}", "{{ p - q }}",
     "{{ p if q else 0 }}", "{{ p[q] }}.", "{{ '%d of' % p }}", "{{ p | round(1) }}.", "{{ p ~ q }}",
+    "{{ p | select('lt', 7) | list }}.", "{% set y = p %}{{ y.t }}", "{{ (p | first).t }}.", "{{ 'x' + p }}",
+    "{% for g in p | groupby('t') %}{{ g.grouper }}{% endfor %}", "{% for b in p | batch(2) %}{{ b[0].t }}{% endfor %}",
+    "{{ (p | max(attribute='n')).t }}.", "{% macro m(x) %}{{ x.t }}{% endmacro %}{{ m(p) }}", "{{ p is none }}",
+    "{% for x in p if x.ok %}{{ x.t }}{% endfor %}", "{{ p[:2] }}.", "{{ p + q }}", "{{ p in q }}",
     "{{ p | sort | first }}.", "{{ range(p) | list }}", "{{ p.split(',')[0] }}.", "{{ p | int }}.",
 )  # fmt: skip
 """Templates, where ``p`` and ``q`` are paths of answers."""
@@ -57,10 +61,27 @@ def flows_that_read(draw: st.DrawFn) -> list[Json]:
     return [flow, {"name": "inner", "inputs": {"n": draw(st.sampled_from([1, "x"]))}, "vars": {"v": 0}, "steps": inner}]
 
 
+INNER: Json = {
+    "name": "inner",
+    "inputs": {"l": {"type": "list", "required": True}},
+    "steps": [{"ask": "one", "prompt": "Do {% for x in inputs.l %}{{ x.t }}{% endfor %}."}],
+}
 SUFFICIENT: Sequence[Json] = (
     {"ask": "two", "prompt": "Do {{ p }}."},
     {"ask": "two", "prompt": "Do {{ p.t.u }} of {{ p.n + 1 }}."},
     {"ask": "two", "prompt": "{% for x in p %}{{ x.t }}, {% endfor %}."},
+    {"ask": "two", "prompt": "{% set x = p %}Do {{ x.t }}."},
+    {"ask": "two", "prompt": "{% macro m(x) %}{{ x.t > 3 }}{% endmacro %}Do {{ m(p) }}."},
+    {"ask": "two", "prompt": "Do {{ (p | first).t }} and {{ (p | last).u }}."},
+    {"ask": "two", "prompt": "Do {{ 'x' + p }}."},
+    {"ask": "two", "prompt": "Do {{ p | select('lt', 7) | list }}."},
+    {
+        "ask": "two",
+        "prompt": "Do {% for g in p | groupby('k.u') %}{{ g.list | map(attribute='t') | join }}{% endfor %}.",
+    },
+    {"ask": "two", "prompt": "Do {% for b in p | batch(2) %}{% for x in b %}{{ x.t }}{% endfor %}{% endfor %}."},
+    {"ask": "two", "prompt": "Do {% if p is defined %}{% for x in p %}{{ x.t.u }}{% endfor %}{% endif %}."},
+    {"call": "inner", "with": {"l": "{{ p }}"}},
     {"ask": "two", "with": {"a": "Do {{ p }}.", "b": ["{{ p | default('-') }}"]}},
     {"ask": "two", "for_each": "{{ p }}", "max_items": 2, "prompt": "Do {{ item.t }}, {{ item.n - 1 }}."},
     {"ask": ["two", "three"], "prompt": "Do {{ p | join(', ') }}."},
@@ -87,7 +108,7 @@ def flows_that_contracts_suffice(draw: st.DrawFn) -> list[Json]:
         routes = [{**route, "to": f"s{number + 1}"} for route in step.get("next", ())]
         steps.append(step | ({"next": routes} if routes else {}))
     steps.append({"id": f"s{len(steps)}", "ask": "three"})
-    return [{"vars": {"v": 0}, "steps": steps}, {"name": "inner", "steps": [{"ask": "one"}]}]
+    return [{"vars": {"v": 0}, "steps": steps}, INNER]
 
 
 def _with_path(value: Any, path: str) -> Any:
@@ -219,9 +240,10 @@ def _object(chosen: Random, needs: Needs, path: Path) -> dict[str, Any]:
 
 def _array(chosen: Random, needs: Needs, path: Path, most: int | None) -> list[object]:
     numbers = [each for each in _parts(needs, path) if isinstance(each, int)]
-    least = max((each + 1 for each in numbers), default=0)
+    least = max([len(numbers), *(each + 1 if each >= 0 else -each for each in numbers)])
     length = chosen.randint(min(least, most or least), max(least, min(3, most or 3)))
-    return [_value(chosen, needs, (*path, number if number in numbers else ITEM)) for number in range(length)]
+    parts = ([each for each in (number, number - length) if each in numbers] for number in range(length))
+    return [_value(chosen, needs, (*path, *(part[:1] or [ITEM]))) for part in parts]
 
 
 def _parts(needs: Needs, path: Path) -> list[Any]:
