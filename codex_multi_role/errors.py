@@ -348,6 +348,15 @@ class Ending:
     resets_at: str = ""
     suggestion: str = ""
 
+    @property
+    def is_of_step(self) -> bool:
+        """Whether a step failed, and not the machine, its journal or this program: its caller may tolerate that."""
+        return self.status == RunStatus.FAILED and self.outcome not in _NOT_OF_STEP
+
+
+INTERNAL_ERROR = "internal_error"
+_NOT_OF_STEP = (StorageError.reason, CodexUnavailable.reason, CodexNotLoggedIn.reason, INTERNAL_ERROR)
+
 
 def ending_for(error: BaseException) -> Ending:
     """The ending that an error means. An exception of any other class is a bug, and ends the run as well."""
@@ -359,7 +368,7 @@ def ending_for(error: BaseException) -> Ending:
         return Ending(error.status, error.reason, str(error), error.exit_code, error.hint, "", *later)
     return Ending(
         status=RunStatus.FAILED,
-        outcome="internal_error",
+        outcome=INTERNAL_ERROR,
         reason=f"{type(error).__name__}: {error}",
         exit_code=CodexMultiRoleError.exit_code,
         hint="This is a bug in codex-multi-role; see traceback.txt in the run folder.",

@@ -16,7 +16,7 @@ from codex_multi_role.engine.fan_out_item import FanOutItem, seen_item
 from codex_multi_role.engine.journal_slots import Decision, RunHalted
 from codex_multi_role.engine.scheduler import Scheduler
 from codex_multi_role.engine.step_limit import has_limit
-from codex_multi_role.errors import DefinitionError, RunStatus, UsageError
+from codex_multi_role.errors import DefinitionError, RunStatus, UsageError, ending_for
 from codex_multi_role.flow import items_of, name_of, needs_of
 from codex_multi_role.flow.fan_out_items import step_of_item
 from codex_multi_role.reading.json_types import Json
@@ -32,10 +32,7 @@ UnitMaker = Callable[[StepSpec, str, Mapping[str, Any], Scope], Unit]
 
 
 class FanOut:
-    """One visit of the step with this ``key``. ``records(cycles)``: how many slots an item can need.
-
-    ``tolerant`` as in `FlowWalk`: then, and under ``on_error: skip``, an item that failed is a result.
-    """
+    """One visit of the step with this ``key``. ``records(cycles)``: how many slots an item can need."""
 
     def __init__(
         self,
@@ -45,12 +42,9 @@ class FanOut:
         place: Place,
         unit: UnitMaker,
         records: Callable[[int], int],
-        *,
-        tolerant: bool = False,
     ) -> None:
         self._scope, self._step, self._key, self._unit, self._records = scope, step, key, unit, records
-        self._place, self._tolerant = place, tolerant
-        self._problem = ""
+        self._place = place
         self._roles: list[str] = []
         self._outcomes: dict[int, StepOutcome] = {}
         self._cancelled: set[int] = set()
@@ -60,9 +54,8 @@ class FanOut:
         """The available outcomes in item order, merged if all ended, and the first failure."""
         step, scope = self._step, self._scope
         reserved = scope.ids.record(f"{step.id}: reserve", lambda _: self._reserve())
-        self._problem = reserved.get("problem", "")
-        if self._problem:
-            return [], None
+        if problem := reserved.get("problem"):  # of an earlier version, which recorded it as a result
+            raise RunHalted(ending_for(DefinitionError(problem)))
         context = self._context_with(reserved["cycles"])
         values, concurrency = items_of(step, context, self._place)
         needs = needs_of(step, values, context, self._place)
@@ -89,13 +82,13 @@ class FanOut:
         def is_last(_: StepOutcome) -> bool:
             return decision is not None and decided is None and self._decide(decision, items, context)
 
-        scheduler = Scheduler[StepOutcome]("item", concurrency, needs, is_last)
+        cancel_rest = partial(self._cancel_rest, items) if scope.ids.keeps_failures else None
+        scheduler = Scheduler[StepOutcome]("item", concurrency, needs, is_last, cancel_rest)
         done, error = scheduler.run([partial(self._watched, work, item, items) for item in items])
         for index in sorted(self._cancelled):
             self._outcomes[index] = items[index].outcome(_not_needed)
             scope.run.services.worktrees.discard(items[index].key)
-            closed = Questions(scope.run.services.folder.path).close_within(items[index].key)
-            scope.run.progress.waits_for.difference_update(closed)
+            self._close_questions(items[index])
         scope.state.join([each.state for each in scopes])
         if error is not None and len(self._outcomes) < len(items):
             return done, self._first_failure or error
@@ -115,6 +108,17 @@ class FanOut:
             items[index].cancel(NOT_NEEDED)
         return True
 
+    def _cancel_rest(self, items: Sequence[FanOutItem]) -> None:
+        """The fan-out has failed, and its caller tolerates that: what has not ended never will."""
+        for item in items:
+            if item.index not in self._outcomes:
+                item.cancel(OTHER_FAILED)
+                self._close_questions(item)
+
+    def _close_questions(self, item: FanOutItem) -> None:
+        closed = Questions(self._scope.run.services.folder.path).close_within(item.key)
+        self._scope.run.progress.waits_for.difference_update(closed)
+
     def _watched(
         self, work: Callable[[FanOutItem], StepOutcome], item: FanOutItem, items: Sequence[FanOutItem]
     ) -> StepOutcome:
@@ -127,6 +131,9 @@ class FanOut:
             if item.index in self._cancelled:
                 return _not_needed()
             if self._step.on_item_error == "cancel" and halt.ending.status == RunStatus.FAILED:
+                if self._scope.ids.keeps_failures and halt.ending.is_of_step:
+                    self._cancel_rest(items)
+                    raise
                 self._first_failure = self._first_failure or halt
                 for other in items:
                     other.run.progress.stopping.set()
@@ -146,20 +153,16 @@ class FanOut:
     def _reserve(self) -> Json:
         """How many steps an item can record, and with how many cycles. Both are final, because slots must not move.
 
-        ``given``: the outcomes of items that are not repeated, because the parent run did them. ``problem``: why there
-        are no items.
+        ``given``: the outcomes of items that are not repeated, because the parent run did them.
         """
         state = self._scope.state
-        results = ItemResults(self._scope.run.services.folder.path)
+        results = ItemResults(self._scope.run.services.folder.path, given=True)
         context = state.context()
         try:
             values, _ = items_of(self._step, context, self._place)
             needs_of(self._step, values, context, self._place)
         except DefinitionError as error:
-            failure = step_failure(error, self._key, context, self._place, self._step.for_each)
-            if not self._tolerant:  # without a list, no item can be skipped
-                raise failure from error
-            return {"problem": str(failure)}
+            raise step_failure(error, self._key, context, self._place, self._step.for_each) from error
         found = {str(index): results.find(f"{self._key}.{index}", value) for index, value in enumerate(values)}
         given = {index: outcome for index, outcome in found.items() if outcome is not None}
         return {"size": self._records(state.cycles), "cycles": state.cycles, "given": given}
@@ -217,16 +220,15 @@ class FanOut:
             merged.append(merged_back(run, step, item.key, outcome, self._scope.ids.record))
             if merged[-1].lost:
                 item.fail(merged[-1].error)
-                failure = failure or (None if self._tolerates_items else merge_failure(run, step, item.key, merged[-1]))
+                if step.on_error != "skip":
+                    failure = failure or merge_failure(run, step, item.key, merged[-1])
         return merged, failure
 
     def output(self, outcomes: Sequence[StepOutcome]) -> tuple[Json, str, str]:
         """What templates see of the fan-out, the first error, and why the whole is bad."""
-        if self._problem:
-            return {"results": [], "failed": 0}, self._problem, ""
         if self._step.until is not None:
             return self._until_output(outcomes)
-        errors = [outcome.error for outcome in outcomes if outcome.error]
+        errors = [outcome.error for outcome in outcomes if outcome.error and not outcome.skipped]
         results = [seen_item(index, outcome, self._roles[index]) for index, outcome in enumerate(outcomes)]
         by_role = {"by_role": dict(zip(self._step.roles, results, strict=True))} if self._step.asks_at_once else {}
         return (
@@ -245,10 +247,6 @@ class FanOut:
         output = {"results": results, "failed": failed, "met": met, **by_role}
         return output, "", "" if met else f"until was not met{why_not and f': {why_not}'}"
 
-    @property
-    def _tolerates_items(self) -> bool:
-        return self._tolerant or self._step.on_error == "skip"
-
     def _why_bad(self, outcomes: Sequence[StepOutcome]) -> str:
         """One bad item is enough; with ``on_error: skip``, one good item is enough that the whole is not."""
         counted = [each.bad or (each.error if self._step.on_error == "skip" else "") for each in outcomes]
@@ -259,6 +257,7 @@ class FanOut:
 
 
 NOT_NEEDED = "not needed: the results so far suffice"
+OTHER_FAILED = "cancelled: another one failed, and with it the step"
 
 
 def _not_needed() -> StepOutcome:

@@ -6,12 +6,20 @@ A run that halts leaves no trace in the journal, so that it can be resumed from 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from typing import Protocol
 
 from codex_multi_role.engine.journal import journal_error
-from codex_multi_role.errors import CodexMultiRoleError, Ending, RunInterrupted, StorageError, ending_for
+from codex_multi_role.errors import (
+    CodexMultiRoleError,
+    Ending,
+    ExitCode,
+    RunInterrupted,
+    RunStatus,
+    StorageError,
+    ending_for,
+)
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.steps import RunResources, Work
 
@@ -44,6 +52,8 @@ class NothingRecorded(RunHalted):
 
 CANCELLED = "item cancelled"
 """The key of what is recorded instead of the work of a cancelled item."""
+FAILED = "step failed"
+"""The key of what is recorded instead of the work of a step whose caller tolerates that it failed: its `Ending`."""
 
 
 class ItemCancelled(Exception):
@@ -73,12 +83,14 @@ class JournalSlots:
     Concurrent asks therefore keep their positions in the journal however fast each is, and a replay finds them there.
     Child workflows, with their polling, are not needed. ``before`` is called before work is really done under one of
     the IDs, but not on a replay; ``save`` after it; ``cancelled`` returns why the work of an item must not be done.
+    ``keeps_failures``: a failure does not end the run, as a caller tolerates it, and so it is recorded.
     """
 
     before: Callable[[], None]
     source: Iterator[JournalSlot]
     cancelled: Callable[[], ItemCancelled | None] = lambda: None
     save: Callable[[], object] = lambda: None
+    keeps_failures: bool = False
 
     def reserve(self, size: int) -> JournalSlots:
         """Reserve the next ``size`` IDs."""
@@ -89,8 +101,8 @@ class JournalSlots:
         return next(self.source).step_id
 
     def decision(self, name: str) -> Decision:
-        """Draw the slot of a decision, before the work that leads to it."""
-        return Decision(replace(self, source=iter(())), next(self.source), name)
+        """Draw the slot of a decision, before the work that leads to it. It can be recorded while that stops."""
+        return Decision(replace(self, source=iter(()), before=lambda: None), next(self.source), name)
 
     def with_hook(self, before: Callable[[], None]) -> JournalSlots:
         """The same IDs; ``before`` is called as well."""
@@ -106,9 +118,9 @@ class JournalSlots:
         return replace(self, cancelled=lambda: self.cancelled() or cancelled())
 
     def record(self, name: str, work: Work) -> Json:
-        """Run and record ``work`` once (the `Recorder` of the steps). What it raises is not recorded and halts the run.
+        """Run and record ``work`` once (the `Recorder` of the steps). What it raises halts the run.
 
-        Raises `ItemCancelled` if a cancellation was recorded.
+        That is recorded only if these slots keep it. Raises `ItemCancelled` if a cancellation was recorded.
         """
         place = next(self.source, None)
         if place is None:
@@ -126,6 +138,9 @@ class JournalSlots:
             raise RunHalted(ending_for(journal_error(f"the journal failed at {name}", error))) from error
         if CANCELLED in recorded:
             raise ItemCancelled(**recorded[CANCELLED])
+        if FAILED in recorded:
+            code = ExitCode(recorded[FAILED]["exit_code"])
+            raise RunHalted(Ending(**{**recorded[FAILED], "status": RunStatus.FAILED, "exit_code": code}))
         return recorded
 
     def _saved(self, result: Json) -> Json:
@@ -148,7 +163,7 @@ class JournalSlots:
             cancelled = self.cancelled()
             if cancelled is None:
                 self.before()
-                return work(number)
+                return self._kept(work, number)
         except RunInterrupted as error:
             cancelled = self.cancelled()
             if cancelled is None:
@@ -156,6 +171,16 @@ class JournalSlots:
         except Exception as error:
             raise RunHalted(ending_for(error)) from error
         return {CANCELLED: {"unit": cancelled.unit, "reason": cancelled.reason}}
+
+    def _kept(self, work: Work, number: int) -> Json:
+        """What ``work`` returns, or the failure that is kept."""
+        try:
+            return work(number)
+        except CodexMultiRoleError as error:
+            ending = ending_for(error)
+            if not (self.keeps_failures and ending.is_of_step):
+                raise
+            return {FAILED: asdict(ending)}
 
 
 @dataclass(frozen=True)
