@@ -15,7 +15,7 @@ from codex_multi_role.engine.askers import Scope
 from codex_multi_role.engine.fan_out_item import FanOutItem, seen_item
 from codex_multi_role.engine.journal_slots import Decision, RunHalted
 from codex_multi_role.engine.scheduler import Scheduler
-from codex_multi_role.engine.step_limit import has_limit
+from codex_multi_role.engine.step_limit import has_limit, outcome_of
 from codex_multi_role.errors import DefinitionError, RunStatus, UsageError, ending_for
 from codex_multi_role.flow import items_of, name_of, needs_of
 from codex_multi_role.flow.fan_out_items import step_of_item
@@ -25,7 +25,6 @@ from codex_multi_role.run_folder.events import Warning
 from codex_multi_role.run_folder.items import ItemResults
 from codex_multi_role.run_folder.questions import Questions
 from codex_multi_role.steps import StepOutcome, Unit, merge_failure, merged_back, step_failure
-from codex_multi_role.steps.carry_out import carry_out
 
 UnitMaker = Callable[[StepSpec, str, Mapping[str, Any], Scope], Unit]
 """Makes the unit of a step from its key, the context of its templates, and its scope."""
@@ -203,7 +202,7 @@ class FanOut:
             if given is not None:
                 outcome = item.keep(StepOutcome.of(given))
             else:
-                work = partial(item.limit.outcome, partial(carry_out, item.run, unit), tolerate=unit.tolerate)
+                work = partial(item.limit.outcome, partial(outcome_of, item.run, unit), tolerate=unit.tolerate)
                 outcome = item.outcome(lambda: _skipped(failed) or work())
             self._outcomes[item.index] = outcome
             return outcome

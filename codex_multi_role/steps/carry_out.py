@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from codex_multi_role.errors import RoleFailed, RunInterrupted, UsageError
+from codex_multi_role.errors import RunInterrupted, UsageError
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder.states import FAILED, IN_PROGRESS
 from codex_multi_role.steps.ask import ask_step
@@ -36,19 +36,11 @@ def carry_out(run: RunResources, unit: Unit) -> StepOutcome:
         unit.set_state(IN_PROGRESS, "")
         outcome = _attempt(run, replace(unit, tolerate=unit.tolerate or not last, attempt=attempt))
         if last or outcome.is_good or (outcome.bad and unit.step.review):
-            return _raised(run, unit, outcome)
+            return outcome
         unit.set_state(FAILED, outcome.error or outcome.bad)
         pause = retry.backoff_seconds * 2 ** (attempt - 1) if retry else 0.0
         unit.record("pause", lambda _, seconds=pause: _pause(run, seconds))  # type: ignore[misc]
     raise AssertionError("a step has at least one attempt")
-
-
-def _raised(run: RunResources, unit: Unit, outcome: StepOutcome) -> StepOutcome:
-    """The outcome. Raises `RoleFailed` for a failure that an earlier version recorded below a call that tolerated it."""
-    turn = outcome.turn
-    if not outcome.error or unit.tolerate or outcome.skipped or (turn and run.catalog.role(turn.role).optional):
-        return outcome
-    raise RoleFailed(outcome.error, turn.outcome if turn else RoleFailed.reason)
 
 
 def _attempt(run: RunResources, unit: Unit) -> StepOutcome:

@@ -1,4 +1,4 @@
-"""A failure inside a called flow: raised there as when the flow runs alone, and caught by the call that tolerates it."""
+"""A failure in a called flow is raised there as if the flow ran alone, and caught by the call that tolerates it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role.reading.json_types import Json
-from tests.support.scripted import BREAKS, FAILS, Play, Said, Script, Walked
+from tests.support.scripted import BREAKS, FAILS, WAITS, Play, Said, Script, Walked
 
 RETRY: Json = {"retry": {"attempts": 3, "backoff_seconds": 0}}
 SKIP: Json = {"on_error": "skip"}
@@ -148,7 +148,7 @@ def replays(of: Script, flow: Json, *called: Json) -> None:
         done = Counter(of.journal.done)
         assert all(times <= max(1, done[work]) for work, times in Counter(again.journal.done).items())
         assert walked.state.steps["c"].error == whole.state.steps["c"].error
-    assert (walked.state, sorted(again.journal.done)) == (whole.state, sorted(of.journal.done))
+    assert (walked.state, again.journal.done) == (whole.state, of.journal.until(number).done)
 
 
 FAN_OUT: Json = {"id": "x", "ask": "some", "prompt": "{{ item.id }}", "concurrency": 2}
@@ -160,6 +160,11 @@ FAILING: dict[str, list[Json]] = {
     "every role": [{"id": "x", "ask": "*"}],
     "check": [{"id": "x", "check": "command", "with": {"argv": ["true"]}, "for_each": IDS}],
     "values": [{"id": "x", "ask": "two", "prompt": "{{ item.m }}", "for_each": [{"m": "fine"}, {"k": 1}]}],
+    "limit": [{"id": "y", "check": "command", "with": {"argv": ["true"]}, "limits": {"seconds": 0.02}}],
+    "limited items": [
+        {"id": "y", "check": "command", "with": {"argv": ["true"]}, "limits": {"seconds": 0.02}, **ITEMS}
+    ],
+    "limited roles": [{"id": "y", "ask": "*", "limits": {"seconds": 0.02}}],
     "list": [{"id": "x", "ask": "two"}, {"id": "y", "ask": "two", "for_each": "{{ steps.x.summary }}", "max_items": 2}],
 }
 
@@ -170,9 +175,21 @@ def test_replay_of_caught_failures_does_nothing_twice(tmp_path: Path, call: Json
     plays: dict[str, list[Play]] = {
         "two": [{"summary": "fine"}],
         "some": [lambda asked: FAILS if asked.role.prompt_text == "bad" or failing == "every role" else {}],
+        "slow": [WAITS if failing == "limited roles" else {}],
         "three": [{"summary": "more"}],
     }
     inner = {"name": "inner", "steps": [{"id": "p", "ask": "two", **ITEMS}, *FAILING[failing], {"ask": "two"}]}
     between = {"name": "between", "steps": [{"id": "i", "call": "inner"}]}
     flow = {"steps": [{"id": "c", "call": "between", **call}, {"id": "end", "ask": "two"}]}
-    replays(Script(tmp_path, plays, {"c/i/x": [{"status": "passed"}, BREAKS]}), flow, inner, between)
+    replays(Script(tmp_path, plays, {"c/i/x": [{"status": "passed"}, BREAKS], "c/i/y": [WAITS]}), flow, inner, between)
+
+
+def test_failure_that_an_earlier_version_tolerated_is_one(tmp_path: Path) -> None:
+    """It recorded it as the outcome of the step, for which the journal here is made with ``on_error: skip``."""
+    steps: list[Json] = [{"id": "x", "ask": "one"}, {"id": "y", "check": "command", "with": {"argv": ["true"]}}]
+    of = Script(tmp_path, {"one": [FAILS], "two": [{}]}, {"c/i/y": [BREAKS]})
+    walk(of, SKIP, *({**step, **SKIP} for step in steps))
+    for first in (0, 1):
+        again = replace(of, journal=of.journal.until(1 + first))
+        walked = walk(again, SKIP, *({**step, **(SKIP if index < first else {})} for index, step in enumerate(steps)))
+        assert (result_of(walked)["outcome"], result_of(walked)["exit_code"]) == ("failed", 3)

@@ -26,7 +26,14 @@ from codex_multi_role.catalog.templates import evaluate
 from codex_multi_role.checks import CheckContext, RunFacts, find_check
 from codex_multi_role.engine import CallableFlows, DurableRun
 from codex_multi_role.engine.journal import RecordedStep
-from codex_multi_role.errors import CheckFailed, CodexMultiRoleError, DefinitionError, Ending, RoleFailed
+from codex_multi_role.errors import (
+    CheckFailed,
+    CodexMultiRoleError,
+    DefinitionError,
+    Ending,
+    RoleFailed,
+    RunInterrupted,
+)
 from codex_multi_role.flow import End, FlowState, GoTo, after, new_state, walk_bound
 from codex_multi_role.lifecycle.step_fields import contracts_of
 from codex_multi_role.lifecycle.team_loading import load_team
@@ -46,13 +53,16 @@ from codex_multi_role.workspace import Workspace
 from tests.support.prices import NO_PRICES
 from tests.support.teams import TeamFolder, with_flow
 
-Play = Json | RoleFailed | Callable[[Ask], Json | RoleFailed]
+Play = Json | RoleFailed | RunInterrupted | Callable[[Ask], Json | RoleFailed | RunInterrupted]
 """A handoff, a failure, or what makes one of the ask."""
 Result = Json | CodexMultiRoleError | Callable[[Unit], Json | CodexMultiRoleError]
 """The result of a check, a failure, or what makes one of the unit."""
 T = TypeVar("T")
 FAILS = RoleFailed("role one: no", "bad_request")
 BREAKS = CheckFailed("the check could not run")
+WAITS = RunInterrupted()
+"""Of a role or a check that works until it is stopped."""
+MAX_WAIT_SECONDS = 60.0
 COMPUTED = ("answer", "choose", "command", "merge_items", "schema")
 """Checks that are carried out where no result is scripted: they change nothing in a workspace."""
 
@@ -139,7 +149,7 @@ class Script:
     merges: Mapping[str, Sequence[Json]] = field(default_factory=dict)
     finishing: Collection[str] = ()
     judged: bool = False
-    journal: Journal = field(default_factory=lambda: Journal())
+    journal: Journal = field(default_factory=Journal)
     asks: list[Ask] = field(default_factory=list)
     _routes: set[str] = field(default_factory=set)
     _checked: Counter[str] = field(default_factory=Counter)
@@ -196,18 +206,21 @@ class Script:
             patch.setattr(RunResources, "in_copy", lambda run, _, **__: run)
             yield
 
-    def _answer(self, _: RunResources, question: Ask, record: Recorder) -> StepOutcome:
+    def _answer(self, run: RunResources, question: Ask, record: Recorder) -> StepOutcome:
         self.asks.append(question)
-        turn = TurnResult(**record(f"{question.role.name} turn", lambda _: self._turn(question).as_json()))
+        turn = TurnResult(**record(f"{question.role.name} turn", lambda _: self._turn(run, question).as_json()))
         handoff = turn.handoff or {}
         done = question.role.behaviors.can_finish and says_done(handoff)
         return StepOutcome(handoff, turn.problem, turn, done)
 
-    def _turn(self, question: Ask) -> TurnResult:
+    def _turn(self, run: RunResources, question: Ask) -> TurnResult:
         role = question.role.name
         self.journal.note(f"{question.unit} {role} {question.visit}")
         play = _nth(self.plays[role], question.visit)
         handoff = play(question) if callable(play) else play
+        if isinstance(handoff, RunInterrupted):
+            assert run.progress.stopping.wait(MAX_WAIT_SECONDS)
+            raise handoff
         if self.judged and not isinstance(handoff, RoleFailed) and not says_done(handoff):
             problems = question.expected.problems(handoff)
             handoff = RoleFailed(f"role {role}: {problems}", "invalid_reply") if problems else handoff
@@ -218,7 +231,7 @@ class Script:
         thread = f"thread of {question.instance}"
         return TurnResult(role, question.instance, question.visit, thread, "completed", "completed", "", handoff)
 
-    def _check(self, _: RunResources, unit: Unit, _place: int, options: Mapping[str, object]) -> Json:
+    def _check(self, run: RunResources, unit: Unit, _place: int, options: Mapping[str, object]) -> Json:
         step, name = _without_numbers(unit.key), unit.step.check or ""
         if step not in self.checks and name in COMPUTED:
             return self._computed(name, options)
@@ -226,6 +239,8 @@ class Script:
         result = _nth(self.checks[step], self._checked[step])
         self.journal.note(f"{unit.key} {unit.attempt}")
         result = result(unit) if callable(result) else result
+        if result is WAITS:
+            assert run.progress.stopping.wait(MAX_WAIT_SECONDS)
         if isinstance(result, CodexMultiRoleError):
             raise result
         return {"status": "", **result}
