@@ -31,10 +31,10 @@ from __future__ import annotations
 import errno
 import os
 import traceback
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
-from typing import ClassVar
+from typing import Any, ClassVar
 
 DISTRIBUTION = "codex-multi-role"
 """The name under which pip knows this package."""
@@ -352,6 +352,11 @@ class Ending:
     def is_of_step(self) -> bool:
         """Whether a step failed, and not the machine, its journal or this program: its caller may tolerate that."""
         return self.status == RunStatus.FAILED and self.outcome not in _NOT_OF_STEP
+
+    @classmethod
+    def of(cls, record: Mapping[str, Any]) -> Ending:
+        """The inverse of `dataclasses.asdict`, also from JSON."""
+        return cls(**{**record, "status": RunStatus(record["status"]), "exit_code": ExitCode(record["exit_code"])})
 
 
 INTERNAL_ERROR = "internal_error"

@@ -187,14 +187,17 @@ class FanOut:
         return items
 
     def _require_room(self, size: int, cycles: int) -> None:
-        """Raise `UsageError`, before an item does more, if changed inputs may need more slots than it has."""
+        """Halt with a `UsageError`, before an item does more, if changed inputs may need more slots than it has."""
         if size < self._records(cycles):
             top = ":".join(self._key.partition("/")[0].split(".")[:2])
-            raise UsageError(
-                f"step {self._step.id}: with the changed inputs, its items can take more steps than when they started",
-                f"`codex-multi-role fork RUN --from {top}` with the same options repeats them; without the change, "
-                "`codex-multi-role resume RUN` continues them.",
+            problem = (
+                f"step {self._step.id}: with the changed inputs, its items can take more steps than at their start"
             )
+            hint = (
+                f"`codex-multi-role fork RUN --from {top}` with the same options repeats them; without the change, "
+                "`codex-multi-role resume RUN` continues them."
+            )
+            raise RunHalted(ending_for(UsageError(problem, hint)))
 
     def _carry_out(self, item: FanOutItem, unit: Unit, given: Json | None, failed: Sequence[str]) -> StepOutcome:
         """The outcome of one item: ``given`` by the parent run, skipped if those that it needs ``failed``, or new."""
@@ -224,27 +227,17 @@ class FanOut:
         return merged, failure
 
     def output(self, outcomes: Sequence[StepOutcome]) -> tuple[Json, str, str]:
-        """What templates see of the fan-out, the first error, and why the whole is bad."""
-        if self._step.until is not None:
-            return self._until_output(outcomes)
-        errors = [outcome.error for outcome in outcomes if outcome.error and not outcome.skipped]
+        """What templates see of the fan-out, the first error, and why the whole is bad: with ``until``, if not met."""
         results = [seen_item(index, outcome, self._roles[index]) for index, outcome in enumerate(outcomes)]
-        by_role = {"by_role": dict(zip(self._step.roles, results, strict=True))} if self._step.asks_at_once else {}
-        return (
-            {"results": results, "failed": len(errors), **by_role},
-            errors[0] if errors else "",
-            self._why_bad(outcomes),
-        )
-
-    def _until_output(self, outcomes: Sequence[StepOutcome]) -> tuple[Json, str, str]:
-        """Only whether the condition was met counts; failed items are results."""
-        results = [seen_item(index, outcome, self._roles[index]) for index, outcome in enumerate(outcomes)]
+        output: Json = {"results": results, "failed": sum(each["status"] == "failed" for each in results)}
+        if self._step.asks_at_once:
+            output["by_role"] = dict(zip(self._step.roles, results, strict=True))
+        if self._step.until is None:
+            errors = [outcome.error for outcome in outcomes if outcome.error and not outcome.skipped]
+            return output, errors[0] if errors else "", self._why_bad(outcomes)
         counted = [each for index, each in enumerate(results) if index not in self._cancelled]
         met, why_not = _holds(self._step, self._scope.state.context(), counted, self._place)
-        failed = sum(each["status"] == "failed" for each in results)
-        by_role = {"by_role": dict(zip(self._step.roles, results, strict=True))} if self._step.asks_at_once else {}
-        output = {"results": results, "failed": failed, "met": met, **by_role}
-        return output, "", "" if met else f"until was not met{why_not and f': {why_not}'}"
+        return {**output, "met": met}, "", "" if met else f"until was not met{why_not and f': {why_not}'}"
 
     def _why_bad(self, outcomes: Sequence[StepOutcome]) -> str:
         """One bad item is enough; with ``on_error: skip``, one good item is enough that the whole is not."""

@@ -15,7 +15,7 @@ from codex_multi_role.engine.askers import EveryRole, Scope
 from codex_multi_role.engine.fan_out import FanOut
 from codex_multi_role.engine.journal_slots import RunHalted
 from codex_multi_role.engine.step_limit import carry_out_within, has_limit, limited, round_within
-from codex_multi_role.errors import DefinitionError, Ending, ExitCode, RoleFailed, ending_for
+from codex_multi_role.errors import CodexMultiRoleError, DefinitionError, Ending, ExitCode, RoleFailed, ending_for
 from codex_multi_role.flow import End, GoTo, WalkBound, after, new_state
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.reading.places import Place
@@ -136,7 +136,7 @@ class FlowWalk:
         for outcome in outcomes:
             self._absorb(step, outcome)
         if failure is not None:
-            raise failure if isinstance(failure, RunHalted) else RunHalted(ending_for(failure)) from failure
+            raise RunHalted(ending_for(failure)) if isinstance(failure, CodexMultiRoleError) else failure
         output, error, bad = work.output(outcomes)
         self.state.leave(step.id, output, error, bad)
         self.state.pass_on(step, [outcome.answer for outcome in outcomes])

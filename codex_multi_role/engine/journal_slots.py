@@ -11,15 +11,7 @@ from itertools import islice
 from typing import Protocol
 
 from codex_multi_role.engine.journal import journal_error
-from codex_multi_role.errors import (
-    CodexMultiRoleError,
-    Ending,
-    ExitCode,
-    RunInterrupted,
-    RunStatus,
-    StorageError,
-    ending_for,
-)
+from codex_multi_role.errors import CodexMultiRoleError, Ending, RunInterrupted, StorageError, ending_for
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.steps import RunResources, Work
 
@@ -139,8 +131,7 @@ class JournalSlots:
         if CANCELLED in recorded:
             raise ItemCancelled(**recorded[CANCELLED])
         if FAILED in recorded:
-            code = ExitCode(recorded[FAILED]["exit_code"])
-            raise RunHalted(Ending(**{**recorded[FAILED], "status": RunStatus.FAILED, "exit_code": code}))
+            raise RunHalted(Ending.of(recorded[FAILED]))
         return recorded
 
     def _saved(self, result: Json) -> Json:
@@ -155,7 +146,7 @@ class JournalSlots:
         return result
 
     def _do(self, work: Work, number: int) -> Json:
-        """What ``work`` returns. Work that is cancelled, before or after it starts, is recorded as cancelled.
+        """What ``work`` returns, or its failure if that is kept. Cancelled work, also before it starts, is recorded so.
 
         Raises nothing but `RunHalted`.
         """
@@ -163,24 +154,17 @@ class JournalSlots:
             cancelled = self.cancelled()
             if cancelled is None:
                 self.before()
-                return self._kept(work, number)
+                return work(number)
         except RunInterrupted as error:
             cancelled = self.cancelled()
             if cancelled is None:
                 raise RunHalted(ending_for(error)) from error
         except Exception as error:
-            raise RunHalted(ending_for(error)) from error
-        return {CANCELLED: {"unit": cancelled.unit, "reason": cancelled.reason}}
-
-    def _kept(self, work: Work, number: int) -> Json:
-        """What ``work`` returns, or the failure that is kept."""
-        try:
-            return work(number)
-        except CodexMultiRoleError as error:
             ending = ending_for(error)
-            if not (self.keeps_failures and ending.is_of_step):
-                raise
-            return {FAILED: asdict(ending)}
+            if self.keeps_failures and ending.is_of_step:
+                return {FAILED: asdict(ending)}
+            raise RunHalted(ending) from error
+        return {CANCELLED: {"unit": cancelled.unit, "reason": cancelled.reason}}
 
 
 @dataclass(frozen=True)

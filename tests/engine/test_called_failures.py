@@ -141,6 +141,8 @@ def replays(of: Script, flow: Json, *called: Json) -> None:
     nothing is done.
     """
     whole = of.walk(flow, *called)
+    past = whole.rehearse()
+    assert (past.visits, past.stopped_in) == ({"c": 1, "end": whole.state.steps["end"].visits}, "")
     for number in range(len(of.journal.records) + 1):
         again = replace(of, journal=of.journal.until(number), asks=[])
         walked = again.walk(flow, *called)
@@ -193,3 +195,12 @@ def test_failure_that_an_earlier_version_tolerated_is_one(tmp_path: Path) -> Non
         again = replace(of, journal=of.journal.until(1 + first))
         walked = walk(again, SKIP, *({**step, **(SKIP if index < first else {})} for index, step in enumerate(steps)))
         assert (result_of(walked)["outcome"], result_of(walked)["exit_code"]) == ("failed", 3)
+
+
+def test_past_without_decisions_is_walked_to_its_end(tmp_path: Path) -> None:
+    """An ``until`` that was not met and a limit that was kept recorded nothing."""
+    check: Json = {"check": "command", "with": {"argv": ["true"]}}
+    never: Json = {"id": "u", **check, **ITEMS, "until": "false", "next": [{"when": "not steps.u.met", "to": "end"}]}
+    of = Script(tmp_path, {"two": [{}]}, {"l": [{}], "u": [{}]})
+    walked = of.walk({"steps": [{"id": "l", **check, "limits": {"seconds": 60}}, never, {"id": "end", "ask": "two"}]})
+    assert (walked.ending.exit_code, walked.rehearse().visits) == (0, {"l": 1, "u": 1, "end": 1})

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from itertools import chain, count
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
@@ -26,6 +26,7 @@ from codex_multi_role.catalog.templates import evaluate
 from codex_multi_role.checks import CheckContext, RunFacts, find_check
 from codex_multi_role.engine import CallableFlows, DurableRun
 from codex_multi_role.engine.journal import RecordedStep
+from codex_multi_role.engine.rehearsal import PastUnits, walk_past
 from codex_multi_role.errors import (
     CheckFailed,
     CodexMultiRoleError,
@@ -118,7 +119,7 @@ class Walked:
     """``asks`` in the order in which they were made; ``warnings``: what was published as such.
 
     ``path``: the steps in the order in which they started, those of called flows as ``<calling step>/<step>``.
-    ``routes``: those that were taken, as `routes_of` names them.
+    ``routes``: those that were taken, as `routes_of` names them. ``rehearse`` walks what was recorded once more.
     """
 
     ending: Ending
@@ -127,6 +128,7 @@ class Walked:
     warnings: list[str]
     path: list[str]
     routes: set[str]
+    rehearse: Callable[[], PastUnits]
 
 
 @dataclass
@@ -179,12 +181,18 @@ class Script:
         events.subscribe(published.append)
         services = _Services(lambda: catalog, folder, events, WorkClock(0.0), self._person)
         run = self._resources(services, contracts_of(flows, name, catalog))
-        durable = DurableRun(CallableFlows(flows, bound), new_state(flows[name], "reach it", given, cycles), run)
+        called, new = CallableFlows(flows, bound), partial(new_state, flows[name], "reach it", given, cycles)
+        durable = DurableRun(called, new(), run)
         with self._patched(), closing(events):
             durable.work(self.journal.slots())
         warnings = [event["message"] for event in published if event["type"] == "warning"]
         path = [_without_numbers(event["step"]) for event in published if event["type"] == "step_started"]
-        return Walked(durable.ending.result(0), durable.state, self.asks, warnings, path, self._routes)
+
+        def rehearse() -> PastUnits:
+            with self._patched():
+                return walk_past(called, new(), run, self.journal.records)
+
+        return Walked(durable.ending.result(0), durable.state, self.asks, warnings, path, self._routes, rehearse)
 
     def _role(self, name: str) -> Json:
         return {"behaviors": {"can_finish": True}} if name in self.finishing else {}
