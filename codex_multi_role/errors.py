@@ -3,6 +3,7 @@
 CodexMultiRoleError                 what happened, where, what to do
 ├── UsageError                      exit 2: the caller can fix it: a flag, a path, a run ID
 │   ├── DefinitionError             a catalog, role, flow or playbook file; names file and key
+│   ├── ChangeRefused               a changed option does not fit what the run has recorded
 │   ├── RunNotFound                 no such run, or an ambiguous prefix
 │   └── RunBusy                     another live process owns the run
 ├── CodexUnavailable                exit 2: nothing was spent
@@ -171,6 +172,12 @@ class DefinitionError(UsageError):
         whole = cls("\n".join(map(str, problems)), " ".join(hints))
         whole._together = problems
         return whole
+
+
+class ChangeRefused(UsageError):
+    """A changed option does not fit what the run has recorded."""
+
+    reason = "change_refused"
 
 
 class RunNotFound(UsageError):
@@ -360,7 +367,10 @@ class Ending:
 
 
 INTERNAL_ERROR = "internal_error"
-_NOT_OF_STEP = (StorageError.reason, CodexUnavailable.reason, CodexNotLoggedIn.reason, INTERNAL_ERROR)
+_NOT_OF_STEP = (
+    *(each.reason for each in (StorageError, CodexUnavailable, CodexNotLoggedIn, ChangeRefused)),
+    INTERNAL_ERROR,
+)
 
 
 def ending_for(error: BaseException) -> Ending:

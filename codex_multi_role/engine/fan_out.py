@@ -16,7 +16,7 @@ from codex_multi_role.engine.fan_out_item import FanOutItem, seen_item
 from codex_multi_role.engine.journal_slots import Decision, RunHalted
 from codex_multi_role.engine.scheduler import Scheduler
 from codex_multi_role.engine.step_limit import has_limit, outcome_of
-from codex_multi_role.errors import DefinitionError, RunStatus, UsageError, ending_for
+from codex_multi_role.errors import ChangeRefused, DefinitionError, RunStatus, ending_for
 from codex_multi_role.flow import items_of, name_of, needs_of
 from codex_multi_role.flow.fan_out_items import step_of_item
 from codex_multi_role.reading.json_types import Json
@@ -187,17 +187,14 @@ class FanOut:
         return items
 
     def _require_room(self, size: int, cycles: int) -> None:
-        """Halt with a `UsageError`, before an item does more, if changed inputs may need more slots than it has."""
+        """Raise `ChangeRefused`, before an item does more, if changed inputs may need more slots than it has."""
         if size < self._records(cycles):
             top = ":".join(self._key.partition("/")[0].split(".")[:2])
-            problem = (
-                f"step {self._step.id}: with the changed inputs, its items can take more steps than at their start"
-            )
-            hint = (
+            raise ChangeRefused(
+                f"step {self._step.id}: with the changed inputs, its items can take more steps than when they started",
                 f"`codex-multi-role fork RUN --from {top}` with the same options repeats them; without the change, "
-                "`codex-multi-role resume RUN` continues them."
+                "`codex-multi-role resume RUN` continues them.",
             )
-            raise RunHalted(ending_for(UsageError(problem, hint)))
 
     def _carry_out(self, item: FanOutItem, unit: Unit, given: Json | None, failed: Sequence[str]) -> StepOutcome:
         """The outcome of one item: ``given`` by the parent run, skipped if those that it needs ``failed``, or new."""
