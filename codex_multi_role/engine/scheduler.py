@@ -39,7 +39,8 @@ class Scheduler(Generic[Result]):
     def run(self, works: Works[Result]) -> tuple[list[Result], BaseException | None]:
         """Returns the available results, and the first exception, both in the order of ``works``.
 
-        The exception of a piece that waits for a person counts only if there is no other one.
+        The exception of a piece that waits for a person counts only if there is no other one. With ``cancel_rest``,
+        what stops the run counts before a failure, which a caller tolerates.
         """
         if not works:
             return [], None
@@ -47,7 +48,11 @@ class Scheduler(Generic[Result]):
             futures = self._submit_all(works, pool)
         errors = _errors(futures)
         results = [futures[index].result() for index in sorted(futures.keys() - errors.keys())]
-        return results, min(errors.values(), key=_is_waiting_for_person, default=None)
+        return results, min(errors.values(), key=self._rank, default=None)
+
+    def _rank(self, error: BaseException) -> int:
+        is_tolerated = self.cancel_rest is not None and _is_failure(error)
+        return 2 if _is_waiting_for_person(error) else int(is_tolerated)
 
     def _submit_all(self, works: Works[Result], pool: ThreadPoolExecutor) -> dict[int, Future[Result]]:
         """Submit each piece when it may start. Decided on one thread, so that a replay submits the same ones."""
@@ -91,7 +96,11 @@ def _errors(futures: Mapping[int, Future[Result]]) -> dict[int, BaseException]:
 def _has_failed_for_good(errors: Mapping[int, BaseException]) -> bool:
     """Whether a step failed, and no piece was stopped by anything else: only such a one is worked on again."""
     others = [each for each in errors.values() if not _is_waiting_for_person(each)]
-    return bool(others) and all(isinstance(each, RunHalted) and each.ending.is_of_step for each in others)
+    return bool(others) and all(map(_is_failure, others))
+
+
+def _is_failure(error: BaseException) -> bool:
+    return isinstance(error, RunHalted) and error.ending.is_of_step
 
 
 def _is_waiting_for_person(error: BaseException) -> bool:
