@@ -150,7 +150,8 @@ def replays(of: Script, flow: Json, *called: Json) -> None:
         walked = again.walk(flow, *called)
         assert (walked.ending, walked.state.steps["end"]) == (whole.ending, whole.state.steps["end"])
         done = Counter(of.journal.done)
-        assert all(times <= max(1, done[work]) for work, times in Counter(again.journal.done).items())
+        for work, times in Counter(again.journal.done).items():
+            assert times <= max(done[work], 2 if work.startswith(" ") else 1)  # a role of a team has no unit
         assert walked.state.steps["c"].error == whole.state.steps["c"].error
     assert (walked.state, again.journal.done) == (whole.state, of.journal.until(number).done)
 
