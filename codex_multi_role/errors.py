@@ -3,6 +3,7 @@
 CodexMultiRoleError                 what happened, where, what to do
 ├── UsageError                      exit 2: the caller can fix it: a flag, a path, a run ID
 │   ├── DefinitionError             a catalog, role, flow or playbook file; names file and key
+│   ├── ChangeRefused               a changed option does not fit what the run has recorded
 │   ├── RunNotFound                 no such run, or an ambiguous prefix
 │   └── RunBusy                     another live process owns the run
 ├── CodexUnavailable                exit 2: nothing was spent
@@ -31,10 +32,10 @@ from __future__ import annotations
 import errno
 import os
 import traceback
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
-from typing import ClassVar
+from typing import Any, ClassVar
 
 DISTRIBUTION = "codex-multi-role"
 """The name under which pip knows this package."""
@@ -171,6 +172,12 @@ class DefinitionError(UsageError):
         whole = cls("\n".join(map(str, problems)), " ".join(hints))
         whole._together = problems
         return whole
+
+
+class ChangeRefused(UsageError):
+    """A changed option does not fit what the run has recorded."""
+
+    reason = "change_refused"
 
 
 class RunNotFound(UsageError):
@@ -348,6 +355,23 @@ class Ending:
     resets_at: str = ""
     suggestion: str = ""
 
+    @property
+    def is_of_step(self) -> bool:
+        """Whether a step failed, and not the machine, its journal or this program: its caller may tolerate that."""
+        return self.status == RunStatus.FAILED and self.outcome not in _NOT_OF_STEP
+
+    @classmethod
+    def of(cls, record: Mapping[str, Any]) -> Ending:
+        """The inverse of `dataclasses.asdict`, also from JSON."""
+        return cls(**{**record, "status": RunStatus(record["status"]), "exit_code": ExitCode(record["exit_code"])})
+
+
+INTERNAL_ERROR = "internal_error"
+_NOT_OF_STEP = (
+    *(each.reason for each in (StorageError, CodexUnavailable, CodexNotLoggedIn, ChangeRefused)),
+    INTERNAL_ERROR,
+)
+
 
 def ending_for(error: BaseException) -> Ending:
     """The ending that an error means. An exception of any other class is a bug, and ends the run as well."""
@@ -359,7 +383,7 @@ def ending_for(error: BaseException) -> Ending:
         return Ending(error.status, error.reason, str(error), error.exit_code, error.hint, "", *later)
     return Ending(
         status=RunStatus.FAILED,
-        outcome="internal_error",
+        outcome=INTERNAL_ERROR,
         reason=f"{type(error).__name__}: {error}",
         exit_code=CodexMultiRoleError.exit_code,
         hint="This is a bug in codex-multi-role; see traceback.txt in the run folder.",

@@ -17,7 +17,7 @@ from typing import Any
 from codex_multi_role.catalog import StepSpec
 from codex_multi_role.catalog.result_reads import reads_result
 from codex_multi_role.codex.fleet import instance_name
-from codex_multi_role.engine.journal_slots import JournalSlots
+from codex_multi_role.engine.journal_slots import ItemCancelled, JournalSlots
 from codex_multi_role.engine.scheduler import Scheduler
 from codex_multi_role.flow import AnswerWays, FlowState, steps_per_ask
 from codex_multi_role.flow.fan_out_items import step_of_item
@@ -188,6 +188,7 @@ class EveryRole:
         self._order = list(TopologicalSorter(self._dependencies).static_order())
         self._tests = scope.state.latest_tests
         self._outcomes: dict[str, StepOutcome] = {}
+        self._is_over = False
 
     def outcomes(self) -> Outcomes:
         """The available outcomes, dependencies first, and the first failure."""
@@ -196,13 +197,20 @@ class EveryRole:
     def _round(self) -> Outcomes:
         works = {role: partial(self._ask, *self._reserve(role)) for role in self._dependencies}
         needs = [[self._order.index(each) for each in self._dependencies[role]] for role in self._order]
-        scheduler = Scheduler[StepOutcome]("role", len(self._order), needs, is_last=lambda outcome: outcome.done)
+        cancel_rest = self._end if self._scope.ids.keeps_failures else None
+        scheduler = Scheduler[StepOutcome]("role", len(self._order), needs, lambda outcome: outcome.done, cancel_rest)
         return scheduler.run([works[role] for role in self._order])
 
     def _reserve(self, role: str) -> tuple[Ask, Recorder]:
         """Drawn before any role works: its number, process, thread and slots in the journal."""
         ids = self._scope.ids.reserve(steps_per_ask(self._catalog.role(role)))
-        return self._scope.asker.reserve(role, self._scope.state), ids.record
+        return self._scope.asker.reserve(role, self._scope.state), ids.cancellable(self._cancelled).record
+
+    def _end(self) -> None:
+        self._is_over = True
+
+    def _cancelled(self) -> ItemCancelled | None:
+        return ItemCancelled("", "another role failed") if self._is_over else None
 
     def _ask(self, reserved: Ask, record: Recorder) -> StepOutcome:
         """The role is read only now, because it may be edited while others work."""
@@ -211,7 +219,12 @@ class EveryRole:
         question = replace(reserved, role=role, payload=payload, tests=self._tests, tolerate=role.optional)
         run, state = self._scope.run, self._scope.state
         expected = AnswerWays(run.settings.contracts).expected(state.flow, self._step, role, state.context())
-        outcome = self._scope.asker.ask(replace(question, may_decline=True, expected=expected), record)
+        try:
+            outcome = self._scope.asker.ask(replace(question, may_decline=True, expected=expected), record)
+        except ItemCancelled as cancelled:
+            if cancelled.unit:  # an enclosing item was
+                raise
+            outcome = StepOutcome({}, cancelled.reason, skipped=True)
         self._tests = outcome.tests or self._tests
         self._outcomes[role.name] = outcome
         return outcome

@@ -41,33 +41,23 @@ WRONG_VALUE = "wrong_value"
 class DurableRun:
     """One run: its flows, its live parts, and the state that a replay rebuilds.
 
-    ``ending`` is resolved when the walk halts in this process. ``tolerant`` as in `FlowWalk`. ``outcome``: what a flow
-    that calls this one sees, once it has ended.
+    ``ending`` is resolved when the walk halts in this process. ``outcome``: what a flow that calls this one sees, once
+    it has ended or failed.
     """
 
-    def __init__(
-        self,
-        flows: CallableFlows,
-        state: FlowState,
-        run: RunResources,
-        *,
-        tolerant: bool = False,
-    ) -> None:
+    def __init__(self, flows: CallableFlows, state: FlowState, run: RunResources) -> None:
         self._flows = flows
         self._run = run
         self.state = state
         self.ending: Future[Ending] = Future()
         self.outcome: StepOutcome | None = None
-        self._tolerant = tolerant
         self._tested_last = False  # what is recorded there stays: no other step can follow
 
     def work(self, slots: Iterator[JournalSlot]) -> None:
         """Walk the whole flow, with these slots of the journal from its start on. Raises nothing."""
         ids = JournalSlots(partial(refuse_when_stopping, self._run), slots, save=self._run.services.save)
+        walk = FlowWalk(self._flows, Scope(self._run, ids, Asker(self._run, Instances()), self.state))
         try:
-            asker = Asker(self._run, Instances())
-            scope = Scope(self._run, ids, asker, self.state)
-            walk = FlowWalk(self._flows, scope, tolerant=self._tolerant)
             end = walk.walk()
             if end.exit_code == 0:
                 self._test_what_is_left(ids)
@@ -75,6 +65,7 @@ class DurableRun:
             ending = self._ending(end)
         except RunHalted as halted:
             ending = halted.ending
+            self.outcome = walk.failed(ending) if ending.is_of_step else None
         except BaseException as error:  # DBOS has exceptions that are no `Exception`
             ending = ending_for(error)
         self.ending.set_result(self._after_final_checks(self._of_step(ending), ids))

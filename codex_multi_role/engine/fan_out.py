@@ -15,8 +15,8 @@ from codex_multi_role.engine.askers import Scope
 from codex_multi_role.engine.fan_out_item import FanOutItem, seen_item
 from codex_multi_role.engine.journal_slots import Decision, RunHalted
 from codex_multi_role.engine.scheduler import Scheduler
-from codex_multi_role.engine.step_limit import has_limit
-from codex_multi_role.errors import DefinitionError, RunStatus, UsageError
+from codex_multi_role.engine.step_limit import has_limit, outcome_of
+from codex_multi_role.errors import ChangeRefused, DefinitionError, RunStatus, ending_for
 from codex_multi_role.flow import items_of, name_of, needs_of
 from codex_multi_role.flow.fan_out_items import step_of_item
 from codex_multi_role.reading.json_types import Json
@@ -25,17 +25,13 @@ from codex_multi_role.run_folder.events import Warning
 from codex_multi_role.run_folder.items import ItemResults
 from codex_multi_role.run_folder.questions import Questions
 from codex_multi_role.steps import StepOutcome, Unit, merge_failure, merged_back, step_failure
-from codex_multi_role.steps.carry_out import carry_out
 
 UnitMaker = Callable[[StepSpec, str, Mapping[str, Any], Scope], Unit]
 """Makes the unit of a step from its key, the context of its templates, and its scope."""
 
 
 class FanOut:
-    """One visit of the step with this ``key``. ``records(cycles)``: how many slots an item can need.
-
-    ``tolerant`` as in `FlowWalk`: then, and under ``on_error: skip``, an item that failed is a result.
-    """
+    """One visit of the step with this ``key``. ``records(cycles)``: how many slots an item can need."""
 
     def __init__(
         self,
@@ -45,12 +41,9 @@ class FanOut:
         place: Place,
         unit: UnitMaker,
         records: Callable[[int], int],
-        *,
-        tolerant: bool = False,
     ) -> None:
         self._scope, self._step, self._key, self._unit, self._records = scope, step, key, unit, records
-        self._place, self._tolerant = place, tolerant
-        self._problem = ""
+        self._place = place
         self._roles: list[str] = []
         self._outcomes: dict[int, StepOutcome] = {}
         self._cancelled: set[int] = set()
@@ -60,9 +53,8 @@ class FanOut:
         """The available outcomes in item order, merged if all ended, and the first failure."""
         step, scope = self._step, self._scope
         reserved = scope.ids.record(f"{step.id}: reserve", lambda _: self._reserve())
-        self._problem = reserved.get("problem", "")
-        if self._problem:
-            return [], None
+        if problem := reserved.get("problem"):  # of an earlier version, which recorded it as a result
+            raise RunHalted(ending_for(DefinitionError(problem)))
         context = self._context_with(reserved["cycles"])
         values, concurrency = items_of(step, context, self._place)
         needs = needs_of(step, values, context, self._place)
@@ -89,13 +81,13 @@ class FanOut:
         def is_last(_: StepOutcome) -> bool:
             return decision is not None and decided is None and self._decide(decision, items, context)
 
-        scheduler = Scheduler[StepOutcome]("item", concurrency, needs, is_last)
+        cancel_rest = partial(self._cancel_rest, items) if scope.ids.keeps_failures else None
+        scheduler = Scheduler[StepOutcome]("item", concurrency, needs, is_last, cancel_rest)
         done, error = scheduler.run([partial(self._watched, work, item, items) for item in items])
         for index in sorted(self._cancelled):
             self._outcomes[index] = items[index].outcome(_not_needed)
             scope.run.services.worktrees.discard(items[index].key)
-            closed = Questions(scope.run.services.folder.path).close_within(items[index].key)
-            scope.run.progress.waits_for.difference_update(closed)
+            self._close_questions(items[index])
         scope.state.join([each.state for each in scopes])
         if error is not None and len(self._outcomes) < len(items):
             return done, self._first_failure or error
@@ -115,6 +107,17 @@ class FanOut:
             items[index].cancel(NOT_NEEDED)
         return True
 
+    def _cancel_rest(self, items: Sequence[FanOutItem]) -> None:
+        """The fan-out has failed, and its caller tolerates that: what has not ended never will."""
+        for item in items:
+            if item.index not in self._outcomes:
+                item.cancel(OTHER_FAILED)
+                self._close_questions(item)
+
+    def _close_questions(self, item: FanOutItem) -> None:
+        closed = Questions(self._scope.run.services.folder.path).close_within(item.key)
+        self._scope.run.progress.waits_for.difference_update(closed)
+
     def _watched(
         self, work: Callable[[FanOutItem], StepOutcome], item: FanOutItem, items: Sequence[FanOutItem]
     ) -> StepOutcome:
@@ -127,6 +130,9 @@ class FanOut:
             if item.index in self._cancelled:
                 return _not_needed()
             if self._step.on_item_error == "cancel" and halt.ending.status == RunStatus.FAILED:
+                if self._scope.ids.keeps_failures and halt.ending.is_of_step:
+                    self._cancel_rest(items)
+                    raise
                 self._first_failure = self._first_failure or halt
                 for other in items:
                     other.run.progress.stopping.set()
@@ -146,20 +152,16 @@ class FanOut:
     def _reserve(self) -> Json:
         """How many steps an item can record, and with how many cycles. Both are final, because slots must not move.
 
-        ``given``: the outcomes of items that are not repeated, because the parent run did them. ``problem``: why there
-        are no items.
+        ``given``: the outcomes of items that are not repeated, because the parent run did them.
         """
         state = self._scope.state
-        results = ItemResults(self._scope.run.services.folder.path)
+        results = ItemResults(self._scope.run.services.folder.path, given=True)
         context = state.context()
         try:
             values, _ = items_of(self._step, context, self._place)
             needs_of(self._step, values, context, self._place)
         except DefinitionError as error:
-            failure = step_failure(error, self._key, context, self._place, self._step.for_each)
-            if not self._tolerant:  # without a list, no item can be skipped
-                raise failure from error
-            return {"problem": str(failure)}
+            raise step_failure(error, self._key, context, self._place, self._step.for_each) from error
         found = {str(index): results.find(f"{self._key}.{index}", value) for index, value in enumerate(values)}
         given = {index: outcome for index, outcome in found.items() if outcome is not None}
         return {"size": self._records(state.cycles), "cycles": state.cycles, "given": given}
@@ -185,10 +187,10 @@ class FanOut:
         return items
 
     def _require_room(self, size: int, cycles: int) -> None:
-        """Raise `UsageError`, before an item does more, if changed inputs may need more slots than it has."""
+        """Raise `ChangeRefused`, before an item does more, if changed inputs may need more slots than it has."""
         if size < self._records(cycles):
             top = ":".join(self._key.partition("/")[0].split(".")[:2])
-            raise UsageError(
+            raise ChangeRefused(
                 f"step {self._step.id}: with the changed inputs, its items can take more steps than when they started",
                 f"`codex-multi-role fork RUN --from {top}` with the same options repeats them; without the change, "
                 "`codex-multi-role resume RUN` continues them.",
@@ -200,7 +202,7 @@ class FanOut:
             if given is not None:
                 outcome = item.keep(StepOutcome.of(given))
             else:
-                work = partial(item.limit.outcome, partial(carry_out, item.run, unit), tolerate=unit.tolerate)
+                work = partial(item.limit.outcome, partial(outcome_of, item.run, unit), tolerate=unit.tolerate)
                 outcome = item.outcome(lambda: _skipped(failed) or work())
             self._outcomes[item.index] = outcome
             return outcome
@@ -217,37 +219,22 @@ class FanOut:
             merged.append(merged_back(run, step, item.key, outcome, self._scope.ids.record))
             if merged[-1].lost:
                 item.fail(merged[-1].error)
-                failure = failure or (None if self._tolerates_items else merge_failure(run, step, item.key, merged[-1]))
+                if step.on_error != "skip":
+                    failure = failure or merge_failure(run, step, item.key, merged[-1])
         return merged, failure
 
     def output(self, outcomes: Sequence[StepOutcome]) -> tuple[Json, str, str]:
-        """What templates see of the fan-out, the first error, and why the whole is bad."""
-        if self._problem:
-            return {"results": [], "failed": 0}, self._problem, ""
-        if self._step.until is not None:
-            return self._until_output(outcomes)
-        errors = [outcome.error for outcome in outcomes if outcome.error]
+        """What templates see of the fan-out, the first error, and why the whole is bad: with ``until``, if not met."""
         results = [seen_item(index, outcome, self._roles[index]) for index, outcome in enumerate(outcomes)]
-        by_role = {"by_role": dict(zip(self._step.roles, results, strict=True))} if self._step.asks_at_once else {}
-        return (
-            {"results": results, "failed": len(errors), **by_role},
-            errors[0] if errors else "",
-            self._why_bad(outcomes),
-        )
-
-    def _until_output(self, outcomes: Sequence[StepOutcome]) -> tuple[Json, str, str]:
-        """Only whether the condition was met counts; failed items are results."""
-        results = [seen_item(index, outcome, self._roles[index]) for index, outcome in enumerate(outcomes)]
+        output: Json = {"results": results, "failed": sum(each["status"] == "failed" for each in results)}
+        if self._step.asks_at_once:
+            output["by_role"] = dict(zip(self._step.roles, results, strict=True))
+        if self._step.until is None:
+            errors = [outcome.error for outcome in outcomes if outcome.error and not outcome.skipped]
+            return output, errors[0] if errors else "", self._why_bad(outcomes)
         counted = [each for index, each in enumerate(results) if index not in self._cancelled]
         met, why_not = _holds(self._step, self._scope.state.context(), counted, self._place)
-        failed = sum(each["status"] == "failed" for each in results)
-        by_role = {"by_role": dict(zip(self._step.roles, results, strict=True))} if self._step.asks_at_once else {}
-        output = {"results": results, "failed": failed, "met": met, **by_role}
-        return output, "", "" if met else f"until was not met{why_not and f': {why_not}'}"
-
-    @property
-    def _tolerates_items(self) -> bool:
-        return self._tolerant or self._step.on_error == "skip"
+        return {**output, "met": met}, "", "" if met else f"until was not met{why_not and f': {why_not}'}"
 
     def _why_bad(self, outcomes: Sequence[StepOutcome]) -> str:
         """One bad item is enough; with ``on_error: skip``, one good item is enough that the whole is not."""
@@ -259,6 +246,7 @@ class FanOut:
 
 
 NOT_NEEDED = "not needed: the results so far suffice"
+OTHER_FAILED = "cancelled: another one failed, and with it the step"
 
 
 def _not_needed() -> StepOutcome:

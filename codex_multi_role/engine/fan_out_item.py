@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from codex_multi_role.catalog import StepSpec
 from codex_multi_role.catalog.shown_fields import ItemStatus, OfItem
 from codex_multi_role.engine.askers import Scope
-from codex_multi_role.engine.journal_slots import ItemCancelled, JournalSlots, RunHalted
+from codex_multi_role.engine.journal_slots import ItemCancelled, JournalSlots, RunHalted, refuse_when_stopping
 from codex_multi_role.engine.step_limit import StepLimit
 from codex_multi_role.errors import RunStatus
 from codex_multi_role.flow import FlowState, name_of
@@ -37,7 +38,8 @@ class FanOutItem:
         self.run = replace(outer.run, progress=replace(outer.run.progress, stopping=CancellationToken()))
         self.asker = outer.asker.fork(self.run, outer.state, step, value)
         self.states = ItemStates(outer.run.services.states, key, name_of(value, index))
-        self._ids = row.with_hook(self.states.publish).cancellable(self._cancelled)
+        may_start = partial(refuse_when_stopping, self.run)
+        self._ids = row.with_hook(may_start).with_hook(self.states.publish).cancellable(self._cancelled)
         self._outer = outer
         self._reason = ""
         self.limit = StepLimit(step, self.run, self._ids)

@@ -15,7 +15,7 @@ from codex_multi_role.engine.askers import EveryRole, Scope
 from codex_multi_role.engine.fan_out import FanOut
 from codex_multi_role.engine.journal_slots import RunHalted
 from codex_multi_role.engine.step_limit import carry_out_within, has_limit, limited, round_within
-from codex_multi_role.errors import DefinitionError, RoleFailed, ending_for
+from codex_multi_role.errors import CodexMultiRoleError, DefinitionError, Ending, ExitCode, RoleFailed, ending_for
 from codex_multi_role.flow import End, GoTo, WalkBound, after, new_state
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.reading.places import Place
@@ -39,8 +39,7 @@ class CallableFlows:
 class FlowWalk:
     """One walk through one flow.
 
-    ``key``: where it was called from; ``calls``: the calling steps, the run's own first. A ``tolerant`` walk ends at
-    its first failing step instead of halting the run, with the reason in ``error``.
+    ``key``: where it was called from; ``calls``: the calling steps, the run's own first.
     """
 
     def __init__(
@@ -50,7 +49,6 @@ class FlowWalk:
         *,
         key: str = "",
         calls: tuple[str, ...] = (),
-        tolerant: bool = False,
     ) -> None:
         self._flows = flows
         self._scope = scope
@@ -58,12 +56,10 @@ class FlowWalk:
         self._flow: FlowSpec = flows.specs[scope.state.flow]
         self._key = key
         self._calls = calls
-        self._tolerant = tolerant
         self._announced = ("", 0)
         self._announce_lock = threading.Lock()
         self._refused: DoneIgnored | None = None  # published if what follows is really done, not on a replay
         self.state = scope.state
-        self.error = ""
 
     @property
     def _bound(self) -> WalkBound:
@@ -84,8 +80,6 @@ class FlowWalk:
             self._take(step, visit)
             if self.state.finished_by and not self._may_refuse_done(step):
                 return End(SAID_DONE, 0, step.id, by_cycles=self._leads_back(step))
-            if self.error:
-                return End(FAILED_STEP, 1)
             move = self._next(step)
             if isinstance(move, End):
                 done = End(SAID_DONE, 0, step.id, by_cycles=move.by_cycles)
@@ -103,10 +97,7 @@ class FlowWalk:
             key = f"{self._key}{step.id}.{state.steps[step.id].visits}"
             failure = step_failure(error, key, state.context(), place)
             state.fail(step.id, str(failure))
-            if not self._tolerant:
-                raise RunHalted(ending_for(failure)) from error
-            self.error = str(failure)
-            return End(FAILED_STEP, 1)
+            raise RunHalted(ending_for(failure)) from error
 
     def _place(self, step: StepSpec) -> Place:
         return step_place(self._flow, self._flow.steps.index(step))
@@ -138,21 +129,17 @@ class FlowWalk:
         if step.ask == EVERY_ROLE:
             work = EveryRole(own, step, partial(round_within, own, scope.run, step))
         elif step.for_each is not None:
-            work = FanOut(
-                scope, step, key, self._place(step), self._unit, partial(self._records, step), tolerant=self._tolerant
-            )
+            work = FanOut(scope, step, key, self._place(step), self._unit, partial(self._records, step))
         else:
             work = _One(scope, own, self._unit(step, key, self.state.context(), own))
         outcomes, failure = work.outcomes()
         for outcome in outcomes:
             self._absorb(step, outcome)
         if failure is not None:
-            raise failure
+            raise RunHalted(ending_for(failure)) if isinstance(failure, CodexMultiRoleError) else failure
         output, error, bad = work.output(outcomes)
         self.state.leave(step.id, output, error, bad)
         self.state.pass_on(step, [outcome.answer for outcome in outcomes])
-        if error and self._tolerant and (step.on_error == "fail" or not outcomes):
-            self.error = error
 
     def _records(self, step: StepSpec, cycles: int) -> int:
         """How many slots of the journal one item of the step can need."""
@@ -167,22 +154,22 @@ class FlowWalk:
             record=scope.ids.record,
             ask_role=lambda unit: scope.asker.ask_for(unit, self.state),
             call_flow=lambda unit, inputs: self._call(unit, inputs, scope),
-            tolerate=self._tolerates(step),
+            tolerate=step.on_error == "skip",
         )
         return scope.observe(unit)
 
-    def _tolerates(self, step: StepSpec) -> bool:
-        """Whether a failure of the step, or of one of its items, is an outcome."""
-        return self._tolerant or step.on_error == "skip"
-
     def _call(self, unit: Unit, inputs: Mapping[str, Any], scope: Scope) -> StepOutcome:
-        """Walk the called flow. The state of the ``scope`` collects what it asked."""
+        """Walk the called flow. The state of the ``scope`` collects what it asked.
+
+        A failure in it is raised, and is this unit's outcome only if the unit tolerates it. Therefore it is recorded
+        where it happened.
+        """
         name = unit.step.call or ""
         if unit.step.id not in self._bound.called:
             problem = f"{unit.where}: {name} calls itself deeper than {unit.step.max_depth} levels"
             if unit.tolerate:
                 return StepOutcome({}, problem)
-            raise RoleFailed(problem, "too_deep")
+            raise RunHalted(ending_for(RoleFailed(problem, "too_deep")))
         flow, caller = self._flows.specs[name], scope.state
         resolved = flow.resolve_inputs(inputs)
         scope = self._isolated(unit, scope)
@@ -191,14 +178,17 @@ class FlowWalk:
         state = new_state(flow, self.state.goal, resolved, unit.context["cycles"])
         state.asks |= caller.asks
         calls = (*self._calls, unit.step.id)
-        inner = replace(scope, state=state)
-        walk = FlowWalk(self._flows, inner, key=f"{unit.key}/", calls=calls, tolerant=unit.tolerate)
+        ids = replace(scope.ids, keeps_failures=scope.ids.keeps_failures or unit.tolerate)
+        walk = FlowWalk(self._flows, replace(scope, state=state, ids=ids), key=unit.below, calls=calls)
         try:
-            end = walk.walk()
+            return walk.outcome(walk.walk())
+        except RunHalted as halted:
+            if unit.tolerate and halted.ending.is_of_step:
+                return walk.failed(halted.ending)
+            raise
         finally:
             caller.asks |= state.asks
             caller.history += state.history
-        return walk.outcome(end)
 
     @staticmethod
     def _isolated(unit: Unit, scope: Scope) -> Scope:
@@ -215,16 +205,21 @@ class FlowWalk:
         run = replace(run, within=key)
         return replace(scope, run=run, asker=scope.asker.within(run))
 
-    def outcome(self, end: End) -> StepOutcome:
+    def failed(self, ending: Ending) -> StepOutcome:
+        """What a caller that tolerates it sees of a failure in this flow: its steps as far as they came."""
+        return self.outcome(End(FAILED_STEP, int(ExitCode.FAILED)), ending.reason)
+
+    def outcome(self, end: End, error: str = "") -> StepOutcome:
         """What the caller of this flow sees of its ``end``."""
         state = self.state
-        steps = {name: each.output for name, each in state.steps.items() if each.visits and self._flow.shows(name)}
+        visited = {name: each for name, each in state.steps.items() if each.visits and self._flow.shows(name)}
+        steps = {name: {} if each.status == "running" else each.output for name, each in visited.items()}
         output = {"outcome": end.outcome, "exit_code": end.exit_code, "vars": state.vars, "steps": steps}
-        bad = f"{self._flow.name} ended with {end.outcome}" if end.exit_code and not self.error else ""
+        bad = f"{self._flow.name} ended with {end.outcome}" if end.exit_code and not error else ""
         bad += f": {end.reason}" if bad and end.reason else ""
         return StepOutcome(
             output,
-            self.error,
+            error,
             tests=state.latest_tests,
             handoffs=state.shown_handoffs,
             bad=bad,

@@ -6,7 +6,7 @@ A run that halts leaves no trace in the journal, so that it can be resumed from 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from typing import Protocol
 
@@ -44,6 +44,8 @@ class NothingRecorded(RunHalted):
 
 CANCELLED = "item cancelled"
 """The key of what is recorded instead of the work of a cancelled item."""
+FAILED = "step failed"
+"""The key of what is recorded instead of the work of a step whose caller tolerates that it failed: its `Ending`."""
 
 
 class ItemCancelled(Exception):
@@ -73,12 +75,14 @@ class JournalSlots:
     Concurrent asks therefore keep their positions in the journal however fast each is, and a replay finds them there.
     Child workflows, with their polling, are not needed. ``before`` is called before work is really done under one of
     the IDs, but not on a replay; ``save`` after it; ``cancelled`` returns why the work of an item must not be done.
+    ``keeps_failures``: a failure does not end the run, as a caller tolerates it, and so it is recorded.
     """
 
     before: Callable[[], None]
     source: Iterator[JournalSlot]
     cancelled: Callable[[], ItemCancelled | None] = lambda: None
     save: Callable[[], object] = lambda: None
+    keeps_failures: bool = False
 
     def reserve(self, size: int) -> JournalSlots:
         """Reserve the next ``size`` IDs."""
@@ -89,8 +93,8 @@ class JournalSlots:
         return next(self.source).step_id
 
     def decision(self, name: str) -> Decision:
-        """Draw the slot of a decision, before the work that leads to it."""
-        return Decision(replace(self, source=iter(())), next(self.source), name)
+        """Draw the slot of a decision, before the work that leads to it. It can be recorded while that stops."""
+        return Decision(replace(self, source=iter(()), before=lambda: None), next(self.source), name)
 
     def with_hook(self, before: Callable[[], None]) -> JournalSlots:
         """The same IDs; ``before`` is called as well."""
@@ -106,9 +110,9 @@ class JournalSlots:
         return replace(self, cancelled=lambda: self.cancelled() or cancelled())
 
     def record(self, name: str, work: Work) -> Json:
-        """Run and record ``work`` once (the `Recorder` of the steps). What it raises is not recorded and halts the run.
+        """Run and record ``work`` once (the `Recorder` of the steps). What it raises halts the run.
 
-        Raises `ItemCancelled` if a cancellation was recorded.
+        That is recorded only if these slots keep it. Raises `ItemCancelled` if a cancellation was recorded.
         """
         place = next(self.source, None)
         if place is None:
@@ -126,6 +130,8 @@ class JournalSlots:
             raise RunHalted(ending_for(journal_error(f"the journal failed at {name}", error))) from error
         if CANCELLED in recorded:
             raise ItemCancelled(**recorded[CANCELLED])
+        if FAILED in recorded:
+            raise RunHalted(Ending.of(recorded[FAILED]))
         return recorded
 
     def _saved(self, result: Json) -> Json:
@@ -140,7 +146,7 @@ class JournalSlots:
         return result
 
     def _do(self, work: Work, number: int) -> Json:
-        """What ``work`` returns. Work that is cancelled, before or after it starts, is recorded as cancelled.
+        """What ``work`` returns, or its failure if that is kept. Cancelled work, also before it starts, is recorded so.
 
         Raises nothing but `RunHalted`.
         """
@@ -154,7 +160,10 @@ class JournalSlots:
             if cancelled is None:
                 raise RunHalted(ending_for(error)) from error
         except Exception as error:
-            raise RunHalted(ending_for(error)) from error
+            ending = ending_for(error)
+            if self.keeps_failures and ending.is_of_step:
+                return {FAILED: asdict(ending)}
+            raise RunHalted(ending) from error
         return {CANCELLED: {"unit": cancelled.unit, "reason": cancelled.reason}}
 
 

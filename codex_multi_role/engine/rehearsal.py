@@ -14,7 +14,7 @@ from itertools import count, takewhile
 from codex_multi_role.engine.askers import Asker, Instances, Scope
 from codex_multi_role.engine.flow_walk import CallableFlows, FlowWalk
 from codex_multi_role.engine.journal import Past
-from codex_multi_role.engine.journal_slots import JournalSlots, RunHalted
+from codex_multi_role.engine.journal_slots import JournalSlots, NothingRecorded, RunHalted
 from codex_multi_role.errors import CodexMultiRoleError, ReviewWaiting, UsageError, ending_for
 from codex_multi_role.flow import FlowState
 from codex_multi_role.reading.json_types import Json
@@ -23,14 +23,14 @@ from codex_multi_role.steps import RunResources, Unit, Work
 HINT = "Up to that point, the flow, its inputs and cycles, and the names and order of the roles must not change."
 
 
-class PathEnded(RunHalted):
+class PathEnded(NothingRecorded):
     """One path of the walk has reached its end, or would do what the past did not; ``problem`` states what.
 
     As with a person's missing answer, the other items of a fan-out continue.
     """
 
     def __init__(self, problem: str) -> None:
-        super().__init__(ending_for(ReviewWaiting(problem)))
+        RunHalted.__init__(self, ending_for(ReviewWaiting(problem)))
         self.problem = problem
 
 
@@ -86,11 +86,19 @@ class PastUnits:
 
     def watch(self, unit: Unit) -> Unit:
         def record(name: str, work: Work) -> Json:
-            recorded = unit.record(name, work)
-            self.units.setdefault(unit.key, (self._given(unit), []))[1].append(recorded)
+            try:
+                recorded = unit.record(name, work)
+            except RunHalted as halted:
+                if halted.ending.is_of_step:
+                    self._note(unit, {"failed": halted.ending.reason})
+                raise
+            self._note(unit, recorded)
             return recorded
 
         return replace(unit, record=record)
+
+    def _note(self, unit: Unit, recorded: Json) -> None:
+        self.units.setdefault(unit.key, (self._given(unit), []))[1].append(recorded)
 
 
 def walk_past(

@@ -10,8 +10,8 @@ from functools import partial
 
 from codex_multi_role.catalog import StepSpec
 from codex_multi_role.engine.askers import Outcomes, Scope
-from codex_multi_role.engine.journal_slots import JournalSlots, RunHalted
-from codex_multi_role.errors import StepTimedOut, ending_for
+from codex_multi_role.engine.journal_slots import JournalSlots, RunHalted, refuse_when_stopping
+from codex_multi_role.errors import RoleFailed, StepTimedOut, ending_for
 from codex_multi_role.steps import RunResources, StepOutcome, Unit
 from codex_multi_role.steps.cancellation_token import CancellationToken
 from codex_multi_role.steps.carry_out import carry_out
@@ -38,42 +38,48 @@ def stopped_after(seconds: float | None, stop: Callable[[], object]) -> Iterator
 class StepLimit:
     """Ends the work of one unit when its time is up. ``run``: its own, so that nothing else stops with it.
 
-    A failure that is tolerated is recorded, because the work behind it was not. Any other ends the run, whose resume
-    tries again.
+    A failure that is tolerated, by the step or its caller, is recorded, because the work behind it was not; a replay
+    then only does what is recorded. Any other ends the run, whose resume tries again.
     """
 
     def __init__(self, step: StepSpec, run: RunResources, ids: JournalSlots) -> None:
         self._seconds = step.limits.seconds if step.limits is not None else None
         self._run = run
+        self._keeps_failures = ids.keeps_failures
         self._decision = ids.decision(f"{step.id}: limit") if self._seconds else None
         self._problem = f"step {step.id} took longer than its limit of {self._seconds or 0:g} s"
         self._is_over = False
 
     def outcome(self, work: Callable[[], StepOutcome], *, tolerate: bool) -> StepOutcome:
         """That of ``work``, which raises `RunHalted` if it is stopped."""
-        if self._decision is None or self._seconds is None:
-            return work()
-        if self._decision.find() is not None:
-            return StepOutcome({}, self._problem)
         try:
-            with stopped_after(self._seconds, self._end):
+            with self._measured():
                 return work()
         except RunHalted:
             if not self._is_over:
                 raise
+            failure = self._failure(is_kept=tolerate)
             if not tolerate:
-                raise self._failure from None
-            self._decision.record({"seconds": self._seconds})
+                raise failure from None
             return StepOutcome({}, self._problem)
 
     def outcomes(self, work: Callable[[], Outcomes]) -> Outcomes:
         """Those of ``work``, and its failure."""
-        with stopped_after(self._seconds, self._end):
+        with self._measured():
             outcomes, failure = work()
-        return outcomes, self._failure if failure is not None and self._is_over else failure
+        return outcomes, self._failure() if failure is not None and self._is_over else failure
 
-    @property
-    def _failure(self) -> RunHalted:
+    @contextmanager
+    def _measured(self) -> Iterator[None]:
+        """Stop the block when the time is up, or at once if it was in an earlier session."""
+        if self._decision is not None and self._decision.find() is not None:
+            self._end()
+        with stopped_after(self._seconds, self._end):
+            yield
+
+    def _failure(self, *, is_kept: bool = False) -> RunHalted:
+        if self._decision is not None and (is_kept or self._keeps_failures):
+            self._decision.record({"seconds": self._seconds})
         return RunHalted(ending_for(StepTimedOut(self._problem)))
 
     def _end(self) -> None:
@@ -99,12 +105,22 @@ def limited(scope: Scope, step: StepSpec, records: Callable[[int], int]) -> Scop
     state = scope.state
     size = scope.ids.record(f"{step.id}: reserve", lambda _: {"size": records(state.cycles)})["size"]
     run = replace(scope.run, progress=replace(scope.run.progress, stopping=CancellationToken()))
-    return replace(scope, run=run, asker=scope.asker.on(run), ids=scope.ids.reserve(size + 1))
+    ids = scope.ids.reserve(size + 1).with_hook(partial(refuse_when_stopping, run))
+    return replace(scope, run=run, asker=scope.asker.on(run), ids=ids)
+
+
+def outcome_of(run: RunResources, unit: Unit) -> StepOutcome:
+    """The outcome of carrying out the unit. Also halts for a failure that an earlier version recorded as an outcome."""
+    outcome = carry_out(run, unit)
+    turn = outcome.turn
+    if not outcome.error or unit.tolerate or outcome.skipped or (turn and run.catalog.role(turn.role).optional):
+        return outcome
+    raise RunHalted(ending_for(RoleFailed(outcome.error, turn.outcome if turn else RoleFailed.reason)))
 
 
 def carry_out_within(own: Scope, outer: RunResources, unit: Unit) -> StepOutcome:
     """The outcome of a step that is one unit, in its ``own`` scope, which stops if the ``outer`` run does."""
-    work = partial(carry_out, own.run, unit)
+    work = partial(outcome_of, own.run, unit)
     if own.run is outer:
         return work()
     limit = StepLimit(unit.step, own.run, own.ids)

@@ -25,8 +25,8 @@ class Placement:
     before a step is recorded; ``take_trees`` snapshots the workspace. ``permit(names, stopping)`` waits until a turn of
     that provider and model (``provider:…``, ``model:…``) may start. Once ``draining`` is set, the work in progress is
     finished and recorded, and the run ends as interrupted. ``begin`` gets the folder of a new run before anything is
-    done. ``placer`` submits called flows to workers. ``is_tolerant_call``: not None if another run called this one's
-    flow; its outcome is then left in `CALL_FILE`. ``off_limits``: what no role and no test may write.
+    done. ``placer`` submits called flows to workers. ``is_called``: another run called this one's flow; its outcome is
+    then left in `CALL_FILE`. ``off_limits``: what no role and no test may write.
     """
 
     journal: Callable[[], AbstractContextManager[Begin]] | None = None
@@ -34,6 +34,6 @@ class Placement:
     permit: Callable[[Sequence[str], Event], AbstractContextManager[None]] = lambda *_: nullcontext()
     begin: Callable[[RunFolder], None] = lambda _: None
     placer: CallPlacer | None = None
-    is_tolerant_call: bool | None = None
+    is_called: bool = False
     draining: Event = field(default_factory=Event)
     off_limits: tuple[Path, ...] = ()

@@ -333,13 +333,12 @@ class Session:
         from codex_multi_role.steps.test_runs import measure_baseline  # as above
 
         flows = CallableFlows(self._definitions.flows, cache(self._definitions.bound))
-        called = self._placement.is_tolerant_call if self._placement is not None else None
         with self._journal(parts) as begin:
             stop.interrupts = False
             if not any(own_turns(self._folder)):
                 measure_baseline(parts)
             while True:
-                durable = DurableRun(flows, self._state, parts, tolerant=bool(called))
+                durable = DurableRun(flows, self._state, parts)
                 begin(durable)
                 self._ending = durable.ending  # not earlier: a run that could not start keeps no lock
                 self._meanwhile()
@@ -350,7 +349,7 @@ class Session:
                 # per question. The journal is replayed, and the processes stay alive.
                 parts.progress.waits_for.clear()
                 self._state = self._first_state()
-            if called is not None and durable.outcome is not None:
+            if self._placement and self._placement.is_called and durable.outcome is not None:
                 write_json(self._folder.path / CALL_FILE, durable.outcome.as_json())
             roles.stop_soon()  # all this ends while the journal closes
             parts.services.fleet.stop_soon()

@@ -25,6 +25,7 @@ COLUMNS, LABEL_COLUMNS, END_COLUMNS = 36, 46, 28
 LETTER = 6.7
 TRACK = 16
 _VISIT_AND_INDEX = r"\.\d+(\.\d+)?"
+_TRY = re.compile(r"/try-\d+$")
 
 
 @dataclass
@@ -62,7 +63,7 @@ def paths_taken(charts: Sequence[Chart], visits: Iterable[Visit], ended: RunEnde
 
 def _called(charts: Mapping[str, Chart], known: Mapping[str, Chart | None], key: str) -> Chart | None:
     """The flow that the unit at the end of ``key`` called."""
-    above, _, unit = key.rpartition("/")
+    above, _, unit = _TRY.sub("", key).rpartition("/")
     caller = known.get(above)
     nodes = caller.nodes if caller is not None else ()
     found = [node for node in nodes if node.step.call and re.fullmatch(re.escape(node.id) + _VISIT_AND_INDEX, unit)]

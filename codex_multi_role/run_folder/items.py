@@ -15,12 +15,17 @@ from codex_multi_role.run_folder.folder import RunFolder, has_reached_end
 from codex_multi_role.run_folder.question import user_name
 from codex_multi_role.run_folder.states import OVER, read_states
 
+GIVEN = "given_items"
+
 
 class ItemResults:
-    """The results of the run in ``run_folder``: ``{value, outcome}``, the item from the list and its outcome."""
+    """The results of the run in ``run_folder``: ``{value, outcome}``, the item from the list and its outcome.
 
-    def __init__(self, run_folder: Path) -> None:
-        self._folder = run_folder / "items"
+    ``given``: those that the fork in that folder got from its parent, once, when it was made.
+    """
+
+    def __init__(self, run_folder: Path, *, given: bool = False) -> None:
+        self._folder = run_folder / (GIVEN if given else "items")
 
     def write(self, unit: str, value: object, outcome: Json) -> None:
         """Raises `StorageError`."""

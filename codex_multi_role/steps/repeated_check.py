@@ -85,4 +85,4 @@ def _first_state(run: RunResources, unit: Unit, folder: Path, before: Json) -> s
 def _works_alone(run: RunResources, unit: Unit) -> bool:
     """Whether no other item works in the same folder: a copy for a called flow is that flow's own."""
     *callers, _ = unit.key.removeprefix(run.within).strip("/").split("/")
-    return unit.peers == 1 and all(caller.count(".") == 1 for caller in callers)
+    return unit.peers == 1 and all(caller.count(".") < 2 for caller in callers)  # a visit, or a try

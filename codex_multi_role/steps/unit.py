@@ -53,6 +53,11 @@ class Unit:
         return f"step {self.step.id}"
 
     @property
+    def below(self) -> str:
+        """What the keys of a called flow's units begin with: that of this unit and, from the second on, its try."""
+        return f"{self.key}/try-{self.attempt}/" if self.attempt > 1 else f"{self.key}/"
+
+    @property
     def given(self) -> Json:
         """The step's rendered templates, independent of the cycles, and its item."""
         filled = self.filled(("with", "prompt", "review", "show"), cycles=1)

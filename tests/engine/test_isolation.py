@@ -96,6 +96,27 @@ def clashing(folder: Path, **more: object) -> TeamFolder:
     return writers(folder, [writes("shared.txt", "one\n"), writes("shared.txt", "two\n")], [step])
 
 
+@pytest.mark.parametrize("isolated", ["call", "step"])
+def test_each_try_of_a_call_has_copies_of_its_own(tmp_path: Path, isolated: str) -> None:
+    """The second try does not find what the first one left in the copy, and merges what it does itself."""
+    copy = {"isolate": "worktree"}
+    first = {"id": "look", "check": "command", "with": {"argv": ["test", "!", "-e", "first.txt"]}}
+    again = {"id": "look", "check": "command", "with": {"argv": ["test", "-e", "second.txt"]}}
+    call = {"id": "c", "call": "inner", "retry": {"attempts": 2, "backoff_seconds": 0}}
+    plays = [writes("first.txt", "1"), writes("second.txt", "2")]
+    team = writers(tmp_path, plays, [{**call, **(copy if isolated == "call" else {})}])
+    write = {"id": "write", "ask": "writer", **(copy if isolated == "step" else {})}
+    with_flow(team, {"steps": [write, first if isolated == "call" else again]}, "inner")
+    report = team.run(flow="own")
+    assert report.exit_code == 0, report
+    written = {path.name for path in team.workspace.glob("*.txt")} - {"shared.txt"}
+    assert written == ({"second.txt"} if isolated == "call" else {"first.txt", "second.txt"})
+    started = [event["step"] for event in team.of_type("step_started")]
+    assert started == ["c", "c.1/write", "c.1/look", "c.1/try-2/write", "c.1/try-2/look"]
+    merged = [event["copy"] for event in team.of_type("copy_merged")]
+    assert merged == (["c.1"] if isolated == "call" else ["c.1/write.1", "c.1/try-2/write.1"])
+
+
 def test_item_whose_copy_cannot_be_merged_has_failed(tmp_path: Path) -> None:
     """The other items are merged all the same, and the message names the path and the copy."""
     team = clashing(tmp_path)

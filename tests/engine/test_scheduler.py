@@ -10,7 +10,7 @@ import pytest
 
 from codex_multi_role.engine.journal_slots import RunHalted
 from codex_multi_role.engine.scheduler import Scheduler
-from codex_multi_role.errors import ReviewWaiting, ending_for
+from codex_multi_role.errors import BudgetUsedUp, ReviewWaiting, RoleFailed, ending_for
 
 Work = Callable[[], str]
 
@@ -39,6 +39,16 @@ def test_results_are_in_order_of_the_works() -> None:
         return "quick"
 
     assert Scheduler[str]("item", 2).run([slow, quick]) == (["slow", "quick"], None)
+
+
+@pytest.mark.parametrize("is_tolerated", [True, False])
+def test_budget_counts_before_a_tolerated_failure(is_tolerated: bool) -> None:
+    errors = [RunHalted(ending_for(each)) for each in (RoleFailed("no", "bad_request"), BudgetUsedUp("used up"))]
+    cancelled: list[None] = []
+    cancel = partial(cancelled.append, None) if is_tolerated else None
+    scheduler = Scheduler[str]("item", 2, cancel_rest=cancel)
+    _, error = scheduler.run([*map(failing, errors)])
+    assert (error, cancelled) == (errors[is_tolerated], [])
 
 
 def test_nothing_to_do_is_not_an_error() -> None:

@@ -35,7 +35,7 @@ from codex_multi_role.lifecycle.model_providers import ModelProviders
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.workspace.manifest import Manifest
-from tests.support.scripted import slots_in_memory
+from tests.support.scripted import Journal
 
 LOOKS, WRITES, SUBMITS = re.compile(r"\bLOOK\b"), re.compile(r"\bWRITE (\S+)"), re.compile(r"\bSUBMIT (\S+)")
 """What a role's prompt lets the model do: run a command, write a file by a command, submit a file."""
@@ -220,7 +220,7 @@ def play(options: RunOptions, model: PureModel) -> PureRun:
         run = replace(parts, services=replace(parts.services, fleet=cast(Fleet, fleet)))
         state = new_state(definitions.flow, options.goal, definitions.inputs, options.cycles)
         durable = DurableRun(CallableFlows(definitions.flows, cache(definitions.bound)), state, run)
-        durable.work(slots_in_memory())
+        durable.work(Journal().slots())
     ending = durable.ending.result(0)
     prompts = [path.read_text() for path in sorted(folder.path.glob("*/turn_*/prompt.txt"))]
     return PureRun(

@@ -5,14 +5,16 @@ For what decides the path through a flow: routes, variables, retries, needs, bou
 
 from __future__ import annotations
 
+import json
 import re
 import sys
+import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import cache
-from itertools import count
+from functools import cache, partial
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -23,7 +25,16 @@ from codex_multi_role.catalog.contracts import Contracts
 from codex_multi_role.catalog.templates import evaluate
 from codex_multi_role.checks import CheckContext, RunFacts, find_check
 from codex_multi_role.engine import CallableFlows, DurableRun
-from codex_multi_role.errors import DefinitionError, Ending, RoleFailed
+from codex_multi_role.engine.journal import RecordedStep
+from codex_multi_role.engine.rehearsal import PastUnits, walk_past
+from codex_multi_role.errors import (
+    CheckFailed,
+    CodexMultiRoleError,
+    DefinitionError,
+    Ending,
+    RoleFailed,
+    RunInterrupted,
+)
 from codex_multi_role.flow import End, FlowState, GoTo, after, new_state, walk_bound
 from codex_multi_role.lifecycle.step_fields import contracts_of
 from codex_multi_role.lifecycle.team_loading import load_team
@@ -43,12 +54,16 @@ from codex_multi_role.workspace import Workspace
 from tests.support.prices import NO_PRICES
 from tests.support.teams import TeamFolder, with_flow
 
-Play = Json | RoleFailed | Callable[[Ask], Json | RoleFailed]
+Play = Json | RoleFailed | RunInterrupted | Callable[[Ask], Json | RoleFailed | RunInterrupted]
 """A handoff, a failure, or what makes one of the ask."""
-Result = Json | Callable[[Unit], Json]
-"""The result of a check, or what makes it of the unit."""
+Result = Json | CodexMultiRoleError | Callable[[Unit], Json | CodexMultiRoleError]
+"""The result of a check, a failure, or what makes one of the unit."""
 T = TypeVar("T")
 FAILS = RoleFailed("role one: no", "bad_request")
+BREAKS = CheckFailed("the check could not run")
+WAITS = RunInterrupted()
+"""Of a role or a check that works until it is stopped."""
+MAX_WAIT_SECONDS = 60.0
 COMPUTED = ("answer", "choose", "command", "merge_items", "schema")
 """Checks that are carried out where no result is scripted: they change nothing in a workspace."""
 
@@ -64,12 +79,47 @@ class Said(NamedTuple):
         return complete(question, Answer(self.approved, self.comment, "a person", now(), values=self.values or {}))
 
 
+@dataclass
+class Journal:
+    """``records`` by position, in the order in which they were made; ``works``: what was done for each.
+
+    ``done``: all of that, and what failed without a record.
+    """
+
+    records: dict[int, RecordedStep] = field(default_factory=dict)
+    works: dict[int, list[str]] = field(default_factory=dict)
+    done: list[str] = field(default_factory=list)
+    _here: threading.local = field(default_factory=threading.local)
+
+    def slots(self) -> Iterator[_KeptSlot]:
+        return (_KeptSlot(self, number) for number in count(1))
+
+    def run(self, place: int, name: str, work: Callable[[], Json]) -> Json:
+        if place not in self.records:
+            self._here.works = []
+            output = json.loads(json.dumps(work()))
+            self.works[place] = self._here.works
+            self.records[place] = RecordedStep(name, output)
+        assert self.records[place].name == name
+        return dict(self.records[place].output)
+
+    def note(self, work: str) -> None:
+        self._here.works.append(work)
+        self.done.append(work)
+
+    def until(self, number: int) -> Journal:
+        """What a kill after so many records would leave."""
+        kept = list(self.records)[:number]
+        works = {place: self.works[place] for place in kept}
+        return Journal({place: self.records[place] for place in kept}, works, [*chain(*works.values())])
+
+
 @dataclass(frozen=True)
 class Walked:
     """``asks`` in the order in which they were made; ``warnings``: what was published as such.
 
     ``path``: the steps in the order in which they started, those of called flows as ``<calling step>/<step>``.
-    ``routes``: those that were taken, as `routes_of` names them.
+    ``routes``: those that were taken, as `routes_of` names them. ``rehearse`` walks what was recorded once more.
     """
 
     ending: Ending
@@ -78,6 +128,7 @@ class Walked:
     warnings: list[str]
     path: list[str]
     routes: set[str]
+    rehearse: Callable[[], PastUnits]
 
 
 @dataclass
@@ -90,6 +141,7 @@ class Script:
     ``answers``: to the reviews, in order, each as in `Said`; nobody is present after the last one. In a mapping, those
     to the reviews of each step, like ``checks``.
     ``finishing``: the roles that may say DONE. ``judged``: answers that later steps cannot use are refused.
+    ``journal``: what an earlier walk recorded, which is not done again.
     """
 
     folder: Path
@@ -99,6 +151,7 @@ class Script:
     merges: Mapping[str, Sequence[Json]] = field(default_factory=dict)
     finishing: Collection[str] = ()
     judged: bool = False
+    journal: Journal = field(default_factory=Journal)
     asks: list[Ask] = field(default_factory=list)
     _routes: set[str] = field(default_factory=set)
     _checked: Counter[str] = field(default_factory=Counter)
@@ -128,12 +181,18 @@ class Script:
         events.subscribe(published.append)
         services = _Services(lambda: catalog, folder, events, WorkClock(0.0), self._person)
         run = self._resources(services, contracts_of(flows, name, catalog))
-        durable = DurableRun(CallableFlows(flows, bound), new_state(flows[name], "reach it", given, cycles), run)
+        called, new = CallableFlows(flows, bound), partial(new_state, flows[name], "reach it", given, cycles)
+        durable = DurableRun(called, new(), run)
         with self._patched(), closing(events):
-            durable.work(slots_in_memory())
+            durable.work(self.journal.slots())
         warnings = [event["message"] for event in published if event["type"] == "warning"]
         path = [_without_numbers(event["step"]) for event in published if event["type"] == "step_started"]
-        return Walked(durable.ending.result(0), durable.state, self.asks, warnings, path, self._routes)
+
+        def rehearse() -> PastUnits:
+            with self._patched():
+                return walk_past(called, new(), run, self.journal.records)
+
+        return Walked(durable.ending.result(0), durable.state, self.asks, warnings, path, self._routes, rehearse)
 
     def _role(self, name: str) -> Json:
         return {"behaviors": {"can_finish": True}} if name in self.finishing else {}
@@ -155,17 +214,21 @@ class Script:
             patch.setattr(RunResources, "in_copy", lambda run, _, **__: run)
             yield
 
-    def _answer(self, _: RunResources, question: Ask, record: Recorder) -> StepOutcome:
+    def _answer(self, run: RunResources, question: Ask, record: Recorder) -> StepOutcome:
         self.asks.append(question)
-        turn = TurnResult(**record(f"{question.role.name} turn", lambda _: self._turn(question).as_json()))
+        turn = TurnResult(**record(f"{question.role.name} turn", lambda _: self._turn(run, question).as_json()))
         handoff = turn.handoff or {}
         done = question.role.behaviors.can_finish and says_done(handoff)
         return StepOutcome(handoff, turn.problem, turn, done)
 
-    def _turn(self, question: Ask) -> TurnResult:
+    def _turn(self, run: RunResources, question: Ask) -> TurnResult:
         role = question.role.name
+        self.journal.note(f"{question.unit} {role} {question.visit}")
         play = _nth(self.plays[role], question.visit)
         handoff = play(question) if callable(play) else play
+        if isinstance(handoff, RunInterrupted):
+            assert run.progress.stopping.wait(MAX_WAIT_SECONDS)
+            raise handoff
         if self.judged and not isinstance(handoff, RoleFailed) and not says_done(handoff):
             problems = question.expected.problems(handoff)
             handoff = RoleFailed(f"role {role}: {problems}", "invalid_reply") if problems else handoff
@@ -176,13 +239,19 @@ class Script:
         thread = f"thread of {question.instance}"
         return TurnResult(role, question.instance, question.visit, thread, "completed", "completed", "", handoff)
 
-    def _check(self, _: RunResources, unit: Unit, _place: int, options: Mapping[str, object]) -> Json:
+    def _check(self, run: RunResources, unit: Unit, _place: int, options: Mapping[str, object]) -> Json:
         step, name = _without_numbers(unit.key), unit.step.check or ""
         if step not in self.checks and name in COMPUTED:
             return self._computed(name, options)
         self._checked[step] += 1
         result = _nth(self.checks[step], self._checked[step])
-        return {"status": "", **(result(unit) if callable(result) else result)}
+        self.journal.note(f"{unit.key} {unit.attempt}")
+        result = result(unit) if callable(result) else result
+        if result is WAITS:
+            assert run.progress.stopping.wait(MAX_WAIT_SECONDS)
+        if isinstance(result, CodexMultiRoleError):
+            raise result
+        return {"status": "", **result}
 
     def _computed(self, name: str, options: Mapping[str, object]) -> Json:
         facts = RunFacts("run", "flow", now(), self.folder, "", ())
@@ -231,8 +300,8 @@ def _nth(given: Sequence[T], number: int) -> T:
 
 
 def _without_numbers(key: str) -> str:
-    """The step of a unit: ``batch_execution/judge`` of ``batch_execution.1.0/judge.2``."""
-    return re.sub(r"(\.\d+)+(?=/|$)", "", key)
+    """The step of a unit: ``batch_execution/judge`` of ``batch_execution.1.0/try-2/judge.2``."""
+    return re.sub(r"(\.\d+)+(?=/|$)|/try-\d+(?=/)", "", key)
 
 
 @dataclass(frozen=True)
@@ -265,12 +334,9 @@ class _Services:
 
 
 @dataclass(frozen=True)
-class _Slot:
+class _KeptSlot:
+    journal: Journal
     step_id: int
 
-    def run(self, _: str, work: Callable[[], Json], /) -> Json:
-        return work()
-
-
-def slots_in_memory() -> Iterator[_Slot]:
-    return (_Slot(number) for number in count(1))
+    def run(self, name: str, work: Callable[[], Json], /) -> Json:
+        return self.journal.run(self.step_id, name, work)

@@ -6,6 +6,7 @@ Follows the semantic conventions for generative AI (https://opentelemetry.io/doc
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, timedelta
 from decimal import Decimal
 
@@ -19,6 +20,7 @@ from codex_multi_role.run_folder.cost import Cost
 PROVIDER = "openai"
 """The protocol's provider; which server answers is up to Codex."""
 OWN = "codex_multi_role"
+_TRY = re.compile(r"(/try-\d+)?/$")
 Attributes = dict[str, str | int | float | bool]
 
 
@@ -149,7 +151,7 @@ class RunSpans:
 
     def _parent_of(self, walk: str) -> Span | None:
         """Return the step whose call or item the walk belongs to."""
-        return self._steps.get(_walk(walk.removesuffix("/")), self._run) if walk else self._run
+        return self._steps.get(_walk(_TRY.sub("", walk)), self._run) if walk else self._run
 
     def _end_steps(self, walk: str, at: str) -> None:
         for each in [each for each in self._steps if each.startswith(walk)]:

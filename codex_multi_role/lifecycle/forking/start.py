@@ -124,7 +124,7 @@ class Again:
         outcome = ItemResults(parent.path).find(unit, value)
         if outcome is None:
             return False
-        ItemResults(fork.path).write(unit, value, outcome)
+        ItemResults(fork.path, given=True).write(unit, value, outcome)
         if (turn := outcome["turn"]) is not None and turn["number"]:
             inherit_turn(parent, fork, turn["instance"], turn["number"])
         return True

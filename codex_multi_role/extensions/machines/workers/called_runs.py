@@ -71,7 +71,6 @@ class CalledRuns:
             parent=self._parent.run_id,
             unit=call.unit,
             start={"manifest": self.manifest, "tree": call.tree} if call.tree else own.start,
-            is_tolerant=call.tolerant,
         )
         self._database.patiently(lambda: self._queued.submit([request]))
         self._looked = -LOOK_SECONDS

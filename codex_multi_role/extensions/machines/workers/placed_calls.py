@@ -55,7 +55,7 @@ def placed_id(parent: str, unit: str, place: int) -> str:
 class PlacedCall:
     """A called flow to be walked as the run ``run_id``, from the workspace's snapshot ``tree``.
 
-    ``unit``: the key of the calling item. ``tolerant``: a failing step ends the walk and is an outcome.
+    ``unit``: the key of the calling item.
     """
 
     run_id: str
@@ -64,7 +64,6 @@ class PlacedCall:
     goal: str
     inputs: Mapping[str, Any]
     cycles: int
-    tolerant: bool
     tree: str
     limits: Limits
 
@@ -112,7 +111,7 @@ class PlacedUnit:
             self._called.submit(
                 PlacedCall(
                     run_id, unit.key, unit.step.call or "", self._run.settings.goal, inputs, unit.context["cycles"],
-                    unit.tolerate, tree, limits,
+                    tree, limits,
                 )
             )  # fmt: skip
         return run_id
@@ -156,7 +155,8 @@ class PlacedUnit:
     def _end_of(self, run_id: str, found: PlacedRun, *, retry: bool) -> Json | None:
         """The outcome of a run that is over; None if it continues, as it gets more of the budget or a ``retry``."""
         copy = self._run.services.worktrees.open(self._unit.key).snapshots if self._unit.step.isolate else None
-        if (outcome := self._called.outcome(run_id, copy)) is not None:
+        outcome = self._called.outcome(run_id, copy)
+        if outcome is not None and (not outcome["error"] or self._unit.tolerate):
             return outcome
         if found.outcome == BudgetUsedUp.reason or (retry and found.ending in RETRIED):
             self._called.resume(run_id, self._reserved(run_id, found.totals.get("seconds", 0.0)))

@@ -98,7 +98,7 @@ class RunAttempt:
             draining=self._draining,
             begin=self._begin,
             placer=Placer(self._called),
-            is_tolerant_call=self._run.request.is_tolerant if self._run.request.parent else None,
+            is_called=bool(self._run.request.parent),
             off_limits=self._of_workers,
         )
         try:

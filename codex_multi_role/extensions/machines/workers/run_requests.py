@@ -30,7 +30,6 @@ class RunRequest:
 
     If another run called this one's flow, that is its ``parent``, ``unit`` the calling item there, and ``start`` the
     saved state of the parent that the workspace starts from: ``{manifest, tree}``, empty if it is as in the source.
-    ``is_tolerant``: a failing step is an outcome.
     """
 
     run_id: str
@@ -46,7 +45,6 @@ class RunRequest:
     parent: str = ""
     unit: str = ""
     start: Json = field(default_factory=dict)
-    is_tolerant: bool = False
 
     @property
     def goal(self) -> str:
@@ -67,8 +65,8 @@ class RunRequest:
 
     @classmethod
     def of(cls, record: Json) -> RunRequest:
-        """The inverse of `as_json`."""
-        fields = {name: value for name, value in record.items() if name != "limits"}
+        """The inverse of `as_json`, also of an earlier version."""
+        fields = {name: value for name, value in record.items() if name in cls.__dataclass_fields__}
         return cls(**{**fields, "labels": tuple(record["labels"])})
 
 

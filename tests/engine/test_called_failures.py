@@ -1,0 +1,209 @@
+"""A failure in a called flow is raised there as if the flow ran alone, and caught by the call that tolerates it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from codex_multi_role.reading.json_types import Json
+from tests.support.scripted import BREAKS, FAILS, WAITS, Play, Said, Script, Walked
+
+RETRY: Json = {"retry": {"attempts": 3, "backoff_seconds": 0}}
+TWICE: Json = {"retry": {"attempts": 2, "backoff_seconds": 0}}
+SKIP: Json = {"on_error": "skip"}
+ITEMS: Json = {"for_each": ["a", "b"], "concurrency": 2}
+NOT_GOOD: list[Json] = [{"id": "look", "check": "command", "with": {"argv": ["true"]}}]
+
+
+def script(folder: Path, **more: object) -> Script:
+    plays = {"one": [FAILS], "two": [{"summary": "fine"}]}
+    return replace(Script(folder, plays, {"c/i/look": [{"status": "failed", "exit_code": 1}]}), **more)  # type: ignore[arg-type]
+
+
+def walk(of: Script, call: Json, *inner: Json, **more: Json) -> Walked:
+    """The walk of a flow that calls ``inner`` two levels deep, and then asks ``two``."""
+    called = {"name": "inner", "vars": {"n": 0}, "steps": [*inner]}
+    between = {"name": "between", "steps": [{"id": "i", "call": "inner", **more}]}
+    return of.walk({"steps": [{"id": "c", "call": "between", **call}, {"ask": "two"}]}, called, between)
+
+
+def result_of(walked: Walked) -> Json:
+    return walked.state.steps["c"].output
+
+
+KINDS = {
+    "ask": ({"id": "x", "ask": "one"}, 3),
+    "asks": ({"id": "x", "ask": "one", **ITEMS}, 6),
+    "roles": ({"id": "x", "ask": ["one", "three"]}, 6),
+    "check": ({"id": "x", "check": "command", "with": {"argv": ["true"]}}, 3),
+    "checks": ({"id": "x", "check": "command", "with": {"argv": ["true"]}, **ITEMS}, 6),
+    "review": ({"id": "x", "review": "Good?"}, 3),
+    "call": ({"id": "x", "call": "last"}, 3),
+    "calls": ({"id": "x", "call": "last", **ITEMS}, 6),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_retry_repeats_all_work_of_called_flows(tmp_path: Path, kind: str) -> None:
+    step, times = KINDS[kind]
+    checks = {"c/i/x": [{"status": "failed", "exit_code": 1}]}
+    of = Script(tmp_path, {"one": [FAILS], "three": [FAILS], "two": [{}]}, checks, [Said(approved=False)] * 3)
+    last: Json = {"name": "last", "steps": [{"id": "z", "ask": "one"}]}
+    inner: Json = {"name": "inner", "steps": [step]}
+    between: Json = {"name": "between", "steps": [{"id": "i", "call": "inner"}]}
+    walked = of.walk({"steps": [{"id": "c", "call": "between", **RETRY}, {"ask": "two"}]}, inner, between, last)
+    is_bad = kind in ("check", "checks", "review")
+    assert walked.ending.exit_code == (1 if is_bad else 3), walked.ending
+    works = [*of.journal.done, *(each.name for each in of.journal.records.values() if each.name == "review")]
+    assert (len(works), len({*works})) == (times, 1 if kind == "review" else times)
+    assert walked.path.count("two") == 0
+    assert len([step for step in walked.path if step == "c/i/x"]) == 3
+
+
+def test_units_of_a_second_try_have_keys_of_their_own(tmp_path: Path) -> None:
+    of = script(tmp_path)
+    walk(of, RETRY, {"id": "x", "ask": "one", **ITEMS}, **TWICE)
+    units = [each.split()[0] for each in of.journal.done]
+    tries = ["c.1/i.1", "c.1/i.1/try-2", "c.1/try-2/i.1", "c.1/try-2/i.1/try-2", "c.1/try-3/i.1", "c.1/try-3/i.1/try-2"]
+    assert sorted(units) == sorted(f"{each}/x.1.{item}" for each in tries for item in (0, 1))
+
+
+def test_failed_items_of_a_called_flow_are_not_results(tmp_path: Path) -> None:
+    """Also where the caller tolerates the failure: then nothing after the step runs, as when the flow runs alone."""
+    of = script(tmp_path)
+    walked = walk(of, SKIP, {"id": "x", "ask": "one", **ITEMS}, {"id": "y", "ask": "two"})
+    assert walked.ending.exit_code == 0, walked.ending
+    assert walked.path == ["c", "c/i", "c/i/x", "two"]
+    assert walked.state.steps["c"].error == str(FAILS)
+    assert (result_of(walked)["outcome"], result_of(walked)["exit_code"]) == ("failed", 3)
+
+
+def test_inner_next_does_not_see_a_failure(tmp_path: Path) -> None:
+    inner: Json = {"id": "x", "ask": "one", "next": [{"when": "steps.x.error", "end": "seen"}, {"end": "good"}]}
+    walked = walk(script(tmp_path), SKIP, inner)
+    assert result_of(walked)["outcome"] == "failed"
+
+
+def test_exit_code_of_a_call_tells_bad_from_failed(tmp_path: Path) -> None:
+    """A bad end of the called flow is its verdict: under ``on_error: skip`` both let the flow continue."""
+    bad = walk(script(tmp_path / "bad"), SKIP, *NOT_GOOD)
+    failed = walk(script(tmp_path / "failed"), SKIP, {"id": "x", "ask": "one"})
+    assert (result_of(bad)["exit_code"], result_of(failed)["exit_code"]) == (1, 3)
+    assert (bad.state.steps["c"].status, failed.state.steps["c"].status) == ("done", "failed")
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [
+        [{"id": "x", "ask": "two", "set": {"n": "{{ steps.x.summary | sum }}"}}],
+        [{"id": "x", "ask": "two"}, {"ask": "two", "prompt": "{{ steps.x.summary | sum }}"}],
+        [{"id": "x", "ask": "two"}, {"id": "y", "ask": "two", "for_each": "{{ steps.x.summary }}", "max_items": 2}],
+        [{"id": "x", "ask": "two", "next": [{"when": "steps.x.summary | sum", "end": "odd"}]}],
+    ],
+)
+def test_wrong_values_of_a_called_flow_are_failures_of_it(tmp_path: Path, inner: list[Json]) -> None:
+    walked = walk(script(tmp_path), SKIP, *inner)
+    assert walked.ending.exit_code == 0, walked.ending
+    output = result_of(walked)
+    assert (output["exit_code"], walked.state.steps["c"].status) == (3, "failed")
+    assert walked.state.latest_handoffs["two"] == {"summary": "fine"}
+
+
+def test_caller_sees_what_steps_before_the_failure_left(tmp_path: Path) -> None:
+    inner: list[Json] = [{"id": "x", "ask": "two"}, {"id": "y", "ask": "one"}]
+    walked = Script(tmp_path, {"one": [FAILS], "two": [{"summary": "fine"}]}).walk(
+        {"steps": [{"id": "c", "call": "inner", **SKIP}]}, {"name": "inner", "vars": {"n": 1}, "steps": inner}
+    )
+    assert result_of(walked) == {
+        "outcome": "failed", "exit_code": 3, "vars": {"n": 1}, "steps": {"x": {"summary": "fine"}, "y": {}},
+    }  # fmt: skip
+    assert (walked.state.latest_handoffs, len(walked.state.history)) == ({"two": {"summary": "fine"}}, 1)
+
+
+def test_skipped_items_are_not_failed_ones(tmp_path: Path) -> None:
+    step: Json = {
+        "id": "x", "ask": "one", "for_each": [{"id": "a"}, {"id": "b", "n": ["a"]}, {"id": "c"}],
+        "needs": "{{ item.n | default([]) }}", **SKIP,
+    }  # fmt: skip
+    plays = [lambda asked: {"ok": 1} if asked.payload["item"]["id"] == "c" else FAILS]
+    walked = Script(tmp_path, {"one": plays}).walk({"steps": [{**step, "prompt": "It."}]})
+    output = walked.state.steps["x"].output
+    assert [each["status"] for each in output["results"]] == ["failed", "skipped", "done"]
+    assert (output["failed"], walked.ending.exit_code) == (1, 0)
+
+
+def replays(of: Script, flow: Json, *called: Json) -> None:
+    """Assert that a kill after every fourth record changes nothing of the end, and that nothing is done twice.
+
+    Between a failure and the record of what it cancels, other items may still be worked on. Once all is recorded,
+    nothing is done.
+    """
+    whole = of.walk(flow, *called)
+    past = whole.rehearse()
+    assert (past.visits, past.stopped_in) == ({"c": 1, "end": whole.state.steps["end"].visits}, "")
+    last = len(of.journal.records)
+    for number in (*range(last % 4, last, 4), last):
+        again = replace(of, journal=of.journal.until(number), asks=[])
+        walked = again.walk(flow, *called)
+        assert (walked.ending, walked.state.steps["end"]) == (whole.ending, whole.state.steps["end"])
+        done = Counter(of.journal.done)
+        for work, times in Counter(again.journal.done).items():
+            assert times <= max(done[work], 2 if work.startswith(" ") else 1)  # a role of a team has no unit
+        assert walked.state.steps["c"].error == whole.state.steps["c"].error
+    assert (walked.state, again.journal.done) == (whole.state, of.journal.until(number).done)
+
+
+FAN_OUT: Json = {"id": "x", "ask": "some", "prompt": "{{ item.id }}", "concurrency": 2}
+IDS = [{"id": "a", "n": []}, {"id": "bad", "n": ["a"]}, {"id": "c", "n": ["a"]}, {"id": "d", "n": ["bad"]}]
+FAILING: dict[str, list[Json]] = {
+    "stop": [{**FAN_OUT, "for_each": IDS}],
+    "cancel": [{**FAN_OUT, "for_each": IDS, "on_item_error": "cancel"}],
+    "needs": [{**FAN_OUT, "for_each": IDS, "needs": "{{ item.n }}"}],
+    "every role": [{"id": "x", "ask": "*"}],
+    "check": [{"id": "x", "check": "command", "with": {"argv": ["true"]}, "for_each": IDS}],
+    "values": [{"id": "x", "ask": "two", "prompt": "{{ item.m }}", "for_each": [{"m": "fine"}, {"k": 1}]}],
+    "limit": [{"id": "y", "check": "command", "with": {"argv": ["true"]}, "limits": {"seconds": 0.02}}],
+    "limited items": [
+        {"id": "y", "check": "command", "with": {"argv": ["true"]}, "limits": {"seconds": 0.02}, **ITEMS}
+    ],
+    "limited roles": [{"id": "y", "ask": "*", "limits": {"seconds": 0.02}}],
+    "list": [{"id": "x", "ask": "two"}, {"id": "y", "ask": "two", "for_each": "{{ steps.x.summary }}", "max_items": 2}],
+}
+
+
+@pytest.mark.parametrize("failing", FAILING)
+@pytest.mark.parametrize("call", [SKIP, TWICE | SKIP, ITEMS | SKIP], ids=["skip", "retry", "items"])
+def test_replay_of_caught_failures_does_nothing_twice(tmp_path: Path, call: Json, failing: str) -> None:
+    plays: dict[str, list[Play]] = {
+        "two": [{"summary": "fine"}],
+        "some": [lambda asked: FAILS if asked.role.prompt_text == "bad" or failing == "every role" else {}],
+        "slow": [WAITS if failing == "limited roles" else {}],
+        "three": [{"summary": "more"}],
+    }
+    inner = {"name": "inner", "steps": [{"id": "p", "ask": "two", **ITEMS}, *FAILING[failing], {"ask": "two"}]}
+    between = {"name": "between", "steps": [{"id": "i", "call": "inner"}]}
+    flow = {"steps": [{"id": "c", "call": "between", **call}, {"id": "end", "ask": "two"}]}
+    replays(Script(tmp_path, plays, {"c/i/x": [{"status": "passed"}, BREAKS], "c/i/y": [WAITS]}), flow, inner, between)
+
+
+def test_failure_that_an_earlier_version_tolerated_is_one(tmp_path: Path) -> None:
+    """It recorded it as the outcome of the step, for which the journal here is made with ``on_error: skip``."""
+    steps: list[Json] = [{"id": "x", "ask": "one"}, {"id": "y", "check": "command", "with": {"argv": ["true"]}}]
+    of = Script(tmp_path, {"one": [FAILS], "two": [{}]}, {"c/i/y": [BREAKS]})
+    walk(of, SKIP, *({**step, **SKIP} for step in steps))
+    for first in (0, 1):
+        again = replace(of, journal=of.journal.until(1 + first))
+        walked = walk(again, SKIP, *({**step, **(SKIP if index < first else {})} for index, step in enumerate(steps)))
+        assert (result_of(walked)["outcome"], result_of(walked)["exit_code"]) == ("failed", 3)
+
+
+def test_past_without_decisions_is_walked_to_its_end(tmp_path: Path) -> None:
+    """An ``until`` that was not met and a limit that was kept recorded nothing."""
+    check: Json = {"check": "command", "with": {"argv": ["true"]}}
+    never: Json = {"id": "u", **check, **ITEMS, "until": "false", "next": [{"when": "not steps.u.met", "to": "end"}]}
+    of = Script(tmp_path, {"two": [{}]}, {"l": [{}], "u": [{}]})
+    walked = of.walk({"steps": [{"id": "l", **check, "limits": {"seconds": 60}}, never, {"id": "end", "ask": "two"}]})
+    assert (walked.ending.exit_code, walked.rehearse().visits) == (0, {"l": 1, "u": 1, "end": 1})
