@@ -6,6 +6,7 @@ deliver  a call that is tried twice, in a copy: below it another call, with item
 first    one item at a time, until the second one suffices
 race     two roles at once, of whom one answers; `take` merges its copy
 late     a role that does not answer within the limit of its step, which is skipped
+risky    a call that is skipped when it fails: below it, the failure of an item cancels the other one
 log      a command that adds a line to a file; two more at the end
 
 What is added twice, or is missing, shows in the workspace.
@@ -61,6 +62,7 @@ MAIN: Record = {
         },
         {"id": "take", "check": "merge", "with": {"copies": ["{{ steps.race.by_role.bob.copy }}"]}},
         {"id": "late", "ask": "late", "limits": {"seconds": 1.5}, "on_error": "skip"},
+        {"id": "risky", "call": "risky", "on_error": "skip"},
         adds("log", "logged"),
         {"id": "last", "ask": "ann", "prompt": "WORD last."},
     ],
@@ -92,23 +94,37 @@ PARTS: Record = {
         adds("packed", "packed"),
     ],
 }
+RISKY: Record = {
+    "steps": [
+        {
+            "id": "try",
+            "ask": "{{ item }}",
+            "roles": ["fails", "idle"],
+            "for_each": ["fails", "idle"],
+            "concurrency": 2,
+            "on_item_error": "cancel",
+        },
+        adds("never", "never"),
+    ],
+}
 
 MIXED = Scenario(
     name="mixed",
     roles={
         **{role: {"prompt_flags": {"allow_file_suggestions": True}, **WRITER} for role in ("ann", "bob", "cy")},
-        **{role: {} for role in ("judge", "slow", "late")},
+        **{role: {} for role in ("judge", "fails", "slow", "late", "idle")},
     },
     plays={
         **{role: [ANSWER] * MAX_ASKS for role in ("ann", "bob", "cy")},
         "judge": [say("not yet", is_good=False), say("now it is", is_good=True)],
-        **{role: [NEVER] * MAX_ASKS for role in ("slow", "late")},
+        "fails": [{"fault": {"status": 400}}] * MAX_ASKS,
+        **{role: [NEVER] * MAX_ASKS for role in ("slow", "late", "idle")},
     },
     files={"log.md": ("# Log\n", 0o644)},
     flow="main",
-    flows={"main": MAIN, "deliver": DELIVER, "parts": PARTS},
+    flows={"main": MAIN, "deliver": DELIVER, "parts": PARTS, "risky": RISKY},
     concurrency=3,
     committed=True,
-    racers=("slow", "late"),
+    racers=("slow", "late", "idle"),
     options=("--no-run-tests", "--yes"),
 )
