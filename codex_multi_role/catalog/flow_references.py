@@ -60,8 +60,8 @@ def check_references(flow: FlowSpec, catalog: RoleSpecCatalog, types: Fields) ->
                         "role", role, roles
                     )
         _check_templates(step, place, types, problems)
-    for index, step in enumerate(flow.finally_):
-        _check_templates(step, Place(flow.source, ("finally", index)), {**types, **AT_THE_END}, problems)
+    for step, place in flow.final_checks:
+        _check_templates(step, place, {**types, **AT_THE_END}, problems)
     for key in ("title", "text", "file", "figures"):
         with problems.collected():
             check_template(getattr(flow.result, key), Place(flow.source, ("result", key)), {**types, **_RESULT_NAMES})

@@ -63,7 +63,7 @@ class WorkspaceNeeds(Definition):
     )
 
 
-OF_FINAL_CHECKS = frozenset({"id", "check", "with_", "limits"})
+OF_FINAL_CHECKS = frozenset({"id", "check", "with_", "limits", "repeatable"})
 
 
 class FlowFile(Definition):
@@ -130,6 +130,11 @@ class FlowSpec(FlowFile):
         """The steps, then the checks at the end of a run, each with its place in the flow's file."""
         for index, step in enumerate(self.steps):
             yield step, step_place(self, index)
+        yield from self.final_checks
+
+    @property
+    def final_checks(self) -> Iterator[tuple[StepSpec, Place]]:
+        """The checks at the end of a run, each with its place in the flow's file."""
         for index, step in enumerate(self.finally_):
             yield step, Place(self.source, ("finally", index))
 

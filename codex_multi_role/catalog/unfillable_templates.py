@@ -1,4 +1,4 @@
-"""Templates that no run can fill in: they need the result of a step that cannot have run before them.
+"""Templates that need the result of a step that cannot have run before them or, at the end of a run, may not have run.
 
 Only what is certain counts: what every evaluation of a template reads, and a step that no path leads through before.
 """
@@ -6,13 +6,17 @@ Only what is certain counts: what every evaluation of a template reads, and a st
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 from codex_multi_role.catalog.explorations import Step
 from codex_multi_role.catalog.flow_spec import FlowSpec, ways_out
 from codex_multi_role.catalog.result_paths import FlowReader, TemplateReads
 from codex_multi_role.catalog.template_reads import Source, Wanted
+from codex_multi_role.catalog.templates import render
+from codex_multi_role.catalog.unknown_values import UnknownValue, tries
 from codex_multi_role.catalog.value_uses import ITEM
-from codex_multi_role.reading.places import Problems
+from codex_multi_role.errors import DefinitionError
+from codex_multi_role.reading.places import Place, Problems
 
 NOT_VISITED = {"visits": 0, "status": "not_started", "error": "", "verdict": ""}
 
@@ -25,7 +29,21 @@ def check_fillable(flow: FlowSpec) -> None:
         unknown = ids - _visited_before(flow, index)
         _check(flow, reads.before, unknown, problems)
         _check(flow, (*reads.after, *(each for when in reads.whens[:1] for each in when)), unknown - {step}, problems)
+    for final, place in flow.final_checks:
+        for key, value in final.with_.items():
+            with problems.collected():
+                _check_at_the_end(flow, value, place / "with" / key)
     problems.raise_found()
+
+
+def _check_at_the_end(flow: FlowSpec, value: object, place: Place) -> None:
+    """A run can end in its first step, before any role has answered."""
+    names = ("goal", "inputs", "cycle", "cycles", "vars", "outcome", "exit_code")
+    steps = {step.id: NOT_VISITED for step in flow.steps}
+    context = {**{name: UnknownValue(name) for name in names}, "roles": {}, "steps": steps}
+    if failure := tries(partial(render, value, context, place)).failure:
+        message = f"{failure}: finally also runs if the run has ended before"
+        raise DefinitionError(message, failure.hint, failure.file, failure.position)
 
 
 def _check(flow: FlowSpec, templates: Iterable[TemplateReads], unknown: set[str], problems: Problems) -> None:

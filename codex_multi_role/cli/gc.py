@@ -26,6 +26,8 @@ MANIFEST = "worktrees/manifest.json"
 def gc(runs_dir: Path, dry_run: bool) -> None:
     """Remove the copies of the workspace in which parallel roles worked, for all runs in --runs-dir.
 
+    A run that succeeded has removed those that it merged. What happened in a copy stays recorded in the run folder.
+
     The worktree of a run that has ended (--worktree) is removed as well, because its files are recorded in the run
     folder. It is kept if it changed after the run, or has commits that are on no branch.
 

@@ -17,7 +17,7 @@ from codex_multi_role.catalog import render
 from codex_multi_role.catalog.flow_references import SUGGEST_NAMES
 from codex_multi_role.checks import find_check
 from codex_multi_role.engine.askers import Asker, Instances, Scope
-from codex_multi_role.engine.final_checks import judged, run_final_checks
+from codex_multi_role.engine.final_checks import after_final_checks
 from codex_multi_role.engine.flow_walk import SAID_DONE, CallableFlows, FlowWalk
 from codex_multi_role.engine.journal_slots import JournalSlot, JournalSlots, RunHalted, refuse_when_stopping
 from codex_multi_role.errors import (
@@ -71,17 +71,15 @@ class DurableRun:
         self.ending.set_result(self._after_final_checks(self._of_step(ending), ids))
 
     def _after_final_checks(self, ending: Ending, ids: JournalSlots) -> Ending:
-        """Recorded after a success alone: any other end can be resumed, and the checks run again at its next end."""
         flow = self._flows.specs[self.state.flow]
         if not flow.finally_ or ending.status == RunStatus.PARKED:
             return ending
-        work = partial(run_final_checks, flow, self._run, self.state, ending)
         try:
-            is_success = ending.exit_code == ExitCode.GOAL_REACHED
-            problem = (ids.record("finally", lambda _: work()) if is_success else work())["problem"]
+            return after_final_checks(flow, self._run, self.state, ending, ids)
         except RunHalted as halted:
             return halted.ending
-        return judged(ending, str(problem))
+        except BaseException as error:  # as above
+            return ending_for(error)
 
     def _of_step(self, ending: Ending) -> Ending:
         """Exit code 2 means that nothing was spent; later, what is wrong is a failure of the step that got it."""
@@ -101,9 +99,14 @@ class DurableRun:
         """
         run, state = self._run, self.state
         first = first_snapshot(run.services.folder) if run.services.baseline.is_measured else ""
-        tested = state.tested or first
-        if tested and run.settings.tests.enabled and run.snapshots.take() != tested:
-            recorded = ids.record("tests at the end", lambda _: run_tests(run, "", 0))
+        tested, slot = state.tested or first, ids.reserve(1)
+        if not (tested and run.settings.tests.enabled):
+            return
+        # Recorded also if nothing has changed: after a kill, the files can be what final checks have made of them.
+        recorded = slot.record(
+            "tests at the end", lambda _: run_tests(run, "", 0) if run.snapshots.take() != tested else {}
+        )
+        if recorded:
             state.latest_tests, state.tested = without_tree(recorded)
             state.tests_judged = False
             self._tested_last = True

@@ -161,8 +161,8 @@ class _Walks:
             unit = efforts.of_unit(step, inner, here)
             records[step.id] = _records_of_unit(step, unit, here)
             whole = whole.then(efforts.of_visit(step, unit, here).repeated(visits[step.id]))
-        for index, step in enumerate(flow.finally_):
-            whole = whole.then(efforts.of_unit(step, None, Place(flow.source, ("finally", index))))
+        for step, at_end in flow.final_checks:
+            whole = whole.then(efforts.of_unit(step, None, at_end))
         return WalkBound(_within_reason(whole, flow), records, called)
 
 

@@ -280,7 +280,9 @@ class Session:
                     ending = self._drive(replace(parts, services=services, progress=progress), roles, stop)
                 if not stop.in_a_hurry:
                     self._gather_result(parts)
-                return ending
+            if ending.exit_code == ExitCode.GOAL_REACHED:
+                _remove_merged_copies(parts.services)
+            return ending
         except (Exception, KeyboardInterrupt) as error:
             return ending_for(error)
 
@@ -386,3 +388,11 @@ class Session:
             if not (stop.in_a_hurry and ended.status == RoleFailed.status):  # killed programs must fail
                 return ended
         return ending_for(RunInterrupted())
+
+
+def _remove_merged_copies(services: RunServices) -> None:
+    """After a success, when no process works in them any more."""
+    try:
+        services.worktrees.remove_merged()
+    except CodexMultiRoleError as error:
+        services.events.publish(Warning(f"merged copies of the workspace remain, and `gc` removes them: {error}"))

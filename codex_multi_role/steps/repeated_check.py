@@ -22,6 +22,8 @@ from codex_multi_role.steps.review import decide
 from codex_multi_role.steps.unit import Unit
 
 BEGAN, UNDONE = "began.json", "undone.patch"
+WITHOUT_SLOT = 0
+"""The place of work that the journal does not record, because it is done again at another time: nothing is undone."""
 
 
 @contextmanager
@@ -37,11 +39,12 @@ def once(run: RunResources, unit: Unit, place: int, folder: Path) -> Iterator[No
         return
     began = folder / BEGAN
     before = read_object(began)
-    if before.get("place") != place:
+    if before.get("place") not in (place, WITHOUT_SLOT):
         before = {}
     elif not unit.step.repeatable:
         _require_consent(run, unit, str(before["at"]))
-    tree = _first_state(run, unit, folder, before) if undoes and run.settings.changes_workspace else ""
+    undoes = undoes and place != WITHOUT_SLOT and run.settings.changes_workspace
+    tree = _first_state(run, unit, folder, before) if undoes else ""
     write_json(make_folder(folder) / BEGAN, {"place": place, "tree": tree, "at": now()})
     try:
         yield
@@ -50,6 +53,8 @@ def once(run: RunResources, unit: Unit, place: int, folder: Path) -> Iterator[No
     except Exception:
         began.unlink()
         raise
+    if place == WITHOUT_SLOT:
+        began.unlink()
 
 
 def _require_consent(run: RunResources, unit: Unit, at: str) -> None:

@@ -26,6 +26,8 @@ from codex_multi_role.workspace.manifest import (
 )
 from codex_multi_role.workspace.repository import forget_worktree, has_own_commits
 
+MERGED = ("merged", "unchanged")
+"""The states of copies whose work is all in the workspace."""
 _NAMED_CONFLICTS = 3
 _SAVED = "its files are recorded in the run folder"
 
@@ -49,8 +51,12 @@ def collect(manifest_path: Path, *, alive: bool, dry_run: bool) -> list[RemovedC
     that git ignores in a copy do not count as changes. Raises StorageError if the manifest cannot be read.
     """
     manifest = Manifest(manifest_path.parent)
-    there = [copy for copy in manifest if not copy.removed_at or CopyPaths(manifest, copy.key).copy.exists()]
-    return [_collect(manifest, copy, alive, dry_run) for copy in there]
+    return [_collect(manifest, copy, alive, dry_run) for copy in _existing(manifest)]
+
+
+def _existing(manifest: Manifest) -> list[Copy]:
+    """The copies that were not removed, or only in part because of a kill."""
+    return [copy for copy in manifest if not copy.removed_at or CopyPaths(manifest, copy.key).copy.exists()]
 
 
 def make_room(workspace: Path) -> None:
@@ -89,7 +95,7 @@ def _collect(manifest: Manifest, copy: Copy, alive: bool, dry_run: bool) -> Remo
         if reason := "its run is being worked on" if alive else _reason_to_keep(manifest, copy):
             return done("kept", reason)
         if not dry_run:
-            remove(manifest, copy)
+            _remove(manifest, copy)
     except CodexMultiRoleError as error:
         return done("failed", str(error))
     return done("would remove" if dry_run else "removed", _SAVED if copy.state == "recorded" else copy.state)
@@ -106,7 +112,7 @@ def _reason_to_keep(copies: Manifest, copy: Copy) -> str:
         return _conflicts_in_words(copy)
     if copy.state == "active" and copy.key == OF_RUN:
         return "its run has not ended"
-    if copy.state not in ("merged", "unchanged", "recorded"):
+    if copy.state not in (*MERGED, "recorded"):
         return "not merged: another copy was chosen" if copy.state == "kept" else "not merged"
     if not root.is_dir():
         return ""
@@ -126,19 +132,41 @@ def _conflicts_in_words(copy: Copy) -> str:
     return f"its changes conflict: {', '.join(paths[:_NAMED_CONFLICTS])}{more}"
 
 
-def remove(manifest: Manifest, copy: Copy) -> None:
-    """Remove the copy, whatever it contains; the record of its merge stays. Raises StorageError."""
+def remove_merged(manifest: Manifest) -> None:
+    """Remove the copies that were merged, as `collect` does, at the end of a run that nobody resumes.
+
+    Raises StorageError.
+    """
+    for copy in _existing(manifest):
+        if copy.state in MERGED and not _reason_to_keep(manifest, copy):
+            _remove(manifest, copy)
+
+
+def _remove(manifest: Manifest, copy: Copy) -> None:
+    """Remove the files of the copy, whatever they are. Its record and its snapshots stay, as part of the history."""
+    note_removal(manifest, copy)
+    _remove_files(manifest, copy)
+
+
+def note_removal(manifest: Manifest, copy: Copy) -> None:
+    """Record that the copy is being removed, before any of it is."""
     manifest.change(copy.key, removed_at=copy.removed_at or datetime.now(UTC).isoformat(timespec="milliseconds"))
-    clear(manifest, copy)
 
 
 def clear(copies: Manifest, copy: Copy) -> None:
+    """Delete what exists of the copy, its snapshots as well unless they are the run's. Raises StorageError."""
+    _remove_files(copies, copy)
+    if copy.key != OF_RUN:
+        delete_folder(CopyPaths(copies, copy.key).snapshots)
+
+
+def _remove_files(copies: Manifest, copy: Copy) -> None:
     """Delete the copy's files, complete or not, and its worktree in the user's repository. Raises StorageError."""
     places, top = CopyPaths(copies, copy.key), top_of(copies, copy)
     delete_folder(top)
     if copy.repository:
         forget_worktree(Path(copy.repository), top)
-    for path in (places.copy, places.scratch, *([] if copy.key == OF_RUN else [places.snapshots])):
+    for path in (places.copy, places.scratch):
         delete_folder(path)
 
 

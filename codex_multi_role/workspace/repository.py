@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -153,9 +154,16 @@ def add_worktree(git_dir: Path, path: Path, commit: str, branch: str = "") -> No
     place = ["--detach", str(path), commit]
     if branch:
         place = [str(path), branch] if has_branch(git_dir, branch) else ["-b", branch, "--no-track", str(path), commit]
+    known = git_dir / "worktrees"
     with storage_errors(git_dir):
-        (git_dir / "worktrees").mkdir(exist_ok=True)
-    git.run("worktree", "add", "--quiet", "--no-checkout", *place)
+        known.mkdir(exist_ok=True)
+    try:
+        git.run("worktree", "add", "--quiet", "--no-checkout", *place)
+    except StorageError:
+        if known.exists():
+            raise
+        add_worktree(git_dir, path, commit, branch)  # another process forgot the last one meanwhile
+        return
     with storage_errors(path):  # the links that git went through are ours
         named = Path((path / ".git").read_text().removeprefix("gitdir:").strip())
         (path / ".git").write_text(f"gitdir: {named.resolve()}\n")
@@ -191,6 +199,8 @@ def forget_worktree(git_dir: Path, path: Path) -> None:
     done = UserGit(git_dir, git_dir).run("worktree", "remove", *options, allowed=(0, NOT_THERE))
     if done.returncode and b"is not a working tree" not in done.stderr:
         raise StorageError(f"{git_dir} cannot remove its worktree {path}: {last_words(done.stderr)}")
+    with suppress(OSError):  # git does it as well, but not through the links that it gets
+        (git_dir / "worktrees").rmdir()
 
 
 def has_own_commits(worktree: Path, commit: str) -> bool:

@@ -32,7 +32,7 @@ from codex_multi_role.workspace.manifest import (
 from codex_multi_role.workspace.merging import Conflict, Plan, plan_merge
 from codex_multi_role.workspace.paths import Workspace
 from codex_multi_role.workspace.preparation import Preparation
-from codex_multi_role.workspace.removal import clear, delete_folder, remove
+from codex_multi_role.workspace.removal import clear, delete_folder, note_removal, remove_merged
 from codex_multi_role.workspace.repository import Repository, forget_worktree
 from codex_multi_role.workspace.snapshots import Snapshots
 from codex_multi_role.workspace.trees import check_out
@@ -187,7 +187,14 @@ class Worktrees:
         with self._lock:
             for copy in [each for each in self._manifest if f"{each.key}/".startswith(f"{key}/")]:
                 self._open.pop(copy.key, None)
-                remove(self._manifest, copy)
+                note_removal(self._manifest, copy)
+                clear(self._manifest, copy)
+
+    def remove_merged(self) -> None:
+        """Remove what is no longer needed after a success: the files of merged copies, and git's entries of them."""
+        with self._lock:
+            self._open.clear()
+            remove_merged(self._manifest)
 
     def merge(self, key: str) -> MergeResult:
         """Merge the copy's changes into the workspace, file by file; conflicting files stay as they are there.

@@ -11,9 +11,12 @@ import pytest
 import yaml
 
 from codex_multi_role.errors import UsageError
+from codex_multi_role.workspace.git import RecordedGit
+from codex_multi_role.workspace.git_settings import FOLDER
 from codex_multi_role.workspace.manifest import Manifest
+from tests.support.console import console
 from tests.support.teams import Record, TeamFolder, read, say, with_flow
-from tests.support.workspaces import commit_all
+from tests.support.workspaces import commit_all, git
 
 pytestmark = pytest.mark.usefixtures("scripted_codex")
 
@@ -162,6 +165,58 @@ def test_of_a_duel_only_the_winner_is_merged_and_the_loser_kept(tmp_path: Path) 
     assert (team.workspace / "shared.txt").read_text() == "high\n"
     copies = [path.read_text() for path in Manifest(report.folder / "worktrees").place.rglob("shared.txt")]
     assert "low\n" in copies
+
+
+def traces(repository: Path) -> list[object]:
+    """What git knows of worktrees, branches and settings, and the names in its folder."""
+    questions = ["worktree list --porcelain", "branch -a", "for-each-ref", "config --local --list", "stash list"]
+    names = sorted({path.name for path in (repository / ".git").iterdir()} - {FOLDER})
+    worktrees = sorted((repository / ".git/worktrees").glob("**/*"))
+    return [*(git(repository, *question.split()) for question in questions), names, worktrees]
+
+
+def merging(folder: Path, last: Record) -> TeamFolder:
+    """Copies of a step, of items, of a called flow, within another one, and one that a check merges; then ``last``."""
+    calls: list[Record] = [
+        {"id": "alone", "ask": "writer", "isolate": "worktree"},
+        write_step(),
+        {"id": "whole", "call": "plain", "isolate": "worktree"},
+        {"id": "parts", "call": "inner"},
+        write_step(id="race", merge="none", until="results | selectattr('status', 'eq', 'done') | list | length > 0"),
+        {"id": "take", "check": "merge", "with": {"copies": ["{{ steps.race.results[0].copy }}"]}},
+        last,
+    ]
+    team = writers(folder, [writes(f"{number}.txt", "new") for number in range(20)], calls)
+    with_flow(team, {"steps": [{"ask": "writer"}]}, "plain")
+    with_flow(team, {"steps": [{"id": "deep", "ask": "writer", "isolate": "worktree"}]}, "inner")
+    commit_all(team.workspace)
+    return team
+
+
+def test_merged_copies_leave_nothing_in_the_repository_after_a_success(tmp_path: Path) -> None:
+    """What they went through stays in the run folder."""
+    last: Record = {"id": "last", "check": "command", "with": {"argv": ["test", "-e", "1.txt"]}}
+    team = merging(tmp_path, last)
+    before = traces(team.workspace)
+    report = team.run(flow="own")
+    assert report.outcome == "success", report
+    assert traces(team.workspace) == before
+    merged = [copy for copy in Manifest(report.folder / "worktrees") if copy.state == "merged"]
+    keys = ["alone.1", "write.1.0", "write.1.1", "whole.1", "parts.1/deep.1", "race.1.0"]
+    assert [copy.key for copy in merged] == keys
+    for copy in merged:
+        snapshots = RecordedGit(report.folder / "worktrees" / copy.key / "snapshots.git", tmp_path)
+        assert snapshots.run("diff-tree", "-r", "--name-only", copy.base, copy.theirs).stdout
+
+
+def test_after_a_failure_gc_removes_them(tmp_path: Path) -> None:
+    """Steps of a resumed run may read them, and what could not be merged is there to be looked at."""
+    team = merging(tmp_path, {"id": "last", "check": "command", "with": {"argv": ["test", "-e", "made"]}})
+    before = traces(team.workspace)
+    assert team.run(flow="own").exit_code == 1
+    assert "parts.1/deep.1" in str(traces(team.workspace))
+    console("gc", folder=tmp_path).check_returncode()
+    assert traces(team.workspace) == before
 
 
 @pytest.mark.long

@@ -19,7 +19,7 @@ from codex_multi_role.workspace.git_settings import FOLDER
 from codex_multi_role.workspace.manifest import OF_RUN, Manifest
 from tests.support.console import console
 from tests.support.forks import forked
-from tests.support.teams import WRITER, TeamFolder, read, say, warnings, with_flow
+from tests.support.teams import WRITER, Record, TeamFolder, read, say, warnings, with_flow
 from tests.support.tools import EDITOR, command
 from tests.support.workspaces import commit_all, contents, everything, git
 
@@ -127,14 +127,19 @@ def test_setup_of_copies_is_tried_before_the_first_turn(tmp_path: Path) -> None:
     assert git(team.workspace, "worktree", "list").count("\n") == 1
 
 
+def _fan(*items: int) -> Record:
+    """A step in copies, which stay because the run does not succeed."""
+    fan = {"id": "two", "ask": "one", "for_each": [*items], "isolate": "worktree", "prompt": "{{ item }}"}
+    return {**fan, "next": [{"end": "looked_at", "exit": 1}]}
+
+
 def test_every_copy_is_prepared_by_one_setup(tmp_path: Path) -> None:
     """The flow's setup wins, the copied files are those of the options; nothing of it is merged."""
-    fan = {"id": "two", "ask": "one", "for_each": [1, 2, 3], "isolate": "worktree", "prompt": "{{ item }}"}
     files = [[{"path": f"new{number}.txt", "content": "x"}] for number in range(3)]
     team = _team(tmp_path, [say(files=each) for each in files])
-    with_flow(team, {"steps": [fan], "workspace": {"setup": SETUP}})
+    with_flow(team, {"steps": [_fan(1, 2, 3)], "workspace": {"setup": SETUP}})
     report = team.run(flow="own", workspace_copy=(".env",), workspace_setup="exit 7")
-    assert report.exit_code == 0, report.reason
+    assert report.outcome == "looked_at", report.reason
     copies, place = report.folder / "worktrees", Manifest(report.folder / "worktrees").place
     assert [(place / f"two.1.{each}/copy/workspace/.venv/made").exists() for each in range(3)] == [True] * 3
     reused = [(copies / f"two.1.{each}/setup_output.txt").read_text()[:15] for each in range(3)]
@@ -147,12 +152,11 @@ def test_every_copy_is_prepared_by_one_setup(tmp_path: Path) -> None:
 @pytest.mark.long
 def test_copies_of_a_worktree_share_its_setup(tmp_path: Path) -> None:
     """They are merged into the worktree, and the files to copy are the user's."""
-    fan = {"id": "two", "ask": "one", "for_each": [1, 2], "isolate": "worktree", "prompt": "{{ item }}"}
     files = [[{"path": f"new{number}.txt", "content": "x"}] for number in range(2)]
-    team = with_flow(_team(tmp_path, [say(files=each) for each in files]), {"steps": [fan]})
+    team = with_flow(_team(tmp_path, [say(files=each) for each in files]), {"steps": [_fan(1, 2)]})
     before = contents(team.workspace)
     report = team.run(flow="own", worktree=True, workspace_copy=(".env",), workspace_setup=SETUP)
-    assert report.exit_code == 0, report.reason
+    assert report.outcome == "looked_at", report.reason
     output = [report.folder / "worktrees" / key / "setup_output.txt" for key in (OF_RUN, "two.1.0", "two.1.1")]
     assert [file.read_text().startswith("Nothing was run") for file in output] == [False, True, True]
     assert (Manifest(report.folder / "worktrees").place / "two.1.1/copy/workspace/.env").read_text() == "KEY=1\n"

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -146,12 +147,14 @@ def test_manifest_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
         _collect(tmp_path)
 
 
-def test_killed_anywhere_the_next_one_removes_the_rest(tmp_path: Path) -> None:
+@pytest.mark.parametrize("remove", [_collect, lambda root: open_run(root).remove_merged()], ids=["gc", "success"])
+def test_killed_anywhere_the_next_one_removes_the_rest(tmp_path: Path, remove: Callable[[Path], object]) -> None:
     whole_repository(tmp_path)
     copy = _merged_copy(tmp_path)
-    assert killed_until_it_is_done(lambda: _collect(tmp_path)) > 10
+    assert killed_until_it_is_done(lambda: remove(tmp_path)) > 10
     assert not copy.parent.exists()
     assert len(git(tmp_path, "worktree", "list").splitlines()) == 1
+    assert not (tmp_path / ".git/worktrees").exists()
 
 
 def _edit_manifest(root: Path, **values: Any) -> None:

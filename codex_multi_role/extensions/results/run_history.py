@@ -113,7 +113,7 @@ class RunHistory:
         return state if copy_of(change.unit, self.copies) else self.tree(state)
 
     def repositories(self) -> list[Path]:
-        """The git folders with the states, that of the run first; `gc` removes those of merged copies."""
+        """The git folders with the states, that of the run first; those of cancelled items are gone."""
         return [self.git_dir, *filter(Path.is_dir, map(self.snapshots_of, self.copies))]
 
     def turns_in_copy(self, key: str) -> tuple[Change, ...]:
@@ -121,7 +121,7 @@ class RunHistory:
         return self.states.in_copies.get(key, ()) if self.snapshots_of(key).is_dir() else ()
 
     def snapshots_of(self, key: str) -> Path:
-        """The git folder with the states of the copy ``key``, which `gc` removes with it."""
+        """The git folder with the states of the copy ``key``, unless that was discarded."""
         return repository_of(self.places[key], key)
 
     def _trees_of(self, role: str, turn: int) -> Trees | None:

@@ -7,12 +7,12 @@ import signal
 
 from tests.endurance.faults.fault import KILLED, Fault
 from tests.endurance.marks import MARKS
-from tests.endurance.scenarios import CYCLES, FAN_OUT, PLAN_SOLVE
+from tests.endurance.scenarios import CYCLES, FAN_OUT, MIXED, PLAN_SOLVE
 
 
 class Kill(Fault):
     name = "kill"
-    scenarios = (CYCLES, FAN_OUT, PLAN_SOLVE)
+    scenarios = (CYCLES, FAN_OUT, PLAN_SOLVE, MIXED)
     marks = MARKS
     exit_code = KILLED
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from codex_multi_role.extensions.results.recorded_states import RecordedState, r
 from codex_multi_role.extensions.results.run_history import RunHistory, history_of
 from codex_multi_role.workspace import Snapshots, Workspace
 from codex_multi_role.workspace.git import Git
+from codex_multi_role.workspace.worktrees import Worktrees
 from tests.support.histories import History, random_changes
 from tests.support.long_run import by_default
 
@@ -98,14 +100,24 @@ def test_conflict_that_stayed_leaves_the_workspace_as_it_was(tmp_path: Path) -> 
     assert contents(recorded, git, "b.txt") == [None, None, "1\n", "2\n"]
 
 
-def test_turns_of_a_removed_copy_share_a_state(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("remove", "told"),
+    [
+        (lambda worktrees: worktrees.discard(KEY), [[], ["writer 1", "writer 2"]]),
+        (Worktrees.remove_merged, [[], ["writer 1"], ["writer 2"]]),
+    ],
+)
+def test_only_turns_of_a_discarded_copy_share_a_state(
+    tmp_path: Path, remove: Callable[[Worktrees], object], told: list[list[str]]
+) -> None:
+    """What happened in a copy that was merged and then removed stays recorded."""
     history = History(tmp_path, {"a.txt": "a\n"})
     history.copied(KEY)
     history.turn("writer", {"a.txt": "1\n"}, KEY)
     history.turn("writer", {"a.txt": "2\n"}, KEY)
     history.merged(KEY)
-    history.worktrees.discard(KEY)
-    assert [by(state) for state in states_in_line(ended(history))] == [[], ["writer 1", "writer 2"]]
+    remove(history.worktrees)
+    assert [by(state) for state in states_in_line(ended(history))] == told
 
 
 def random_run(folder: Path, rng: random.Random) -> tuple[History, str]:

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO
 
+from codex_multi_role.engine.final_checks import _recorder
 from codex_multi_role.engine.journal import require_version
 from codex_multi_role.engine.journal_slots import JournalSlots
 from codex_multi_role.host.atomic import replacing
@@ -93,6 +94,11 @@ RECORDED = (
         "a merge is done once",
         replaced(Worktrees.merge, _merged_again),
         ("workspace/test_worktrees.py::test_merge_is_done_once",),
+    ),
+    broken(
+        "a final check is done once after a success",
+        replaced(_recorder, lambda recorder, step_id, slot: recorder(step_id, slot and None)),
+        ("engine/test_finally.py::test_kill_between_two_checks_repeats_neither_the_first_nor_the_tests",),
     ),
     broken(
         "a resumed role goes on with its own conversation",
