@@ -48,7 +48,8 @@ def check_measured(flows: Mapping[str, FlowSpec]) -> None:
     problems = Problems()
     for flow in flows.values():
         for index, step in enumerate(flow.steps):
-            if step.on_bad == "continue" and not (_is_read(flow, index) or _callers_read(flow, step, flows)):
+            measures = step.on_bad == "continue" and (step.ask is None or step.for_each is not None)
+            if measures and not (_is_read(flow, index) or _callers_read(flow, step, flows)):
                 with problems.collected():
                     raise (step_place(flow, index) / "on_bad").error(
                         f"continue, but nothing after the step reads steps.{step.id}",

@@ -100,7 +100,7 @@ def test_killed_or_parked_run_keeps_what_roles_answered(tmp_path: Path) -> None:
     [
         ({"ask": ["style", "logic"]}, "needs an id"),
         ({"id": "x", "ask": ["style", "style"]}, "names each role once"),
-        ({"id": "x", "ask": []}, "names each role once"),
+        ({"id": "x", "ask": []}, "the list is empty"),
         ({"id": "x", "ask": ["style", "logik"]}, 'did you mean "logic"'),
         ({"id": "x", "ask": ["style", "logic"], "for_each": [1]}, "for_each does not go with a list"),
         ({"id": "x", "ask": "{{ item }}", "for_each": ["style"]}, "needs roles"),

@@ -84,6 +84,7 @@ def test_yes_takes_the_declared_defaults_and_parks_where_one_is_missing(tmp_path
     declared: Record = {
         "fields": {"copies": {"type": "integer", "default": 5}, "draft": {"default": False}},
         "default": "ship",
+        "time_limit_seconds": 3600,
     }
     team = asking(tmp_path / "declared", **declared)
     assert team.run(flow="own", yes=True).exit_code == 0
@@ -106,7 +107,7 @@ def test_next_command_that_looks_settles_what_is_out_of_time(tmp_path: Path) -> 
 
 def test_answer_is_passed_on_without_who_gave_it(tmp_path: Path) -> None:
     fields = {"copies": {"type": "integer", "default": 5}, "draft": {"default": False}}
-    team = asking(tmp_path, {"id": "tell", "ask": "one"}, fields=fields, default="ship")
+    team = asking(tmp_path, {"id": "tell", "ask": "one"}, fields=fields, default="ship", time_limit_seconds=3600)
     assert team.run(flow="own", yes=True).exit_code == 0
     told = prompt(team)
     assert all(f'"{name}": {value}' in told for name, value in (("copies", 5), ("option", '"ship"'), ("comment", '""')))
