@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
 
 from codex_multi_role.catalog.flow_expressions import attribute_paths, has_expressions, parse_template
@@ -32,6 +32,14 @@ def reads_result(value: object, step_id: str) -> bool:
     """Whether a template or a condition in ``value``, such as a dumped step, reads the result of the step."""
     read = [fields_read(text, step_id) for text in _templates(value)]
     return any(fields - FIGURES for fields in read)
+
+
+def shows(text: str | None, names: Collection[str]) -> bool:
+    """Whether a template always shows the whole value of one of the ``names``, as ``{{ item }}`` does."""
+    from jinja2 import nodes
+
+    outputs = (each for each in parse_template(text or "").body if isinstance(each, nodes.Output))
+    return any(isinstance(part, nodes.Name) and part.name in names for each in outputs for part in each.nodes)
 
 
 def steps_read(value: object) -> set[str]:
@@ -66,13 +74,12 @@ def _is_read(flow: FlowSpec, index: int) -> bool:
 
 
 def is_used(flow: FlowSpec, index: int) -> bool:
-    """Whether anything in the flow uses what the step at ``index`` leaves, its own ``next`` and ``roles`` included.
-
-    An answer is also passed on to the items of a fan-out.
-    """
+    """Whether anything in the flow uses what the step at ``index`` leaves, its own ``next`` and ``roles`` included."""
     step = flow.steps[index]
-    next_asked = [each for each in reached_from(flow, index, before=_answers) if each.ask is not None]
-    is_given = step.ask is not None and any(not each.with_ for each in next_asked)
+    following = reached_from(flow, index, before=_answers)
+    is_given = step.ask is not None and any(
+        each.ask == EVERY_ROLE or _takes_what_is_passed_on(each) for each in following
+    )
     own = reads_result([route.model_dump() for route in step.next], step.id)
     return is_given or own or _is_read(flow, index) or any(_reads_role(flow, role) for role in step.asked)
 
@@ -99,7 +106,7 @@ def _answers(step: StepSpec) -> bool:
 
 
 def _takes_what_is_passed_on(step: StepSpec) -> bool:
-    return step.ask not in (None, EVERY_ROLE) and step.for_each is None and not step.with_
+    return step.ask not in (None, EVERY_ROLE) and not step.with_ and (step.for_each is None or step.items_are_roles)
 
 
 def _is_result(text: str, step_id: str) -> bool:

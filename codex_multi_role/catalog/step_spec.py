@@ -325,6 +325,11 @@ class StepSpec(Definition):
         """Whether each item asks the role that it names."""
         return self.ask == ROLE_ITEM and self.for_each == [*self.roles]
 
+    @property
+    def items_are_roles(self) -> bool:
+        """Whether an item only names the role that it asks, as those of a list of roles."""
+        return self.ask in (ROLE_ITEM, f"{{{{ {self.as_} }}}}")
+
     def asking(self, role: str) -> Self:
         """The step of one item, which asks this one of its ``roles``."""
         return self.model_copy(update={"ask": role, "roles": ()})
