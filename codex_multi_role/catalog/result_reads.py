@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
-from codex_multi_role.catalog.flow_expressions import attribute_paths, has_expressions, parse_template
+from codex_multi_role.catalog.flow_expressions import attribute_paths, has_expressions, name_or_constant, parse_template
 from codex_multi_role.catalog.flow_spec import FlowSpec, reached_from, step_place
 from codex_multi_role.catalog.step_spec import EVERY_ROLE, StepSpec
 from codex_multi_role.reading.places import Problems
@@ -34,12 +34,14 @@ def reads_result(value: object, step_id: str) -> bool:
     return any(fields - FIGURES for fields in read)
 
 
-def shows(text: str | None, names: Collection[str]) -> bool:
-    """Whether a template always shows the whole value of one of the ``names``, as ``{{ item }}`` does."""
+@lru_cache(maxsize=1024)
+def shown_whole(text: str) -> frozenset[object]:
+    """The names whose whole values a template always shows: ``("inputs", "task")`` for ``{{ inputs.task }}``."""
     from jinja2 import nodes
 
-    outputs = (each for each in parse_template(text or "").body if isinstance(each, nodes.Output))
-    return any(isinstance(part, nodes.Name) and part.name in names for each in outputs for part in each.nodes)
+    outputs = (each for each in parse_template(text).body if isinstance(each, nodes.Output))
+    found = (name_or_constant(part) for each in outputs for part in each.nodes)
+    return frozenset(each for each in found if isinstance(each, tuple))
 
 
 def steps_read(value: object) -> set[str]:

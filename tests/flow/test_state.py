@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -224,6 +225,11 @@ def test_first_role_gets_the_inputs_and_what_was_checked_before() -> None:
     state.leave("lint", {"of": "lint"})
     state.pass_on(CHECK, [])
     assert state.input_handoff(None) == {**state.inputs, "steps": {"lint": {"of": "lint"}}}
+    shown = "Read {{ inputs.file }}. {% if inputs.other %}{{ inputs.other }}{% endif %}"
+    assert replace(state, inputs={"file": "a", "other": "b"}).input_handoff(None, shown) == {
+        "other": "b",
+        "steps": {"lint": {"of": "lint"}},
+    }
 
 
 def test_answers_of_all_items_replace_that_of_the_last_one() -> None:
