@@ -89,7 +89,7 @@ def _reply(found: FoundObject, schema: Mapping[str, object] | None) -> Reply:
         return Reply(None, found.repaired, f"The JSON object does not match its schema:\n{listed}")
     if denies_error_only(found.value, schema):
         said = json.dumps(found.value[ERROR], ensure_ascii=False)
-        problem = f'The JSON object has neither a result nor a reason why there is none: its "{ERROR}" is {said}.'
+        problem = f'The JSON object has neither a result nor a reason for declining the task: its "{ERROR}" is {said}.'
         return Reply(None, found.repaired, problem)
     return Reply(found.value, found.repaired, "", error=error)
 
