@@ -12,6 +12,7 @@ from pydantic_core import CoreSchema
 from codex_multi_role.catalog.definition import NUMBER, WHOLE_NUMBER, Definition
 from codex_multi_role.errors import UsageError
 from codex_multi_role.reading.nearest import no_such
+from codex_multi_role.reading.places import WrongKey
 from codex_multi_role.reading.value_types import ValueType, one_of, type_of_annotation
 from codex_multi_role.reading.yaml_loader import parse_yaml
 
@@ -72,19 +73,20 @@ class InputSpec(Definition):
     @model_validator(mode="after")
     def _check_default(self) -> Self:
         if self.type not in NUMBERS and (self.minimum is not None or self.maximum is not None):
-            raise ValueError("minimum and maximum belong to a number")
+            key = "minimum" if self.minimum is not None else "maximum"
+            raise WrongKey("minimum and maximum belong to a number", key)
         if self.must_exist and self.type != "path":
-            raise ValueError("must_exist belongs to a path")
+            raise WrongKey("must_exist belongs to a path", "must_exist")
         if self.default is None:
             return self
         if self.required:
-            raise ValueError("a required input has no use for a default")
+            raise WrongKey("a required input has no use for a default", "default")
         try:
             _convert(self.type, self.default, strict=True)
         except ValidationError as error:
-            raise ValueError(f"the default {self.default!r} is not of type {self.type}") from error
+            raise WrongKey(f"the default {self.default!r} is not of type {self.type}", "default") from error
         if not self.takes(self.default):
-            raise ValueError(f"the default {self.default!r} must be {self.wanted}")
+            raise WrongKey(f"the default {self.default!r} must be {self.wanted}", "default")
         return self
 
     @property

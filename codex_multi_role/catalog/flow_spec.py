@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, JsonValue, StrictBool, model_validator
+from pydantic import BeforeValidator, Field, JsonValue, StrictBool, model_validator
 
 from codex_multi_role.catalog.definition import Definition, Items, Named, Nested, ProtectedGlobs, Takes, Texts, optional
 from codex_multi_role.catalog.flow_inputs import GoalSpec, InputSpec, resolve_inputs
-from codex_multi_role.catalog.step_spec import RouteSpec, StateName, StepSpec, Text, VariableName
-from codex_multi_role.reading.places import Place
+from codex_multi_role.catalog.step_spec import STEP_KINDS, RouteSpec, StateName, StepSpec, Text, VariableName
+from codex_multi_role.reading.places import Place, WrongKey
 
 
 class FlowStates(Definition):
@@ -63,7 +63,17 @@ class WorkspaceNeeds(Definition):
     )
 
 
-OF_FINAL_CHECKS = frozenset({"id", "check", "with_", "limits", "repeatable"})
+OF_FINAL_CHECKS = ("id", "check", "with", "limits", "repeatable")
+
+
+def _final_check(step: object) -> object:
+    """The step as written, unless it has a known key that a check at the end of a run does not take."""
+    given = step.model_dump(by_alias=True, exclude_unset=True) if isinstance(step, StepSpec) else step
+    for key in (*STEP_KINDS, *sorted(StepSpec.known_keys())):
+        if isinstance(given, Mapping) and given.get(key) is not None and key not in OF_FINAL_CHECKS:
+            known = ", ".join(OF_FINAL_CHECKS)
+            raise WrongKey(f"{key} does not belong there: finally takes checks only ({known})", key)
+    return step
 
 
 class FlowFile(Definition):
@@ -91,27 +101,25 @@ class FlowFile(Definition):
         CHANGED_FILES, "What a run shows first at its end; by default the changed files."
     )
     steps: Items[StepSpec] = Field(min_length=1, description="The steps, in order.")
-    finally_: Items[StepSpec] = optional(
+    finally_: Items[Annotated[StepSpec, BeforeValidator(_final_check)]] = optional(
         (),
         "Checks at the end of a run, unless it is parked; a bad result turns a success into a failure.",
     )
 
     @model_validator(mode="after")
     def _check_finally(self) -> Self:
-        for step in self.finally_:
-            if step.kind != "check":
-                raise ValueError("finally: takes checks only, no turns")
-            if stray := sorted(step.model_fields_set - OF_FINAL_CHECKS):
-                raise ValueError(f"finally: {step.id}: {step.written_name(stray[0])} does not belong there")
         ids = [step.id for step in (*self.steps, *self.finally_)]
-        if twice := [step.id for step in self.finally_ if ids.count(step.id) > 1]:
-            raise ValueError(f"finally: the id {twice[0]} is given twice")
+        for index, step in enumerate(self.finally_):
+            if ids.count(step.id) > 1:
+                raise WrongKey(f"the id {step.id} is given twice", "finally", index, "id")
         return self
 
     @model_validator(mode="after")
     def _check_states(self) -> Self:
-        if self.states is None and (stray := [step.id for step in self.steps if step.state is not None]):
-            raise ValueError(f"the state of {stray[0]} needs states: {{begin, success, failure}} beside the steps")
+        for index, step in enumerate(self.steps):
+            if step.state is not None and self.states is None:
+                problem = f"the state of {step.id} needs states: {{begin, success, failure}} beside the steps"
+                raise WrongKey(problem, "steps", index, "state")
         return self
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
-from codex_multi_role.catalog.flow_expressions import attribute_paths, has_expressions, parse_template
+from codex_multi_role.catalog.flow_expressions import attribute_paths, has_expressions, name_or_constant, parse_template
 from codex_multi_role.catalog.flow_spec import FlowSpec, reached_from, step_place
 from codex_multi_role.catalog.step_spec import EVERY_ROLE, StepSpec
 from codex_multi_role.reading.places import Problems
@@ -34,6 +34,16 @@ def reads_result(value: object, step_id: str) -> bool:
     return any(fields - FIGURES for fields in read)
 
 
+@lru_cache(maxsize=1024)
+def shown_whole(text: str) -> frozenset[object]:
+    """The names whose whole values a template always shows: ``("inputs", "task")`` for ``{{ inputs.task }}``."""
+    from jinja2 import nodes
+
+    outputs = (each for each in parse_template(text).body if isinstance(each, nodes.Output))
+    found = (name_or_constant(part) for each in outputs for part in each.nodes)
+    return frozenset(each for each in found if isinstance(each, tuple))
+
+
 def steps_read(value: object) -> set[str]:
     """The steps whose results the templates in ``value`` read."""
     paths = (path for text in _templates(value) for path in attribute_paths(parse_template(text)))
@@ -48,7 +58,8 @@ def check_measured(flows: Mapping[str, FlowSpec]) -> None:
     problems = Problems()
     for flow in flows.values():
         for index, step in enumerate(flow.steps):
-            if step.on_bad == "continue" and not (_is_read(flow, index) or _callers_read(flow, step, flows)):
+            measures = step.on_bad == "continue" and (step.ask is None or step.for_each is not None)
+            if measures and not (_is_read(flow, index) or _callers_read(flow, step, flows)):
                 with problems.collected():
                     raise (step_place(flow, index) / "on_bad").error(
                         f"continue, but nothing after the step reads steps.{step.id}",
@@ -65,13 +76,12 @@ def _is_read(flow: FlowSpec, index: int) -> bool:
 
 
 def is_used(flow: FlowSpec, index: int) -> bool:
-    """Whether anything in the flow uses what the step at ``index`` leaves, its own ``next`` and ``roles`` included.
-
-    An answer is also passed on to the items of a fan-out.
-    """
+    """Whether anything in the flow uses what the step at ``index`` leaves, its own ``next`` and ``roles`` included."""
     step = flow.steps[index]
-    next_asked = [each for each in reached_from(flow, index, before=_answers) if each.ask is not None]
-    is_given = step.ask is not None and any(not each.with_ for each in next_asked)
+    following = reached_from(flow, index, before=_answers)
+    is_given = step.ask is not None and any(
+        each.ask == EVERY_ROLE or _takes_what_is_passed_on(each) for each in following
+    )
     own = reads_result([route.model_dump() for route in step.next], step.id)
     return is_given or own or _is_read(flow, index) or any(_reads_role(flow, role) for role in step.asked)
 
@@ -98,7 +108,7 @@ def _answers(step: StepSpec) -> bool:
 
 
 def _takes_what_is_passed_on(step: StepSpec) -> bool:
-    return step.ask not in (None, EVERY_ROLE) and step.for_each is None and not step.with_
+    return step.ask not in (None, EVERY_ROLE) and not step.with_ and (step.for_each is None or step.items_are_roles)
 
 
 def _is_result(text: str, step_id: str) -> bool:

@@ -24,6 +24,7 @@ from codex_multi_role.catalog.definition import (
 )
 from codex_multi_role.catalog.role_spec import Name
 from codex_multi_role.catalog.shown_fields import OF_STEP
+from codex_multi_role.reading.places import WrongKey
 
 EVERY_ROLE = "*"
 ROLE_ITEM = "{{ item }}"
@@ -74,10 +75,10 @@ class RouteSpec(Definition):
     @model_validator(mode="after")
     def _check_target(self) -> Self:
         if (self.to is None) == (self.end is None):
-            raise ValueError("give either to or end")
+            raise WrongKey("give either to or end", *([] if self.end is None else ["end"]))
         for key in OF_END:
             if getattr(self, key) is not None and self.end is None:
-                raise ValueError(f"{key} belongs to end")
+                raise WrongKey(f"{key} belongs to end", key)
         return self
 
 
@@ -220,9 +221,9 @@ class StepSpec(Definition):
         if not isinstance(data, Mapping) or data.get("id") is not None:
             return data
         if data.get("ask") == EVERY_ROLE:
-            raise ValueError('a step that asks "*" needs an id')
+            raise WrongKey('a step that asks "*" needs an id', "ask")
         if data.get("review") is not None:
-            raise ValueError("a review needs an id")
+            raise WrongKey("a review needs an id", "review")
         return {**data, "id": next((data[kind] for kind in STEP_KINDS if isinstance(data.get(kind), str)), UNNAMED)}
 
     @model_validator(mode="before")
@@ -230,14 +231,18 @@ class StepSpec(Definition):
     def _ask_at_once(cls, data: object) -> object:
         """A list of roles: a fan-out over their names, each of which is asked by one item."""
         asked = data.get("ask") if isinstance(data, Mapping) else None
+        if isinstance(asked, str) and "," in asked and "{{" not in asked:
+            raise WrongKey(f"ask: several roles are a list: [{asked}]", "ask")
         if not isinstance(data, Mapping) or not isinstance(asked, list | tuple):
             return data
+        if not asked:
+            raise WrongKey("ask: the list is empty; name at least one role", "ask")
         if data.get("id") is None:
-            raise ValueError("a step that asks a list of roles needs an id")
-        if not asked or not all(isinstance(each, str) and each for each in asked) or len({*asked}) < len(asked):
-            raise ValueError("ask: a list names each role once")
+            raise WrongKey("a step that asks a list of roles needs an id", "ask")
+        if not all(isinstance(each, str) and each for each in asked) or len({*asked}) < len(asked):
+            raise WrongKey("ask: a list names each role once", "ask")
         if stray := [key for key in NOT_BESIDE_LISTS if data.get(key) is not None]:
-            raise ValueError(f"{stray[0]} does not go with a list of roles")
+            raise WrongKey(f"{stray[0]} does not go with a list of roles", stray[0])
         names = [*asked]
         return {"concurrency": len(names), **data, "ask": ROLE_ITEM, "roles": names, "for_each": names}
 
@@ -245,65 +250,69 @@ class StepSpec(Definition):
     def _check_roles(self) -> Self:
         is_template = self.ask is not None and "{{" in self.ask
         if is_template and not self.roles:
-            raise ValueError("ask: a template needs roles, the list that it chooses from")
+            raise WrongKey("ask: a template needs roles, the list that it chooses from", "ask")
         if self.roles and not is_template:
-            raise ValueError("roles belongs to a template in ask")
+            raise WrongKey("roles belongs to a template in ask", "roles")
         if self.roles and self.for_each is None:
-            raise ValueError("ask: a template chooses the role of an item, so it needs for_each")
+            raise WrongKey("ask: a template chooses the role of an item, so it needs for_each", "ask")
         return self
 
     @model_validator(mode="after")
     def _check_keys(self) -> Self:
-        if sum(getattr(self, kind) is not None for kind in STEP_KINDS) != 1:
-            raise ValueError(f"give exactly one of {', '.join(STEP_KINDS)}")
+        kinds = [kind for kind in STEP_KINDS if getattr(self, kind) is not None]
+        if len(kinds) != 1:
+            raise WrongKey(f"give exactly one of {', '.join(STEP_KINDS)}", *kinds[1:2])
         if self.place is not None and self.kind != "call":
-            raise ValueError("place belongs to call: only a called flow has a state of its own")
+            raise WrongKey("place belongs to call: only a called flow has a state of its own", "place")
         given = self.model_fields_set
         for kind, keys in STEP_KINDS.items():
-            if stray := sorted(given & keys - STEP_KINDS[self.kind]):
-                raise ValueError(f"{self.written_name(stray[0])} belongs to {kind}")
-        if self.for_each is None and (stray := sorted(given & FAN_OUT_KEYS)):
-            raise ValueError(f"{self.written_name(stray[0])} belongs to for_each")
+            if stray := sorted(map(self.written_name, given & keys - STEP_KINDS[self.kind])):
+                raise WrongKey(f"{stray[0]} belongs to {kind}", stray[0])
+        if self.for_each is None and (stray := sorted(map(self.written_name, given & FAN_OUT_KEYS))):
+            raise WrongKey(f"{stray[0]} belongs to for_each", stray[0])
         return self
 
     @model_validator(mode="after")
     def _check_fan_out(self) -> Self:
         if self.for_each is not None and self.ask == EVERY_ROLE:
-            raise ValueError('for_each goes with one role, not with "*"')
+            raise WrongKey('for_each goes with one role, not with "*"', "for_each")
         if isinstance(self.for_each, str) and self.max_items is None:
-            raise ValueError("for_each of a template needs max_items: nothing else bounds it")
+            raise WrongKey("for_each of a template needs max_items: nothing else bounds it", "for_each")
         if self.until is not None and self.isolate is not None and self.merge != "none":
-            raise ValueError("until with isolate requires merge: none; a check merge merges the result that counts")
+            problem = "until with isolate requires merge: none; a check merge merges the result that counts"
+            raise WrongKey(problem, "until")
         if "merge" in self.model_fields_set and self.isolate is None:
-            raise ValueError("merge belongs to isolate")
+            raise WrongKey("merge belongs to isolate", "merge")
         if self.isolate is not None and self.ask == EVERY_ROLE:
-            raise ValueError('isolate goes with one role, not with "*"')
+            raise WrongKey('isolate goes with one role, not with "*"', "isolate")
         if self.on_bad == "continue" and self.review is not None:
-            raise ValueError("on_bad: continue does not go with review: a rejection is for `next` to route on")
+            problem = "on_bad: continue does not go with review: a rejection is for `next` to route on"
+            raise WrongKey(problem, "on_bad")
         if self.time_limit_seconds is not None and self.default is None:
-            raise ValueError("a review with a time limit needs the default answer that holds then")
+            problem = "a review with a time limit needs the default answer that holds then"
+            raise WrongKey(problem, "time_limit_seconds")
         return self
 
     @model_validator(mode="after")
     def _check_limits(self) -> Self:
         of_turns = {"idle_seconds", "turn_seconds"}
         if self.limits is not None and self.ask is None and (stray := sorted(self.limits.model_fields_set & of_turns)):
-            raise ValueError(f"limits: {stray[0]} belongs to ask")
+            raise WrongKey(f"{stray[0]} belongs to ask", "limits", stray[0])
         return self
 
     @model_validator(mode="after")
     def _check_answers(self) -> Self:
         if len(set(self.options)) < len(self.options):
-            raise ValueError("options: each must be given once")
+            raise WrongKey("options: each must be given once", "options")
         if taken := sorted(RESERVED_FIELDS & self.fields.keys()):
-            raise ValueError(f"fields: {taken[0]} is what every answer has; choose another name")
+            raise WrongKey(f"{taken[0]} is what every answer has; choose another name", "fields", taken[0])
         known = ("reject", *self.options, *(("approve",) if self.fields and not self.options else ()))
         if self.default is not None and self.default not in known:
-            raise ValueError(f"default: give one of {', '.join(known)}")
+            raise WrongKey(f"default: give one of {', '.join(known)}", "default")
         if self.default not in (None, "reject") and (
             missing := [name for name, schema in self.fields.items() if "default" not in schema]
         ):
-            raise ValueError(f"default: {self.default} needs a default of the field {missing[0]}")
+            raise WrongKey(f"default: {self.default} needs a default of the field {missing[0]}", "default")
         return self
 
     @property
@@ -315,6 +324,11 @@ class StepSpec(Definition):
     def asks_at_once(self) -> bool:
         """Whether each item asks the role that it names."""
         return self.ask == ROLE_ITEM and self.for_each == [*self.roles]
+
+    @property
+    def items_are_roles(self) -> bool:
+        """Whether an item only names the role that it asks, as those of a list of roles."""
+        return self.ask in (ROLE_ITEM, f"{{{{ {self.as_} }}}}")
 
     def asking(self, role: str) -> Self:
         """The step of one item, which asks this one of its ``roles``."""

@@ -178,7 +178,9 @@ def _check_path(path: Sequence[str], where: Place, types: Fields) -> None:
         if attribute not in known.fields and not known.is_open:
             kind, owner = (path[0].removesuffix("s"), "") if index == 1 else ("field", f"{'.'.join(path[:index])}: ")
             message, hint = no_such(kind, attribute, known.fields)
-            raise where.error(f"{owner}{message}", hint)
+            nested = (name for name, each in known.fields.items() if attribute in each.fields and index > 1)
+            meant = [f"Write {'.'.join((*path[:index], name, attribute))}." for name in nested][:1]
+            raise where.error(f"{owner}{message}", " ".join([*meant, hint]))
         known = known.fields.get(attribute, ANY)
 
 

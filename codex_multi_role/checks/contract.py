@@ -57,34 +57,44 @@ class CheckOptions(BaseModel):
         return value
 
 
+class WrongOption(UsageError):
+    """A mistake in the options of a check. ``path`` leads to it; ``value``: what is there instead of a text."""
+
+    def __init__(self, message: str, hint: str, path: Sequence[int | str], value: object = None) -> None:
+        super().__init__(message, hint)
+        self.path = path
+        self.value = value
+
+
 def require_option_names(kind: type[BaseModel], given: Collection[str]) -> None:
-    """Raise `UsageError` if ``given`` has a name that is not an option of ``kind``, or lacks a required one."""
+    """Raise `WrongOption` if ``given`` has a name that is not an option of ``kind``, or lacks a required one."""
     known = _fields(kind)
     for name in given:
         if name not in known:
-            raise UsageError(*no_such("option", name, known))
+            raise WrongOption(*no_such("option", name, known), (name,))
     for name, option in known.items():
         if option.is_required() and name not in given:
-            raise UsageError(f'the option "{name}" is missing', f"{name}: {option.description}")
+            raise WrongOption(f'the option "{name}" is missing', f"{name}: {option.description}", ())
 
 
 _SAMPLES = {"text": "", "number": 1, "boolean": True, "list": [], "mapping": {}, "null": None}
 
 
 def require_option_values(kind: type[BaseModel], given: Mapping[str, object], types: Mapping[str, ValueType]) -> None:
-    """Raise `UsageError` for the first value of ``given`` that ``kind`` does not accept.
+    """Raise `WrongOption` for the first value of ``given`` that ``kind`` does not accept.
 
     ``types``: what is known of the options whose values only a run knows. Values that may be right pass.
     """
     for detail in _mistakes(kind, given):
         if detail["loc"][:1] in {(name,) for name in given} or not (detail["loc"] or types):
-            raise UsageError(_in_words(detail), _hint(kind, detail))
+            value = detail["input"] if detail["type"] == "string_type" else None
+            raise WrongOption(_in_words(detail), _hint(kind, detail), detail["loc"], value)
     for name, known in types.items():
         samples = [_SAMPLES[each] for each in known.kinds] if known.values is None else known.values
         found = [_refusal(kind, name, sample, is_exact=known.values is not None) for sample in samples]
         refusals = list(filter(None, found))
         if found and len(refusals) == len(found):
-            raise UsageError(f"{name}: it would be {known.in_words}", _hint(kind, refusals[0]))
+            raise WrongOption(f"{name}: it would be {known.in_words}", _hint(kind, refusals[0]), (name,))
 
 
 def _refusal(kind: type[BaseModel], name: str, sample: object, *, is_exact: bool) -> ErrorDetails | None:
@@ -146,9 +156,11 @@ def _words(detail: ErrorDetails) -> str:
         return detail["msg"]
     if detail["type"] == "value_error":
         return str(detail["ctx"]["error"])
-    shown = repr(detail["input"])
+    is_text = detail["type"] == "string_type"
+    shown = json.dumps(detail["input"], ensure_ascii=False, default=str) if is_text else repr(detail["input"])
     shown = shown if len(shown) <= _SHOWN_CHARACTERS else f"{shown[:_SHOWN_CHARACTERS]}…"
-    return f"{detail['msg'][:1].lower()}{detail['msg'][1:]}, not {shown}"
+    wanted = "must be text" if is_text else f"{detail['msg'][:1].lower()}{detail['msg'][1:]}"
+    return f"{wanted}, not {shown}"
 
 
 def _hint(kind: type[BaseModel], detail: ErrorDetails) -> str:

@@ -62,7 +62,9 @@ class PytestResult(CountedTests):
         new = [str(test) for test in result.get("new_failures_tests") or ()]
         why = f"new failures: {', '.join(new[:SHOWN_TESTS])}" if new else str(result.get("reason") or "")
         more = f" and {len(new) - SHOWN_TESTS} more" if len(new) > SHOWN_TESTS else ""
-        return f"{verdict}: {why}{more}" if why else verdict
+        all_new = result.get("without_baseline") if new else ""
+        counted = f"; every failure counted as new: {all_new}" if all_new else ""
+        return f"{verdict}: {why}{more}{counted}" if why else verdict
 
 
 def _twice(options: Mapping[str, object], deadline_seconds: float) -> float:

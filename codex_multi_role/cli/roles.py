@@ -108,17 +108,17 @@ def validate_roles(ctx: click.Context, /, names: tuple[str, ...], roles: Path | 
 
 
 def _warn_if_none_can_finish(catalog: RoleSpecCatalog, flow: str) -> None:
-    """``flow``: that of the settings, otherwise the default if the team has no flow of its own.
+    """``flow``: that of the settings, otherwise the team's own flows and the default.
 
-    Only a warning, because the catalog may be meant for other flows.
+    Only a warning, and a note if the team is probably meant for its own flows.
     """
     folder = catalog.source.parent
-    name = flow or ("" if own_flows(folder) else str(RunOptions.flow))
-    try:
-        if name:
+    own = own_flows(folder)
+    for name in [flow] if flow else dict.fromkeys([*own, str(RunOptions.flow)]):
+        try:
             require_finish(read_flows(name, folder)[name], catalog)
-    except UsageError as error:
-        say(f"warning: {error}")
+        except UsageError as error:
+            say(f"{'warning' if flow or name in own or not own else 'note'}: {error}")
 
 
 @command(ROLES, name="new")

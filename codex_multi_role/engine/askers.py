@@ -12,10 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from graphlib import TopologicalSorter
-from typing import Any
 
 from codex_multi_role.catalog import StepSpec
-from codex_multi_role.catalog.result_reads import reads_result
 from codex_multi_role.codex.fleet import instance_name
 from codex_multi_role.engine.journal_slots import ItemCancelled, JournalSlots
 from codex_multi_role.engine.scheduler import Scheduler
@@ -96,10 +94,10 @@ class Asker:
         self._number = number
         self._threads: dict[str, str] = {}
 
-    def fork(self, run: RunResources, state: FlowState, step: StepSpec, item: Any) -> Asker:  # noqa: ANN401
-        """The asker of one ``item`` of any type. The number of its ask is drawn now, in item order."""
+    def fork(self, run: RunResources, state: FlowState, step: StepSpec, item: Json | None) -> Asker:
+        """The asker of one item, of which this is its content. The number of its ask is drawn now, in item order."""
         number = state.next_ask(step.ask) if step.ask and not step.roles else 0
-        return Asker(run, self._instances, item={step.as_: item}, number=number)
+        return Asker(run, self._instances, item=item, number=number)
 
     def within(self, run: RunResources) -> Asker:
         """The asker of a called flow that works in a copy of the workspace: the same processes, threads of its own."""
@@ -149,7 +147,7 @@ class Asker:
         question = replace(
             reserved,
             role=role_for(reserved.role, unit.step, lambda _: prompt),
-            payload=payload or state.input_handoff(self._item, partial(reads_result, unit.step.prompt)),
+            payload=payload or state.input_handoff(self._item, unit.step.prompt),
             tests=state.latest_tests,
             thread=NEW_THREAD if unit.step.isolate else reserved.thread,
             tolerate=unit.tolerate or reserved.role.optional,

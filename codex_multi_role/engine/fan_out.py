@@ -18,7 +18,7 @@ from codex_multi_role.engine.scheduler import Scheduler
 from codex_multi_role.engine.step_limit import has_limit, outcome_of
 from codex_multi_role.errors import ChangeRefused, DefinitionError, RunStatus, ending_for
 from codex_multi_role.flow import items_of, name_of, needs_of
-from codex_multi_role.flow.fan_out_items import step_of_item
+from codex_multi_role.flow.fan_out_items import content_of_item, step_of_item
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.reading.places import Place
 from codex_multi_role.run_folder.events import Warning
@@ -178,9 +178,10 @@ class FanOut:
         scope, size = self._scope, reserved["size"]
         row = scope.ids.with_hook(lambda: self._require_room(size, reserved["cycles"]))
         own_slots = size + has_limit(self._step)
+        contents = [content_of_item(self._step, value) for value in values]
         items = [
-            FanOutItem(scope, steps[index], f"{self._key}.{index}", index, value, row.reserve(own_slots))
-            for index, value in enumerate(values)
+            FanOutItem(scope, steps[index], f"{self._key}.{index}", index, value, content, row.reserve(own_slots))
+            for index, (value, content) in enumerate(zip(values, contents, strict=True))
         ]
         if scope.run.services.states is not None:
             scope.run.services.states.begin({item.key: name_of(item.value, item.index) for item in items})

@@ -27,16 +27,26 @@ from codex_multi_role.steps.cancellation_token import CancellationToken
 class FanOutItem:
     """One item: its own resources, events and cancellation.
 
-    ``key``: its unit key; ``value``: the element of the list at ``index``; ``row``: its slots in the journal. Its
-    ``run`` is ``stopping`` if the ``outer`` one is, or if this item alone must stop.
+    ``key``: its unit key; ``value``: the element of the list at ``index``, of which its ask gets the ``content``;
+    ``row``: its slots in the journal. Its ``run`` is ``stopping`` if the ``outer`` one is, or if this item alone must
+    stop.
     """
 
-    def __init__(self, outer: Scope, step: StepSpec, key: str, index: int, value: Any, row: JournalSlots) -> None:  # noqa: ANN401
+    def __init__(
+        self,
+        outer: Scope,
+        step: StepSpec,
+        key: str,
+        index: int,
+        value: Any,  # noqa: ANN401
+        content: Json | None,
+        row: JournalSlots,
+    ) -> None:
         self.key = key
         self.index = index
         self.value = value
         self.run = replace(outer.run, progress=replace(outer.run.progress, stopping=CancellationToken()))
-        self.asker = outer.asker.fork(self.run, outer.state, step, value)
+        self.asker = outer.asker.fork(self.run, outer.state, step, content)
         self.states = ItemStates(outer.run.services.states, key, name_of(value, index))
         may_start = partial(refuse_when_stopping, self.run)
         self._ids = row.with_hook(may_start).with_hook(self.states.publish).cancellable(self._cancelled)

@@ -24,6 +24,10 @@ from codex_multi_role.reading.places import Place
 Meanings = Mapping[object, object]
 UNKNOWN: Final = object()
 
+_KEEPING = ("list", "map", "reverse", "sort")
+_CHOOSING = ("reject", "rejectattr", "select", "selectattr", "unique")
+"""Filters that keep the number of elements of a list, and those that may leave fewer."""
+
 _MIRRORED = {"lt": "gt", "lteq": "gteq", "gt": "lt", "gteq": "lteq", "eq": "eq"}
 _SIGNS: Mapping[str, Callable[[Any, Any], Any]] = {
     "eq": operator.eq,
@@ -86,6 +90,53 @@ def _meant(part: nodes.Expr, meanings: Meanings) -> object:
     found = name_or_constant(part)
     meant = meanings.get(found, UNKNOWN) if isinstance(found, tuple) else found
     return UNKNOWN if meant is None or isinstance(meant, tuple) else meant
+
+
+def may_be_met(until: str, most: int) -> bool:
+    """Whether a condition on the ``results`` of a fan-out may hold after some number of items, of which ``most`` exist.
+
+    Only what compares their number with constants is judged; anything else may hold.
+    """
+    condition = parse_expression(until)
+    constants = [each.value for each in condition.find_all(nodes.Const) if isinstance(each.value, int | float)]
+    near = (math.floor(each) + offset for each in constants if abs(each) <= most + 1 for offset in (-1, 0, 1))
+    counts = {0, most} | {each for each in near if 0 <= each <= most}
+    return any(_may_be(True, condition, each, counts) for each in counts)
+
+
+def _may_be(wanted: bool, part: nodes.Expr, count: int, fewer: Collection[int]) -> bool:
+    """Whether the condition may be ``wanted`` with ``count`` results, of which a filter leaves any number of ``fewer``.
+
+    Between two constants, all numbers compare alike.
+    """
+    match part:
+        case nodes.Const(value=value):
+            return bool(value) == wanted
+        case nodes.Not(node=inner):
+            return _may_be(not wanted, inner, count, fewer)
+        case nodes.And(left=left, right=right) | nodes.Or(left=left, right=right):
+            both = [_may_be(wanted, each, count, fewer) for each in (left, right)]
+            return all(both) if isinstance(part, nodes.And) == wanted else any(both)
+        case nodes.Compare(expr=left, ops=[nodes.Operand(op=sign, expr=right)]) if sign in _SIGNS:
+            lefts, rights = (_numbers(each, count, fewer) for each in (left, right))
+            compared = [_SIGNS[sign](one, other) == wanted for one in lefts for other in rights]
+            return any(compared) or not compared
+    return True
+
+
+def _numbers(part: nodes.Expr, count: int, fewer: Collection[int]) -> Collection[float]:
+    """What a constant, or the number of (some) ``results``, can be; empty for anything else."""
+    match part:
+        case nodes.Const(value=int() | float() as value):
+            return [value]
+        case nodes.Filter(name="length" | "count", node=listed):
+            names = []
+            while isinstance(listed, nodes.Filter) and listed.name in (*_KEEPING, *_CHOOSING):
+                names.append(listed.name)
+                listed = listed.node
+            if isinstance(listed, nodes.Name) and listed.name == "results":
+                return fewer if set(names) & set(_CHOOSING) else [count]
+    return ()
 
 
 def names_compared(when: str | None) -> set[object]:

@@ -13,6 +13,7 @@ from codex_multi_role.catalog.templates import template_failed
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.flow.effort import MOST_AT_ONCE
 from codex_multi_role.flow.state import FlowState
+from codex_multi_role.reading.json_types import Json
 from codex_multi_role.reading.places import Place
 from codex_multi_role.reading.value_types import ValueType
 
@@ -84,6 +85,14 @@ def step_of_item(step: StepSpec, seen: Mapping[str, Any], place: Place) -> StepS
         problem = f"must be one of {', '.join(step.roles)}, not {role!r}"
         raise template_failed(place / "ask", problem, step.ask, seen)
     return step.asking(role)
+
+
+def content_of_item(step: StepSpec, item: object) -> Json | None:
+    """What an item's ask starts from, by its name; None if the item has nothing of its own that the ask could.
+
+    It may only name the role, or be for a called flow, whose asks start from its inputs.
+    """
+    return None if step.call is not None or step.items_are_roles else {step.as_: item}
 
 
 def first_asked(flow: FlowSpec, catalog: RoleSpecCatalog, state: FlowState) -> tuple[str, int]:

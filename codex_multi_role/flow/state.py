@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from codex_multi_role.catalog import FlowSpec, StepSpec, render
+from codex_multi_role.catalog.result_reads import reads_result, shown_whole
 from codex_multi_role.catalog.shown_fields import OfItem, OfStep, StepStatus
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.reading.places import Place
@@ -190,20 +192,23 @@ class FlowState:
                 known.pop(role, None)
                 known[role] = handoff
 
-    def input_handoff(self, item: Json | None, is_read: Callable[[str], bool] = lambda _: False) -> Json | None:
-        """What an ask starts from: the last answer or, without one, the inputs.
+    def input_handoff(self, item: Json | None, prompt: str | None = None) -> Json | None:
+        """What an ask starts from: the last answer or, without one, the inputs. An ``item`` starts from itself alone.
 
-        Beside it, what checks and people said since, as ``steps``. Results that the ask's own prompt reads
-        (``is_read``, by their step) are left out. An item gets itself, by its name, and the answer of a single role.
+        Beside the answer, what checks and people said since, as ``steps``. What the ask's own ``prompt`` gives it
+        already is left out: results that it reads, inputs and an item that it shows.
         """
-        if item:
-            return {**self._last_answer(lambda _: True), **item}
+        shown = shown_whole(prompt or "")
+        if item is not None:
+            return None if any((name,) in shown for name in ("item", *item)) else item
+        is_read = partial(reads_result, prompt)
         before = self._last_answer(is_read)
         results = {step: result for step, result in self.since_answer.items() if not is_read(step)}
         name = "steps"
         while name in before:
             name += "_"
-        return {**(before or self.inputs), **({name: results} if results else {})} or None
+        inputs = {name: value for name, value in self.inputs.items() if ("inputs", name) not in shown}
+        return {**(before or inputs), **({name: results} if results else {})} or None
 
     def _last_answer(self, is_read: Callable[[str], bool]) -> Json:
         """That of the last role, or those of all items if the last step had some."""

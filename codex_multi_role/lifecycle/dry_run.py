@@ -9,6 +9,7 @@ from typing import Any
 from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, RoleSpec, StepSpec, build_prompt
 from codex_multi_role.catalog.template_preview import Unknown, preview
 from codex_multi_role.flow import FlowState
+from codex_multi_role.flow.fan_out_items import content_of_item
 from codex_multi_role.flow.state import StepState
 from codex_multi_role.lifecycle.definitions import Definitions, load_definitions
 from codex_multi_role.lifecycle.readiness import require_paths
@@ -38,7 +39,7 @@ def dry_run(options: RunOptions) -> list[Record]:
 
 
 class _FirstPass:
-    """The first pass through one flow. ``prefix``: where it was called; ``item``: the fan-out item, if any."""
+    """The first pass through one flow. ``prefix``: where it was called."""
 
     def __init__(
         self,
@@ -47,7 +48,6 @@ class _FirstPass:
         inputs: Mapping[str, Any],
         records: list[Record],
         prefix: str = "",
-        item: Json | None = None,
     ) -> None:
         options = definitions.options
         self._definitions = definitions
@@ -55,7 +55,6 @@ class _FirstPass:
         self._flow = flow
         self._records = records
         self._prefix = prefix
-        self._item = item
         steps = {step.id: StepState() for step in flow.steps}
         self.state = FlowState(flow.name, options.goal, inputs, options.cycles, flow.steps[0].id, steps)
         self.state.vars = preview(flow.vars, self._context())
@@ -68,7 +67,7 @@ class _FirstPass:
             elif step.ask == EVERY_ROLE:
                 self._add_every_role(step)
             else:
-                self._add_unit(step, self._context(), self._item, None)
+                self._add_unit(step, self._context(), None, None)
             self.state.leave(step.id, {})
             self.state.vars |= preview(step.set, self._context())
 
@@ -80,22 +79,23 @@ class _FirstPass:
         if step.asks_at_once:
             for number, role in enumerate(step.roles):
                 own, which = {"item": role, "index": number}, f"{number + 1} of {len(step.roles)}"
-                self._add_unit(step.asking(role), {**context, **own}, {"item": role}, which)
+                self._add_unit(step.asking(role), {**context, **own}, None, which)
             return
-        step = step.asking(step.roles[0]) if step.roles else step
         if isinstance(items, list):
             own, which = {step.as_: items[0], "item": items[0], "index": 0}, f"1 of {len(items)}"
         else:
             item = Unknown(step.as_)
             own, which = {step.as_: item, "item": item, "index": Unknown("index")}, f"each of {items}"
-        self._add_unit(step, {**context, **own}, {step.as_: own[step.as_]}, which)
+        content = content_of_item(step, own[step.as_])
+        step = step.asking(step.roles[0]) if step.roles else step
+        self._add_unit(step, {**context, **own}, content, which)
 
     def _add_unit(self, step: StepSpec, context: Mapping[str, Any], item: Json | None, which: str | None) -> None:
         """Record one unit of ``step``, whatever its kind."""
         if step.ask is not None:
             role = role_for(self._catalog.role(step.ask), step, lambda template: preview(template, context))
             given: Json = preview(step.with_, context)
-            self._add_ask(step, role, given or self.state.input_handoff(item), which)
+            self._add_ask(step, role, given or self.state.input_handoff(item, step.prompt), which)
         elif step.check is not None:
             self._add("check", step, which, {"check": step.check, "with": preview(step.with_, context)})
             self.state.latest_tests = TEST_RESULT if step.check == "tests" else self.state.latest_tests
@@ -104,7 +104,7 @@ class _FirstPass:
             limits = {"time_limit_seconds": step.time_limit_seconds, "default": step.default}
             self._add("review", step, which, texts | limits)
         elif step.call is not None:
-            self._add_call(step, step.call, preview(step.with_, context), item, which)
+            self._add_call(step, step.call, preview(step.with_, context), which)
         else:
             self._add(step.kind, step, which, {"with": preview(step.with_, context)})
 
@@ -125,14 +125,14 @@ class _FirstPass:
         if self._definitions.options.tests.run_tests and role.may_change_workspace:
             self.state.latest_tests = TEST_RESULT
 
-    def _add_call(self, step: StepSpec, name: str, given: Json, item: Json | None, which: str | None) -> None:
+    def _add_call(self, step: StepSpec, name: str, given: Json, which: str | None) -> None:
         first = all(record.get("flow") != name for record in self._records) and name != self._definitions.flow.name
         self._add("call", step, which, {"flow": name, "with": given, "first": first})
         if first:
             called = self._definitions.flows[name]
             inputs = {each: given.get(each, spec.default) for each, spec in called.inputs.items()}
             prefix = f"{self._prefix}{step.id}/"
-            inner = _FirstPass(self._definitions, called, inputs, self._records, prefix, item)
+            inner = _FirstPass(self._definitions, called, inputs, self._records, prefix)
             inner.walk()
             self.state.take_handoffs(inner.state.shown_handoffs, shown=self._flow.shows(step.id))
             self.state.latest_tests = inner.state.latest_tests or self.state.latest_tests

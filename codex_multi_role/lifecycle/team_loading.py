@@ -10,12 +10,17 @@ from codex_multi_role.catalog.flow_references import AT_THE_END
 from codex_multi_role.catalog.flow_steps import check_steps
 from codex_multi_role.catalog.source_files import LOCAL_ROLES
 from codex_multi_role.checks import find_check
-from codex_multi_role.checks.contract import require_option_names
 from codex_multi_role.checks.tools import find_tool, tool_names
 from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.lifecycle.separate_calls import check_separate_calls
 from codex_multi_role.lifecycle.step_fields import contracts_of
-from codex_multi_role.lifecycle.value_checks import check_closed_schemas, check_options, is_recorded, known_types
+from codex_multi_role.lifecycle.value_checks import (
+    check_closed_schemas,
+    check_keys,
+    check_options,
+    is_recorded,
+    known_types,
+)
 from codex_multi_role.reading.places import Place, Problems
 from codex_multi_role.reading.shipped import packaged_roles
 from codex_multi_role.reading.value_types import Fields
@@ -79,6 +84,8 @@ def checked_team(flows: dict[str, FlowSpec], catalog: RoleSpecCatalog) -> tuple[
         check_flows(flows, catalog, types)
     for name, flow in flows.items():
         _check_checks(flow, catalog, types[name], problems)
+        if not is_recorded(flow):
+            check_keys(flow, problems)
     check_separate_calls(flows, catalog, problems)
     if not any(map(is_recorded, flows.values())):
         check_closed_schemas(catalog, problems)
@@ -103,13 +110,7 @@ def _check_check(step: StepSpec, place: Place, types: Fields | None) -> None:
         options = find_check(name).options
     except UsageError as error:
         raise (place / "check").error(str(error), error.hint) from error
-    if options is None:
-        return
-    try:
-        require_option_names(options, step.with_)
-    except UsageError as error:
-        raise (place / "with").error(f"check {name}: {error}", error.hint) from error
-    if types is not None:
+    if options is not None:
         check_options(step, options, place, types)
 
 

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 
+from jinja2 import TemplateSyntaxError
 from pydantic import BaseModel
 
-from codex_multi_role.catalog import FlowSpec, RoleSpec, RoleSpecCatalog, StepSpec
+from codex_multi_role.catalog import FlowSpec, RoleSpec, RoleSpecCatalog, StepSpec, render
 from codex_multi_role.catalog.definition import closed_properties
 from codex_multi_role.catalog.expression_types import type_of_value
-from codex_multi_role.catalog.flow_expressions import has_expressions
+from codex_multi_role.catalog.flow_expressions import (
+    has_expressions,
+    name_or_constant,
+    parse_expression,
+    whole_expression,
+)
 from codex_multi_role.catalog.flow_references import item_types, template_types
-from codex_multi_role.checks.contract import require_option_values
-from codex_multi_role.errors import UsageError
+from codex_multi_role.catalog.flow_spec import step_place
+from codex_multi_role.catalog.result_reads import fields_read
+from codex_multi_role.checks.contract import WrongOption, require_option_names, require_option_values
+from codex_multi_role.flow.conditions import may_be_met
 from codex_multi_role.lifecycle.step_fields import KnownFields
 from codex_multi_role.reading.places import Place, Problems
+from codex_multi_role.reading.validation_words import how_to_quote, written_path
 from codex_multi_role.reading.value_types import Fields
 from codex_multi_role.run_folder import RunFolder
 
@@ -42,15 +52,79 @@ def _names_only(types: Fields) -> Fields:
     return {name: known.names_only() for name, known in types.items()}
 
 
-def check_options(step: StepSpec, options: type[BaseModel], place: Place, types: Fields) -> None:
-    """Raise `DefinitionError` for a value that the step's check, which has these ``options``, cannot take."""
+def check_options(step: StepSpec, options: type[BaseModel], place: Place, types: Fields | None) -> None:
+    """Raise `DefinitionError` for an option that the step's check, which has these ``options``, cannot take.
+
+    ``types``: those of the names that templates use; without them, only the names of the options are checked.
+    """
+    try:
+        require_option_names(options, step.with_)
+        if types is not None:
+            _check_values(step, options, types)
+    except WrongOption as error:
+        where = (place / "with").key(*written_path(tuple(error.path), step.with_))
+        hint = how_to_quote(where, error.value) or error.hint
+        raise where.error(f"check {step.check}: {error}", hint) from error
+
+
+def _check_values(step: StepSpec, options: type[BaseModel], types: Fields) -> None:
     seen = item_types(step, types)
     computed = {name: type_of_value(each, seen) for name, each in step.with_.items() if has_expressions(each)}
     given = {name: each for name, each in step.with_.items() if name not in computed}
-    try:
-        require_option_values(options, given, computed)
-    except UsageError as error:
-        raise (place / "with").error(f"check {step.check}: {error}", error.hint) from error
+    require_option_values(options, given, computed)
+
+
+def check_keys(flow: FlowSpec, problems: Problems) -> None:
+    """Find keys of steps that have no effect, and values in them that no result can have."""
+    for index, step in enumerate(flow.steps):
+        place = step_place(flow, index)
+        for key, problem, hint in _without_effect(step):
+            with problems.collected():
+                raise place.key(key).error(problem, hint)
+        with problems.collected(), suppress(TemplateSyntaxError):  # reported with its place by `check_template`
+            _check_until(step, place / "until")
+        for number, item in enumerate(step.for_each if isinstance(step.for_each, list) else ()):
+            with problems.collected():
+                _check_role_of(step, {step.as_: item, "item": item, "index": number}, place / "for_each" / number)
+
+
+def _without_effect(step: StepSpec) -> Iterator[tuple[str, str, str]]:
+    """Each such key, why, and what to do."""
+    given = step.model_fields_set
+    if "on_item_error" in given and (step.on_error == "skip" or step.until is not None):
+        beside = "until" if step.until is not None else "on_error: skip"
+        yield "on_item_error", f"on_item_error has no effect beside {beside}: no item ends the run", "Leave it out."
+    if step.retry is not None and step.review is not None:
+        hint = "Ask again with an entry of `next` that leads back to the step."
+        yield "retry", "retry has no effect on a review: a person's answer is final", hint
+    if "on_bad" in given and step.ask is not None and not (step.until or (step.for_each and step.on_error == "skip")):
+        hint = "Judge the answer with a `when` in the step's `next`."
+        yield "on_bad", "on_bad has no effect on an ask: an answer is never bad by itself", hint
+    if step.default is not None and step.time_limit_seconds is None:
+        hint = "Add time_limit_seconds, or leave the default out."
+        yield "default", "default needs time_limit_seconds: it is the answer after that time", hint
+
+
+def _check_until(step: StepSpec, place: Place) -> None:
+    if step.until is None or step.for_each is None:
+        return
+    if fields_read(f"{{{{ {step.until} }}}}", step.id) - {"visits"}:
+        raise place.error(
+            f"steps.{step.id} has no results of this visit yet", "Read `results`, which are those of the items so far."
+        )
+    most = step.max_items if isinstance(step.for_each, str) else len(step.for_each)
+    if most is not None and not may_be_met(step.until, most):
+        raise place.error(f"cannot be met: the step has at most {most} items", "`results` has one entry per item.")
+
+
+def _check_role_of(step: StepSpec, names: Mapping[str, object], place: Place) -> None:
+    """Raise `DefinitionError` if an item that is known before a run asks a role that its step does not list."""
+    asked = whole_expression(step.ask or "") if step.roles and not has_expressions(names["item"]) else None
+    path = name_or_constant(parse_expression(asked)) if asked else None
+    if isinstance(path, tuple) and path[0] in names:
+        role = render(step.ask, names, place)
+        if role not in step.roles:
+            raise place.unknown("role", str(role), step.roles)
 
 
 def check_closed_schemas(catalog: RoleSpecCatalog, problems: Problems) -> None:

@@ -18,31 +18,43 @@ from codex_multi_role.reading.nearest import did_you_mean, no_such
 from codex_multi_role.reading.yaml_loader import compose_yaml
 
 # The items of these lists are called by the first of these keys that they have.
-_NAMES = {"roles": ("role", ("name", "role_file")), "steps": ("step", ("id", "ask", "check", "call"))}
+_NAMES = {
+    "roles": ("role", ("name", "role_file")),
+    "steps": ("step", ("id", "ask", "check", "call")),
+    "finally": ("finally", ("id", "check")),
+}
+
+
+class WrongKey(ValueError):
+    """A mistake that a model's validator finds; it is about the key that ``path`` leads to, and names it."""
+
+    def __init__(self, message: str, *path: int | str) -> None:
+        super().__init__(message)
+        self.path = path
 
 
 @dataclass(frozen=True)
 class Place:
     """A file, or the value in it that the keys and indexes in ``path`` lead to.
 
-    ``is_key``: the message names the last key itself. As text, ``file:line:column: role planner: limits``; the file is
-    read for that, because nobody needs it before a mistake.
+    ``named``: how many of the last parts the message names itself. As text, ``file:line:column: role planner: limits``;
+    the file is read for that, because nobody needs it before a mistake.
     """
 
     file: Path
     path: tuple[int | str, ...] = ()
-    is_key: bool = False
+    named: int = 0
 
     def __truediv__(self, part: int | str) -> Place:
         return replace(self, path=(*self.path, part))
 
-    def key(self, name: str) -> Place:
-        """The place of a key which the message names."""
-        return replace(self, path=(*self.path, name), is_key=True)
+    def key(self, *names: int | str) -> Place:
+        """The place of a key, or of what several lead to, which the message names."""
+        return replace(self, path=(*self.path, *names), named=len(names))
 
     def __str__(self) -> str:
         mark = ":".join(map(str, ["", *self.position()]))
-        shown = _shown(self.path[:-1] if self.is_key else self.path, self._nodes())
+        shown = _shown(self.path[: len(self.path) - self.named], self._nodes())
         return f"{self.file}{mark}{shown and f': {shown}'}"
 
     def position(self) -> list[int]:
@@ -67,12 +79,14 @@ class Place:
         """The error for an unknown ``name`` of a ``kind``, with the nearest known one."""
         return self.error(*no_such(kind, name, known))
 
-    def unknown_key(self, key: str, known: Iterable[str]) -> DefinitionError:
+    def unknown_key(self, key: str, known: Iterable[str], owner: str = "") -> DefinitionError:
+        """The error for a key that is not among the ``known`` ones. ``owner``: what takes it, below this place."""
         names = list(known)
         hint = f"Known keys: {', '.join(names)}."
         if " " in key:  # in {description: one, two} the comma ends the description
             hint = f"If it continues the text before it, put that whole text in quotes. {hint}"
-        return self.key(key).error(f'unknown key "{key}"{did_you_mean(key, names)}', hint)
+        meant = f": it belongs to {owner}" if owner else did_you_mean(key, names)
+        return self.key(key).error(f'unknown key "{key}"{meant}', hint)
 
 
 def key_path(path: tuple[int | str, ...]) -> str:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, get_args
+from dataclasses import replace
+from typing import TYPE_CHECKING, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.reading.nearest import did_you_mean, find_nearest
-from codex_multi_role.reading.places import Place
+from codex_multi_role.reading.places import Place, WrongKey
 
 if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
     from pydantic_core import ErrorDetails
 
 KeyPath = tuple[int | str, ...]
@@ -79,20 +81,24 @@ def _problem(model: type[BaseModel], path: KeyPath, details: Sequence[ErrorDetai
     """The error of all ``details`` of one place: there are several only for the alternatives of a union."""
     detail = details[0]
     if detail["type"] in ("extra_forbidden", "invalid_key"):
-        return Place(root.file, path[:-1]).unknown_key(str(path[-1]), known_keys(model, path[:-1]))
+        key = str(path[-1])
+        owner = next(_owners(model, path[:-1], key), "")
+        return Place(root.file, path[:-1]).unknown_key(key, known_keys(model, path[:-1]), owner)
     place = Place(root.file, path)
     if detail["type"] == "missing":
         return Place(root.file, path[:-1]).key(str(path[-1])).error(f'missing key "{path[-1]}"')
     if detail["type"] == "value_error":
-        return place.error(str(detail["ctx"]["error"]))
+        error = detail["ctx"]["error"]
+        below = error.path if isinstance(error, WrongKey) else ()
+        return replace(place, path=(*path, *below), named=min(1, len(below))).error(str(error))
     if detail["type"] in ("too_short", "string_too_short"):
         return place.error("must not be empty")
     wanted = " or ".join(dict.fromkeys(map(_wanted, details)))
-    hint = _quoted(place, detail["input"]) if wanted == "text" else ""
+    hint = how_to_quote(place, detail["input"]) if wanted == "text" else ""
     return place.error(f"must be {wanted}, not {_in_json(detail['input'])}{_nearest(detail)}", hint)
 
 
-def _quoted(place: Place, value: object) -> str:
+def how_to_quote(place: Place, value: object) -> str:
     """What to write instead of a word or a number that YAML does not read as text, such as ``no``."""
     written = place.written() if isinstance(value, bool | int | float) else ""
     return f'Quote it: "{written}". Without quotes, YAML reads it as {_in_json(value)}.' if written else ""
@@ -115,14 +121,31 @@ def _nearest(detail: ErrorDetails) -> str:
 
 
 def known_keys(model: type[BaseModel], location: KeyPath) -> list[str]:
-    """The allowed keys of a mapping at ``location`` inside ``model``. Indexes and free keys stay in the same models."""
+    """The allowed keys of a mapping at ``location`` inside ``model``."""
+    return [key for known in _models_at(model, location) for key, _ in _keys(known)]
+
+
+def _owners(model: type[BaseModel], location: KeyPath, key: str) -> Iterator[str]:
+    """What takes ``key`` one level below the mapping at ``location``."""
+    for name, field in (each for known in _models_at(model, location) for each in _keys(known)):
+        if any(key == own for inner in _models(field.annotation) for own, _ in _keys(inner)):
+            yield f"an entry of {name}" if get_origin(field.annotation) in (tuple, list) else name
+
+
+def _keys(model: type[BaseModel]) -> Iterator[tuple[str, FieldInfo]]:
+    """The fields by the keys that people write."""
+    return ((field.alias or name, field) for name, field in model.model_fields.items())
+
+
+def _models_at(model: type[BaseModel], location: KeyPath) -> list[type[BaseModel]]:
+    """The models of a mapping at ``location`` inside ``model``. Indexes and free keys stay in the same models."""
     models = [model]
     for part in location:
         fields = [
             field for known in models for name, field in known.model_fields.items() if part in (name, field.alias)
         ]
         models = [inner for field in fields for inner in _models(field.annotation)] or models
-    return [field.alias or name for known in models for name, field in known.model_fields.items()]
+    return models
 
 
 def _models(annotation: object) -> Iterator[type[BaseModel]]:

@@ -36,6 +36,14 @@ def is_refusal(value: Mapping[str, object], schema: Mapping[str, object] | None)
     return all(_is_empty(value.get(name)) for name in telling if name not in (ERROR, _STATUS))
 
 
+def denies_error_only(value: Mapping[str, object], schema: Mapping[str, object] | None) -> bool:
+    """Whether ``value`` only has an ``error`` that denies one ("none"): neither a handoff nor a refusal."""
+    text = value.get(ERROR)
+    is_denied = not text or (isinstance(text, str) and _NO_ERROR.fullmatch(text) is not None)
+    beside = (each for name, each in value.items() if name != ERROR)
+    return ERROR in value and is_denied and not declares_error(schema) and all(map(_is_empty, beside))
+
+
 def declares_error(schema: Mapping[str, object] | None) -> bool:
     """Whether ``error`` is a field of the role's own handoff, which is then validated like any other."""
     return ERROR in properties_of(schema)

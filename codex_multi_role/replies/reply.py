@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -9,7 +10,7 @@ from dataclasses import dataclass, replace
 from codex_multi_role.reading.schema_validation import schema_problems
 from codex_multi_role.replies.extract import FoundObject, find_objects
 from codex_multi_role.replies.fitting import MAX_NAME_CHARACTERS, Correction, fit
-from codex_multi_role.replies.refusal import ERROR, error_in, is_refusal, properties_of
+from codex_multi_role.replies.refusal import ERROR, denies_error_only, error_in, is_refusal, properties_of
 
 EMPTY = "The answer was empty."
 """The ``problem`` of an empty answer."""
@@ -86,6 +87,10 @@ def _reply(found: FoundObject, schema: Mapping[str, object] | None) -> Reply:
     if problems:
         listed = "\n".join(f"- {problem}" for problem in problems)
         return Reply(None, found.repaired, f"The JSON object does not match its schema:\n{listed}")
+    if denies_error_only(found.value, schema):
+        said = json.dumps(found.value[ERROR], ensure_ascii=False)
+        problem = f'The JSON object has neither a result nor a reason for declining the task: its "{ERROR}" is {said}.'
+        return Reply(None, found.repaired, problem)
     return Reply(found.value, found.repaired, "", error=error)
 
 
@@ -110,7 +115,7 @@ def _wrapped(value: Mapping[str, object], schema: Mapping[str, object]) -> tuple
 
 def _fitted(found: FoundObject, schema: Mapping[str, object]) -> Reply | None:
     error, fitting = error_in(found.value, schema), fit(found.value, schema)
-    if fitting is None or (error and is_refusal(found.value, schema)):
+    if fitting is None or denies_error_only(found.value, schema) or (error and is_refusal(found.value, schema)):
         return None
     # An ``error`` has its own warning, or denies an error and needs no warning.
     notes = tuple(note for path, note in fitting.corrections.items() if path != (ERROR,))

@@ -65,9 +65,9 @@ class Question:
     def out_of_time(self) -> bool:
         return self.seconds_left == 0
 
-    def is_same(self, other: Question) -> bool:
-        """Whether an answer to the other one counts for this one."""
-        return all(getattr(self, name) == getattr(other, name) for name in ("question", "show", "options", "fields"))
+    def changes(self, other: Question) -> list[str]:
+        """In what they differ; without a difference, an answer to the other one counts for this one."""
+        return [key for key in ("question", "show", "options", "fields") if getattr(self, key) != getattr(other, key)]
 
 
 AskPerson = Callable[[Question, Callable[[], bool]], Answer | None]

@@ -30,13 +30,20 @@ class Questions:
         self._folder = run_folder / "reviews"
         self._run = RunFolder(run_folder)
 
-    def ask(self, question: Question) -> Question:
-        """Store the question. If it was asked before, it keeps its time and its answer. Raises `StorageError`."""
+    def ask(self, question: Question, dropped: Callable[[str], object] = lambda told: None) -> Question:
+        """Store the question. If it was asked before, it keeps its time and its answer. Raises `StorageError`.
+
+        ``dropped`` is told of an answer that does not count any more, because the question has changed.
+        """
         question = replace(question, question=self._redact(question.question), show=self._redact(question.show))
         with self._locked():
             known = self.find(question.key)
-            if known is not None and known.is_same(question):
+            changes = question.changes(known) if known is not None else []
+            if known is not None and not changes:
                 question = replace(question, asked_at=known.asked_at, answer=known.answer)
+            elif known is not None and known.answer is not None:
+                what = f"{known.key}: its {' and '.join(changes)} changed"
+                dropped(f"{what}, so the answer of {known.answer.by} no longer counts: {_in_json(known.answer)}")
             if question != known:
                 self._write(question)
         return question
@@ -158,6 +165,12 @@ class Questions:
         with storage_errors(path), path.open("a", encoding="utf-8") as file:
             wait_for_lock(file, LOCK_SECONDS, LOCK_PAUSE_SECONDS)
             yield
+
+
+def _in_json(answer: Answer) -> str:
+    """What was answered, without who and when."""
+    given = answer.as_output().items()
+    return json.dumps({name: each for name, each in given if name not in ("by", "at") and each != ""}, default=str)
 
 
 def _read(path: Path) -> Question | None:

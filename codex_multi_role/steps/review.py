@@ -5,7 +5,7 @@ from __future__ import annotations
 from codex_multi_role.errors import ReviewWaiting, RunInterrupted
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import Answer, Question, Questions
-from codex_multi_role.run_folder.events import ReviewAnswered, ReviewAsked, now
+from codex_multi_role.run_folder.events import ReviewAnswered, ReviewAsked, Warning, now
 from codex_multi_role.run_folder.typed_answers import accept, at_time_limit
 from codex_multi_role.steps.resources import RunResources
 from codex_multi_role.steps.unit import StepOutcome, Unit, as_text
@@ -63,7 +63,8 @@ class _Review:
 
     def decide(self) -> Json:
         """The final answer: the fields, ``option`` if there are any, ``approved``, ``comment``, ``by``, ``at``."""
-        self._question = self._questions.ask(self._question)
+        warn = self._run.services.events.publish
+        self._question = self._questions.ask(self._question, lambda told: warn(Warning(told)))
         if self._question.answer is None:
             self._run.services.events.publish(ReviewAsked(self._question.key, self._question.question))
             self._question = self._questions.settle(self._question.key, self._wait())

@@ -57,12 +57,12 @@ def test_number_is_a_text_in_a_list_or_mapping_of_texts(make_context: MakeContex
         ({}, "check parcel: names: is missing", "names: a list of texts: [a, b]"),
         (
             {"names": ["a", True]},
-            "check parcel: names[1]: input should be a valid string, not True",
+            "check parcel: names[1]: must be text, not true",
             "names: a list of texts: [a, b]",
         ),
         (
             {"names": [], "schema": True},
-            "check parcel: schema: input should be a valid string, not True",
+            "check parcel: schema: must be text, not true",
             "schema: a file",
         ),
         (

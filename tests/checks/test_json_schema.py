@@ -139,7 +139,7 @@ def test_files_elsewhere_are_refused(make_context: MakeContext, option: str, pat
         ({"schema": {}, "value": 1, "file": "a.json"}, "give either value or file"),
         ({"value": 1}, "schema: is missing"),
         ({"value": 1, "schema": [1]}, "schema: must be a mapping or the name of a file"),
-        ({"file": 1, "schema": {}}, "file: input should be a valid string, not 1"),
+        ({"file": 1, "schema": {}}, "file: must be text, not 1"),
         ({"value": 1, "shcema": {}}, 'unknown option "shcema"; did you mean "schema"?'),
     ],
 )

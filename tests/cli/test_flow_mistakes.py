@@ -48,8 +48,97 @@ MISTAKES = {
         "argv: a list of strings, the program first: [git, status]",
     ),
     "steps: [{check: command, with: {argv: ls}}]": (
-        "flows/own.yaml:1:26: step command: with: check command: argv: must be a list of strings",
+        "flows/own.yaml:1:33: step command: with: check command: argv: must be a list of strings",
         "argv: a list of strings, the program first: [git, status]",
+    ),
+    # at the line of the key
+    "steps:\n  - id: r\n    review: Well?\n    with: {a: 1}": ("flows/own.yaml:4:5: step r: with belongs to ask", ""),
+    "steps:\n  - ask: dev\n    max_visits: 2\n    check: tests": (
+        "flows/own.yaml:4:5: step dev: give exactly one of",
+        "",
+    ),
+    "steps:\n  - check: tests\n    limits:\n      turn_seconds: 3": (
+        "flows/own.yaml:4:7: step tests: limits: turn_seconds belongs to ask",
+        "",
+    ),
+    "steps:\n  - check: command\n    with:\n      argv: [ls]\n      cdw: x": (
+        'flows/own.yaml:5:7: step command: with: check command: unknown option "cdw"; did you mean "cwd"?',
+        "",
+    ),
+    "steps:\n  - ask: dev\nfinally:\n  - id: end\n    check: tests\n    retry: {attempts: 2}": (
+        "flows/own.yaml:6:5: finally end: retry does not belong there: finally takes checks only (id, check, w",
+        "",
+    ),
+    "steps:\n  - ask: dev\nfinally:\n  - id: dev\n    check: tests": (
+        "flows/own.yaml:4:5: finally dev: the id dev is given twice",
+        "",
+    ),
+    "steps:\n  - ask: dev\nfinally:\n  - check: command\n    with:\n      argv: [ls, 1, no]": (
+        "flows/own.yaml:6:21: finally command: with: check command: argv[2]: must be text, not false",
+        'Quote it: "no". Without quotes, YAML reads it as false.',
+    ),
+    "steps: [{check: command, with: {argv: [ls, true]}}]": (
+        "flows/own.yaml:1:44: step command: with: check command: argv[1]: must be text, not true",
+        'Quote it: "true". Without quotes, YAML reads it as true.',
+    ),
+    # meant otherwise
+    "steps: [{id: panel, ask: []}]": ("flows/own.yaml:1:21: step panel: ask: the list is empty; name at least one", ""),
+    "steps: [{ask: 'dev, my-dev'}]": (
+        "flows/own.yaml:1:10: step dev, my-dev: ask: several roles are a list: [dev, my-dev]",
+        "",
+    ),
+    "steps: [{ask: dev}]\nfinally: [{review: 'Well?'}]": (
+        "flows/own.yaml:2:12: finally[0]: review does not belong there: finally takes checks only",
+        "",
+    ),
+    "steps: [{id: panel, ask: [dev, my-dev], next: [{when: steps.panel.dev.ok, end: x}, {end: y}]}]": (
+        'flows/own.yaml:1:49: step panel: next[0].when: steps.panel: unknown field "dev"',
+        "Write steps.panel.by_role.dev.",
+    ),
+    "steps: [{ask: dev}]\nretry: {attempts: 2}": (
+        'flows/own.yaml:2:1: unknown key "retry": it belongs to an entry of steps',
+        "",
+    ),
+    "steps: [{ask: dev, attempts: 2}]": (
+        'flows/own.yaml:1:20: step dev: unknown key "attempts": it belongs to retry',
+        "",
+    ),
+    # without effect
+    "steps: [{ask: dev, for_each: [1, 2], until: steps.dev.results | length > 1}]": (
+        "flows/own.yaml:1:38: step dev: until: steps.dev has no results of this visit yet",
+        "Read `results`",
+    ),
+    "steps: [{ask: dev, for_each: [1, 2, 3], until: results | length > 5}]": (
+        "flows/own.yaml:1:41: step dev: until: cannot be met: the step has at most 3 items",
+        "",
+    ),
+    "steps: [{ask: dev, for_each: [1, 2], until: results, on_item_error: stop}]": (
+        "flows/own.yaml:1:54: step dev: on_item_error has no effect beside until: no item ends the run",
+        "Leave it out.",
+    ),
+    "steps: [{ask: dev, for_each: [1, 2], on_error: skip, on_item_error: cancel}]": (
+        "flows/own.yaml:1:54: step dev: on_item_error has no effect beside on_error: skip: no item ends the run",
+        "Leave it out.",
+    ),
+    "steps: [{id: r, review: 'Well?', retry: {attempts: 2}}]": (
+        "flows/own.yaml:1:34: step r: retry has no effect on a review: a person's answer is final",
+        "Ask again with an entry of `next`",
+    ),
+    "steps: [{id: r, review: 'Well?', default: reject}]": (
+        "flows/own.yaml:1:34: step r: default needs time_limit_seconds: it is the answer after that time",
+        "Add time_limit_seconds",
+    ),
+    "steps: [{ask: dev, on_bad: continue}]": (
+        "flows/own.yaml:1:20: step dev: on_bad has no effect on an ask: an answer is never bad by itself",
+        "Judge the answer with a `when`",
+    ),
+    "steps: [{id: work, ask: '{{ item.role }}', roles: [dev, my-dev], for_each: [{role: dev}, {role: dve}]}]": (
+        'flows/own.yaml:1:90: step work: for_each[1]: unknown role "dve"; did you mean "dev"?',
+        "Known: dev, my-dev.",
+    ),
+    "steps: [{id: work, ask: '{{ item.role }}', roles: [dev], for_each: [{rle: dev}]}]": (
+        'flows/own.yaml:1:69: step work: for_each[0]: "role" has no value (item.role is missing)',
+        "",
     ),
     # values
     "steps: [{check: read_file, with: {path: a}, next: [{when: steps.read_file.verdict == 'ok', end: x}]}]": (

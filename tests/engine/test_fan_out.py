@@ -9,7 +9,7 @@ import yaml
 
 from codex_multi_role import run
 from codex_multi_role.errors import DefinitionError
-from tests.support.teams import ECHO, Record, fan, read, say, solver
+from tests.support.teams import ECHO, Record, fan, read, say, solver, with_flow
 
 pytestmark = pytest.mark.usefixtures("scripted_codex")
 
@@ -39,18 +39,31 @@ def test_first_step_starts_only_the_processes_it_needs(tmp_path: Path) -> None:
     assert {role for role, _, _ in team.turns()} == {"solver", "solver.2"}
 
 
-def test_item_starts_from_the_handoff_before_and_from_itself(tmp_path: Path) -> None:
-    plays = [{"json": {"todos": ["x", "y"]}}, say(), say()]
+def test_item_starts_from_itself_alone_and_a_called_flow_from_its_inputs(tmp_path: Path) -> None:
+    plays = [{"json": {"todos": ["x", "y"]}}, *[say("of solver")] * 9]
+    listed = {"for_each": "{{ steps.plan.todos }}", "max_items": 5, "as": "todo"}
     steps: list[Record] = [
         {"id": "plan", "ask": "solver"},
-        {"id": "solve", "ask": "solver", "for_each": "{{ steps.plan.todos }}", "max_items": 5, "as": "todo"},
+        {"id": "solve", "ask": "solver", **listed},
+        {"id": "shown", "ask": "solver", "prompt": "Do {{ todo }} now.", **listed},
+        {"id": "inner", "call": "inner", "with": {"word": "{{ todo }}"}, **listed},
     ]
+    inner: list[Record] = [{"ask": "solver"}, {"id": "look", "check": "answer", "with": {"text": "Looked."}}]
     team = solver(tmp_path, steps, plays)
+    with_flow(team, {"inputs": {"word": {}}, "steps": [*inner, {"ask": "last"}]}, "inner")
     report = team.run(flow="own")
-    prompts = sorted(path.read_text() for path in report.folder.glob("solver*/turn_*/prompt.txt"))
-    for item in ("x", "y"):
-        [prompt] = [each for each in prompts if f'"todo": "{item}"' in each]
-        assert '"todos": [' in prompt
+    assert report.exit_code == 0, report
+    turns = [file.parent for file in report.folder.glob("*/turn_*/turn.json")]
+    given = {read(turn / "turn.json")["unit"]: (turn / "prompt.txt").read_text() for turn in turns}
+    for number, item in enumerate(("x", "y")):
+        assert f'"todo": "{item}"' in given[f"solve.1.{number}"]
+        assert f"Do {item} now." in given[f"shown.1.{number}"]
+        assert f'"word": "{item}"' in given[f"inner.1.{number}/solver.1"]
+        assert '"summary": "of solver"' in given[f"inner.1.{number}/last.1"]
+        assert '"look": {' in given[f"inner.1.{number}/last.1"]
+    items = [prompt for unit, prompt in given.items() if unit != "plan.1"]
+    assert not any('"todos": [' in prompt for prompt in items)
+    assert sum('"todo": ' in prompt for prompt in items) == 2
 
 
 def test_list_may_be_given_with_the_run(tmp_path: Path) -> None:

@@ -154,7 +154,6 @@ FAN: Record = {
     "for_each": ["a", "b", "c"],
     "review": "Ship {{ item }}?",
     "on_error": "skip",
-    "retry": {"attempts": 2, "backoff_seconds": 0},
     "next": [
         {"when": "steps.ship.results | map(attribute='approved') | list == [true, false, true]", "end": "as_said"},
         {"end": "otherwise", "exit": 1},

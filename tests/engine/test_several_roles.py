@@ -32,12 +32,16 @@ def prompt(team: TeamFolder, role: str) -> str:
 
 
 @pytest.mark.usefixtures("real_codex")
-def test_list_asks_each_role_once_and_passes_their_answers_on_by_name(tmp_path: Path) -> None:
+def test_list_asks_each_role_once_about_the_answer_before_and_passes_theirs_on(tmp_path: Path) -> None:
     route = {"when": "steps.panel.by_role.style.verdict != steps.panel.results[0].verdict", "end": "odd", "exit": 1}
-    team = panel(tmp_path, {**PANEL, "next": [route, {"to": "chair"}]}, CHAIR)
+    draft = {"id": "draft", "ask": "chair"}
+    team = panel(tmp_path, draft, {**PANEL, "next": [route, {"to": "chair"}]}, CHAIR, chair=[say("a draft"), say()])
     assert team.run(flow="own").exit_code == 0
-    assert sorted(role for role, *_ in team.turns()) == ["chair", "logic", "security", "style"]
-    given = prompt(team, "chair")
+    assert sorted(role for role, *_ in team.turns()) == ["chair", "chair", "logic", "security", "style"]
+    for role in PANEL["ask"]:
+        assert '"summary": "a draft"' in prompt(team, role)
+        assert '"item"' not in prompt(team, role)
+    given = (team.runs / "latest/chair/turn_002/prompt.txt").read_text()
     assert given.index('"role": "security"') < given.index('"role": "style"') < given.index('"role": "logic"')
 
 
@@ -100,7 +104,7 @@ def test_killed_or_parked_run_keeps_what_roles_answered(tmp_path: Path) -> None:
     [
         ({"ask": ["style", "logic"]}, "needs an id"),
         ({"id": "x", "ask": ["style", "style"]}, "names each role once"),
-        ({"id": "x", "ask": []}, "names each role once"),
+        ({"id": "x", "ask": []}, "the list is empty"),
         ({"id": "x", "ask": ["style", "logik"]}, 'did you mean "logic"'),
         ({"id": "x", "ask": ["style", "logic"], "for_each": [1]}, "for_each does not go with a list"),
         ({"id": "x", "ask": "{{ item }}", "for_each": ["style"]}, "needs roles"),

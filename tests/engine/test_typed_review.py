@@ -13,7 +13,7 @@ from codex_multi_role.run_folder import Answer, Question, answer_of_person
 from codex_multi_role.run_folder.typed_answers import complete
 from tests.support.console import console
 from tests.support.reviews import asked
-from tests.support.teams import Record, TeamFolder, read, say, with_flow
+from tests.support.teams import Record, TeamFolder, read, say, warnings, with_flow
 
 pytestmark = [pytest.mark.usefixtures("scripted_codex"), pytest.mark.real]
 
@@ -84,6 +84,7 @@ def test_yes_takes_the_declared_defaults_and_parks_where_one_is_missing(tmp_path
     declared: Record = {
         "fields": {"copies": {"type": "integer", "default": 5}, "draft": {"default": False}},
         "default": "ship",
+        "time_limit_seconds": 3600,
     }
     team = asking(tmp_path / "declared", **declared)
     assert team.run(flow="own", yes=True).exit_code == 0
@@ -104,9 +105,23 @@ def test_next_command_that_looks_settles_what_is_out_of_time(tmp_path: Path) -> 
     assert "6 copies" in prompt(team)
 
 
+def test_answer_to_a_form_that_was_changed_since_is_dropped_with_a_warning(tmp_path: Path) -> None:
+    team = asking(tmp_path)
+    assert team.run(flow="own").exit_code == 4
+    assert console("answer", "option=ship", "copies=3", folder=tmp_path).returncode == 0
+    changed = {**RELEASE["fields"], "copies": {"type": "integer", "maximum": 2}}
+    with_flow(team, {"steps": [{"ask": "one"}, {**RELEASE, "fields": changed}, TELL]})
+    assert team.resume().exit_code == 4
+    [told] = [each for each in warnings(team.events) if "release.1" in each]
+    assert told.startswith("release.1: its fields changed, so the answer of ")
+    assert '{"copies": 3, "draft": false, "option": "ship", "approved": true}' in told
+    assert team.resume().exit_code == 4
+    assert not [each for each in warnings(team.events) if "release.1" in each]
+
+
 def test_answer_is_passed_on_without_who_gave_it(tmp_path: Path) -> None:
     fields = {"copies": {"type": "integer", "default": 5}, "draft": {"default": False}}
-    team = asking(tmp_path, {"id": "tell", "ask": "one"}, fields=fields, default="ship")
+    team = asking(tmp_path, {"id": "tell", "ask": "one"}, fields=fields, default="ship", time_limit_seconds=3600)
     assert team.run(flow="own", yes=True).exit_code == 0
     told = prompt(team)
     assert all(f'"{name}": {value}' in told for name, value in (("copies", 5), ("option", '"ship"'), ("comment", '""')))

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from codex_multi_role.flow.conditions import UNKNOWN, known_truth, known_value, meanings_of, names_compared
+from codex_multi_role.flow.conditions import UNKNOWN, known_truth, known_value, may_be_met, meanings_of, names_compared
 from tests.support.flows import flow_of
 
 FLOW = flow_of("""
@@ -75,3 +75,33 @@ def test_names_that_a_condition_compares() -> None:
     assert names_compared("cycle < inputs.most or steps.a.red") == {("cycle",), ("inputs", "most")}
     assert names_compared("1 < vars.a and (vars.b == 2)") == {("vars", "a"), ("vars", "b")}
     assert names_compared("inputs.most") == names_compared(None) == set()
+
+
+@pytest.mark.parametrize(
+    ("until", "most", "possible"),
+    [
+        ("results | length > 5", 3, False),
+        ("results | length >= 3", 3, True),
+        ("4 <= results | list | count", 3, False),
+        ("results | length == 2.5", 3, False),
+        ("results | length < 0 or results | length > 3", 3, False),
+        ("results | length > 1 and results | length < 2", 9, False),
+        ("results | length > 1 and results | length < 3", 9, True),
+        ("not results | length <= 3", 3, False),
+        ("results | length > 3 and results[0].ok", 3, False),
+        ("results | length > 3 or results[0].ok", 3, True),
+        ("results | selectattr('ok') | list | length > 3", 3, False),
+        ("results | map(attribute='ok') | select | list | length == 3", 3, True),
+        ("results | selectattr('a') | list | length > 2 and results | rejectattr('b') | list | length < 1", 3, True),
+        ("results | length > 2 and results | selectattr('ok') | list | length < 1", 3, True),
+        ("false", 3, False),
+        ("results", 3, True),
+        ("results | length > inputs.most", 3, True),
+        ("results | sum(attribute='votes') > 9", 3, True),
+        ("results | batch(2) | list | length > 9", 3, True),
+        ("results | length is gt 9", 3, True),
+        ("results | length > '9'", 3, True),
+    ],
+)
+def test_condition_that_no_number_of_results_meets(until: str, most: int, possible: bool) -> None:
+    assert may_be_met(until, most) is possible

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from codex_multi_role.catalog import FlowSpec, StepSpec, render
 from codex_multi_role.catalog.templates import evaluate
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.flow import FlowState, new_state
+from codex_multi_role.flow.fan_out_items import content_of_item
 from codex_multi_role.flow.state import StepState
 from codex_multi_role.reading.places import Place
 
@@ -199,13 +201,12 @@ def test_next_role_gets_what_checks_and_people_said_since_the_answer() -> None:
     said = {"lint": {"of": "lint"}, "gate": {"approved": False, "comment": "no"}}
     state = after_checks(CHECK, REVIEW)
     assert state.input_handoff(None) == {"summary": "mine", "steps": said}
-    assert state.input_handoff({"item": 1}) == {"summary": "mine", "item": 1}
     state.absorb_handoff("developer", "developer", 1, {"summary": "new"})
     assert state.input_handoff(None) == {"summary": "new"}
 
 
 def test_what_the_prompt_reads_is_not_given_twice() -> None:
-    assert after_checks(CHECK).input_handoff(None, lambda step: step == "lint") == {"summary": "mine"}
+    assert after_checks(CHECK).input_handoff(None, "{{ steps.lint.of }}") == {"summary": "mine"}
 
 
 def test_answer_with_a_field_of_that_name_keeps_it() -> None:
@@ -224,6 +225,11 @@ def test_first_role_gets_the_inputs_and_what_was_checked_before() -> None:
     state.leave("lint", {"of": "lint"})
     state.pass_on(CHECK, [])
     assert state.input_handoff(None) == {**state.inputs, "steps": {"lint": {"of": "lint"}}}
+    shown = "Read {{ inputs.file }}. {% if inputs.other %}{{ inputs.other }}{% endif %}"
+    assert replace(state, inputs={"file": "a", "other": "b"}).input_handoff(None, shown) == {
+        "other": "b",
+        "steps": {"lint": {"of": "lint"}},
+    }
 
 
 def test_answers_of_all_items_replace_that_of_the_last_one() -> None:
@@ -232,8 +238,38 @@ def test_answers_of_all_items_replace_that_of_the_last_one() -> None:
     state.leave("plan", {"results": [{**done, "summary": "a"}, failed, done, failed], "failed": 2})
     state.pass_on(EVERY, [{"summary": "a"}, None, {}, {"error": "declined"}])
     assert state.input_handoff(None) == {"results": [{"summary": "a"}, failed, {}, failed]}
-    assert state.input_handoff({"item": 1}) == {"item": 1}
-    assert state.input_handoff(None, lambda _: True) == (dict(state.inputs) or None)
+    assert state.input_handoff(None, "{{ steps.plan.results }}") == (dict(state.inputs) or None)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "is_shown"),
+    [
+        (None, False),
+        ("Do {{ task }}.", True),
+        ("Do {{ item }}.", True),
+        ("Do {{ task.text }}.", False),
+        ("Do {{ task | length }} things.", False),
+        ("{% if task.late %}Do {{ task }} at once.{% endif %}", False),
+        ("Do {{ steps.lint.task }}.", False),
+    ],
+)
+def test_item_starts_from_itself_alone_unless_its_prompt_shows_it(prompt: str | None, is_shown: bool) -> None:
+    state = after_checks(CHECK, REVIEW)
+    item = content_of_item(StepSpec.model_validate({"ask": "developer", "for_each": [1], "as": "task"}), {"text": "a"})
+    assert state.input_handoff(item, prompt) == (None if is_shown else {"task": {"text": "a"}})
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        {"ask": ["planner", "developer"]},
+        {"ask": "{{ item }}", "roles": ["planner"], "for_each": "{{ vars.roles }}", "max_items": 2},
+        {"ask": "{{ who }}", "as": "who", "roles": ["planner"], "for_each": "{{ vars.roles }}", "max_items": 2},
+        {"call": "other", "for_each": ["planner"]},
+    ],
+)
+def test_item_that_names_a_role_or_is_for_a_called_flow_has_no_content(step: dict[str, Any]) -> None:
+    assert content_of_item(StepSpec.model_validate({"id": "x", **step}), "planner") is None
 
 
 def test_items_without_answers_replace_nothing() -> None:

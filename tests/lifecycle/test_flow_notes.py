@@ -24,6 +24,7 @@ EXIT = "the flow ends with exit code 0; add `exit: 1` if that is a failure"
 NOTES = [
     # results that nothing reads
     ("{ask: critic}, {ask: dev, with: {a: 1}}", f"2:4: step critic: {UNREAD}"),
+    ("{ask: critic}, {ask: dev, for_each: [1], prompt: x}", f"2:4: step critic: {UNREAD}"),
     (f"{READ}}}, {LINT}}}", f"2:4: step read: {UNREAD}"),
     (f"{READ}}}, {{ask: dev, for_each: [1], prompt: x}}", f"2:4: step read: {UNREAD}"),
     # a failure that ends as a success
@@ -45,7 +46,7 @@ NOTES = [
 ]
 RIGHT = [
     "{ask: critic}, {ask: dev}",
-    "{ask: critic}, {ask: dev, for_each: [1], prompt: x}",
+    "{ask: critic}, {id: panel, ask: [dev], prompt: x}",
     "{ask: critic}, {ask: dev, prompt: '{{ roles.critic.advice }}', with: {a: 1}}",
     "{ask: dev}, {ask: critic}",
     "{ask: critic, next: [{when: steps.critic.good, end: good}]}, {ask: dev, with: {a: 1}}",

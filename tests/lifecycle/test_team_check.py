@@ -79,7 +79,10 @@ def test_team_that_cannot_finish_is_reported(tmp_path: Path) -> None:
     done = console("roles", "validate", "--roles", "team", folder=project)
     assert (done.returncode, done.stderr) == (0, f"warning: {problem}\n")
     _write(project, {"flows/own.yaml": "steps: [{ask: thinker}]\n"})
-    assert console("roles", "validate", "--roles", "team", folder=project).stderr == ""
+    assert console("roles", "validate", "--roles", "team", folder=project).stderr == f"note: {problem}\n"
+    _write(project, {"flows/cycles.yaml": "steps: [{ask: thinker, next: [{end: never, exit: 1}]}]\n"})
+    assert console("roles", "validate", "--roles", "team", folder=project).stderr == f"warning: {problem}\n"
+    (project / "team/flows/cycles.yaml").unlink()
     (project / "codex-multi-role.yaml").write_text("flow: cycles\n")
     assert console("roles", "validate", "--roles", "team", folder=project).stderr == f"warning: {problem}\n"
     (project / "codex-multi-role.yaml").write_text("flow: own\n")

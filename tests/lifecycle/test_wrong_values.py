@@ -55,7 +55,7 @@ WRONG = [
         "check: command, with: {argv: [ls], json: maybe}",
         "with: check command: json: input should be True, False or 'aut",
     ),
-    ("check: command, with: {argv: [ls], cwd: 3}", "with: check command: cwd: input should be a valid string, not 3"),
+    ("check: command, with: {argv: [ls], cwd: 3}", "with: check command: cwd: must be text, not 3"),
     (
         "check: choose, with: {candidates: [], by: [{key: a, prefer: high}]}",
         "with: check choose: by[0].prefer: input sho",
@@ -190,9 +190,16 @@ def test_closed_schema_without_a_field_that_the_role_is_asked_for(tmp_path: Path
 
 
 @pytest.mark.parametrize("kept", ["catalog", "catalog/reloaded_001"])
-def test_recorded_flow_is_not_judged_again(tmp_path: Path, kept: str) -> None:
+@pytest.mark.parametrize(
+    "step",
+    [
+        "ask: planner, next: [{when: \"steps.lint.verdict == 'passed'\", end: x}]",
+        "ask: planner, for_each: [1], until: results | length > 1, on_item_error: cancel",
+        "review: Good?, default: reject, retry: {attempts: 2}",
+    ],
+)
+def test_recorded_flow_is_not_judged_again(tmp_path: Path, kept: str, step: str) -> None:
     """A run from before a check of values existed still resumes; its names are checked as ever."""
-    step = "ask: planner, next: [{when: \"steps.lint.verdict == 'passed'\", end: x}]"
     (tmp_path / "run.json").write_text("{}")
     (tmp_path / kept).mkdir(parents=True)
     load(tmp_path / kept, step)

@@ -71,8 +71,6 @@ def test_refusal_is_not_a_handoff_and_needs_no_repair(text: str, schema: dict[st
 
 
 NO_REFUSALS = [
-    '{"error": ""}',
-    '{"error": null}',
     '{"error": {"code": 1}}',
     '{"error": "no goal", "approved": false}',
     '{"error": "no goal", "files": [1]}',
@@ -113,6 +111,21 @@ FILES: dict[str, Any] = {
 }
 FULL = {"summary": "ok", "files": [], "status": "DONE", "score": 1}
 BLANK = {"summary": " ", "files": [], "status": "CONTINUE", "score": 0}
+
+
+OPTIONAL = {"type": "object", "properties": {"note": {"type": "string"}}}
+
+
+@pytest.mark.parametrize("schema", [None, OPTIONAL, {**OPTIONAL, "additionalProperties": False}])
+@pytest.mark.parametrize("word", [*WORDS, "no", "ok", "nothing", "", None, False])
+def test_answer_with_nothing_but_a_denied_error_is_asked_again(word: object, schema: dict[str, object] | None) -> None:
+    """It is neither a handoff nor a refusal."""
+    for beside in ({}, {"note": ""}, {"note": None}):
+        reply = read_reply(json.dumps({"error": word, **beside}), schema)
+        assert (reply.handoff, reply.refusal) == (None, "")
+        assert "error" in reply.problem or "$.note" in reply.problem
+    told = read_reply(json.dumps({"error": word, "note": "done"}), OPTIONAL)
+    assert (told.handoff, told.error) == ({"error": word, "note": "done"}, "")
 
 
 @pytest.mark.parametrize("word", WORDS)

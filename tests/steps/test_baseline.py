@@ -134,6 +134,10 @@ def test_without_a_baseline_every_failure_counts(tmp_path: Path) -> None:
     assert (report.exit_code, report.outcome) == (1, "tests_failed")
     assert result(team)["without_baseline"] == "the tests did not run before the first turn"
     assert result(team)["new_failures_tests"] == ["test_red.py::test_old"]
+    why = (
+        "new failures: test_red.py::test_old; every failure counted as new: the tests did not run before the first turn"
+    )
+    assert why in report.reason
 
 
 def test_check_of_a_flow_is_judged_in_the_same_way(tmp_path: Path) -> None:

@@ -243,7 +243,7 @@ def _array(chosen: Random, needs: Needs, path: Path, most: int | None) -> list[o
     least = max([len(numbers), *(each + 1 if each >= 0 else -each for each in numbers)])
     length = chosen.randint(min(least, most or least), max(least, min(3, most or 3)))
     parts = ([each for each in (number, number - length) if each in numbers] for number in range(length))
-    return [_value(chosen, needs, (*path, *(part[:1] or [ITEM]))) for part in parts]
+    return [_value(chosen, needs, (*path, part[0] if part else ITEM)) for part in parts]
 
 
 def _parts(needs: Needs, path: Path) -> list[Any]:

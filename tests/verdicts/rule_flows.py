@@ -90,10 +90,12 @@ def _step(draw: st.DrawFn, name: str, flow: str, called: dict[str, Record]) -> R
     if may_copy and draw(st.integers(0, 3)) == 3:
         kept = "until" in step or draw(st.integers(0, 3)) == 3
         step |= {"isolate": "worktree"} | ({"merge": "none"} if kept else {})
-    if draw(st.integers(0, 2)) == 2:
+    if kind != "review" and draw(st.integers(0, 2)) == 2:
         step["retry"] = {"attempts": draw(st.integers(2, 3)), "backoff_seconds": 0}
     if draw(st.integers(0, 2)) == 2:
         step["on_error"] = "skip"
+    if "until" in step or "on_error" in step:
+        step.pop("on_item_error", None)
     if kind not in ("ask", "review") and draw(st.integers(0, 3)) == 3:
         step["on_bad"] = "continue"
     if "for_each" not in step and draw(st.integers(0, 4)) == 4:
@@ -114,7 +116,8 @@ def _items(draw: st.DrawFn) -> Record:
         step: Record = {"for_each": items, "needs": "{{ item.needs }}"}
     else:
         step = {"for_each": [*range(draw(st.sampled_from([2, 1, 3, 0])))]}
-    return step | ({"until": draw(st.sampled_from(UNTIL))} if draw(st.integers(0, 3)) == 3 else {})
+    possible = UNTIL[: len(step["for_each"]) + 1] if step["for_each"] else ()
+    return step | ({"until": draw(st.sampled_from(possible))} if possible and draw(st.integers(0, 3)) == 3 else {})
 
 
 def _routes(draw: st.DrawFn, steps: Sequence[Record], ids: str) -> list[Record]:

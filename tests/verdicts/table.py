@@ -36,7 +36,7 @@ route      handled  handled  handled  success  handled
 through    x_failed x_failed x_failed s_failed x_failed
 unread     x_failed x_failed x_failed s_failed x_failed
 continue   refused  refused  refused  refused  refused
-retry      x_failed x_failed x_failed s_failed x_failed
+retry      refused  refused  refused  refused  refused
 skip       success  success  success  success  done
 """
 # Nobody answers, so no item is good.
