@@ -246,7 +246,7 @@ def test_in_codexs_sandbox(command: MakeContext, codex_sandbox: Sandbox) -> None
         ({}, "argv: is missing", "[git, status]"),
         ({"argv": "git status"}, "argv: must be a list of strings, because there is no shell", "[git, status]"),
         ({"argv": []}, "argv: ", "[git, status]"),
-        ({"argv": ["sleep", [5]]}, "argv[1]: input should be a valid string, not [5]", "[git, status]"),
+        ({"argv": ["sleep", [5]]}, "argv[1]: must be text, not [5]", "[git, status]"),
         (
             {"argv": ["x"], "timeout": 5},
             'unknown option "timeout"; did you mean "timeout_seconds"?',
@@ -259,7 +259,7 @@ def test_in_codexs_sandbox(command: MakeContext, codex_sandbox: Sandbox) -> None
         ({"argv": ["x"], "environment": {"A=B": "x"}}, "environment.", "{LANG: C}"),
         (
             {"argv": ["x"], "environment": {"A": True}},
-            "environment.A: input should be a valid string, not True",
+            "environment.A: must be text, not true",
             "{LANG: C}",
         ),
         ({"argv": ["x"], "environment": {"A": "\x00"}}, "environment.A: ", "{LANG: C}"),

@@ -15,7 +15,7 @@ from tests.support.teams import Record, TeamFolder, read, say, with_flow
 pytestmark = pytest.mark.real
 LOOK: Record = {"id": "look", "check": "command", "with": {"argv": ["cat", "{{ inputs.file }}"]}}
 BUILD: Record = {"id": "build", "ask": "builder"}
-GUARDED = "{% if steps.plan.kind == 'task' %}Do {{ steps.plan.task.title }}.{% endif %}"
+GUARDED = "{% if steps.look.json.kind == 'task' %}Do {{ steps.plan.task.title }}.{% endif %}"
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Case:
 
 
 CASES = (
-    Case("prompt", [{**BUILD, "prompt": GUARDED}], ({"kind": "task"},
+    Case("prompt", [LOOK, {**BUILD, "prompt": GUARDED}], ({"kind": "task"},
          {"kind": "task", "task": {"title": "sort"}}), "build", '"task" has no value (steps.plan.task is '
          "missing)", "plan", ["planner", "builder"]),
     Case("items", [LOOK, {**BUILD, "for_each": "{{ steps.look.json.tasks }}", "max_items": 2}],
@@ -42,7 +42,7 @@ CASES = (
          ({"score": "9"}, {"score": 9}), "look", '">" cannot compare a text with a number (steps.look.json.score is '
          '"9")', "look", ["builder"]),
     Case("option", [LOOK, {"id": "echo", "check": "command", "with": {"argv": ["echo", "{{ steps.look.json.n }}"],
-         "json": False}}, BUILD], ({"n": [7]}, {"n": 7}), "echo", "argv[1]: input should be a valid string, not [7]",
+         "json": False}}, BUILD], ({"n": [7]}, {"n": 7}), "echo", "argv[1]: must be text, not [7]",
          "look", ["builder"]),
 )  # fmt: skip
 

@@ -84,7 +84,7 @@ CASES = (
     Case("needs-text", {"tasks": [{"id": "A", "needs": 7}]}, [build(**EACH, needs="{{ task.needs }}")], "build",
          "needs", "A needs 7: must be a list of item ids"),
     Case("argv-mapping", {"n": {"a": 1}}, [{**COMMAND, "with": {"argv": ["echo", "{{ steps.plan.n }}"]}}], "run", "",
-         "check command: argv[1]: input should be a valid string, not {'a': 1}"),
+         'check command: argv[1]: must be text, not {"a": 1}'),
     Case("argv-too-long", {"n": "x" * 140_000}, [{**COMMAND, "with": {"argv": ["echo", "{{ steps.plan.n }}"]}}], "run",
          "", "check command: argv: argument 1 has 140000 bytes, programs get at most 131071"),
     Case("option-text", {"n": "soon"},
