@@ -151,7 +151,7 @@ def pytest_sessionfinish(session):
     if code_of.one.__doc__ is None:
         session.exitstatus = 1
 """
-DOCUMENTED = 'def one():\n    """One."""\n    return 1{}\n'
+DOCUMENTED = 'def one():\n    """One."""\n    return 1 {}\n'
 EXAMPLE = 'def one():\n    """One.\n\n    >>> one()\n    1\n    """\n    return {}\n'
 UNITTEST = """\
 import unittest
@@ -200,8 +200,9 @@ SUITES: Mapping[str, Suite] = {
     ),
     "session hook": Suite(
         {CODE: DOCUMENTED.format(""), "conftest.py": HOOK},
-        right={CODE: DOCUMENTED.format(" + 0")},
+        right={CODE: DOCUMENTED.format("+ 0")},
         wrong={CODE: RIGHT},
+        deleted={CODE: DOCUMENTED.format("+ 1")},
         told=GONE,
     ),
     "id with uuid": _each("[uuid4(), uuid4()]", "from uuid import uuid4", "str", told={**FAILED, **GONE}),
