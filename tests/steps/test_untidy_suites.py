@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from tests.support.teams import Record, TeamFolder, read, say, with_traceback
 pytestmark = [pytest.mark.real, pytest.mark.extensions]
 
 CELLS = list(cells())
-ROLE: Record = {"behaviors": {"apply_files": True, "can_finish": True}}
+ROLE: Record = {"sandbox": "workspace-write", "behaviors": {"can_finish": True}}
 IN_GATE = dict(zip(SUITES, [*KINDS] * len(SUITES), strict=False))
 """One kind of change of each suite."""
 LONG = pytest.mark.long("steps/test_untidy_suites.py::test_cell_of_each_suite")
@@ -64,8 +65,9 @@ def differences(folder: Path, cell: Cell) -> list[str]:
     for name, tests in cell.suite.told.get(cell.kind, {}).items():
         found[name] = sorted({without_parameters(test) for test in result.get(name, ["no such field"])})
         expected[name] = sorted(tests)
-    stat = console("diff", "--stat", folder=team.folder).stdout
-    found["changed"], expected["changed"] = re.findall(r"^ (\S+) +\|", stat, re.MULTILINE), cell.changed
+    patch = console("diff", folder=team.folder).stdout
+    found["changed"] = sorted({*chain(*re.findall(r"^diff --git a/(\S+) b/(\S+)$", patch, re.MULTILINE))})
+    expected["changed"] = cell.changed
     said = console("show", folder=team.folder)
     word = cell.suite.words.get(cell.kind, "")
     found["said"], expected["said"] = word if word in said.stdout else said.stdout, word

@@ -190,8 +190,7 @@ SUITES: Mapping[str, Suite] = {
     "module that raises": Suite({"test_broken.py": "raise RuntimeError\n"}, told={**BROKEN, **FAILED, **GONE}),
     "optional dependency missing": Suite(
         {"test_broken.py": f"import nothing_like_it\n\n{RED}"},
-        told={**BROKEN, **FAILED, **GONE},
-        words={"right": "nothing_like_it"},
+        told={**BROKEN, "none": {"lacks": ["test_broken.py"], **BROKEN["none"]}, **FAILED, **GONE},
     ),
     "coverage threshold missed": Suite(
         {"code_of_more.py": "def two():\n    return 2\n\n\ndef three():\n    return 3\n"},
