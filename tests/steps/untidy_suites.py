@@ -25,6 +25,7 @@ id with version                     0 passed     1 failed     0 passed     1 gon
 id in order of a set                0 passed     1 failed     0 passed     1 gone
 test moved                          0 passed     1 failed     0 passed     1 gone
 test file renamed                   0 passed     1 failed     0 passed     1 gone
+test renamed                        0 passed     1 failed     0 passed     1 gone
 test parametrised                   0 passed     1 gone       0 passed     1 gone
 test deleted                        0 passed     1 gone       0 passed     1 gone
 litter tracked                      0 passed     1 failed     0 passed     1 gone
@@ -236,6 +237,15 @@ SUITES: Mapping[str, Suite] = {
         told={
             "right": {"moved_tests": [ID], "removed_tests": []},
             "wrong": {"new_failures_tests": [f"{NEW}::test_one"]},
+            **GONE,
+        },
+    ),
+    "test renamed": Suite(
+        right={TEST: ONE.replace("test_one", "test_uno")},
+        wrong={TEST: ONE.replace("test_one", "test_uno")},
+        told={
+            "right": {"moved_tests": [ID], "removed_tests": []},
+            "wrong": {"new_failures_tests": [f"{TEST}::test_uno"]},
             **GONE,
         },
     ),
