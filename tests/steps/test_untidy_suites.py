@@ -19,9 +19,7 @@ pytestmark = [pytest.mark.real, pytest.mark.extensions]
 
 CELLS = list(cells())
 ROLE: Record = {"sandbox": "workspace-write", "behaviors": {"can_finish": True}}
-IN_GATE = dict(zip(SUITES, [*KINDS] * len(SUITES), strict=False))
-"""One kind of change of each suite."""
-LONG = pytest.mark.long("steps/test_untidy_suites.py::test_cell_of_each_suite")
+LONG = pytest.mark.long("steps/test_untidy_suites.py::test_cell_in_gate")
 
 
 def test_table_is_complete() -> None:
@@ -75,12 +73,12 @@ def differences(folder: Path, cell: Cell) -> list[str]:
     return [*differ, f"{report.outcome}: {report.reason}"] if differ else []
 
 
-@pytest.mark.parametrize("cell", [cell for cell in CELLS if IN_GATE[cell.name] == cell.kind], ids=str)
-def test_cell_of_each_suite(tmp_path: Path, cell: Cell) -> None:
+@pytest.mark.parametrize("cell", [cell for cell in CELLS if cell.in_gate], ids=str)
+def test_cell_in_gate(tmp_path: Path, cell: Cell) -> None:
     assert not differences(tmp_path, cell)
 
 
 @LONG
-@pytest.mark.parametrize("cell", [cell for cell in CELLS if IN_GATE[cell.name] != cell.kind], ids=str)
+@pytest.mark.parametrize("cell", [cell for cell in CELLS if not cell.in_gate], ids=str)
 def test_every_other_cell(tmp_path: Path, cell: Cell) -> None:
     assert not differences(tmp_path, cell)
