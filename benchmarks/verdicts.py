@@ -7,8 +7,8 @@
 A scripted team of one role says DONE after its change. For every kind of change, the exit code is compared with
 `EXPECTED`, and the figures of the tests with those of plain pytest in Codex's sandbox, outside of any run. The exit
 code is 1 if one differs. Before and after every change, 9 tests of boltons and 40 of jsonrpclib_pelix fail in the
-sandbox, which has no network, and 2 of click fail with this pytest. The last eight projects lack what their suites need:
-13 modules of python-dateutil, 2 of itsdangerous and one each of filelock, markdown and tenacity cannot be imported.
+sandbox, which has no network, and 2 of click fail with this pytest. 13 modules of python-dateutil, 2 of itsdangerous
+and one each of filelock, markdown and tenacity cannot be imported.
 """
 
 from __future__ import annotations

@@ -294,7 +294,7 @@ SUITES: Mapping[str, Suite] = {
         {"test_slow.py": "import time\n\n\ndef test_slow():\n    time.sleep(60)\n"},
         right={"test_slow.py": "def test_slow():\n    pass\n"},
         wrong={"test_slow.py": "def test_slow():\n    pass\n"},
-        given={"test_seconds": 6},
+        given={"test_seconds": 8},
         told={"wrong": {"new_failures_tests": [ID]}, "deleted": {"removed_tests": [ID, "test_slow.py::test_slow"]}},
         words={"deleted": "timed out"},
     ),
