@@ -194,8 +194,7 @@ PROJECTS = (
         "to_seconds",
         "tests/test_utils.py",
         "test_is_coroutine_callable",
-        (SKIPS, DELETES_FAILING, EMPTIES),
-        failing=("tests/test_tenacity.py", "test_retry_type_annotations"),
+        (SKIPS, DELETES, EMPTIES),
         pytest_options="--deselect tests/test_asyncio.py::TestContextManager::test_sleeps",  # fails on a busy machine
     ),
     Project(
