@@ -204,7 +204,7 @@ PROJECTS = (
         "tests/test_utilities.py",
         "test_one_linefeed",
         (),
-        pytest_options=f"{SRC} -o addopts=",
+        pytest_options=f"{SRC} -o addopts= --ignore=tests/test_functional.py",  # waits for ever without a network
     ),
 )
 
