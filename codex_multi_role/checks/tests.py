@@ -31,8 +31,7 @@ class PytestResult(CountedTests):
 
     New is what fails now and did not before the first turn, and what passed then and no longer runs. It is tried once
     more: what is green then is ``flaky``. ``removed``: what failed before and no longer runs. All are numbers; the
-    ids are in the fields with ``_tests``. ``without_baseline``: why every failure counts as new. ``same_as``: the run
-    of the tests that had this result, if nothing that they depend on has changed since.
+    ids are in the fields with ``_tests``. ``without_baseline``: why every failure counts as new.
     """
 
     bad = ("failed", "timed out")
@@ -51,7 +50,6 @@ class PytestResult(CountedTests):
     flaky: int = 0
     flaky_tests: list[str] = Field(default_factory=list)
     without_baseline: str = ""
-    same_as: str = ""
 
     @classmethod
     def why_bad(cls, result: Mapping[str, Any]) -> str:

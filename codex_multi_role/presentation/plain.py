@@ -192,9 +192,7 @@ def _tests_ended(event: events.TestsEnded) -> list[str]:
 
 
 def _how_long(tests: events.TestsEnded | events.BaselineMeasured) -> str:
-    """`` in 3 s``, or of which earlier run of the tests this is the result."""
-    same = f", as in {tests.same_as}: nothing has changed since"
-    return same if tests.same_as else f" in {duration(tests.seconds)}"
+    return f" in {duration(tests.seconds)}"
 
 
 @_lines.register

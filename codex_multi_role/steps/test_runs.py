@@ -20,7 +20,6 @@ from codex_multi_role.steps.baseline import BESIDE_BASELINE, Baseline, left_by_r
 from codex_multi_role.steps.check_context import context_of, observed
 from codex_multi_role.steps.protection import checked
 from codex_multi_role.steps.resources import RunResources
-from codex_multi_role.steps.test_conditions import SAME_AS, TestConditions
 
 HELD = "held_snapshot"
 """A file of the run folder: the state to restore while the workspace is as it was before the first turn."""
@@ -40,19 +39,16 @@ def run_tests(
     turn: int,
     options: Mapping[str, object] | None = None,
     put_back: Collection[str] = (),
-    *,
-    is_repeated: bool = False,
 ) -> Json:
     """Run the check ``tests`` on the current workspace; the result has its ``number`` (``tests/<nnn>``) and its `TREE`.
 
-    ``put_back``: protected files that the previous turn had changed. A result under the same conditions is taken over,
-    unless the tests run again because of it (``is_repeated``).
+    ``put_back``: protected files that the previous turn had changed.
     """
     folder = run.services.folder.new_tests_folder()
     number = int(folder.name)
     run.services.events.publish(TestsStarted(number, role, turn))
     context = context_of(run, folder, {**_own_command(run), **(options or {})})
-    test = partial(checked, run, folder, partial(_tested, run, context, is_repeated=is_repeated), put_back, role)
+    test = partial(checked, run, folder, partial(find_check("tests"), context), put_back, role)
     result = observed(run, folder, "tests", context.options, lambda: {"number": number, **test()})
     command = str(context.options.get("pytest_cmd") or "")
     look_again = partial(_outcomes_of_second_look, run, folder / "again", context)
@@ -62,7 +58,7 @@ def run_tests(
     passed, failed, errors, skipped = counts
     seconds = float(str(result.get("seconds", 0)))
     names = _failed_tests(result, run.services.folder.redact)
-    beside = {name: result[name] for name in (*BESIDE_BASELINE, SAME_AS) if name in result}
+    beside = {name: result[name] for name in BESIDE_BASELINE if name in result}
     run.services.events.publish(
         TestsEnded(number, str(result["status"]), passed, failed, errors, skipped, seconds, names, **beside)
     )
@@ -132,14 +128,11 @@ def _measure(run: RunResources, baseline: Baseline) -> None:
     run.services.events.publish(BaselineStarted(in_copy))
     make_folder(baseline.folder)
     context = context_of(run, baseline.folder, _own_command(run))
-    result = checked(run, baseline.folder, partial(_tested, run, context), (), "")
+    result = checked(run, baseline.folder, partial(find_check("tests"), context), (), "")
     passed, failed, errors, skipped = (int(str(result[name])) for name in ("passed", "failed", "errors", "skipped"))
     event = BaselineMeasured(str(result["status"]), passed, failed, errors, skipped, float(str(result["seconds"])))
     left_by = {} if in_copy else left_by_runs(run.services.folder, baseline.failing)
-    same_as = str(result.get(SAME_AS, ""))
-    run.services.events.publish(
-        replace(event, problem=baseline.problem, same_as=same_as, in_copy=in_copy, left_by=left_by)
-    )
+    run.services.events.publish(replace(event, problem=baseline.problem, in_copy=in_copy, left_by=left_by))
     if baseline.problem and result["status"] != NO_TESTS:
         run.services.events.publish(Warning(_advice(run, baseline, result)))
 
@@ -153,19 +146,6 @@ def _advice(run: RunResources, baseline: Baseline, result: Json) -> str:
     what = f"install what {python} lacks ({', '.join(missing)}), or name another Python with --python"
     what = what if missing else f"{baseline.folder / 'pytest_output.txt'} says why"
     return f"every failure will count as new: {baseline.problem}; {what}"
-
-
-def _tested(run: RunResources, context: CheckContext, *, is_repeated: bool = False) -> Json:
-    """The tests' result, from the runner or from an earlier run of it under the same conditions."""
-    conditions = TestConditions.of(run, context)
-    if conditions is None:
-        return find_check("tests")(context)
-    if not is_repeated and (taken := conditions.take_over(run.services.folder, context.folder)):
-        return taken
-    result = find_check("tests")(context)
-    if run.snapshots.take() == conditions.files:  # neither the tests nor others have changed it
-        conditions.write(context.folder)
-    return result
 
 
 def _own_command(run: RunResources) -> dict[str, object]:

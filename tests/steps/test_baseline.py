@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from codex_multi_role import fork
 from codex_multi_role.cli.live import picture
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.run_folder import read_events
@@ -235,3 +236,45 @@ def live(run: Path, last: str) -> str:
     events = list(read_events(run / "events.jsonl"))
     until = [event.type for event in events].index(last) + 1
     return picture(Progress.of(events[:until])).replace("&#160;", " ")
+
+
+def with_ignored(folder: Path, *turns: Record) -> TeamFolder:
+    """A project with an ignored file that a test reads."""
+    team = TeamFolder(folder, {"one": BOTH}, {"one": [*turns]})
+    reads = "from pathlib import Path\n\n\ndef test_fixture():\n    assert Path('ignored.txt').exists()\n"
+    files = {CODE: "def one():\n    return 1\n", "test_one.py": f"{reads}\n\n{GREEN}", "ignored.txt": ""}
+    for name, text in {**files, ".gitignore": "ignored.txt\n"}.items():
+        (team.workspace / name).write_text(text)
+    return team
+
+
+def test_fork_tests_the_state_before_in_its_own_folder(tmp_path: Path) -> None:
+    """Its folder lacks what git ignores; the first turn was one of the run that it was forked from."""
+    written = {"path": CODE, "content": RIGHT}
+    wrong = {"path": "code_of.py", "content": "def one():\n    return 2\n"}
+    team = with_ignored(tmp_path, say(files=[written]), say(status="DONE", files=[wrong]))
+    team.run(run_tests=True, cycles=2, run_id="first")
+    team.events.clear()
+    report = fork(
+        "first", runs_dir=team.runs, start="team:2", changes={"run_id": "second"}, on_event=team.events.append
+    )
+    (baseline,) = team.of_type("baseline_measured")
+    assert (baseline["passed"], baseline["failed"]) == (1, 1)
+    judged = read(team.runs / "second/tests/002/result.json")
+    assert judged["new_failures_tests"] == ["test_one.py::test_one"]
+    assert judged["still_failing_tests"] == ["test_one.py::test_fixture"]
+    workspace = Path(read(team.runs / "second/run.json")["workspace"])
+    assert (report.exit_code, (workspace / "code_of.py").read_text()) == (1, wrong["content"])
+
+
+def test_copies_have_a_baseline_of_their_own(tmp_path: Path) -> None:
+    """A copy lacks what git ignores, so that a test there has failed before as well."""
+    written = {"path": CODE, "content": RIGHT}
+    team = with_ignored(tmp_path, say(files=[written]), say(files=[written]))
+    step: Record = {"ask": "one", "isolate": "worktree", "merge": "none", "for_each": ["a", "b"], "concurrency": 2}
+    with_flow(team, {"steps": [step]})
+    team.run(flow="own", run_tests=True)
+    first, in_copy = team.of_type("baseline_measured")
+    assert (first["failed"], in_copy["failed"], in_copy["in_copy"]) == (0, 1, True)
+    assert [each["new_failures"] for each in team.of_type("tests_ended")] == [0, 0, 0]
+    assert not [*(team.runs / "latest/worktrees").glob("baseline*/*")]

@@ -22,11 +22,9 @@ from codex_multi_role.host.spelling import folded
 from codex_multi_role.steps.ask import ask
 from codex_multi_role.steps.protection import ProtectedState, _put_back_first, protected_among
 from codex_multi_role.steps.review import _rejected
-from codex_multi_role.steps.test_runs import _baseline_of, _tested
+from codex_multi_role.steps.test_runs import _baseline_of
 from codex_multi_role.steps.turn_events import says_done
 from codex_multi_role.steps.unit import StepOutcome, _not_merged
-from codex_multi_role.workspace.contents import note_installed
-from codex_multi_role.workspace.hidden_files import hidden_files
 from codex_multi_role.workspace.protected import ProtectedFiles, RestoredFiles
 from tests.promises.breakage import Breakage
 from tests.promises.change import ReplacedFunction, replaced, returns
@@ -86,27 +84,11 @@ BAD_RESULTS = (
         ("catalog/test_result_reads.py::test_measured_result_that_nothing_reads_is_refused",),
     ),
 )
-SAME_TREE = "steps/test_test_conditions.py::test_second_run_takes_the_result_of_the_first_over"
 STALE = (
-    counted(
-        "a result is not of other distributions",
-        returns(note_installed, ""),
-        (f"{SAME_TREE}[another version is installed]",),
-    ),
-    counted(
-        "a result is not of other ignored files",
-        returns(hidden_files, ""),
-        (f"{SAME_TREE}[an ignored file has changed]",),
-    ),
-    counted(
-        "a repeated check runs",
-        replaced(_tested, lambda tested, run, context, **_: tested(run, context)),
-        ("steps/test_test_conditions.py::test_check_that_is_tried_again_always_runs",),
-    ),
     counted(
         "what a copy lacks is not the turn's failure",
         replaced(_baseline_of, lambda _, run: run.services.baseline),
-        ("steps/test_test_conditions.py::test_copies_have_a_baseline_of_their_own",),
+        ("steps/test_baseline.py::test_copies_have_a_baseline_of_their_own",),
     ),
     counted(
         "a test that no longer runs is a new failure",
