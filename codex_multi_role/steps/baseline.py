@@ -6,23 +6,36 @@ Old failures do not count: a result is judged by what changed since the run bega
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
+from typing import TYPE_CHECKING
 
-from codex_multi_role.checks.test_changes import FAILED, PASSED, Outcomes, TestChanges
+from codex_multi_role.checks.moved_tests import TestSources
+from codex_multi_role.checks.test_changes import (
+    FAILED,
+    GONE,
+    PASSED,
+    Outcomes,
+    TestChanges,
+    function_of,
+    grouped,
+    matches,
+    unstable_functions,
+)
 from codex_multi_role.reading.json_files import read_object
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import RunFolder
 
+if TYPE_CHECKING:
+    from codex_multi_role.checks.session_report import SessionReport
+
 NOT_MEASURED = "the tests did not run before the first turn"
-INTERRUPTED = 2
-"""Pytest's exit code if a module could not be imported, among others: the other tests did not run."""
-KINDS = ("new_failures", "still_failing", "fixed", "removed", "flaky")
-OF_BASELINE = frozenset({*KINDS, *(f"{kind}_tests" for kind in KINDS)})
+KINDS = ("new_failures", "still_failing", "fixed", "removed", "moved", "dropped", "flaky")
+OF_BASELINE = frozenset({*KINDS, *(f"{kind}_tests" for kind in KINDS), "not_seen"})
 """The fields that a result has beside a baseline, and that are empty in most."""
-BESIDE_BASELINE = ("verdict", *KINDS, "without_baseline")
+BESIDE_BASELINE = ("verdict", *KINDS, "without_baseline", "not_seen")
 UNJUDGED = ("timed out", "could not run")
 
 
@@ -55,56 +68,119 @@ class Baseline:
         return read_object(self.folder / "result.json")
 
     @cached_property
-    def outcomes(self) -> Outcomes:
-        """Of each test by its id; empty if nothing can be compared with them."""
-        return {} if self.problem else outcomes_in(self.folder)
+    def report(self) -> SessionReport:
+        """Empty without tests that ran."""
+        return report_in(self.folder)
 
     @property
     def failing(self) -> set[str]:
-        return {test for test, outcome in self.outcomes.items() if outcome == FAILED}
+        return {test for test, outcome in self.report.tests.items() if outcome == FAILED}
 
     @cached_property
     def problem(self) -> str:
         """Why nothing can be compared with the tests as they were; empty if it can."""
-        result = self._result
-        if not result:
+        if not (result := self._result):
             return NOT_MEASURED
-        if result["status"] not in ("passed", "failed"):
-            return f"before the first turn, the tests ended so: {result['status']} {result['reason']}".strip()
-        if result["exit_code"] == INTERRUPTED:
-            return "before the first turn, pytest was interrupted: some tests could not be collected"
-        return ""
+        if result["status"] not in UNJUDGED and self.report.tests:
+            return ""
+        return f"before the first turn, the tests ended so: {result['status']} {result['reason']}".strip()
 
-    def judge(self, folder: Path, result: Json, pytest_cmd: str, look_again: Callable[[], Outcomes]) -> Json:
+    def judge(
+        self,
+        folder: Path,
+        result: Json,
+        pytest_cmd: str,
+        look_again: Callable[[], SessionReport],
+        sources: Callable[[SessionReport], TestSources],
+        same_files: Collection[Outcomes] = (),
+    ) -> Json:
         """What ``result``, whose report is in ``folder``, says beside the baseline; see `PytestResult`.
 
-        ``look_again`` runs the same command once more: a new failure that is green then does not count.
+        ``look_again`` runs the same command once more; ``same_files``: the outcomes of earlier runs on the same files.
+        What is green there does not count. ``sources``: the test functions before the first turn and now.
         """
         if result["status"] in UNJUDGED:
             return {"verdict": result["status"]}
-        after = outcomes_in(folder)
-        failing = sorted(test for test, outcome in after.items() if outcome == FAILED)
+        before, after, own = self.report, report_in(folder), TestChanges()
+        if before.tests and after.is_own != before.is_own:  # only such reports name a test in the same way
+            before, after = report_in(self.folder, own=False), report_in(folder, own=False)
+        told: Json = {"lacks": dict(after.lacks)} if after.lacks else {}
         if self.problem:
-            return {"verdict": result["status"], "without_baseline": self.problem, **_listed(new_failures=failing)}
-        same = pytest_cmd == self.pytest_cmd
-        changes, flaky = TestChanges.between(self.outcomes, after, same_selection=same), list[str]()
-        if changes.new_failures:
+            own = TestChanges(new_failures=_failing({**after.tests, **after.session}))
+            told["without_baseline"] = self.problem
+        else:
+            same = pytest_cmd == self.pytest_cmd
+            own, told["not_seen"] = _compared(before, after, same_selection=same)
+        flaky = list[str]()
+        if not self.problem and (own.new_failures or own.removed):
             again = look_again()
-            flaky = [test for test in changes.new_failures if again.get(test) == PASSED]
-            changes = changes.without(flaky)
-        unexplained = result["status"] == "failed" and not failing
-        verdict = "failed" if changes.new_failures or unexplained else "passed" if after else result["status"]
-        return {"verdict": verdict, **_listed(**vars(changes), flaky=flaky)}
+            if unstable := unstable_functions(after.tests, again.tests):
+                before, after = _grouped(before, unstable), _grouped(after, unstable)
+                again = _grouped(again, unstable)
+                own, told["not_seen"] = _compared(before, after, same_selection=same)
+            looks = [{**again.tests, **again.session}, *same_files]
+            flaky = [test for test in own.new_failures if any(look.get(test) == PASSED for look in looks)]
+            own = own.without(flaky)
+        where = sources(after)
+        if self.problem or not after.tests:
+            known = {function_of(test) for test in own.removed}
+            own = own.with_removed([test for test in where.gone() if test not in known])
+        moved = where.moved(own.removed, before.tests, after.tests) if own.removed else set[str]()
+        own = own.without(moved)
+        verdict = _verdict(own, result, after)
+        return {"verdict": verdict, **told, **_listed(**vars(own), moved=sorted(moved), flaky=flaky)}
 
 
-def outcomes_in(folder: Path) -> Outcomes:
-    """Of each test in the report there; empty without a report that can be read."""
-    from codex_multi_role.checks.junit_report import parse_outcomes, read_report  # here: after the processes started
+def confirmed(result: Json, allowed: Collection[str]) -> Json:
+    """``result`` if the tests that match the globs ``allowed`` may be gone."""
+    if result.get("verdict") != GONE or not all(matches(test, allowed) for test in result["removed_tests"]):
+        return result
+    return {**result, "verdict": PASSED if result["passed"] + result["skipped"] else result["status"]}
 
-    try:
-        return parse_outcomes(read_report(folder / "junit.xml"))
-    except ValueError:
-        return {}
+
+def report_in(folder: Path, *, own: bool = True) -> SessionReport:
+    """What the tests with their artifacts in ``folder`` said."""
+    from codex_multi_role.checks.session_report import SessionReport  # here: after the processes started
+
+    code = read_object(folder / "result.json").get("exit_code")
+    return SessionReport.read(folder, code, own=own)
+
+
+def _compared(before: SessionReport, after: SessionReport, *, same_selection: bool) -> tuple[TestChanges, str]:
+    """The changes, and what is not seen."""
+    unseen, text = set[str](), ""
+    if after.cut_short and before.limit == after.limit:
+        unseen = {test for test, outcome in before.tests.items() if test not in after.tests and outcome == PASSED}
+        text = f"pytest stopped early ({after.limit}): {len(unseen)} tests did not run" if unseen else ""
+    either = before.session.keys() ^ after.session.keys()
+    hidden = [test for test in sorted(either) if {**before.session, **after.session}[test] == FAILED]
+    text = "; ".join(filter(None, [text, *(f"{test} is not seen beside failed tests" for test in hidden)]))
+    one, other = (
+        {**report.tests, **{test: outcome for test, outcome in report.session.items() if test not in either}}
+        for report in (before, after)
+    )
+    if before.cut_short:  # what did not run then may have failed as well
+        other = {test: outcome for test, outcome in other.items() if test in one or outcome != FAILED}
+    return TestChanges.between(one, other, same_selection=same_selection).without(unseen), text
+
+
+def _grouped(report: SessionReport, unstable: Collection[str]) -> SessionReport:
+    return replace(report, tests=grouped(report.tests, unstable))
+
+
+def _failing(outcomes: Outcomes) -> tuple[str, ...]:
+    return tuple(sorted(test for test, outcome in outcomes.items() if outcome == FAILED))
+
+
+def _verdict(changes: TestChanges, result: Json, after: SessionReport) -> str:
+    if changes.new_failures:
+        return FAILED
+    if changes.removed:
+        return GONE
+    is_explained = bool(_failing({**after.tests, **after.session}))
+    if result["status"] == FAILED and not is_explained:
+        return FAILED
+    return PASSED if after.tests else str(result["status"])
 
 
 def _listed(**tests: list[str] | tuple[str, ...]) -> Json:

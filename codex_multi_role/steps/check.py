@@ -37,8 +37,8 @@ def check_step(run: RunResources, unit: Unit) -> StepOutcome:
 
     output = unit.record(f"check {name}", work)
     error = str(output.get("reason", "")) if output["status"] == COULD_NOT_RUN else ""
+    output, tested = without_tree(run, output)
     bad = find_check(name).why_bad(output)
-    output, tested = without_tree(output)
     if name == "tests":
         return StepOutcome(output, error, tests=output, tested=tested, judged=True, bad=bad and f"tests: {bad}")
     return StepOutcome(output, error, bad=bad and f"check {name}: {bad}")

@@ -13,7 +13,7 @@ from codex_multi_role.run_folder import read_events
 from codex_multi_role.steps.baseline import Baseline
 from tests.support.console import console
 from tests.support.long_run import by_default
-from tests.support.teams import Record, TeamFolder, read, say, warnings, with_flow
+from tests.support.teams import Record, TeamFolder, read, say, with_flow
 
 pytestmark = [pytest.mark.usefixtures("scripted_codex"), pytest.mark.real]
 
@@ -48,10 +48,15 @@ CASES = {
     "right": (writes(code=RIGHT), 0, {"still_failing_tests": ["test_red.py::test_old"]}),
     "wrong": (writes(code=WRONG), 1, {"new_failures_tests": ["test_green.py::test_one"]}),
     "old failure fixed": (writes(red="def test_old():\n    pass\n"), 0, {"fixed_tests": ["test_red.py::test_old"]}),
-    "old failure removed": (writes(red=""), 0, {"removed_tests": ["test_red.py::test_old"]}),
+    "old failure removed": (writes(red=""), 0, {"dropped_tests": ["test_red.py::test_old"]}),
     "green test muted": (writes(tests=MUTED), 1, {"new_failures_tests": ["test_green.py::test_one"]}),
-    "green test renamed": (writes(tests=RENAMED), 1, {"new_failures_tests": ["test_green.py::test_one"]}),
-    "green test that cannot be collected": (writes(tests="import nothing_like_it\n"), 1, {}),
+    "green test renamed": (writes(tests=RENAMED), 0, {"moved_tests": ["test_green.py::test_one"]}),
+    "green test deleted": (writes(tests=""), 1, {"removed_tests": ["test_green.py::test_one"]}),
+    "green test that cannot be collected": (
+        writes(tests="import nothing_like_it\n"),
+        1,
+        {"new_failures_tests": ["test_green.py"], "lacks": {"test_green.py": "nothing_like_it"}},
+    ),
 }
 
 
@@ -63,7 +68,7 @@ def test_done_counts_unless_a_failure_is_new(tmp_path: Path, name: str) -> None:
     assert (report.exit_code, report.outcome) == (exit_code, "tests_failed" if exit_code else "done"), report
     (measured,) = team.of_type("baseline_measured")
     assert (measured["passed"], measured["failed"], measured["problem"]) == (1, 1, "")
-    assert result(team)["verdict"] == ("failed" if exit_code else "passed")
+    assert result(team)["verdict"] == ("passed" if not exit_code else "gone" if "deleted" in name else "failed")
     assert told.items() <= result(team).items()
 
 
@@ -109,9 +114,9 @@ def test_prompt_names_what_is_new_and_nothing_that_is_empty(tmp_path: Path) -> N
     team = team_that(tmp_path, writes("CONTINUE", tests=many), writes(code=RIGHT, tests=GREEN))
     team.run(run_tests=True, cycles=2)
     prompt = (team.runs / "latest/one/turn_002/prompt.txt").read_text()
-    assert '"new_failures": 31' in prompt
-    assert '"and 11 more"' in prompt
-    assert "removed_tests" not in prompt
+    assert '"new_failures": 30' in prompt
+    assert '"and 10 more"' in prompt
+    assert "dropped_tests" not in prompt
 
 
 def test_flow_whose_last_turn_breaks_a_test_does_not_reach_its_goal(tmp_path: Path) -> None:
@@ -213,22 +218,95 @@ def test_baseline_is_shown_while_it_runs(tmp_path: Path) -> None:
     assert "tests before the first turn: running" in live(team.runs / "latest", "baseline_started")
 
 
+def test_module_that_cannot_be_imported_hides_no_other_test(tmp_path: Path) -> None:
+    """It is an id like a test; the others are compared. What breaks them and deletes them is no success."""
+    team = team_that(tmp_path, writes(code=WRONG, tests="", red=""))
+    (team.workspace / "test_optional.py").write_text("import nothing_like_it.at_all\n")
+    report = team.run(run_tests=True, cycles=1)
+    (measured,) = team.of_type("baseline_measured")
+    assert (measured["passed"], measured["failed"], measured["errors"], measured["problem"]) == (1, 1, 1, "")
+    assert (report.exit_code, result(team)["still_failing_tests"]) == (1, ["test_optional.py"])
+    assert result(team)["removed_tests"] == ["test_green.py::test_one"]
+
+
+def test_what_is_gone_needs_no_baseline(tmp_path: Path) -> None:
+    team = team_that(tmp_path, writes(tests="", red=""), writes(tests="", red=""))
+    report = team.run(run_tests=True, cycles=1, baseline=False)
+    assert (report.exit_code, result(team)["verdict"]) == (1, "gone")
+    assert result(team)["removed_tests"] == ["test_green.py::test_one", "test_red.py::test_old"]
+    assert "compared with nothing (the tests did not run before the first turn)" in report.reason
+
+
+def test_removal_is_confirmed_without_a_turn_or_a_test(tmp_path: Path) -> None:
+    team = team_that(tmp_path, writes(code=RIGHT, tests="def test_two():\n    assert True\n"))
+    report = team.run(run_tests=True)
+    assert (report.exit_code, len(team.turns())) == (1, 1)
+    assert report.reason.endswith("gone: 1 test is gone: test_green.py::test_one (tests/001)")
+    suggestion = "resume RUN --allow-removed-tests test_green.py::test_one"
+    assert read(report.folder / "run.json")["suggestion"] == suggestion
+    assert team.resume(allow_removed_tests=["test_other.py"]).exit_code == 1
+    team.events.clear()
+    assert team.resume(allow_removed_tests=["test_green.py::test_one"]).exit_code == 0
+    assert not [event for event in team.events if event["type"] in ("turn_started", "tests_started")]
+
+
+@pytest.mark.parametrize("how", ["option", "flow", "check"])
+def test_removal_may_be_allowed_before(tmp_path: Path, how: str) -> None:
+    team = team_that(tmp_path, writes(code=RIGHT, tests="def test_two():\n    assert True\n"))
+    check = [{"check": "tests"}] if how == "check" else []
+    allowed = {"allow_removed_tests": ["test_green.py"]}
+    with_flow(team, {"steps": [{"ask": "one"}, *check], **(allowed if how == "flow" else {})})
+    report = team.run(flow="own", run_tests=True, **(allowed if how == "option" else {}))
+    assert report.exit_code == (how == "check"), report
+    if how == "check":
+        assert "--allow-removed-tests" in read(report.folder / "run.json")["suggestion"]
+        assert team.resume(**allowed).exit_code == 0
+
+
 @pytest.mark.parametrize(
-    ("tests", "words"),
+    ("conftest", "fixed", "exit_code"),
     [
-        ("import nothing_like_it.at_all\n", " lacks (nothing_like_it), or name another Python with --python"),
-        ("import code_of\ncode_of.two\n", "baseline/pytest_output.txt says why"),
+        ("def pytest_sessionfinish(session):\n    session.exitstatus = 1\n", False, 0),
+        ("def pytest_sessionfinish(session):\n    session.exitstatus = 1\n", True, 0),
+        ("", True, 1),
     ],
 )
-def test_tests_that_cannot_run_are_told_before_the_first_turn(tmp_path: Path, tests: str, words: str) -> None:
+def test_what_is_red_without_a_failed_test_is_compared(
+    tmp_path: Path, conftest: str, fixed: bool, exit_code: int
+) -> None:
+    threshold = "import pytest\n@pytest.hookimpl(wrapper=True)\ndef pytest_runtestloop(session):\n    x = yield\n"
+    after = f"{threshold}    session.testsfailed += 1\n    return x\n" if exit_code else ""
+    turn = writes(code=RIGHT, **({} if not fixed else {"red": ""}))
+    turn["json"]["files"] += [{"path": "conftest.py", "content": after}] if fixed else []
+    team = team_that(tmp_path, turn)
+    (team.workspace / "conftest.py").write_text(conftest)
+    (team.workspace / RED).write_text("")
+    report = team.run(run_tests=True, cycles=1)
+    assert report.exit_code == exit_code, report
+    kind = "new_failures" if exit_code else "fixed" if fixed else "still_failing"
+    (test,) = result(team)[f"{kind}_tests"]
+    assert test.startswith("the session: ")
+
+
+UNSTABLE = "import pytest, uuid\n\n\n@pytest.mark.parametrize('x', [uuid.uuid4(), uuid.uuid4()], ids=str)\n"
+
+
+def test_ids_that_change_by_themselves_are_compared_by_function(tmp_path: Path) -> None:
+    text = f"{UNSTABLE}def test_id(x):\n    from code_of import one\n\n    assert one() == 1\n"
+    for code, exit_code in ((RIGHT, 0), (WRONG, 1)):
+        team = team_that(tmp_path / str(exit_code), writes(code=code))
+        (team.workspace / "test_unstable.py").write_text(text)
+        assert team.run(run_tests=True, cycles=1).exit_code == exit_code
+        new = ["test_green.py::test_one", *(f"test_unstable.py::test_id[case {n}]" for n in (1, 2))]
+        assert result(team)["new_failures_tests"] == (new if exit_code else [])
+        assert result(team)["removed_tests"] == []
+
+
+def test_session_that_stops_early_says_nothing_of_the_rest(tmp_path: Path) -> None:
     team = team_that(tmp_path, writes(code=RIGHT))
-    (team.workspace / TESTS).write_text(tests)
-    team.run(run_tests=True)
-    kinds = [event["type"] for event in team.events]
-    (warning,) = warnings(team.events)
-    assert warning.startswith("every failure will count as new: before the first turn, pytest was interrupted")
-    assert warning.endswith(words)
-    assert kinds.index("warning") < kinds.index("turn_started")
+    (team.workspace / "pytest.ini").write_text("[pytest]\naddopts = -x\n")
+    (team.workspace / "test_a.py").write_text("def test_first():\n    assert open('code_of.py').read() != 'x'\n")
+    assert team.run(run_tests=True, cycles=1).exit_code == 0
 
 
 def live(run: Path, last: str) -> str:

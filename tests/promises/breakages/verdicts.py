@@ -8,7 +8,6 @@ from functools import partial
 
 from codex_multi_role.catalog.result_reads import check_measured, routes_on_result
 from codex_multi_role.checks.measured_process import MeasuredProcess
-from codex_multi_role.checks.test_changes import _vanished
 from codex_multi_role.checks.tests import judge
 from codex_multi_role.engine.fan_out import FanOut
 from codex_multi_role.engine.flow_walk import FlowWalk
@@ -20,6 +19,7 @@ from codex_multi_role.flow.routing import continues
 from codex_multi_role.flow.state import passes
 from codex_multi_role.host.spelling import folded
 from codex_multi_role.steps.ask import ask
+from codex_multi_role.steps.baseline import _verdict
 from codex_multi_role.steps.protection import ProtectedState, _put_back_first, protected_among
 from codex_multi_role.steps.review import _rejected
 from codex_multi_role.steps.test_runs import _baseline_of
@@ -91,8 +91,8 @@ STALE = (
         ("steps/test_baseline.py::test_copies_have_a_baseline_of_their_own",),
     ),
     counted(
-        "a test that no longer runs is a new failure",
-        returns(_vanished, set[str]()),
+        "a test that is skipped since is a new failure",
+        returns(_verdict, "passed"),
         ("steps/test_baseline.py::test_done_counts_unless_a_failure_is_new[green test muted]",),
     ),
 )
