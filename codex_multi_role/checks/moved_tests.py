@@ -81,17 +81,19 @@ class TestSources:
     before: Read
     now: Read
 
-    def gone(self) -> list[str]:
-        """What the test files of the earlier state had and the later one has no longer: functions, or whole files."""
-        return [test for path in self.files if is_test_file(path) for test in self._gone_from(path)]
+    def gone_files(self) -> list[str]:
+        """The test files of the earlier state that the later one has no longer."""
+        return [path for path in self.files if is_test_file(path) and self.now(path) is None]
 
-    def _gone_from(self, path: str) -> Iterator[str]:
-        now = self.now(path)
-        names = functions_in(self.before(path) or "")
-        left = functions_in(now or "")
-        if now is None and not names:
-            yield path
-        yield from (f"{path}::{name}" for name in names if name not in left)
+    def gone(self) -> list[str]:
+        """The test functions, or whole files without any, of which the same is true."""
+        known = {path: functions_in(self.before(path) or "") for path in self.files if is_test_file(path)}
+        functions = [
+            f"{path}::{name}"
+            for path, names in known.items()
+            for name in names.keys() - functions_in(self.now(path) or "")
+        ]
+        return sorted([*functions, *(path for path in self.gone_files() if not known[path])])
 
     def moved(self, removed: Collection[str], before: Outcomes, after: Outcomes) -> set[str]:
         """Those of the ``removed`` whose function is elsewhere, or takes parameters now, and passes there.

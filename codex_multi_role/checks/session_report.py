@@ -5,8 +5,8 @@ Both were written by a process that ran untrusted tests.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -14,12 +14,11 @@ from pydantic import BaseModel
 
 from codex_multi_role.checks.interpreter import TESTS_FAILED
 from codex_multi_role.checks.junit_report import parse_outcomes, read_report
-from codex_multi_role.checks.test_changes import FAILED, PASSED, Outcomes
+from codex_multi_role.checks.test_changes import FAILED, PASSED, Outcomes, grouped
 
 FILE, VARIABLE, PLUGIN = "outcomes.json", "CODEX_MULTI_ROLE_OUTCOMES", "codex_multi_role_outcomes"
 OWN_FAILURE, EXIT_STATUS = "the session: a failure beside the tests", "the session: its exit status"
 """Ids of what is red without a failed test: a threshold, a hook. Beside failed tests, the second is not seen."""
-MAX_OUTCOMES_BYTES = 20 * 1024 * 1024
 
 
 class _Seen(BaseModel):
@@ -47,6 +46,14 @@ class SessionReport:
     cut_short: bool = False
     root: str = "."
     is_own: bool = False
+
+    @property
+    def outcomes(self) -> Outcomes:
+        return {**self.tests, **self.session}
+
+    def grouped(self, unstable: Collection[str]) -> SessionReport:
+        """The cases of these functions by numbers, as ids that change by themselves cannot be compared."""
+        return replace(self, tests=grouped(self.tests, unstable)) if unstable else self
 
     @classmethod
     def read(cls, folder: Path, exit_code: int | None, *, own: bool = True) -> SessionReport:

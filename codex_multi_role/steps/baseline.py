@@ -6,7 +6,7 @@ Old failures do not count: a result is judged by what changed since the run bega
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
@@ -19,8 +19,6 @@ from codex_multi_role.checks.test_changes import (
     PASSED,
     Outcomes,
     TestChanges,
-    function_of,
-    grouped,
     matches,
     unstable_functions,
 )
@@ -92,43 +90,38 @@ class Baseline:
         pytest_cmd: str,
         look_again: Callable[[], SessionReport],
         sources: Callable[[SessionReport], TestSources],
-        same_files: Collection[Outcomes] = (),
+        same_files: Collection[SessionReport] = (),
     ) -> Json:
         """What ``result``, whose report is in ``folder``, says beside the baseline; see `PytestResult`.
 
-        ``look_again`` runs the same command once more; ``same_files``: the outcomes of earlier runs on the same files.
-        What is green there does not count. ``sources``: the test functions before the first turn and now.
+        ``look_again`` runs the same command once more; ``same_files``: earlier runs on the same files. What is
+        green there does not count. ``sources``: the test functions before the first turn and now.
         """
         if result["status"] in UNJUDGED:
             return {"verdict": result["status"]}
-        before, after, own = self.report, report_in(folder), TestChanges()
+        before, after, told = self.report, report_in(folder), dict[str, object]()
         if before.tests and after.is_own != before.is_own:  # only such reports name a test in the same way
             before, after = report_in(self.folder, own=False), report_in(folder, own=False)
-        told: Json = {"lacks": dict(after.lacks)} if after.lacks else {}
+        where, same, flaky = sources(after), pytest_cmd == self.pytest_cmd, list[str]()
         if self.problem:
-            own = TestChanges(new_failures=_failing({**after.tests, **after.session}))
+            changes = TestChanges(new_failures=_failing(after.outcomes), removed=tuple(where.gone()))
             told["without_baseline"] = self.problem
         else:
-            same = pytest_cmd == self.pytest_cmd
-            own, told["not_seen"] = _compared(before, after, same_selection=same)
-        flaky = list[str]()
-        if not self.problem and (own.new_failures or own.removed):
-            again = look_again()
-            if unstable := unstable_functions(after.tests, again.tests):
-                before, after = _grouped(before, unstable), _grouped(after, unstable)
-                again = _grouped(again, unstable)
-                own, told["not_seen"] = _compared(before, after, same_selection=same)
-            looks = [{**again.tests, **again.session}, *same_files]
-            flaky = [test for test in own.new_failures if any(look.get(test) == PASSED for look in looks)]
-            own = own.without(flaky)
-        where = sources(after)
-        if self.problem or not after.tests:
-            known = {function_of(test) for test in own.removed}
-            own = own.with_removed([test for test in where.gone() if test not in known])
-        moved = where.moved(own.removed, before.tests, after.tests) if own.removed else set[str]()
-        own = own.without(moved)
-        verdict = _verdict(own, result, after)
-        return {"verdict": verdict, **told, **_listed(**vars(own), moved=sorted(moved), flaky=flaky)}
+            changes, told["not_seen"] = _compared(before, after, same_selection=same)
+            if changes.new_failures or any("[" in test for test in changes.removed):
+                again = look_again()
+                unstable = unstable_functions(after.tests, again.tests)
+                before, after, again = (each.grouped(unstable) for each in (before, after, again))
+                changes, told["not_seen"] = _compared(before, after, same_selection=same)
+                looks = [each.outcomes for each in (again, *same_files)]
+                flaky = [test for test in changes.new_failures if any(look.get(test) == PASSED for look in looks)]
+            if not after.tests:
+                known = {test.partition("::")[0] for test in changes.removed}
+                changes = changes.with_removed([path for path in where.gone_files() if path not in known])
+        moved = where.moved(changes.removed, before.tests, after.tests)
+        changes = changes.without({*flaky, *moved})
+        told |= {"lacks": dict(after.lacks), **_listed(**vars(changes), moved=sorted(moved), flaky=flaky)}
+        return {"verdict": _verdict(changes, result, after), **told}
 
 
 def confirmed(result: Json, allowed: Collection[str]) -> Json:
@@ -147,25 +140,18 @@ def report_in(folder: Path, *, own: bool = True) -> SessionReport:
 
 
 def _compared(before: SessionReport, after: SessionReport, *, same_selection: bool) -> tuple[TestChanges, str]:
-    """The changes, and what is not seen."""
-    unseen, text = set[str](), ""
+    """The changes, and what is not seen: what did not run, and what only one of the sessions says of itself."""
+    unseen = set[str]()
     if after.cut_short and before.limit == after.limit:
         unseen = {test for test, outcome in before.tests.items() if test not in after.tests and outcome == PASSED}
-        text = f"pytest stopped early ({after.limit}): {len(unseen)} tests did not run" if unseen else ""
     either = before.session.keys() ^ after.session.keys()
-    hidden = [test for test in sorted(either) if {**before.session, **after.session}[test] == FAILED]
-    text = "; ".join(filter(None, [text, *(f"{test} is not seen beside failed tests" for test in hidden)]))
-    one, other = (
-        {**report.tests, **{test: outcome for test, outcome in report.session.items() if test not in either}}
-        for report in (before, after)
-    )
+    both = {**before.session, **after.session}
+    texts = [f"pytest stopped early ({after.limit}): {len(unseen)} tests did not run"] if unseen else []
+    texts += [f"{test} is not seen beside failed tests" for test in sorted(either) if both[test] == FAILED]
+    one, other = ({t: o for t, o in each.outcomes.items() if t not in either} for each in (before, after))
     if before.cut_short:  # what did not run then may have failed as well
         other = {test: outcome for test, outcome in other.items() if test in one or outcome != FAILED}
-    return TestChanges.between(one, other, same_selection=same_selection).without(unseen), text
-
-
-def _grouped(report: SessionReport, unstable: Collection[str]) -> SessionReport:
-    return replace(report, tests=grouped(report.tests, unstable))
+    return TestChanges.between(one, other, same_selection=same_selection).without(unseen), "; ".join(texts)
 
 
 def _failing(outcomes: Outcomes) -> tuple[str, ...]:
@@ -177,7 +163,7 @@ def _verdict(changes: TestChanges, result: Json, after: SessionReport) -> str:
         return FAILED
     if changes.removed:
         return GONE
-    is_explained = bool(_failing({**after.tests, **after.session}))
+    is_explained = bool(_failing(after.outcomes))
     if result["status"] == FAILED and not is_explained:
         return FAILED
     return PASSED if after.tests else str(result["status"])

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from codex_multi_role.checks import CheckContext, find_check
 from codex_multi_role.checks.moved_tests import TestSources
-from codex_multi_role.checks.test_changes import Outcomes
 from codex_multi_role.host.atomic import make_folder, write_text
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder.events import BaselineMeasured, BaselineStarted, TestsEnded, TestsStarted, Warning
@@ -147,7 +146,7 @@ def _measure(run: RunResources, baseline: Baseline) -> None:
     event = BaselineMeasured(str(result["status"]), passed, failed, errors, skipped, float(str(result["seconds"])))
     left_by = {} if in_copy else left_by_runs(run.services.folder, baseline.failing)
     run.services.events.publish(replace(event, problem=baseline.problem, in_copy=in_copy, left_by=left_by))
-    if baseline.problem and result["status"] != NO_TESTS:
+    if baseline.report.lacks or (baseline.problem and result["status"] != NO_TESTS):
         run.services.events.publish(Warning(_advice(run, baseline, result)))
 
 
@@ -159,7 +158,8 @@ def _advice(run: RunResources, baseline: Baseline, result: Json) -> str:
     python = run.settings.tests.python.path
     what = f"install what {python} lacks ({', '.join(missing)}), or name another Python with --python"
     what = what if missing else f"{baseline.folder / 'pytest_output.txt'} says why"
-    return f"every failure will count as new: {baseline.problem}; {what}"
+    every = f"every failure will count as new: {baseline.problem}"
+    return f"{every if baseline.problem else f'cannot be imported: {list(baseline.report.lacks)}'}; {what}"
 
 
 def _own_command(run: RunResources) -> dict[str, object]:
@@ -175,12 +175,12 @@ def _note_files(run: RunResources, folder: Path) -> None:
     write_text(make_folder(folder) / FILES, str(tree_of(run)[TREE]))
 
 
-def _on_same_files(run: RunResources, folder: Path) -> list[Outcomes]:
-    """The outcomes of earlier test runs of this run on the same files, those before the first turn included."""
+def _on_same_files(run: RunResources, folder: Path) -> list[SessionReport]:
+    """What earlier test runs of this run said of the same files, those before the first turn included."""
     files, own = (folder / FILES).read_text(), run.services.folder.path
     others = [each.parent for name in ("baseline", "baseline/*", "tests/*") for each in own.glob(f"{name}/{FILES}")]
     same = (each for each in others if files and each != folder and (each / FILES).read_text() == files)
-    return [{**found.tests, **found.session} for found in map(report_in, same)]
+    return list(map(report_in, same))
 
 
 def _sources(run: RunResources, report: SessionReport) -> TestSources:

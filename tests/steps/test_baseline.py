@@ -13,7 +13,7 @@ from codex_multi_role.run_folder import read_events
 from codex_multi_role.steps.baseline import Baseline
 from tests.support.console import console
 from tests.support.long_run import by_default
-from tests.support.teams import Record, TeamFolder, read, say, with_flow
+from tests.support.teams import Record, TeamFolder, read, say, warnings, with_flow
 
 pytestmark = [pytest.mark.usefixtures("scripted_codex"), pytest.mark.real]
 
@@ -44,7 +44,7 @@ def result(team: TeamFolder, number: int = 1) -> Record:
     return found
 
 
-CASES = {
+CASES: dict[str, tuple[Record, int, Record]] = {
     "right": (writes(code=RIGHT), 0, {"still_failing_tests": ["test_red.py::test_old"]}),
     "wrong": (writes(code=WRONG), 1, {"new_failures_tests": ["test_green.py::test_one"]}),
     "old failure fixed": (writes(red="def test_old():\n    pass\n"), 0, {"fixed_tests": ["test_red.py::test_old"]}),
@@ -227,6 +227,9 @@ def test_module_that_cannot_be_imported_hides_no_other_test(tmp_path: Path) -> N
     assert (measured["passed"], measured["failed"], measured["errors"], measured["problem"]) == (1, 1, 1, "")
     assert (report.exit_code, result(team)["still_failing_tests"]) == (1, ["test_optional.py"])
     assert result(team)["removed_tests"] == ["test_green.py::test_one"]
+    (warning,) = warnings(team.events)
+    assert warning.startswith("cannot be imported: ['test_optional.py']; install what ")
+    assert warning.endswith(" lacks (nothing_like_it), or name another Python with --python")
 
 
 def test_what_is_gone_needs_no_baseline(tmp_path: Path) -> None:
@@ -254,7 +257,7 @@ def test_removal_is_confirmed_without_a_turn_or_a_test(tmp_path: Path) -> None:
 def test_removal_may_be_allowed_before(tmp_path: Path, how: str) -> None:
     team = team_that(tmp_path, writes(code=RIGHT, tests="def test_two():\n    assert True\n"))
     check = [{"check": "tests"}] if how == "check" else []
-    allowed = {"allow_removed_tests": ["test_green.py"]}
+    allowed: Record = {"allow_removed_tests": ["test_green.py"]}
     with_flow(team, {"steps": [{"ask": "one"}, *check], **(allowed if how == "flow" else {})})
     report = team.run(flow="own", run_tests=True, **(allowed if how == "option" else {}))
     assert report.exit_code == (how == "check"), report
@@ -307,6 +310,17 @@ def test_session_that_stops_early_says_nothing_of_the_rest(tmp_path: Path) -> No
     (team.workspace / "pytest.ini").write_text("[pytest]\naddopts = -x\n")
     (team.workspace / "test_a.py").write_text("def test_first():\n    assert open('code_of.py').read() != 'x'\n")
     assert team.run(run_tests=True, cycles=1).exit_code == 0
+
+
+def test_tests_that_cannot_run_are_told_before_the_first_turn(tmp_path: Path) -> None:
+    team = team_that(tmp_path, writes(code=RIGHT))
+    (team.workspace / "conftest.py").write_text("raise OSError\n")
+    team.run(run_tests=True, cycles=1)
+    kinds = [event["type"] for event in team.events]
+    (warning,) = warnings(team.events)
+    assert warning.startswith("every failure will count as new: before the first turn, the tests ended so: could not")
+    assert warning.endswith("baseline/pytest_output.txt says why")
+    assert kinds.index("warning") < kinds.index("turn_started")
 
 
 def live(run: Path, last: str) -> str:
