@@ -7,7 +7,8 @@
 A scripted team of one role says DONE after its change. For every kind of change, the exit code is compared with
 `EXPECTED`, and the figures of the tests with those of plain pytest in Codex's sandbox, outside of any run. The exit
 code is 1 if one differs. Before and after every change, 9 tests of boltons and 40 of jsonrpclib_pelix fail in the
-sandbox, which has no network, and 2 of click fail with this pytest.
+sandbox, which has no network, and 2 of click fail with this pytest. 13 modules of python-dateutil, 2 of itsdangerous
+and one each of filelock, markdown and tenacity cannot be imported.
 """
 
 from __future__ import annotations
@@ -34,9 +35,13 @@ from codex_multi_role.codex.permissions import sandboxed
 
 RIGHT, WRONG, UNIMPORTABLE, NONE = "right", "wrong", "unimportable", "none"
 DELETES, SKIPS, RENAMES, DELETES_FAILING = "deletes", "skips", "renames", "deletes failing"
-EXPECTED = {RIGHT: 0, NONE: 0, WRONG: 1, UNIMPORTABLE: 1, DELETES: 1, SKIPS: 1, RENAMES: 1, DELETES_FAILING: 0}
-"""The exit code of a run after each kind of change; the last six are: a function raises, a module cannot be imported,
-a test that passed is deleted, skipped or renamed, and a test that failed is deleted."""
+EMPTIES = "empties"
+EXPECTED = {
+    RIGHT: 0, NONE: 0, WRONG: 1, UNIMPORTABLE: 1, DELETES: 1, SKIPS: 1, RENAMES: 0, DELETES_FAILING: 0, EMPTIES: 1
+}  # fmt: skip
+"""The exit code of a run after each kind of change; the last seven are: a function raises, a module cannot be imported,
+a test that passed is deleted, skipped or renamed, a test that failed is deleted, and a function raises while all test
+files are emptied."""
 ROLE = {"name": "one", "prompt_text": "Work.", "behaviors": {"can_finish": True, "apply_files": True}}
 PLUGIN = """
 import json, os
@@ -55,6 +60,7 @@ def pytest_sessionfinish():
         json.dump(seen, file)
 """
 Outcomes = Mapping[str, str]
+SRC = "-o pythonpath=src"
 
 
 @dataclass(frozen=True)
@@ -92,7 +98,7 @@ PROJECTS = (
         "test_echo_custom_file",
         (DELETES, RENAMES, DELETES_FAILING),
         failing=("tests/test_arguments.py", "test_bytes_args"),
-        pytest_options="-o pythonpath=src",
+        pytest_options=SRC,
     ),
     Project(
         "jsonrpclib_pelix-0.4.3.4",
@@ -136,6 +142,70 @@ PROJECTS = (
         "test_merge_iterable_arg",
         (RENAMES, UNIMPORTABLE),
     ),
+    Project(
+        "filelock-3.18.0",
+        "src/filelock/_util.py",
+        "ensure_directory_exists",
+        "tests/test_error.py",
+        "test_timeout_str",
+        (EMPTIES,),
+        pytest_options=SRC,
+    ),
+    Project(
+        "itsdangerous-2.2.0",
+        "src/itsdangerous/encoding.py",
+        "want_bytes",
+        "tests/test_itsdangerous/test_encoding.py",
+        "test_base64_bad",
+        (DELETES, RENAMES, UNIMPORTABLE, EMPTIES),
+        pytest_options=SRC,
+    ),
+    Project(
+        "markdown-3.8.2",
+        "markdown/util.py",
+        "code_escape",
+        "tests/test_meta.py",
+        "test_get_version",
+        (DELETES, SKIPS, EMPTIES),
+    ),
+    Project(
+        "python-dateutil-2.9.0.post0",
+        "src/dateutil/easter.py",
+        "easter",
+        "tests/test_easter.py",
+        "test_easter_western",
+        (DELETES, RENAMES, EMPTIES),
+        pytest_options=SRC,
+    ),
+    Project(
+        "schedule-1.2.2", "schedule/__init__.py", "every", "test_schedule.py", "test_time_range_repr", (SKIPS, EMPTIES)
+    ),
+    Project(
+        "simplejson-3.20.1",
+        "simplejson/__init__.py",
+        "loads",
+        "simplejson/tests/test_scanstring.py",
+        "test_overflow",
+        (DELETES, RENAMES),
+    ),
+    Project(
+        "tenacity-9.1.2",
+        "tenacity/_utils.py",
+        "to_seconds",
+        "tests/test_utils.py",
+        "test_is_coroutine_callable",
+        (SKIPS, DELETES, EMPTIES),
+        pytest_options="--deselect tests/test_asyncio.py::TestContextManager::test_sleeps",  # fails on a busy machine
+    ),
+    Project(
+        "waitress-3.0.2",
+        "src/waitress/utilities.py",
+        "find_double_newline",
+        "tests/test_utilities.py",
+        "test_one_linefeed",
+        (),
+        pytest_options=f"{SRC} -o addopts=",
+    ),
 )
 
 
@@ -152,8 +222,13 @@ def changed(project: Project, kind: str, root: Path) -> dict[str, str]:
         SKIPS: lambda: edited(root, project.tests, project.test, decorator="@__import__('pytest').mark.skip"),
         RENAMES: lambda: edited(root, project.tests, project.test, name=f"{project.test}_renamed"),
         DELETES_FAILING: lambda: edited(root, failing, name, delete=True),
+        EMPTIES: lambda: {**dict.fromkeys(test_files(root), ""), **edits[WRONG]()},
     }
     return edits[kind]()
+
+
+def test_files(root: Path) -> list[str]:
+    return [path.relative_to(root).as_posix() for path in root.rglob("*.py") if path.match("test_*.py")]
 
 
 def edited(
@@ -204,6 +279,7 @@ class Plain:
             (scratch / "tmp").mkdir(parents=True)
             (scratch / "seen_outcomes.py").write_text(PLUGIN)
             command = [str(self.python), "-B", "-m", "pytest", "-p", "seen_outcomes", "-p", "no:cacheprovider"]
+            command += ["--continue-on-collection-errors"]
             argv = sandboxed(find_codex(None, os.environ), [*command, *shlex.split(project.pytest_options)], scratch)
             more = {"PYTHONPATH": str(scratch), "OUTCOMES": f"{scratch}/outcomes.json", "TMPDIR": f"{scratch}/tmp"}
             environment = {key: value for key, value in os.environ.items() if key != "VIRTUAL_ENV"} | more
@@ -221,13 +297,18 @@ class Plain:
             return {}
         failed = {test for test in before if before[test] == "failed"}
         failing = {test for test in after if after[test] == "failed"}
-        silent = {test for test in before if after.get(test, "skipped") == "skipped"}
-        new = {*(failing - failed), *(test for test in silent if before[test] == "passed")}
+        hidden = {test for test in before if any(test.startswith(f"{place}::") for place in failing)}  # below a module
+        lost = before.keys() - after.keys() - hidden
+        passed_before = {test for test in before if before[test] == "passed"}
+        skipped = {test for test in after if after[test] == "skipped"}
+        gone = sorted(passed_before & lost)
         return {
             "passed": Counter(after.values())["passed"],
-            "new_failures_tests": sorted(new),
+            "new_failures_tests": sorted({*(failing - failed), *(passed_before & skipped)}),
             "fixed_tests": sorted(test for test in failed if after.get(test) == "passed"),
-            "removed_tests": sorted(failed & silent),
+            "removed_tests": [] if kind == RENAMES else gone,
+            "moved_tests": gone if kind == RENAMES else [],
+            "dropped_tests": sorted(failed & (lost | skipped)),
             "still_failing": len(failed & failing),
         }
 
@@ -260,7 +341,7 @@ def judged(project: Project, kind: str, root: Path, plain: Plain) -> tuple[str, 
         expected |= figures
         found |= {key: sorted(after.get(key, [])) if key.endswith("_tests") else after.get(key) for key in figures}
     shown = f"exit {done.returncode}  before {before.get('passed')} passed, {before.get('failed')} failed"
-    keys = ("passed", "failed", "new_failures", "still_failing", "removed", "flaky")
+    keys = ("passed", "failed", "new_failures", "still_failing", "removed", "moved", "dropped", "flaky")
     shown += f"  after {'  '.join(f'{key} {after.get(key)}' for key in keys)}" if after else ""
     differ = [difference(key, found[key], expected[key]) for key in expected if found[key] != expected[key]]
     return shown, [*differ, *([done.stderr[-600:]] if done.returncode != EXPECTED[kind] else [])]
