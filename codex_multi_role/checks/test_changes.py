@@ -54,6 +54,11 @@ def grouped(outcomes: Outcomes, unstable: Collection[str]) -> Outcomes:
     return found
 
 
+def differing(one: Outcomes, other: Outcomes) -> set[str]:
+    """The tests that passed in one run, and failed in the other."""
+    return {test for test in one if {one[test], other.get(test)} == {PASSED, FAILED}}
+
+
 def unstable_functions(first: Outcomes, second: Outcomes) -> set[str]:
     """Those whose ids differ between two runs of the same files."""
     both = {function_of(test) for test in first} & {function_of(test) for test in second}
@@ -95,9 +100,6 @@ class TestChanges:
             dropped=_sorted(failed & (lost | skipped)),
             removed=_sorted(passed & lost),
         )
-
-    def with_removed(self, more: Collection[str]) -> TestChanges:
-        return replace(self, removed=_sorted({*self.removed, *more}))
 
     def without(self, uncounted: Collection[str]) -> TestChanges:
         """The changes if those failures and removals do not count."""

@@ -6,7 +6,7 @@ Old failures do not count: a result is judged by what changed since the run bega
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
@@ -19,6 +19,7 @@ from codex_multi_role.checks.test_changes import (
     PASSED,
     Outcomes,
     TestChanges,
+    differing,
     matches,
     unstable_functions,
 )
@@ -114,10 +115,9 @@ class Baseline:
                 before, after, again = (each.grouped(unstable) for each in (before, after, again))
                 changes, told["not_seen"] = _compared(before, after, same_selection=same)
                 looks = [each.outcomes for each in (again, *same_files)]
-                flaky = [test for test in changes.new_failures if any(look.get(test) == PASSED for look in looks)]
-            if not after.tests:
-                known = {test.partition("::")[0] for test in changes.removed}
-                changes = changes.with_removed([path for path in where.gone_files() if path not in known])
+                flaky = sorted({test for look in looks for test in differing(after.outcomes, look)})
+            if not after.tests and not changes.removed:
+                changes = replace(changes, removed=tuple(where.gone_files()))
         moved = where.moved(changes.removed, before.tests, after.tests)
         changes = changes.without({*flaky, *moved})
         told |= {"lacks": dict(after.lacks), **_listed(**vars(changes), moved=sorted(moved), flaky=flaky)}
@@ -142,7 +142,7 @@ def report_in(folder: Path, *, own: bool = True) -> SessionReport:
 def _compared(before: SessionReport, after: SessionReport, *, same_selection: bool) -> tuple[TestChanges, str]:
     """The changes, and what is not seen: what did not run, and what only one of the sessions says of itself."""
     unseen = set[str]()
-    if after.cut_short and before.limit == after.limit:
+    if after.cut_short and after.tests and before.limit == after.limit:
         unseen = {test for test, outcome in before.tests.items() if test not in after.tests and outcome == PASSED}
     either = before.session.keys() ^ after.session.keys()
     both = {**before.session, **after.session}

@@ -20,7 +20,7 @@ MISSING = re.compile(r"No module named '?([\w.]+)")
 RANK = ("passed", "skipped", "failed")
 outcomes: dict[str, str] = {}
 lacks: dict[str, str] = {}
-counted, limit = 0, ""
+counted, limit, selects = 0, "", False
 sessions: list[pytest.Session] = []
 
 
@@ -29,19 +29,20 @@ def _note(test: str, outcome: str) -> None:
 
 
 def _limit(config: pytest.Config) -> str:
-    option, plugin = config.option, config.pluginmanager.getplugin("lfplugin")
-    if getattr(option, "lf", False) and getattr(plugin, "lastfailed", None):
-        return "--lf"
-    if getattr(option, "stepwise", False):
-        return "--stepwise"
+    option = config.option
+    for name in ("lf", "stepwise"):
+        if getattr(option, name, False):
+            return f"--{name}"
     return f"--maxfail={option.maxfail}" if getattr(option, "maxfail", 0) else ""
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionstart(session: pytest.Session) -> None:
-    global limit  # noqa: PLW0603 - a plugin is its module
+    global limit, selects  # noqa: PLW0603 - a plugin is its module
     sessions.append(session)
     limit = _limit(session.config)
+    plugin = session.config.pluginmanager.getplugin("lfplugin")
+    selects = limit == "--lf" and bool(getattr(plugin, "lastfailed", None))
 
 
 def pytest_collectreport(report: pytest.CollectReport) -> None:
@@ -69,7 +70,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     is_ended = bool(session.shouldfail or session.shouldstop or session.exitstatus == pytest.ExitCode.INTERRUPTED)
     seen = {
         **{"outcomes": outcomes, "lacks": lacks, "failures": session.testsfailed - counted, "limit": limit},
-        **{"cut_short": bool(limit) and (is_ended or limit == "--lf")},
+        **{"cut_short": bool(limit) and (is_ended or selects)},
         "root": os.path.relpath(str(config.rootpath), str(config.invocation_params.dir)),
     }
     with open(FILE, "w", encoding="utf-8") as file:  # noqa: PTH123 - a plain text, also for an old Python
