@@ -210,5 +210,7 @@ def without_tree(run: RunResources, recorded: Json) -> tuple[Json, str]:
 
     What may be gone now counts, so that a resumed run judges again without running anything.
     """
+    if TREE not in recorded:  # another check
+        return recorded, ""
     seen = {name: value for name, value in recorded.items() if name != TREE}
     return confirmed(seen, run.settings.tests.allow_removed), recorded.get(TREE, "")
