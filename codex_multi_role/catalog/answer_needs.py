@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, NamedTuple
 
-from codex_multi_role.catalog.reached_values import ITEM, Path, path_text
 from codex_multi_role.catalog.result_paths import ResultRead
-from codex_multi_role.catalog.value_uses import ValueUse
+from codex_multi_role.catalog.value_uses import ITEM, Path, ValueUse, path_text
 
 MAX_PROBLEMS = 5
 MAX_READERS = 3
+MAX_WITHOUT_OUTLINE = 2
+"""Required fields that lines alone describe."""
 UNTRUE_TEXTS = frozenset({"0", "false", "no"})
 MISSING: Final = object()
 COUNTABLE = "countable"
@@ -28,6 +29,8 @@ _TYPES: Mapping[str, type | tuple[type, ...]] = {
     "string": str,
     COUNTABLE: (list, str, Mapping),
 }
+_OUTLINES = {"boolean": "true", "number": "0", "object": "{…}", "string": '"…"'}
+ONLY_DECIDED = frozenset({ValueUse.DECIDED, ValueUse.PASSED})
 _VERBS = {
     ValueUse.ITEMS: "walks through",
     ValueUse.WALKED: "walks through",
@@ -67,11 +70,6 @@ class Need(NamedTuple):
         )
 
     @property
-    def is_read(self) -> bool:
-        """Whether something reads the value itself: not only parts of it, which say so."""
-        return any(read.path == self.path for read in self.reads)
-
-    @property
     def readers(self) -> str:
         """Who reads the value itself, or something inside of it, and how."""
         own = [read for read in self.reads if read.path == self.path] or self.reads
@@ -100,15 +98,17 @@ class Need(NamedTuple):
         return ""
 
     @property
+    def is_only_decided(self) -> bool:
+        """Whether templates do nothing else with it, so that it is true or false."""
+        return self.is_decided and all(read.use in ONLY_DECIDED for read in self.reads)
+
+    @property
     def in_words(self) -> str:
         """``tasks: a list of at most 5, required``."""
-        kind = (
-            f"one of {', '.join(self.choices)}"
-            if self.choices
-            else NAMES.get(self.type, 'not the text "false", "no" or "0"' if self.is_decided else "")
-        )
-        most = f" of at most {self.most} elements" if self.most is not None else ""
-        needed = "required" if self.is_required else "not null" if not self.takes_null else "if given"
+        kind = NAMES.get(self.type, NAMES["boolean"] if self.is_only_decided else "")
+        kind = f"one of {', '.join(self.choices)}" if self.choices else kind
+        most = f"{'' if kind else 'a list'} of at most {self.most} elements" if self.most is not None else ""
+        needed = "required" if self.is_required else "" if self.path[-1] is ITEM else "if given"
         return f"{path_text(self.path)}: {', '.join(filter(None, [kind + most, needed]))}"
 
 
@@ -126,32 +126,66 @@ def lacking(contract: Contract, answer: Mapping[str, object]) -> list[str]:
 
 
 def _problems(contract: Contract, answer: Mapping[str, object], problem: Callable[[Need, object], str]) -> list[str]:
-    values = ((need, *each) for need in contract for each in _values(answer, need.path))
-    found = ((need, shown, problem(need, value)) for need, shown, value in values)
-    return [f'"{shown}" {why}: {need.readers}' for need, shown, why in found if why][:MAX_PROBLEMS]
+    values = ((need, *each) for need in contract for each in _places(answer, need.path))
+    found = ((need, place, problem(need, value)) for need, place, value in values)
+    return [f'"{path_text(place)}" {why}: {need.readers}' for need, place, why in found if why][:MAX_PROBLEMS]
+
+
+def needless_nulls(contract: Contract, answer: Mapping[str, object]) -> list[tuple[str | int, ...]]:
+    """Where an answer has null for a field of which templates only ask whether it is given."""
+    fields = (need.path for need in contract if need.type and not need.is_required and isinstance(need.path[-1], str))
+    return [place for path in fields for place, value in _places(answer, path) if value is None]
+
+
+def told(contract: Contract) -> Contract:
+    """The needs that say more than those of the fields below them."""
+    above = {need.path[:length] for need in contract for length in range(1, len(need.path))}
+    return tuple(
+        need
+        for need in contract
+        if need.type not in ("", "object") or need.choices or (need.path[-1] is not ITEM and need.path not in above)
+    )
 
 
 def in_words(contract: Contract) -> str:
-    """One line per need, for a prompt."""
-    return "\n".join(f"- {need.in_words} ({need.readers})" for need in contract if need.is_read)
+    """One line per need, for a prompt, and an outline of the answer if that are many."""
+    lines = [f"- {need.in_words} ({need.readers})" for need in told(contract)]
+    required = [need for need in told(contract) if need.is_required]
+    return "\n".join(
+        [*lines, *([f"In outline: {_outline(contract, ())}"] if len(required) > MAX_WITHOUT_OUTLINE else [])]
+    )
 
 
-def _values(value: object, path: Path, shown: str = "") -> Iterator[tuple[str, object]]:
-    """The values at a path, each with its own path in words; `MISSING` where what would contain it is there."""
+def _outline(contract: Contract, path: Path) -> str:
+    """The required fields, as JSON with values in words."""
+    need = next((each for each in contract if each.path == path), Need(path))
+    below = [each.path for each in contract if each.path[:-1] == path and (each.is_required or each.path[-1] is ITEM)]
+    fields = [f'"{each[-1]}": {_outline(contract, each)}' for each in below if isinstance(each[-1], str)]
+    if fields:
+        return f"{{{', '.join(fields)}}}"
+    if need.type == "array":
+        return f"[{', '.join([_outline(contract, each) for each in below][:1] or ['…'])}]"
+    return f'"{need.choices[0]}"' if need.choices else _OUTLINES.get(need.type or "boolean" * need.is_only_decided, "…")
+
+
+def _places(
+    value: object, path: Path, place: tuple[str | int, ...] = ()
+) -> Iterator[tuple[tuple[str | int, ...], object]]:
+    """The values at a path, each with its place; `MISSING` where what would contain it is there."""
     if not path:
-        yield shown, value
+        yield place, value
         return
     part, rest = path[0], path[1:]
     if part is ITEM:
         for number, each in enumerate(value if isinstance(value, list) else ()):
-            yield from _values(each, rest, f"{shown}[{number}]")
+            yield from _places(each, rest, (*place, number))
     elif isinstance(part, int) and isinstance(value, list):
         inner = value[part] if -len(value) <= part < len(value) else MISSING
-        yield from _values(inner, rest if inner is not MISSING else (), f"{shown}[{part}]")
+        yield from _places(inner, rest if inner is not MISSING else (), (*place, part))
     elif isinstance(part, str) and isinstance(value, Mapping):
-        inner, name = value.get(part, MISSING), f"{shown}.{part}".removeprefix(".")
+        inner = value.get(part, MISSING)
         if inner is not MISSING or not rest:
-            yield from _values(inner, rest, name)
+            yield from _places(inner, rest, (*place, part))
 
 
 def _is(value: object, kind: str) -> bool:

@@ -5,27 +5,26 @@ A field is required if every way onwards reads it without a guard; of any other,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import reduce
 from typing import NamedTuple
 
 from codex_multi_role.catalog.answer_needs import COUNTABLE, Contract, Need, beside, not_required_by
 from codex_multi_role.catalog.flow_spec import FlowSpec, ways_out
-from codex_multi_role.catalog.reached_values import ITEM, Path
-from codex_multi_role.catalog.result_paths import ResultRead, StepReads, reads_of_flow, reads_of_result, sole_askers
+from codex_multi_role.catalog.noted_values import Step
+from codex_multi_role.catalog.result_paths import INPUTS, FlowReader, ResultRead, StepReads, TemplateReads, item_of
 from codex_multi_role.catalog.role_spec import RoleSpec
 from codex_multi_role.catalog.step_spec import EVERY_ROLE, StepSpec
-from codex_multi_role.catalog.value_uses import ValueUse
+from codex_multi_role.catalog.template_reads import Certain, Source, Wanted
+from codex_multi_role.catalog.value_uses import ITEM, Path, ValueUse
 
-OF_STEP = frozenset({"visits", "status", "error", "verdict"})
-OF_ITEM = frozenset({"index", "status", "error", "bad"})
-"""What templates see of a step, or of an item, instead of fields of these names in an answer."""
-TAKE_NULL = frozenset({ValueUse.ANY, ValueUse.PASSED, ValueUse.DECIDED})
-Element = tuple[Path, bool]
-"""A path that is read; and whether null will not do there."""
-Accept = Callable[[ResultRead], ResultRead | None]
-"""The read with its path within an answer; None if it reads something else."""
+ANSWERED: Sequence[Mapping[str, object]] = tuple(
+    {"visits": visits, "status": status, "error": error}
+    for visits in (1, 2, 100)
+    for status, error in (("done", ""), ("failed", "an item failed"))
+)
+"""What the engine may say of a step once a role has answered in it."""
 
 
 class Contracts:
@@ -37,24 +36,32 @@ class Contracts:
     def __init__(
         self, flows: Mapping[str, FlowSpec], name: str, roles: Sequence[RoleSpec], added: Collection[str] = ()
     ) -> None:
-        self.flows, self.name, self.added = flows, name, frozenset(added)
+        self.flows, self.name, self.added = flows, name, tuple(added)
         self._roles = [role.name for role in roles]
         self._finishing = {role.name for role in roles if role.behaviors.can_finish}
         self._contracts: dict[tuple[str, str, str], Contract] = {}
-        self._reads: dict[str, _FlowReads] = {}
+        self._reads: dict[str, Mapping[str, StepReads]] = {}
+        self._of_result: list[TemplateReads] = []
+        self._of_inputs: dict[str, Certain] = {}
 
     def of(self, flow: str, step_id: str, role: str) -> Contract:
         """What ``role`` must answer in a step of ``flow``."""
         key = (flow, step_id, role)
         if flow in self.flows and key not in self._contracts:
             step = self.flows[flow].step(step_id)
-            always = self._always(flow, step_id, partial(self._in_answer, step, role), ())
-            self._contracts[key] = tuple(_needs(list(self.reads(flow, step, role)), always))
+            wanted = self._answer(flow, step, role)
+            self._contracts[key] = tuple(
+                _needs(list(self.reads(flow, step, role)), self._always(flow, step_id, wanted))
+            )
         return self._contracts.get(key, ())
 
     def reads(self, flow: str, step: StepSpec, role: str) -> Iterator[ResultRead]:
         """What is read of the answers of ``role``, with paths within an answer."""
-        return self._all(flow, partial(self._in_answer, step, role), ())
+        wanted = self._answer(flow, step, role)
+        for name in self.flows:
+            yield from self._read_in(name, wanted)
+        for reads in self._of_result:
+            yield from reads.of(wanted)
 
     def judged(self, flow: str, step: StepSpec, role: RoleSpec) -> Contract:
         """As `of`, without what the schema of the role or the step decides: what its fields may be."""
@@ -64,45 +71,60 @@ class Contracts:
         """What the role must answer in the step beyond what its schema, or that of the step, requires."""
         return not_required_by(_schema_of(step, role), self.judged(flow, step, role))
 
-    def _in_answer(self, step: StepSpec, role: str, read: ResultRead) -> ResultRead | None:
-        if read.of != step.id or read.role not in ("", role) or (step.ask == EVERY_ROLE and not read.role):
-            return None
-        path, hidden = read.path, frozenset() if read.role or read.is_called else OF_STEP
-        if step.for_each is not None:
-            is_own = step.asks_at_once and path[:2] == ("by_role", role)
-            if not is_own and path[:2] != ("results", ITEM):
-                return None
-            path, hidden = path[2:], OF_ITEM
-        if hidden and path[:1] == ("handoff",):
-            path, hidden = path[1:], frozenset()
-        return replace(read, path=path) if path and path[0] not in hidden | self.added else None
+    def _answer(self, flow: str, step: StepSpec, role: str) -> Wanted:
+        """An answer of ``role``, and what the engine says of its step, its item, and the calls of the flow."""
+        of = Step(flow, step.id)
+        item = {"status": "done", "error": "", "bad": False, "role": role}
+        calls = [
+            Step(name, each.id) for name, caller in self.flows.items() for each in caller.steps if each.call == flow
+        ]
+        called = {item_of(call): [item, {**item, "bad": True}] for call in calls} | dict.fromkeys(calls, ANSWERED)
+        is_single = step.for_each is None and step.ask != EVERY_ROLE
+        own = [each for each in ANSWERED if each["status"] == "done" or not is_single]
+        return Wanted(Source(of, role), {**called, of: own, item_of(of): [item]})
 
-    def _reads_of(self, flow: str) -> _FlowReads:
+    def _reads_of(self, flow: str) -> Mapping[str, StepReads]:
         if flow not in self._reads:
-            self._reads[flow] = _FlowReads.of(self.flows[flow], self.flows, self._roles, is_run=flow == self.name)
+            reader = FlowReader(self.flows[flow], self.flows, self._roles, self.added)
+            self._reads[flow] = reader.reads()
+            self._of_result += reader.reads_of_result() if flow == self.name else []
         return self._reads[flow]
 
-    def _all(self, flow: str, accept: Accept, calls: tuple[str, ...]) -> Iterator[ResultRead]:
-        """The reads of ``flow``, and of those that call it."""
-        yield from self._reads_of(flow).accepted(accept)
-        for caller, _, inner in self._callers(flow, accept, calls):
-            yield from self._all(caller, inner, (*calls, flow))
+    def _read_in(self, flow: str, wanted: Wanted, calls: tuple[str, ...] = ()) -> Iterator[ResultRead]:
+        """The reads of ``flow``, and those that the flows that it calls make through their inputs."""
+        for step, own in zip(self.flows[flow].steps, self._reads_of(flow).values(), strict=True):
+            for reads in own.all:
+                yield from reads.of(wanted)
+                called = "" if step.call in calls else step.call or ""
+                for at, path, is_certain in _given(reads, wanted) if called else ():
+                    for read in self._read_in(called, _inputs(called), (*calls, flow)):
+                        if read.path[: len(at)] == at:
+                            inside = (*path, *read.path[len(at) :])
+                            yield replace(read, path=inside, is_certain=is_certain and read.is_certain)
 
-    def _always(self, flow: str, step_id: str, accept: Accept, calls: tuple[str, ...]) -> frozenset[Element]:
+    def _always(self, flow: str, step_id: str, wanted: Wanted, calls: tuple[str, ...] = ()) -> Certain:
         """What every way reads that leads onwards from a step."""
-        reads = self._reads_of(flow)
-        ends = [_elements(filter(None, map(accept, reads.of_result)))] if flow == self.name else []
-        for caller, call, inner in self._callers(flow, accept, calls):
-            ends.append(self._always(caller, call, inner, (*calls, flow)))
-        at_end = frozenset.intersection(*ends) if ends else frozenset()
-        return _Ways(self.flows[flow], reads, accept, at_end, self.may_finish).after(step_id)
+        calling = [(name, step.id) for name, each in self.flows.items() for step in each.steps if step.call == flow]
+        known = (*calls, flow)
+        ends = [self._always(name, call, wanted, known) for name, call in calling if name not in known]
+        ends += [Certain()] if flow == self.name or not ends else []
+        return self._ways(flow, wanted, reduce(Certain.alternatively, ends)).after(step_id)
 
-    def _callers(self, flow: str, accept: Accept, calls: tuple[str, ...]) -> Iterator[tuple[str, str, Accept]]:
-        """The steps that call ``flow``, each with what makes of its reads those of the called flow."""
-        for caller in self.flows.values():
-            for step in caller.steps:
-                if step.call == flow and caller.name not in (*calls, flow):
-                    yield caller.name, step.id, partial(_through_call, step, accept)
+    def _ways(self, flow: str, wanted: Wanted, at_end: Certain, calls: tuple[str, ...] = ()) -> _Ways:
+        def certain(step: StepSpec, reads: Sequence[TemplateReads]) -> Certain:
+            found = reduce(Certain.then, (each.certain(wanted) for each in reads), Certain())
+            if step.call and step.call not in (*calls, flow):
+                for at, path, is_certain in (given for each in reads for given in _given(each, wanted)):
+                    found = found.then(_passed_on(self._from_start(step.call, (*calls, flow)), at, path, is_certain))
+            return found
+
+        return _Ways(self.flows[flow], self._reads_of(flow), certain, at_end, self.may_finish)
+
+    def _from_start(self, flow: str, calls: tuple[str, ...]) -> Certain:
+        """What every way through a called flow reads of its inputs."""
+        if flow not in self._of_inputs:
+            self._of_inputs[flow] = self._ways(flow, _inputs(flow), Certain(), calls).from_start()
+        return self._of_inputs[flow]
 
     def may_finish(self, step: StepSpec) -> bool:
         """Whether a role may end the run in the step, whatever follows it."""
@@ -116,96 +138,99 @@ def _schema_of(step: StepSpec, role: RoleSpec) -> Mapping[str, object]:
 NO_CONTRACTS = Contracts({}, "", ())
 
 
-def _through_call(call: StepSpec, accept: Accept, read: ResultRead) -> ResultRead | None:
-    path = read.path
-    if read.of != call.id or read.role:
-        return None
-    if call.for_each is not None:
-        path = path[2:] if path[:2] == ("results", ITEM) else ()
-    match path:
-        case ("steps", str() as step_id, *rest):
-            return accept(replace(read, of=step_id, path=tuple(rest), is_called=True))
-    return None
+def _inputs(flow: str) -> Wanted:
+    return Wanted(Source(Step(flow, ""), INPUTS))
 
 
-class _FlowReads(NamedTuple):
-    steps: Mapping[str, StepReads]
-    of_result: tuple[ResultRead, ...]
+def _given(reads: TemplateReads, wanted: Wanted) -> Iterator[tuple[Path, Path, bool]]:
+    """The parts of the wanted source that a template gives to a called flow: as which input, and whether always."""
+    for at, (source, *path), is_certain in reads.given():
+        if wanted.source.includes(source):
+            yield at, tuple(path), is_certain
 
-    @classmethod
-    def of(cls, flow: FlowSpec, flows: Mapping[str, FlowSpec], roles: Sequence[str], *, is_run: bool) -> _FlowReads:
-        askers = sole_askers(flow, flows, roles)
-        reads = zip(flow.steps, reads_of_flow(flow, askers), strict=True)
-        return cls({step.id: each for step, each in reads}, reads_of_result(flow, askers) if is_run else ())
 
-    def accepted(self, accept: Accept) -> Iterator[ResultRead]:
-        for reads in (*(each.all for each in self.steps.values()), self.of_result):
-            yield from filter(None, map(accept, reads))
+def _passed_on(inner: Certain, at: Path, path: Path, is_certain: bool) -> Certain:
+    """What a called flow reads of an input, as reads of the result that is given to it."""
+
+    def moved(keys: frozenset[tuple[Path, bool]]) -> frozenset[tuple[Path, bool]]:
+        inside = {((*path, *each[len(at) :]), is_null) for each, is_null in keys if each[: len(at)] == at}
+        return frozenset(key for key in inside if is_certain or ITEM in key[0][len(path) :])
+
+    return Certain(moved(inner.read), moved(inner.missed))
+
+
+class _StepCertain(NamedTuple):
+    """As `StepReads`, of one source."""
+
+    before: Certain
+    after: Certain
+    whens: Sequence[Certain]
+    reasons: Sequence[Certain]
+
+    @property
+    def all(self) -> Iterator[Certain]:
+        yield from (self.before, self.after, *self.whens, *self.reasons)
 
 
 class _Ways:
-    """What every way through a flow reads, in the answer that ``accept`` looks for; ``at_end``: after its end."""
+    """What every way through a flow certainly reads; ``at_end``: after its end."""
 
     def __init__(
         self,
         flow: FlowSpec,
-        reads: _FlowReads,
-        accept: Accept,
-        at_end: frozenset[Element],
+        reads: Mapping[str, StepReads],
+        certain: Callable[[StepSpec, Sequence[TemplateReads]], Certain],
+        at_end: Certain,
         may_finish: Callable[[StepSpec], bool],
     ) -> None:
-        self._flow, self._reads, self._accept, self._at_end = flow, reads, accept, at_end
-        self.may_finish = may_finish
-        everything = _elements(replace(each, is_certain=True) for each in reads.accepted(accept))
-        self._onwards = {step.id: everything | at_end for step in flow.steps}
+        self._flow, self._at_end, self._may_finish = flow, at_end, may_finish
+        self._steps = {
+            step.id: _StepCertain(
+                certain(step, reads[step.id].before),
+                certain(step, reads[step.id].after),
+                [certain(step, each) for each in reads[step.id].whens],
+                [certain(step, each) for each in reads[step.id].reasons],
+            )
+            for step in flow.steps
+        }
+        everything = reduce(Certain.then, (each for step in self._steps.values() for each in step.all), at_end)
+        self._onwards = {step.id: Certain(everything.read) for step in flow.steps}
 
-    def after(self, step_id: str) -> frozenset[Element]:
+    def after(self, step_id: str) -> Certain:
         """What is read from the end of a step's work on, until it is visited again."""
-        before = {step.id: self._certain([self._reads.steps[step.id].before]) for step in self._flow.steps}
+        self._settle(step_id)
+        index = [step.id for step in self._flow.steps].index(step_id)
+        return self._after(index, is_start=True)
+
+    def from_start(self) -> Certain:
+        self._settle("")
+        return self._onwards[self._flow.steps[0].id]
+
+    def _settle(self, step_id: str) -> None:
+        """Find what is read from the start of each step on; the visit of ``step_id`` ends it."""
         changed = True
         while changed:
             changed = False
             for index in reversed(range(len(self._flow.steps))):
                 step = self._flow.steps[index]
-                found = before[step.id] | (frozenset() if step.id == step_id else self._after(index))
+                found = self._steps[step.id].before.then(Certain() if step.id == step_id else self._after(index))
                 changed = changed or found != self._onwards[step.id]
                 self._onwards[step.id] = found
-        index = [step.id for step in self._flow.steps].index(step_id)
-        return self._after(index, is_start=True)
 
-    def _after(self, index: int, *, is_start: bool = False) -> frozenset[Element]:
+    def _after(self, index: int, *, is_start: bool = False) -> Certain:
         step, routes = self._flow.steps[index], ways_out(self._flow, index)
-        reads = self._reads.steps[step.id]
-        onwards: frozenset[Element] = frozenset()
+        own = self._steps[step.id]
+        onwards = Certain()
         for number in reversed(range(len(routes))):
             target = routes[number].to
-            taken = (
-                self._at_end | self._certain(reads.reasons[number : number + 1])
-                if target is None
-                else self._onwards[target]
-            )
-            is_last = number == len(routes) - 1
-            onwards = self._certain(reads.whens[number : number + 1]) | (taken if is_last else taken & onwards)
-        onwards |= self._certain([reads.after])
-        return onwards & self._at_end if self.may_finish(step) and not is_start else onwards
-
-    def _certain(self, reads: Iterable[Iterable[ResultRead]]) -> frozenset[Element]:
-        return _elements(filter(None, (self._accept(each) for some in reads for each in some)))
+            reason, when = (each[number] if number < len(each) else Certain() for each in (own.reasons, own.whens))
+            taken = reason.then(self._at_end) if target is None else self._onwards[target]
+            onwards = when.then(taken if number == len(routes) - 1 else taken.alternatively(onwards))
+        onwards = own.after.then(onwards)
+        return onwards.alternatively(self._at_end) if self._may_finish(step) and not is_start else onwards
 
 
-def _elements(reads: Iterable[ResultRead]) -> frozenset[Element]:
-    """What reading it certainly needs: the value, and what it is a part of, within the same item of a list."""
-    found: set[Element] = set()
-    for read in reads:
-        if read.is_certain:
-            found |= {(read.path, False)} | (set() if read.use in TAKE_NULL else {(read.path, True)})
-            within = max((number for number, part in enumerate(read.path) if part is ITEM), default=0)
-            for length in range(within + 1, len(read.path)):
-                found |= {(read.path[:length], False), (read.path[:length], True)}
-    return frozenset(found)
-
-
-def _needs(reads: Sequence[ResultRead], always: frozenset[Element]) -> Iterator[Need]:
+def _needs(reads: Sequence[ResultRead], always: Certain) -> Iterator[Need]:
     """The needs by path, in the order in which the flow reads them."""
     uses: dict[Path, list[tuple[ValueUse, ResultRead]]] = {}
     for read in reads:
@@ -219,7 +244,7 @@ def _needs(reads: Sequence[ResultRead], always: frozenset[Element]) -> Iterator[
             yield need
 
 
-def _need(path: Path, uses: Sequence[ValueUse], reads: tuple[ResultRead, ...], always: frozenset[Element]) -> Need:
+def _need(path: Path, uses: Sequence[ValueUse], reads: tuple[ResultRead, ...], always: Certain) -> Need:
     types = {use.type for use in uses} - {""}
     is_counted = not types and ValueUse.COUNTED in uses and ValueUse.ANY not in uses
     certain = types.pop() if len(types) == 1 and ValueUse.ANY not in uses else COUNTABLE if is_counted else ""
@@ -228,8 +253,8 @@ def _need(path: Path, uses: Sequence[ValueUse], reads: tuple[ResultRead, ...], a
     return Need(
         path,
         reads,
-        is_required=(path, False) in always and path[-1] is not ITEM,
-        takes_null=(path, True) not in always,
+        is_required=(path, False) in always.read and path[-1] is not ITEM,
+        takes_null=(path, True) not in always.read,
         type=certain,
         is_decided=not types and certain in ("", COUNTABLE) and ValueUse.DECIDED in uses and ValueUse.ANY not in uses,
         most=min(most, default=None) if certain == "array" else None,

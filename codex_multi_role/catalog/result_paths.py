@@ -2,39 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from operator import itemgetter
+from typing import Any, NamedTuple
 
-from codex_multi_role.catalog.flow_expressions import name_or_constant, parse_expression, whole_expression
-from codex_multi_role.catalog.flow_inputs import NUMBERS
+from codex_multi_role.catalog.flow_expressions import has_expressions
+from codex_multi_role.catalog.flow_inputs import InputType
 from codex_multi_role.catalog.flow_spec import FlowSpec, step_place
 from codex_multi_role.catalog.flow_steps import NEEDED
-from codex_multi_role.catalog.reached_values import (
-    UNKNOWN,
-    Path,
-    ReachedValue,
-    TemplateScope,
+from codex_multi_role.catalog.noted_values import (
+    Exploration,
+    NotedPath,
+    NotedValue,
+    Rule,
+    Step,
     elements_of,
-    path_text,
-    sized_by,
+    explore,
+    path_of,
+    unnoted,
+    use,
 )
+from codex_multi_role.catalog.shown_fields import OF_COPY, OF_ITEM, OF_STEP
 from codex_multi_role.catalog.step_spec import EVERY_ROLE, StepSpec
-from codex_multi_role.catalog.template_reads import Read, reads_of, reads_of_condition
-from codex_multi_role.catalog.value_uses import ValueUse
+from codex_multi_role.catalog.template_reads import Certain, Source, Wanted, certain_reads, plain_path
+from codex_multi_role.catalog.templates import value_of, value_of_text
+from codex_multi_role.catalog.value_uses import ITEM, Path, ValueUse, path_text
 from codex_multi_role.reading.places import Place
 
 RESULT = "the flow's result"
+INPUTS = "inputs"
+MAX_CALLS = 3
+"""How deep the results of called flows are seen."""
+MAX_ITEMS = 20
+"""Of how many items of a written list the templates are evaluated."""
+Context = Mapping[str, Any]
+_INPUT_KINDS: Mapping[InputType, tuple[str, ValueUse]] = {
+    "list": ("array", ValueUse.ITEMS),
+    "mapping": ("object", ValueUse.MAPPING),
+    "string": ("string", ValueUse.TEXT),
+    "path": ("string", ValueUse.TEXT),
+    "integer": ("number", ValueUse.NUMBER),
+    "number": ("number", ValueUse.NUMBER),
+    "boolean": ("boolean", ValueUse.EQUAL_BOOLEAN),
+}
 
 
 @dataclass(frozen=True)
 class ResultRead:
     """One read of a result. ``path``: within the result of the step ``of``, as templates see it.
 
-    ``role``: if the path is within the latest answer of that role. ``most``: a fan-out over the list takes no more.
-    ``is_called``: a flow that calls the step's flow reads it. ``written``: the whole path, as a template has it.
-    ``compared``: as in `Read`. ``choices``: what the value must be one of.
+    ``most``: a fan-out over the list takes no more. ``written``: the whole path, as a template has it. ``compared``:
+    the constants with which the value is compared. ``choices``: what the value must be one of.
     """
 
     of: str
@@ -44,126 +64,274 @@ class ResultRead:
     reader: str
     place: Place
     most: int | None = None
-    role: str = ""
-    is_called: bool = False
     written: str = ""
     compared: tuple[object, ...] = ()
     choices: tuple[str, ...] = ()
 
 
+class TemplateReads(NamedTuple):
+    """What one template reads. ``input``: which part of the inputs of the called flow it gives, if that."""
+
+    explorations: Sequence[Exploration]
+    reader: str
+    place: Place
+    input: Path = ()
+    most: int | None = None
+    choices: tuple[str, ...] = ()
+
+    def certain(self, wanted: Wanted) -> Certain:
+        return certain_reads(self.explorations, wanted)
+
+    def of(self, wanted: Wanted) -> Iterator[ResultRead]:
+        """The reads of the wanted source."""
+        certain = self.certain(wanted).read
+        given = {plain_path(path_of(each.value)) for each in self.explorations}
+        notes = dict.fromkeys(
+            (note.path[0], plain_path(note.path[1:]), note.use, note.compared)
+            for each in self.explorations
+            for note in each.notes
+            if wanted.source.includes(note.path[0])
+        )
+        for source, path, as_, compared in notes:
+            yield ResultRead(
+                source.step.id,
+                path,
+                as_,
+                (path, False) in certain and as_ is not ValueUse.ANY,
+                self.reader,
+                self.place,
+                self.most if as_ is ValueUse.ITEMS else None,
+                path_text((source.name, *path)),
+                compared,
+                self.choices if (source, *path) in given else (),
+            )
+
+    def given(self) -> Iterator[tuple[Path, NotedPath, bool]]:
+        """The parts of results that the template gives as they are, as which input, and whether it always does."""
+        if not self.input:
+            return
+        found = [dict(_parts(each.value)) for each in self.explorations if not each.failed]
+        for at, path in dict.fromkeys(each for parts in found for each in parts.items()):
+            yield (*self.input, *at), path, all(parts.get(at) == path for parts in found)
+
+
+def _parts(value: object) -> Iterator[tuple[Path, NotedPath]]:
+    if path := path_of(value):
+        yield (), plain_path(path)
+    elif isinstance(value, NotedValue):
+        yield from (((ITEM,), plain_path(path_of(each))) for each in elements_of(value) if path_of(each))
+
+
 class StepReads(NamedTuple):
     """``before`` a visit's work, ``after`` it, and with each route: its condition, and the reason of its end."""
 
-    before: tuple[ResultRead, ...]
-    after: tuple[ResultRead, ...]
-    whens: tuple[tuple[ResultRead, ...], ...]
-    reasons: tuple[tuple[ResultRead, ...], ...]
+    before: Sequence[TemplateReads]
+    after: Sequence[TemplateReads]
+    whens: Sequence[Sequence[TemplateReads]]
+    reasons: Sequence[Sequence[TemplateReads]]
 
     @property
-    def all(self) -> Iterator[ResultRead]:
+    def all(self) -> Iterator[TemplateReads]:
         for each in (self.before, self.after, *self.whens, *self.reasons):
             yield from each
 
 
-def reads_of_flow(flow: FlowSpec, sole_askers: Mapping[str, str]) -> list[StepReads]:
-    """The reads of each step, in the flow's order. ``sole_askers``: by role, the only step that asks it."""
-    return [_StepReader(flow, index, sole_askers).reads() for index in range(len(flow.steps))]
+class FlowReader:
+    """Reads the templates of ``flow``, one of ``flows``. ``added``: fields that an answer gets from elsewhere."""
 
+    def __init__(
+        self, flow: FlowSpec, flows: Mapping[str, FlowSpec], roles: Sequence[str] = (), added: Sequence[str] = ()
+    ) -> None:
+        self._flow, self._flows, self._added = flow, flows, added
+        own = Step(flow.name, "")
+        inputs = {
+            name: NotedValue(f"inputs.{name}", (Source(own, INPUTS, INPUTS), name), kind=_INPUT_KINDS[spec.type][0])
+            for name, spec in flow.inputs.items()
+        }
+        asked = {
+            role: self._answer(Source(Step(flow.name, step), role, f"roles.{role}"), given=True)
+            for role, step in sole_askers(flow, flows, roles).items()
+        }
+        self._context: Context = {
+            "goal": NotedValue("goal", kind="string"),
+            INPUTS: NotedValue(INPUTS, fields=inputs),
+            **{name: NotedValue(name, kind="number") for name in ("cycle", "cycles", "index")},
+            "vars": NotedValue("vars"),
+            "roles": NotedValue("roles", (Source(own, EVERY_ROLE, "roles"),), asked),
+            "steps": {step.id: self._seen(flow, step, f"steps.{step.id}") for step in flow.steps},
+        }
 
-def reads_of_result(flow: FlowSpec, sole_askers: Mapping[str, str]) -> tuple[ResultRead, ...]:
-    """The reads of what a run shows at its end."""
-    found: list[ResultRead] = []
-    for key in ("title", "text", "file", "figures"):
-        for read in reads_of(getattr(flow.result, key), TemplateScope(numbers=numbers_of(flow))):
-            found += _located(read, RESULT, Place(flow.source, ("result", key)), sole_askers)
-    return tuple(found)
+    def reads(self) -> dict[str, StepReads]:
+        """By step, in the flow's order."""
+        return {step.id: self._of_step(index, step) for index, step in enumerate(self._flow.steps)}
 
+    def reads_of_result(self) -> list[TemplateReads]:
+        """The reads of what a run shows at its end."""
+        place, names = Place(self._flow.source), {name: NotedValue(name) for name in ("files", "tests")}
+        reading = _Reading(RESULT, lambda: iter([{**self._context, **names}]))
+        keys = ("title", "text", "file", "figures")
+        return [each for key in keys for each in reading.of(getattr(self._flow.result, key), place / "result" / key)]
 
-def numbers_of(flow: FlowSpec) -> frozenset[object]:
-    """The names that are always numbers, as `name_or_constant` gives them."""
-    inputs = {("inputs", name) for name, spec in flow.inputs.items() if spec.type in NUMBERS}
-    return frozenset({("cycle",), ("cycles",), *inputs, *(("steps", step.id, "visits") for step in flow.steps)})
-
-
-class _StepReader:
-    def __init__(self, flow: FlowSpec, index: int, sole_askers: Mapping[str, str]) -> None:
-        self._step = flow.steps[index]
-        self._place = step_place(flow, index)
-        self._scope = TemplateScope(numbers=numbers_of(flow))
-        self._locate = partial(_located, reader=f"step {self._step.id}", sole_askers=sole_askers)
-
-    def reads(self) -> StepReads:
-        step, routes = self._step, self._place / "next"
+    def _of_step(self, index: int, step: StepSpec) -> StepReads:
+        place, reader = step_place(self._flow, index), f"step {step.id}"
+        once = _Reading(reader, lambda: iter([self._context]))
+        per_item = _Reading(reader, lambda: self._item_contexts(step))
+        results = {"results": self._context["steps"][step.id]["results"]} if step.until is not None else {}
+        until = _Reading(reader, lambda: iter([{**self._context, **results}]))
+        before = [
+            *once.of(step.for_each, place / "for_each", ValueUse.ITEMS, decides=True, most=step.max_items),
+            *once.of(step.concurrency, place / "concurrency", ValueUse.NUMBER, decides=True),
+            *per_item.of(step.needs, place / "needs", ValueUse.WALKED, decides=True),
+            *(per_item.of(step.ask, place / "ask", decides=True, choices=step.roles) if step.roles else ()),
+            *(each for key in ("prompt", "review", "show") for each in per_item.of(getattr(step, key), place / key)),
+            *self._given(step, place / "with", per_item),
+        ]
+        routes = [(route, place / "next" / number) for number, route in enumerate(step.next)]
         return StepReads(
-            (*self._of_items(), *self._of_work()),
-            self._at("set", reads_of(step.set, self._scope)),
-            tuple(
-                self._located(
-                    reads_of_condition(route.when, self._scope) if route.when else (), routes / number / "when"
-                )
-                for number, route in enumerate(step.next)
-            ),
-            tuple(
-                self._located(reads_of(route.reason, self._scope), routes / number / "reason")
-                for number, route in enumerate(step.next)
-            ),
+            before,
+            [*until.of_condition(step.until, place / "until"), *once.of(step.set, place / "set", decides=True)],
+            [once.of_condition(route.when, at / "when") for route, at in routes],
+            [once.of(route.reason, at / "reason") for route, at in routes],
         )
 
-    def _of_items(self) -> Iterator[ResultRead]:
-        """Of the list of a fan-out, and how many items run at once."""
-        step = self._step
-        if isinstance(step.for_each, str):
-            is_whole = sized_by(step.for_each, self._scope)
-            for read in self._at("for_each", reads_of(step.for_each, self._scope, ValueUse.ITEMS)):
-                is_list = is_whole and read.use is ValueUse.ITEMS
-                yield replace(read, most=step.max_items) if is_list else read
-        elif step.for_each is not None:
-            yield from self._at("for_each", reads_of(step.for_each, self._scope))
-        yield from self._at("concurrency", reads_of(step.concurrency, self._scope, ValueUse.NUMBER))
+    def _given(self, step: StepSpec, place: Place, reading: _Reading) -> Iterator[TemplateReads]:
+        """Of ``with``: of what a role or a check gets, or the inputs of the flow that the step calls."""
+        called = self._flows.get(step.call or "")
+        for name, value in step.with_.items():
+            spec = called.inputs.get(name) if called else None
+            found = reading.of(value, place / name, _INPUT_KINDS[spec.type][1] if spec else ValueUse.PASSED)
+            for each in found:
+                yield each._replace(input=each.place.path[len(place.path) :]) if spec else each
 
-    def _of_work(self) -> Iterator[ResultRead]:
-        """Of what is filled in for the work, once per item if there are some."""
-        scope = self._scope_of_work()
-        yield from self._at("needs", reads_of(self._step.needs, scope, ValueUse.WALKED))
-        if self._step.needs is not None:
-            needed = ReachedValue(("steps", self._step.id, "results"), is_certain=False)
-            scope = scope._replace(names={**scope.names, NEEDED: needed})
-        yield from self._of_choice(scope)
-        for key in ("prompt", "review", "show", "with_"):
-            yield from self._at(key.rstrip("_"), reads_of(getattr(self._step, key), scope))
-
-    def _of_choice(self, scope: TemplateScope) -> Iterator[ResultRead]:
-        """Of the role that an item asks, which is one of a closed list."""
-        if self._step.roles and self._step.ask is not None:
-            is_path = isinstance(name_or_constant(parse_expression(whole_expression(self._step.ask) or "''")), tuple)
-            for read in self._at("ask", reads_of(self._step.ask, scope)):
-                yield replace(read, choices=self._step.roles) if is_path else read
-
-    def _scope_of_work(self) -> TemplateScope:
-        step = self._step
+    def _item_contexts(self, step: StepSpec) -> Iterator[Context]:
+        """What the templates see that are filled in once per item, if the step has some."""
         if step.for_each is None:
-            return self._scope
-        is_certain = isinstance(step.for_each, list) and bool(step.for_each) and step.needs is None
-        element = elements_of(step.for_each, self._scope) or UNKNOWN
-        return self._scope._replace(names=dict.fromkeys((step.as_, "item"), element), is_certain=is_certain)
+            yield self._context
+            return
+        with unnoted():
+            items = [*islice(_filled(step.for_each, self._context), MAX_ITEMS)]
+        needed = []
+        if step.needs is not None:
+            if isinstance(step.for_each, list) and not NotedValue("an item starts"):
+                return
+            results = elements_of(self._context["steps"][step.id]["results"])
+            needed = [each for each in results if NotedValue("needed")][:1]
+        for index, item in enumerate(items):
+            own = {step.as_: item, "item": item, "index": index}
+            yield {**self._context, **own, NEEDED: NotedValue(NEEDED, elements=needed)}
 
-    def _at(self, key: str, reads: Iterator[Read]) -> tuple[ResultRead, ...]:
-        return self._located(reads, self._place / key)
+    def _seen(self, flow: FlowSpec, step: StepSpec, name: str, depth: int = 0) -> NotedValue:
+        """The step as templates see it."""
+        of = Step(flow.name, step.id)
+        fields = {} if depth else _engine_fields(of, name, OF_STEP)
+        if step.for_each is None and step.ask != EVERY_ROLE:
+            return self._unit(flow, step, name, fields, depth)
+        items = [
+            self._unit(flow, step, f"{name}.results[]", _item_fields(of, step, name, number), depth)
+            for number in (0, 1)
+        ]
+        by_role = {
+            role: self._unit(flow, step, f"{name}.by_role.{role}", _item_fields(of, step, name, 0), depth, role)
+            for role in (step.roles if step.asks_at_once else ())
+        }
+        source = Source(of, EVERY_ROLE, name)
+        rule = Rule(of, lambda state: state["visits"])
+        if step.ask != EVERY_ROLE:
+            fields["results"] = NotedValue(f"{name}.results", (source, "results"), elements=items, rule=rule)
+        fields |= {"by_role": NotedValue(f"{name}.by_role", (source, "by_role"), by_role)} if by_role else {}
+        return NotedValue(name, (source,), fields)
 
-    def _located(self, reads: Iterator[Read] | Sequence[Read], place: Place) -> tuple[ResultRead, ...]:
-        return tuple(each for read in reads for each in self._locate(read, place=place))
+    def _unit(
+        self, flow: FlowSpec, step: StepSpec, name: str, fields: dict[str, Any], depth: int, role: str = ""
+    ) -> NotedValue:
+        """What a step or an item leaves, beside the ``fields`` that the engine adds."""
+        of = Step(flow.name, step.id)
+        elsewhere = Source(of, EVERY_ROLE, name)
+        fields |= {each: NotedValue(f"{name}.{each}", (elsewhere, each)) for each in (OF_COPY if step.isolate else ())}
+        if step.call is not None:
+            called = self._flows.get(step.call) if depth < MAX_CALLS else None
+            shown = [each for each in called.steps if called.shows(each.id)] if called else []
+            inner = {
+                each.id: self._seen(called, each, f"{name}.steps.{each.id}", depth + 1) for each in shown if called
+            }
+            steps = NotedValue(f"{name}.steps", (elsewhere, "steps"), inner)
+            return NotedValue(name, (elsewhere,), {**fields, **({"steps": steps} if called else {})})
+        if step.ask is not None:
+            fields["handoff"] = self._answer(Source(of, role, f"{name}.handoff"))
+        return self._answer(Source(of, role, name), fields)
+
+    def _answer(self, source: Source, fields: Mapping[str, Any] = {}, *, given: bool = False) -> NotedValue:
+        """``given``: it is the latest of its role, if there is one."""
+        added = {each: NotedValue(each, (source._replace(role=EVERY_ROLE), each)) for each in self._added}
+        rule = Rule(source.step, lambda state: state["visits"]) if given else None
+        return NotedValue(source.name, (source,), {**added, **fields}, rule=rule)
 
 
-def _located(read: Read, reader: str, place: Place, sole_askers: Mapping[str, str]) -> Iterator[ResultRead]:
-    place = replace(place, path=(*place.path, *read.at))
-    found = partial(
-        ResultRead, use=read.use, is_certain=read.is_certain, reader=reader, place=place, compared=read.compared
-    )
-    match read.path:
-        case ("steps", str() as step_id, *rest):
-            yield found(step_id, tuple(rest), written=path_text(read.path))
-        case ("roles", str() as role, *rest) if role in sole_askers:
-            yield found(sole_askers[role], tuple(rest), role=role, written=path_text(read.path))
+def _engine_fields(of: Step, name: str, declared: Collection[str]) -> dict[str, Any]:
+    kinds = {"visits": "number", "bad": "boolean"}
+    return {
+        each: NotedValue(f"{name}.{each}", kind=kinds.get(each, "string"), rule=Rule(of, itemgetter(each)))
+        for each in declared
+    }
+
+
+def _item_fields(of: Step, step: StepSpec, name: str, index: int) -> dict[str, Any]:
+    fields = _engine_fields(item_of(of), name, OF_ITEM) | {"index": index}
+    return fields if step.roles else {each: value for each, value in fields.items() if each != "role"}
+
+
+def item_of(step: Step) -> Step:
+    """The items of a step, of which the engine says something else."""
+    return Step(step.flow, f"{step.id}[]")
+
+
+class _Reading(NamedTuple):
+    """Reads templates in each of the ``contexts`` of one evaluation."""
+
+    reader: str
+    contexts: Callable[[], Iterator[Context]]
+
+    def of(
+        self,
+        value: object,
+        place: Place,
+        as_: ValueUse = ValueUse.PASSED,
+        *,
+        decides: bool = False,
+        most: int | None = None,
+        choices: tuple[str, ...] = (),
+    ) -> list[TemplateReads]:
+        """The reads of the templates in ``value``, also inside of lists and mappings."""
+        if isinstance(value, str) and has_expressions(value):
+            found = self._explored(lambda context: use(value_of_text(value, context), as_), decides=decides)
+            return [TemplateReads(found, self.reader, place, (), most, choices)]
+        inner = (
+            value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list | tuple) else ()
+        )
+        return [each for key, part in inner for each in self.of(part, place / key, decides=decides)]
+
+    def of_condition(self, when: str | None, place: Place) -> list[TemplateReads]:
+        if when is None:
+            return []
+        found = self._explored(lambda context: bool(value_of(when, context)), decides=True)
+        return [TemplateReads(found, self.reader, place)]
+
+    def _explored(self, evaluate: Callable[[Context], object], *, decides: bool) -> list[Exploration]:
+        def in_all() -> object:
+            value = None
+            for context in self.contexts():
+                value = evaluate(context)
+            return value
+
+        return explore(in_all, decides=decides)
+
+
+def _filled(value: object, context: Context) -> Any:  # noqa: ANN401 - the author's
+    if isinstance(value, str):
+        return value_of_text(value, context) if has_expressions(value) else value
+    if isinstance(value, Mapping):
+        return {key: _filled(each, context) for key, each in value.items()}
+    return [_filled(each, context) for each in value] if isinstance(value, list | tuple) else value
 
 
 def sole_askers(flow: FlowSpec, flows: Mapping[str, FlowSpec], roles: Sequence[str]) -> dict[str, str]:

@@ -23,6 +23,7 @@ from codex_multi_role.catalog.definition import (
     yaml_key,
 )
 from codex_multi_role.catalog.role_spec import Name
+from codex_multi_role.catalog.shown_fields import OF_STEP
 
 EVERY_ROLE = "*"
 ROLE_ITEM = "{{ item }}"
@@ -40,7 +41,7 @@ STEP_KINDS: dict[str, frozenset[str]] = {
 FAN_OUT_KEYS = frozenset({"as_", "concurrency", "max_items", "needs", "place", "until", "on_item_error"})
 NOT_BESIDE_LISTS = ("as", "for_each", "max_items", "needs", "place", "roles")
 
-RESERVED_FIELDS = frozenset({"approved", "comment", "by", "at", "option", "visits", "status", "error", "verdict"})
+RESERVED_FIELDS = frozenset({"approved", "comment", "by", "at", "option"}) | OF_STEP
 """What templates see of every review, besides the fields that it declares."""
 
 Text = Annotated[str, StringConstraints(min_length=1)]

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from jinja2 import TemplateError, UndefinedError, nodes
 
 from codex_multi_role.catalog.flow_expressions import attribute_paths, local_names, parse_template, sandbox
+from codex_multi_role.catalog.shown_fields import OF_STEP
 from codex_multi_role.catalog.templates import TemplateFailed
 from codex_multi_role.catalog.unknown_values import UnknownValue
 from codex_multi_role.reading.places import Place
@@ -15,8 +16,6 @@ from codex_multi_role.reading.syntax_words import template_problem
 
 MAX_SHOWN_CHARACTERS = 60
 MAX_SHOWN_VALUES = 3
-OWN_FIGURES = frozenset({"visits", "status", "error", "verdict"})
-"""What a step has whatever its result is."""
 _MISSING = object()
 
 Path = tuple[str, ...]
@@ -33,7 +32,7 @@ def failure(where: Place | str, error: Exception | str, text: str, context: Mapp
     place = (str(where.file), where.position()) if isinstance(where, Place) else ()
     failed = TemplateFailed(f"{where}: {message}", hint or _hint(read), *place)
     failed.problem = message
-    steps = {path[1] for path, _ in read if path[0] == "steps" and len(path) > 2 and path[2] not in OWN_FIGURES}
+    steps = {path[1] for path, _ in read if path[0] == "steps" and len(path) > 2 and path[2] not in OF_STEP}
     failed.step = steps.pop() if len(steps) == 1 else ""
     return failed
 

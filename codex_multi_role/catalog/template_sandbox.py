@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date
 from functools import wraps
-from itertools import starmap
+from operator import attrgetter
 from typing import Any
 
 from jinja2 import StrictUndefined, Undefined, nodes
@@ -16,7 +16,7 @@ from jinja2.exceptions import SecurityError
 from jinja2.filters import make_attrgetter
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from codex_multi_role.catalog.unknown_values import UnknownValue, is_known
+from codex_multi_role.catalog.unknown_values import UnknownValue, absorbed
 
 MAX_CHARACTERS = 1024 * 1024  # Codex accepts no longer prompt
 MAX_VALUE_CHARACTERS = 16 * MAX_CHARACTERS
@@ -41,8 +41,17 @@ class _Method(StrictUndefined):
     function: Callable[..., Any]
 
 
-class _ConcatenatesTexts(CodeGenerator):
-    """``~`` joins its operands as a text shows them."""
+class _OwnOperators(CodeGenerator):
+    """``~`` joins its operands as a text shows them, and ``in`` accepts unknown values."""
+
+    def visit_Operand(self, node: nodes.Operand, frame: Frame) -> None:  # noqa: N802 - as Jinja2 names it
+        if node.op not in ("in", "notin"):
+            super().visit_Operand(node, frame)
+            return
+        self.write(" in " if node.op == "in" else " not in ")
+        self.write("environment.container(")
+        self.visit(node.expr, frame)
+        self.write(")")
 
     def visit_Concat(self, node: nodes.Concat, frame: Frame) -> None:  # noqa: N802 - as Jinja2 names it
         self.write("environment.concatenated((")
@@ -56,7 +65,7 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
     """Strict, unescaped and deterministic: a condition evaluated again on resume gives the same result."""
 
     intercepted_binops = frozenset({"+", "*", "**", "%"})
-    code_generator_class = _ConcatenatesTexts
+    code_generator_class = _OwnOperators
 
     def __init__(self) -> None:
         super().__init__(undefined=StrictUndefined, autoescape=False, keep_trailing_newline=True, finalize=text_of)
@@ -67,8 +76,14 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
         indent = self.filters["indent"]  # adds to a list in place
         self.filters["indent"] = lambda value, *given, **named: indent(text_of(value), *given, **named)
         self.filters |= {"string": text_of, "join": _joining(self.filters["join"])}
-        self.filters = {name: _of_values(function) for name, function in self.filters.items()}
-        self.tests = dict(starmap(_test_of_known, self.tests.items()))
+        filters = {name: _of_values(function) for name, function in self.filters.items()}
+        self.filters = {name: _with_unknown(name, each, attrgetter("_filtered")) for name, each in filters.items()}
+        tests: dict[str, Any] = {**self.tests, "in": _is_in}
+        self.tests = {name: _with_unknown(name, each, attrgetter("_tested")) for name, each in tests.items()}
+
+    @staticmethod
+    def container(value: object) -> object:
+        return _Container(value)
 
     @staticmethod
     def concatenated(parts: Iterable[object]) -> str:
@@ -84,11 +99,16 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
             _refuse_width(*arguments)
         if name == "format":
             arguments, named = tuple(map(plain, arguments)), plain(named)
-            if not is_known([*arguments, named]):
-                return UnknownValue(name)
+            if (made := absorbed(name, [*arguments, named])) is not None:
+                return made
         if name == "replace":
             _refuse_growth(function.__self__, *arguments)
-        return super().call(context, function, *arguments, **named)
+        try:
+            return super().call(context, function, *arguments, **named)
+        except TypeError:
+            if (made := absorbed(name, [*arguments, named])) is not None:
+                return made
+            raise
 
     def wrap_str_format(self, value: Any) -> Any:  # noqa: ANN401
         """Refuse ``"{:>1000000000}".format(1)``; the values of a format are bounded already."""
@@ -104,8 +124,8 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
         return self._value(obj, attribute, super().getattr(obj, attribute))
 
     def getitem(self, obj: Any, argument: Any) -> Any:  # noqa: ANN401 - as Jinja2 declares it
-        if isinstance(argument, UnknownValue):
-            return UnknownValue(f"[{argument!r}]")
+        if isinstance(argument, UnknownValue) and not isinstance(obj, UnknownValue):
+            return absorbed(f"[{argument!r}]", [argument])
         return self._value(obj, argument, super().getitem(obj, argument))
 
     @staticmethod
@@ -124,8 +144,8 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
             raise SecurityError("the result of ** would be too large")
         if operator == "+" and _is_sized(left) and _is_sized(right) and len(left) + len(right) > MAX_CHARACTERS:
             raise SecurityError(f"the result of + would be larger than {MAX_CHARACTERS}")
-        if operator == "%" and isinstance(left, str) and not is_known(right):
-            return UnknownValue(operator)
+        if operator == "%" and isinstance(left, str) and (made := absorbed(operator, [right])) is not None:
+            return made
         if operator == "%" and isinstance(left, str):
             _refuse_wide_format(_WIDE_PERCENT, left)
             right = _in_format(right)
@@ -192,22 +212,34 @@ def text_of(value: object) -> str:
     return json.dumps(known, ensure_ascii=False, default=str)
 
 
-def _of_known(function: Callable[..., Any], sign: str) -> Callable[..., Any]:
-    """The filter or test ``function``, which gives an unknown value for one."""
+def _with_unknown(name: str, function: Callable[..., Any], unknown: Callable[..., Any]) -> Callable[..., Any]:
+    """The filter or test ``function``, extended to unknown values."""
     position = 1 if hasattr(function, "jinja_pass_arg") else 0
 
     @wraps(function)
-    def known(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401
+    def extended(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401
         value = arguments[position]
         if isinstance(value, UnknownValue):
-            return UnknownValue(f"{value!r}{sign}{arguments[position + 1 :]!r}{named!r}")
+            return unknown(value)(name, function, arguments, named)
         return function(*arguments, **named)
 
-    return known
+    return extended
 
 
-def _test_of_known(name: str, test: Callable[..., Any]) -> tuple[str, Callable[..., Any]]:
-    return name, _of_known(test, f" is {name} ")
+def _is_in(value: object, container: object) -> bool:
+    return value in _Container(container)
+
+
+class _Container:
+    """The right side of ``in``."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: Any) -> None:  # noqa: ANN401
+        self._value = value
+
+    def __contains__(self, part: object) -> bool:
+        return part._within(self._value) if isinstance(part, UnknownValue) else part in self._value
 
 
 def _of_values(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -224,7 +256,7 @@ def _of_values(function: Callable[..., Any]) -> Callable[..., Any]:
         found = function(*arguments, **named)
         return list(found) if isinstance(found, Iterator) else found
 
-    return _of_known(filtered, f" | {function.__name__} ")
+    return filtered
 
 
 def _joining(function: Callable[..., str]) -> Callable[..., str]:

@@ -56,7 +56,7 @@ def render(template: object, context: Mapping[str, object], where: Place | str) 
     """
     if isinstance(template, str):
         with _problems_at(where, template, context):
-            return _render_text(template, context)
+            return value_of_text(template, context)
     if isinstance(template, Mapping):
         return {key: render(value, context, _inside(where, key)) for key, value in template.items()}
     if isinstance(template, list | tuple):
@@ -74,10 +74,8 @@ def render_text(template: str, context: Mapping[str, object], where: Place | str
 
 def evaluate(expression: str, context: Mapping[str, object], where: Place | str) -> bool:
     """Whether a ``when`` is true. Raises ``TemplateFailed`` that begins with ``where``."""
-    from codex_multi_role.catalog.template_sandbox import plain
-
     with _problems_at(where, f"{{{{ {expression} }}}}", context):
-        return bool(plain(_expression(expression)(context)))
+        return bool(value_of(expression, context))
 
 
 def _inside(where: Place | str, part: int | str) -> Place | str:
@@ -115,12 +113,20 @@ def check_expression(expression: str, where: Place, types: Fields | None = None)
         _check_text(f"{{{{ {expression} }}}}", where, types)
 
 
-def _render_text(text: str, context: Mapping[str, object]) -> object:
-    from codex_multi_role.catalog.template_sandbox import MAX_CHARACTERS, plain
+def value_of(expression: str, context: Mapping[str, object]) -> object:
+    """The value of an expression without braces. Raises whatever evaluating it raises."""
+    from codex_multi_role.catalog.template_sandbox import plain
+
+    return plain(_expression(expression)(context))
+
+
+def value_of_text(text: str, context: Mapping[str, object]) -> object:
+    """Likewise for a text with expressions in it; see `render`."""
+    from codex_multi_role.catalog.template_sandbox import MAX_CHARACTERS
 
     whole = sandbox().whole_expression(text)
     if whole is not None:
-        return plain(_expression(whole)(context))
+        return value_of(whole, context)
     parts: list[str] = []
     length = 0
     for part in _template(text).generate(context):

@@ -1,40 +1,44 @@
 """Templates that no run can fill in: they need the result of a step that cannot have run before them.
 
-Only what is certain counts: a part that is always evaluated, and a step that no path leads through before.
+Only what is certain counts: what every evaluation of a template reads, and a step that no path leads through before.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from codex_multi_role.catalog.flow_spec import FlowSpec, ways_out
-from codex_multi_role.catalog.reached_values import ITEM
-from codex_multi_role.catalog.result_paths import ResultRead, reads_of_flow
+from codex_multi_role.catalog.noted_values import Step
+from codex_multi_role.catalog.result_paths import FlowReader, TemplateReads
+from codex_multi_role.catalog.template_reads import Source, Wanted
+from codex_multi_role.catalog.value_uses import ITEM
 from codex_multi_role.reading.places import Problems
 
-KNOWN_BEFORE = frozenset({"visits", "status", "error", "verdict", "handoff", *dir(dict)})
-"""What templates can read of a step before its first visit."""
+NOT_VISITED = {"visits": 0, "status": "not_started", "error": "", "verdict": ""}
 
 
 def check_fillable(flow: FlowSpec) -> None:
     """Raise one ``DefinitionError`` for all templates that cannot be filled in when a run first reaches them."""
     problems = Problems()
     ids = {step.id for step in flow.steps}
-    for index, (step, reads) in enumerate(zip(flow.steps, reads_of_flow(flow, {}), strict=True)):
+    for index, (step, reads) in enumerate(FlowReader(flow, {}).reads().items()):
         unknown = ids - _visited_before(flow, index)
-        for read in reads.before:
-            _check(read, unknown, problems)
-        for read in (*reads.after, *(each for when in reads.whens[:1] for each in when)):
-            _check(read, unknown - {step.id}, problems)
+        _check(flow, reads.before, unknown, problems)
+        _check(flow, (*reads.after, *(each for when in reads.whens[:1] for each in when)), unknown - {step}, problems)
     problems.raise_found()
 
 
-def _check(read: ResultRead, unknown: set[str], problems: Problems) -> None:
-    is_needed = read.is_certain and read.of in unknown and read.path and ITEM not in read.path
-    if is_needed and (field := read.path[0]) not in KNOWN_BEFORE:
-        with problems.collected():
-            raise read.place.error(
-                f"steps.{read.of}.{field} cannot have a value here: no path leads through the step {read.of} before",
-                f"Use the result of an earlier step, or a default: steps.{read.of}.{field} | default('').",
-            )
+def _check(flow: FlowSpec, templates: Iterable[TemplateReads], unknown: set[str], problems: Problems) -> None:
+    states = {Step(flow.name, each): [NOT_VISITED] for each in unknown}
+    for template in templates:
+        wanted = (Wanted(Source(Step(flow.name, each)), states) for each in unknown)
+        reads = [read for each in wanted for read in template.of(each) if read.is_certain and ITEM not in read.path]
+        for of, field, place in dict.fromkeys((read.of, read.path[0], read.place) for read in reads):
+            with problems.collected():
+                raise place.error(
+                    f"steps.{of}.{field} cannot have a value here: no path leads through the step {of} before",
+                    f"Use the result of an earlier step, or a default: steps.{of}.{field} | default('').",
+                )
 
 
 def _visited_before(flow: FlowSpec, index: int) -> set[str]:

@@ -6,7 +6,7 @@ Whatever a template does with an unknown value gives another one. Where it decid
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -17,7 +17,7 @@ MAX_TRIES = 64
 """How many sequences of decisions are tried for one template."""
 
 
-class _Decisions:
+class Decisions:
     """Decides by unknown values, for one name always the same way: first as ``given``, then as ``further`` says."""
 
     def __init__(self, given: tuple[bool, ...], further: Callable[[], bool]) -> None:
@@ -32,7 +32,7 @@ class _Decisions:
         return self.made[name]
 
 
-_decisions: ContextVar[_Decisions | None] = ContextVar("decisions", default=None)
+_decisions: ContextVar[Decisions | None] = ContextVar("decisions", default=None)
 
 
 class UnknownValue:
@@ -82,6 +82,26 @@ class UnknownValue:
     def __deepcopy__(self, _: object) -> UnknownValue:
         return self
 
+    def _within(self, container: object) -> bool:
+        """Whether it is in a list, a mapping or a text."""
+        return bool(UnknownValue(f"{self!r} in {_named(container)}"))
+
+    def _absorbed(self, name: str) -> UnknownValue:
+        """What an operation makes of it and of other values."""
+        return UnknownValue(name)
+
+    def _filtered(
+        self, name: str, function: Callable[..., Any], arguments: Sequence[Any], named: Mapping[str, Any]
+    ) -> Any:  # noqa: ANN401
+        """What the filter ``name`` makes of it. ``arguments``: those of its function, the value among them."""
+        others = [each for each in arguments if each is not self]
+        return UnknownValue(f"{self!r} | {name} {others!r}{named!r}")
+
+    def _tested(
+        self, name: str, function: Callable[..., Any], arguments: Sequence[Any], named: Mapping[str, Any]
+    ) -> Any:  # noqa: ANN401
+        return self._filtered(f"is {name}", function, arguments, named)
+
 
 def _combined(sign: str) -> Callable[..., UnknownValue]:
     def combine(self: UnknownValue, *others: object) -> UnknownValue:
@@ -95,11 +115,11 @@ def _named(value: object) -> str:
     return repr(value) if isinstance(value, UnknownValue) else f"{value!s:.200}"
 
 
-_OPERATIONS = (
+OPERATIONS = (
     *("eq", "ne", "lt", "le", "gt", "ge", "neg", "pos", "abs", "round"),
     *(f"{side}{name}" for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow") for side in ("", "r")),
 )
-for _name in _OPERATIONS:
+for _name in OPERATIONS:
     setattr(UnknownValue, f"__{_name}__", _combined(_name))
 
 
@@ -112,8 +132,21 @@ def with_fields(value: object, fields: Mapping[str, Any]) -> UnknownValue:
 
 def is_known(value: object) -> bool:
     """Whether nothing in ``value`` is unknown."""
-    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
-    return not isinstance(value, UnknownValue) and all(map(is_known, inner))
+    return not [*_unknown_in(value)]
+
+
+def absorbed(name: str, values: Sequence[object]) -> UnknownValue | None:
+    """What an operation makes of the values if one of them is unknown; None if none is."""
+    made = [each._absorbed(name) for value in values for each in _unknown_in(value)]
+    return made[0] if made else None
+
+
+def _unknown_in(value: object) -> Iterator[UnknownValue]:
+    if isinstance(value, UnknownValue):
+        yield value
+    elif isinstance(value, Mapping | list | tuple):
+        for each in value.values() if isinstance(value, Mapping) else value:
+            yield from _unknown_in(each)
 
 
 class Tries(NamedTuple, Generic[T]):
@@ -131,7 +164,7 @@ def tries(evaluate: Callable[[], T]) -> Tries[T]:
     values: list[T] = []
     failures: list[DefinitionError] = []
     is_certain = True
-    for decisions in _sequences():
+    for decisions in sequences():
         token = _decisions.set(decisions)
         try:
             values.append(evaluate())
@@ -146,16 +179,16 @@ def tries(evaluate: Callable[[], T]) -> Tries[T]:
     return Tries(None, failures[0] if is_certain and not values else None)
 
 
-def _is_about_unknown(failure: str, decisions: _Decisions) -> bool:
+def _is_about_unknown(failure: str, decisions: Decisions) -> bool:
     """Whether a failure only says that something was an unknown value, which has no number of parts either."""
     return UnknownValue.__name__ in failure or (decisions.has_iterated and "values to unpack" in failure)
 
 
-def _sequences() -> Iterator[_Decisions]:
+def sequences() -> Iterator[Decisions]:
     """Depth first from "always yes" on; a sample, the same each time, if that does not come to an end."""
     given: tuple[bool, ...] = ()
     for _ in range(MAX_TRIES):
-        decisions = _Decisions(given, lambda: True)
+        decisions = Decisions(given, lambda: True)
         yield decisions
         made = [*decisions.made.values()]
         while made and not made[-1]:
@@ -163,7 +196,7 @@ def _sequences() -> Iterator[_Decisions]:
         if not made:
             return
         given = (*made[:-1], False)
-    yield _Decisions((), lambda: False)
+    yield Decisions((), lambda: False)
     chance = random.Random(MAX_TRIES)
     for _ in range(MAX_TRIES):
-        yield _Decisions((), lambda: chance.random() < 0.5)
+        yield Decisions((), lambda: chance.random() < 0.5)

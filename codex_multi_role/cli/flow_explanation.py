@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from operator import attrgetter
 from textwrap import wrap
 
 from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, GoalSpec, InputSpec, RoleSpec, RoleSpecCatalog, StepSpec
+from codex_multi_role.catalog.answer_needs import told
 from codex_multi_role.catalog.flow_references import unused_roles
 from codex_multi_role.catalog.prices import MILLION, PriceList
 from codex_multi_role.checks import find_check
@@ -103,7 +103,7 @@ def answer_rows(flows: Mapping[str, FlowSpec], name: str, catalog: RoleSpecCatal
             for role in asked:
                 own = step.id if flow.name == name else f"{flow.name}/{step.id}"
                 whose = f"{own} ({role.name})" if len(asked) > 1 else own
-                for need in filter(attrgetter("is_read"), contracts.judged(flow.name, step, role)):
+                for need in told(contracts.judged(flow.name, step, role)):
                     yield whose, f"{need.in_words} ({need.readers})"
 
 

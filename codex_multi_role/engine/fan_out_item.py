@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from codex_multi_role.catalog import StepSpec
+from codex_multi_role.catalog.shown_fields import ItemStatus, OfItem
 from codex_multi_role.engine.askers import Scope
 from codex_multi_role.engine.journal_slots import ItemCancelled, JournalSlots, RunHalted
 from codex_multi_role.engine.step_limit import StepLimit
@@ -100,6 +101,8 @@ class FanOutItem:
 
 def seen_item(index: int, outcome: StepOutcome, role: str = "") -> Json:
     """An item as templates see it, with the ``role`` that was chosen for it."""
-    status = "skipped" if outcome.skipped else "failed" if outcome.error else "done"
-    own = {"index": index, "status": status, "error": outcome.error, **({"role": role} if role else {})}
+    status: ItemStatus = "skipped" if outcome.skipped else "failed" if outcome.error else "done"
+    own: OfItem = {"index": index, "status": status, "error": outcome.error}
+    if role:
+        own["role"] = role
     return shown_item(outcome.output, own, is_answer=outcome.turn is not None, bad=bool(outcome.bad))

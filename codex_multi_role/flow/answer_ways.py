@@ -18,6 +18,7 @@ from codex_multi_role.catalog.flow_inputs import resolve_inputs
 from codex_multi_role.catalog.flow_spec import step_place, ways_out
 from codex_multi_role.catalog.flow_steps import NEEDED
 from codex_multi_role.catalog.result_reads import routes_on_result
+from codex_multi_role.catalog.shown_fields import OF_COPY, OfItem
 from codex_multi_role.catalog.templates import evaluate, render_text
 from codex_multi_role.catalog.unknown_values import Tries, UnknownValue, is_known, tries, with_fields
 from codex_multi_role.errors import DefinitionError, UsageError
@@ -58,7 +59,8 @@ class AnswerWays:
         if flow not in self.contracts.flows:
             return ""
         step = self.contracts.flows[flow].step(step_id)
-        answer = {**{name: UnknownValue(name) for name in self.contracts.added}, **answer}
+        added = (*self.contracts.added, *(OF_COPY if step.isolate else ()))
+        answer = {**{name: UnknownValue(name) for name in added}, **answer}
         found = self._problem(flow, step, role, context, answer)
         if found is None or self._problem(flow, step, role, context, UnknownValue("answer")) is not None:
             return ""
@@ -243,13 +245,15 @@ def _seen(flow: FlowSpec, step: StepSpec, role: str, context: Mapping[str, Any],
 
     ``context``: of its templates, or of those of its item.
     """
-    own, visits = {"status": "done", "error": ""}, context["steps"][step.id]["visits"]
+    visits = context["steps"][step.id]["visits"]
     if step.for_each is None:
         if isinstance(answer, UnknownValue):
-            return with_fields(answer, {"visits": visits, **own})
+            return with_fields(answer, {"visits": visits, "status": "done", "error": ""})
         return StepState(step.ask is not None, visits, "done", output=answer).seen()
     index = context.get("index", 0)
-    own |= {"index": index, **({"role": role} if step.roles else {})}
+    own: OfItem = {"index": index, "status": "done", "error": ""}
+    if step.roles:
+        own["role"] = role
     if isinstance(answer, UnknownValue):
         item: object = with_fields(answer, own)
     else:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from codex_multi_role.catalog import FlowSpec, StepSpec, render
+from codex_multi_role.catalog.shown_fields import OfItem, OfStep, StepStatus
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.reading.places import Place
 
@@ -41,15 +42,17 @@ class _Shown(dict[str, Any]):
     bad: bool
 
 
-def shown_item(output: Json, own: Json, *, is_answer: bool, bad: bool) -> Json:
+def shown_item(output: Json, own: OfItem, *, is_answer: bool, bad: bool) -> Json:
     """What templates see of an item; ``bad`` is printed only if it is."""
-    fields = shown(output, {**own, **({"bad": True} if bad else {})}, is_answer=is_answer)
+    if bad:
+        own = {**own, "bad": True}
+    fields = shown(output, own, is_answer=is_answer)
     if "bad" not in fields:
         fields.bad = False
     return fields
 
 
-def shown(output: Json, own: Json, *, is_answer: bool) -> _Shown:
+def shown(output: Json, own: Mapping[str, Any], *, is_answer: bool) -> _Shown:
     """What templates see of a step or an item: its ``output`` and its ``own`` figures, which no output can replace.
 
     ``handoff`` is a role's answer as it is. It is among the fields only if figures hide a field of the answer.
@@ -79,7 +82,7 @@ class StepState:
 
     asks: bool = False
     visits: int = 0
-    status: str = "not_started"
+    status: StepStatus = "not_started"
     error: str = ""
     bad: str = ""
     output: Json = field(default_factory=dict)
@@ -89,8 +92,9 @@ class StepState:
 
         ``verdict`` is the output's ``status`` (a check's ``passed``), unless the output has its own verdict.
         """
-        own = {"visits": self.visits, "status": self.status, "error": self.error}
-        own |= {} if "verdict" in self.output else {"verdict": self.output.get("status", "")}
+        own: OfStep = {"visits": self.visits, "status": self.status, "error": self.error}
+        if "verdict" not in self.output:
+            own["verdict"] = self.output.get("status", "")
         return shown(self.output, own, is_answer=self.asks)
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import get_type_hints
 
 from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, RoleSpecCatalog, StepSpec
 from codex_multi_role.catalog.contracts import Contracts
 from codex_multi_role.catalog.definition import closed_properties
+from codex_multi_role.catalog.shown_fields import OF_COPY, OfStep
 from codex_multi_role.checks import find_check
 from codex_multi_role.checks.contract import COULD_NOT_RUN
 from codex_multi_role.errors import UsageError
@@ -23,6 +25,7 @@ from codex_multi_role.reading.value_types import (
     ValueType,
     fields_named,
     one_of,
+    type_of_annotation,
     type_of_model,
     type_of_schema,
 )
@@ -32,20 +35,14 @@ from codex_multi_role.steps.turn_record import WEB_SEARCHES
 
 ADDED = (ANALYSIS_PATH, TOLD, WEB_SEARCHES)
 """The fields that an answer may get from elsewhere."""
-OF_COPY = ("copy", "merge")
-OWN_FIGURES: Fields = {
-    "visits": NUMBER,
-    "status": one_of("not_started", "running", "done", "failed"),
-    "error": TEXT,
-    "verdict": TEXT,
-}
+OWN_FIGURES: Fields = {name: type_of_annotation(each) for name, each in get_type_hints(OfStep).items()}
 """What a step has beside its output. ``verdict`` is the output's, otherwise its ``status``."""
 NO_VERDICT = one_of("")
 
 
 def contracts_of(flows: Mapping[str, FlowSpec], name: str, catalog: RoleSpecCatalog) -> Contracts:
     """What roles must answer in a run of the flow ``name``."""
-    return Contracts(flows, name, catalog.roles, (*ADDED, *OF_COPY))
+    return Contracts(flows, name, catalog.roles, ADDED)
 
 
 @dataclass(frozen=True)
@@ -99,7 +96,7 @@ class KnownFields:
         listed = None if schema is None else closed_properties(schema)
         if listed is None:
             return None
-        own = {name: _one_of_words(each) for name, each in listed.items()}
+        own = {name: type_of_schema(each) if isinstance(each, dict) else ANY for name, each in listed.items()}
         return {**own, **fields_named((*ADDED, *_of_copy(step)))}
 
 
@@ -117,8 +114,7 @@ def _outcomes(flow: FlowSpec) -> ValueType:
 
 def _of_copy(step: StepSpec) -> tuple[str, ...]:
     """The fields of a step that works in a copy of the workspace."""
-    merge = ("merge",) if step.merge == "all" else ()
-    return ("copy", *merge) if step.isolate else ()
+    return OF_COPY[: 2 if step.merge == "all" else 1] if step.isolate else ()
 
 
 def _result(step: StepSpec) -> Fields | None:
@@ -134,9 +130,3 @@ def _result(step: StepSpec) -> Fields | None:
     added = (TOLD, "reason", *(["number"] if step.check == "tests" else []))
     status = declared.get("status", ANY) | one_of(COULD_NOT_RUN)
     return {**fields_named(added), **declared, "status": status}
-
-
-def _one_of_words(schema: object) -> ValueType:
-    """The values that the JSON Schema of a field lists; any if it does not."""
-    listed = schema.get("enum") if isinstance(schema, dict) else None
-    return one_of(*listed) if isinstance(listed, list) and listed else ANY

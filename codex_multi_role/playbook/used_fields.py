@@ -11,9 +11,8 @@ from typing import Any
 
 from codex_multi_role.catalog import EVERY_ROLE, FlowSpec
 from codex_multi_role.catalog.contracts import Contracts
-from codex_multi_role.catalog.reached_values import Path
 from codex_multi_role.catalog.result_paths import ResultRead
-from codex_multi_role.catalog.value_uses import ValueUse
+from codex_multi_role.catalog.value_uses import Path, ValueUse
 
 OTHER = "automatic"
 """A text that no condition names."""

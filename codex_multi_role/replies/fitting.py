@@ -28,7 +28,7 @@ _Path = tuple[str | int, ...]
 
 
 @dataclass(frozen=True)
-class _Correction:
+class Correction:
     """``path`` of a value, and what replaces it."""
 
     path: _Path
@@ -75,9 +75,9 @@ def fit(value: Mapping[str, object], schema: Mapping[str, object]) -> Fitting | 
     return None
 
 
-def _corrections(errors: Iterable[ValidationError]) -> list[_Correction] | None:
+def _corrections(errors: Iterable[ValidationError]) -> list[Correction] | None:
     """The corrections of all errors; None if one error cannot be corrected, or there are too many."""
-    corrections: list[_Correction] = []
+    corrections: list[Correction] = []
     for error in errors:
         found = _corrections_of(error)
         if not found or len(corrections) > MAX_CORRECTIONS:
@@ -86,35 +86,35 @@ def _corrections(errors: Iterable[ValidationError]) -> list[_Correction] | None:
     return corrections
 
 
-def _corrections_of(error: ValidationError) -> list[_Correction] | None:
+def _corrections_of(error: ValidationError) -> list[Correction] | None:
     value: Any = error.instance
     rule: Any = error.validator_value
     path = tuple(error.absolute_path)
     if value is None:
-        return [_Correction(path)] if path and isinstance(path[-1], str) else None
+        return [Correction(path)] if path and isinstance(path[-1], str) else None
     match error.validator:
         case "additionalProperties" if rule is False:
             return _without_unexpected(path, value, error.schema)
         case "enum" | "const" if path and isinstance(value, str):
             choices = rule if error.validator == "enum" else [rule]
-            return [_Correction(path, value.strip())] if value.strip() in choices else None
+            return [Correction(path, value.strip())] if value.strip() in choices else None
         case "anyOf" | "oneOf":
             return _of_only_alternative(error)
     return None
 
 
-def _without_unexpected(path: _Path, value: Mapping[str, object], schema: Any) -> list[_Correction] | None:  # noqa: ANN401
+def _without_unexpected(path: _Path, value: Mapping[str, object], schema: Any) -> list[Correction] | None:  # noqa: ANN401
     """None if no field is left: the object is not what was asked for."""
     known = {*schema.get("properties", ()), *_matching(value, schema.get("patternProperties", ()))}
     unexpected = [name for name in value if name not in known]
-    return [_Correction((*path, name)) for name in unexpected] if len(unexpected) < len(value) else None
+    return [Correction((*path, name)) for name in unexpected] if len(unexpected) < len(value) else None
 
 
 def _matching(names: Iterable[str], patterns: Iterable[str]) -> set[str]:
     return {name for name in names if any(re.search(pattern, name) for pattern in patterns)}
 
 
-def _of_only_alternative(error: ValidationError) -> list[_Correction] | None:
+def _of_only_alternative(error: ValidationError) -> list[Correction] | None:
     """The corrections that make the only correctable alternative fit."""
     alternatives = groupby(error.context or (), key=lambda each: each.schema_path[0])
     possible = [found for _, errors in alternatives if (found := _corrections(errors))]

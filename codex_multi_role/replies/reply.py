@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 
 from codex_multi_role.reading.schema_validation import schema_problems
 from codex_multi_role.replies.extract import FoundObject, find_objects
-from codex_multi_role.replies.fitting import MAX_NAME_CHARACTERS, fit
+from codex_multi_role.replies.fitting import MAX_NAME_CHARACTERS, Correction, fit
 from codex_multi_role.replies.refusal import ERROR, error_in, is_refusal, properties_of
 
 EMPTY = "The answer was empty."
@@ -38,6 +39,16 @@ def unusable(reply: Reply, problems: Sequence[str]) -> Reply:
     """The reply with what is wrong with its object, each with its place, as something to ask about again."""
     listed = "\n".join(f"- {problem}" for problem in problems)
     return Reply(None, reply.repaired_locally, f"The JSON object lacks what later steps need:\n{listed}")
+
+
+def without(reply: Reply, paths: Sequence[tuple[str | int, ...]]) -> Reply:
+    """The reply without the values at these paths of its object, which are noted as corrections."""
+    if reply.handoff is None or not paths:
+        return reply
+    handoff, dropped = deepcopy(reply.handoff), [Correction(path) for path in paths]
+    for each in dropped:
+        each.apply(handoff)
+    return replace(reply, handoff=handoff, corrections=(*reply.corrections, *map(str, dropped)))
 
 
 def read_reply(text: str, schema: Mapping[str, object] | None, *, strict: bool = False) -> Reply:

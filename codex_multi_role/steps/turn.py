@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from codex_multi_role.catalog import fill
+from codex_multi_role.catalog.answer_needs import needless_nulls
 from codex_multi_role.catalog.contract_schemas import sent_schema
 from codex_multi_role.checks.tools.terminate import FAILURE, TERMINATED
 from codex_multi_role.codex.client import RoleClient
@@ -17,7 +18,7 @@ from codex_multi_role.codex.usage import TokenUsage
 from codex_multi_role.codex.usage_counter import TokensUsed
 from codex_multi_role.errors import CodexError, CodexStartFailed, StorageError, ending_for
 from codex_multi_role.reading.json_types import Json
-from codex_multi_role.replies import EMPTY, Reply, read_reply, unusable
+from codex_multi_role.replies import EMPTY, Reply, read_reply, unusable, without
 from codex_multi_role.run_folder import TurnFolder
 from codex_multi_role.run_folder.events import RoleRestarted, Warning
 from codex_multi_role.run_options import PROVIDER_ATTEMPTS
@@ -147,7 +148,10 @@ class Attempt:
             return reply
         if self.role.behaviors.can_finish and says_done(reply.handoff) and not reply.error:
             return reply
-        problems = self.asked.expected.problems({**reply.handoff, **self.kept})
+        expected = self.asked.expected
+        if not self.role.strict_output:
+            reply = without(reply, needless_nulls(expected.contract, reply.handoff))
+        problems = expected.problems({**(reply.handoff or {}), **self.kept})
         return unusable(reply, problems) if problems else reply
 
     def _begin(self) -> str:

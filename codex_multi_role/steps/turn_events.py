@@ -154,7 +154,7 @@ class TurnEvents:
         if reply.corrections:
             shown, more = reply.corrections[:SHOWN_CORRECTIONS], len(reply.corrections) - SHOWN_CORRECTIONS
             told = ", ".join([*shown, *([f"and {more} more"] if more > 0 else [])])
-            self._publish(Warning(f"{self._instance}: its answer was corrected to fit its schema: {told}"))
+            self._publish(Warning(f"{self._instance}: its answer was corrected: {told}"))
         if reply.error:
             counts = "; its DONE does not count" if says_done(reply.handoff or {}) else ""
             said = f"its answer is a handoff, but has an error: {self._short(reply.error)}"

@@ -97,6 +97,20 @@ def test_answer_that_stays_wrong_fails_its_step(tmp_path: Path) -> None:
     assert '"score" must be a number' in report.reason
 
 
+def test_null_for_a_field_that_may_be_missing_is_dropped(tmp_path: Path) -> None:
+    text = "{% if steps.judge.score is defined %}{{ steps.judge.score + 1 }}{% endif %}none"
+    steps = [{"id": "judge", "ask": "planner"}, {"id": "use", "ask": "worker", "with": {"text": text}}]
+    team = _team(tmp_path, yaml.safe_dump({"steps": steps}), {"score": None, "why": None})
+    report = team.run(flow="own")
+    assert (report.exit_code, report.totals["repairs"]) == (0, 0)
+    folder = report.folder / "planner/turn_001"
+    assert read(folder / "handoff.json") == {"why": None}
+    assert "null" in (folder / "assistant_text.txt").read_text()
+    assert [event["message"] for event in team.of_type("warning")] == [
+        "planner: its answer was corrected: $.score dropped"
+    ]
+
+
 def test_refusal_and_done_are_not_judged(tmp_path: Path) -> None:
     declined = _team(tmp_path / "a", GATE, {"error": "there is nothing to judge"}).run(flow="own")
     assert (declined.exit_code, declined.outcome) == (3, "declined")

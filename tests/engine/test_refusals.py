@@ -78,7 +78,7 @@ def test_done_beside_an_error_is_a_handoff_that_does_not_end_the_run(tmp_path: P
     assert (report.outcome, report.exit_code) == ("cycles_used_up", 1)
     assert read(report.folder / "one/turn_001/handoff.json") == {"summary": "Added the column.", "status": "DONE"}
     assert [event["message"] for event in team.of_type("warning")] == [
-        "one: its answer was corrected to fit its schema: $.mood dropped",
+        "one: its answer was corrected: $.mood dropped",
         f"one: its answer is a handoff, but has an error: {REASON}; its DONE does not count",
     ]
     assert report.totals["repairs"] == 0

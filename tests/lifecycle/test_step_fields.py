@@ -20,7 +20,8 @@ version: 1
 roles:
   - {name: open, prompt_text: Plan.}
   - {name: closed, prompt_text: Plan., output_schema: &closed
-      {type: object, additionalProperties: false, properties: {todo: {type: string}, analysis_md: {type: string}}}}
+      {type: object, additionalProperties: false, properties: {
+      todo: {type: string}, count: {type: integer}, analysis_md: {type: string}}}}
   - {name: patterns, prompt_text: Plan., output_schema:
       {type: object, additionalProperties: false, properties: {}, patternProperties: {"^x": {}}}}
   - {name: helped, prompt_text: Plan., tools: [terminate], output_schema: *closed}
@@ -98,6 +99,12 @@ def load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Load:
         ("steps.judge.report.tail", 'steps.judge.report: unknown field "tail"'),
         ("steps.closed.todos", 'steps.closed: unknown field "todos"; did you mean "todo"?'),
         ("steps.closed.handoff.todos", 'steps.closed.handoff: unknown field "todos"; did you mean "todo"?'),
+        ("steps.closed.count == 'many'", "steps.closed.count is never 'many': it is a number"),
+        (
+            "steps.closed.count > steps.closed.todo",
+            "steps.closed.count > steps.closed.todo compares a number with a text",
+        ),
+        ("steps.closed.todo > 3", "steps.closed.todo > 3 compares a text with a number"),
         ("steps.closed.copy_of", 'steps.closed: unknown field "copy_of"'),
         ("steps.reply.todo", 'steps.reply: unknown field "todo"'),
         ("steps.each.todo", 'steps.each: unknown field "todo"'),

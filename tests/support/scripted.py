@@ -88,14 +88,15 @@ class Script:
     ``checks``: what each check returns, by its step as in `Walked.path`, and by the number of its call in the same way.
     Without an entry, a check that only computes its result is carried out. ``merges``: what merging a copy results in,
     likewise by step, by default without conflicts.
-    ``answers``: to the reviews, in order, each as in `Said`; nobody is present after the last one.
+    ``answers``: to the reviews, in order, each as in `Said`; nobody is present after the last one. In a mapping, those
+    to the reviews of each step, like ``checks``.
     ``finishing``: the roles that may say DONE. ``judged``: answers that later steps cannot use are refused.
     """
 
     folder: Path
     plays: Mapping[str, Sequence[Play]]
     checks: Mapping[str, Sequence[Result]] = field(default_factory=dict)
-    answers: Sequence[tuple[bool, str] | Said] = ()
+    answers: Sequence[tuple[bool, str] | Said] | Mapping[str, Sequence[tuple[bool, str] | Said]] = ()
     merges: Mapping[str, Sequence[Json]] = field(default_factory=dict)
     finishing: Collection[str] = ()
     judged: bool = False
@@ -103,6 +104,7 @@ class Script:
     _routes: set[str] = field(default_factory=set)
     _checked: Counter[str] = field(default_factory=Counter)
     _merged: Counter[str] = field(default_factory=Counter)
+    _answered: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
         self._answers_left = iter(self.answers)
@@ -153,6 +155,7 @@ class Script:
             patch.setattr("codex_multi_role.steps.check._carry_out", self._check)
             patch.setattr("codex_multi_role.steps.unit._merge", self._merge)
             patch.setattr("codex_multi_role.steps.unit._place", lambda _, key: self.folder / key)
+            patch.setattr(RunResources, "in_copy", lambda run, _, **__: run)
             yield
 
     def _answer(self, _: RunResources, question: Ask, record: Recorder) -> StepOutcome:
@@ -196,6 +199,10 @@ class Script:
         return {"status": "merged", "paths": [], "conflicts": [], **_nth(merges, self._merged[step])}
 
     def _person(self, question: Question, _: object) -> Answer | None:
+        if isinstance(self.answers, Mapping):
+            step = _without_numbers(question.key)
+            self._answered[step] += 1
+            return Said(*_nth(self.answers[step], self._answered[step])).to(question)
         answer = next(self._answers_left, None)
         return Said(*answer).to(question) if answer else None
 
@@ -239,6 +246,13 @@ class _Baseline:
 
 
 @dataclass(frozen=True)
+class _Copies:
+    """There are none."""
+
+    def discard(self, key: str) -> None: ...
+
+
+@dataclass(frozen=True)
 class _Services:
     """Those of `RunServices` that a walk itself uses."""
 
@@ -250,6 +264,7 @@ class _Services:
     states: None = None
     save: Callable[[], None] = lambda: None
     baseline: _Baseline = _Baseline()
+    worktrees: _Copies = _Copies()
 
 
 @dataclass(frozen=True)

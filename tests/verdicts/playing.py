@@ -11,6 +11,7 @@ from pathlib import Path
 import yaml
 
 from codex_multi_role import RunOptions, RunReport, run
+from codex_multi_role.catalog.answer_needs import needless_nulls
 from codex_multi_role.catalog.templates import evaluate
 from codex_multi_role.checks import find_check
 from codex_multi_role.checks.contract import as_json
@@ -20,7 +21,7 @@ from codex_multi_role.playbook.request import AnswerKey, NextStepRequest
 from codex_multi_role.playbook.script import Playbook
 from codex_multi_role.playbook.selection import Message, select
 from codex_multi_role.reading.json_types import Json
-from codex_multi_role.replies import Reply, read_reply, unusable
+from codex_multi_role.replies import Reply, read_reply, unusable, without
 from codex_multi_role.run_folder import Answer, Question
 from codex_multi_role.steps import Unit
 from codex_multi_role.steps.ask import Ask
@@ -101,7 +102,10 @@ def reply_of(playbook: Playbook, ask: Ask) -> Json | RoleFailed:
 def read(text: str, question: Ask) -> Reply:
     """As a turn reads it."""
     reply = read_reply(text, question.role.output_schema)
-    problems = [] if reply.handoff is None or reply.refusal else question.expected.problems(reply.handoff)
+    if reply.handoff is None or reply.refusal:
+        return reply
+    reply = without(reply, needless_nulls(question.expected.contract, reply.handoff))
+    problems = question.expected.problems(reply.handoff or {})
     return unusable(reply, problems) if problems else reply
 
 

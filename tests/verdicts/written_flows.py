@@ -45,8 +45,7 @@ REMOVED = object()
 
 
 class Mutation(NamedTuple):
-    """``path``: which value of the right answer differs; ``value``: what is there instead
-    of what is ``right``, or `REMOVED`."""
+    """An answer with ``value`` at a ``path``, or without what is `REMOVED`, instead of the ``right`` value there."""
 
     path: tuple[str | int, ...]
     value: object
@@ -105,7 +104,7 @@ class Played(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """A mutation of an answer in a flow, and what became of it. ``role``: with the number of its answer.
+    """What a mutation of an answer leads to. ``role``: with the number of its answer.
 
     ``refusal``: why the turn would ask again; ``by_schema``: because of the author's schema alone.
     ``is_same``: without contracts every template is filled in, and the run ends as with the right answer.
