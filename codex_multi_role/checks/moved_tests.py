@@ -18,13 +18,11 @@ Read = Callable[[str], str | None]
 
 
 @dataclass(frozen=True)
-class TestFunction:
+class FunctionSource:
     """``whole``: with its decorators; ``body``: its arguments and statements.
 
     ``assertions``: their forms, without the values and names in them.
     """
-
-    __test__ = False
 
     whole: str
     body: str
@@ -36,7 +34,7 @@ def is_test_file(path: str) -> bool:
     return any(fnmatchcase(PurePosixPath(path).name, glob) for glob in DEFAULT_NAMES)
 
 
-def functions_in(text: str) -> dict[str, TestFunction]:
+def functions_in(text: str) -> dict[str, FunctionSource]:
     """The test functions of a module by their names, ``TestA::test_b``; empty if it cannot be parsed."""
     try:
         return dict(_functions(ast.parse(text), ""))
@@ -44,14 +42,14 @@ def functions_in(text: str) -> dict[str, TestFunction]:
         return {}
 
 
-def _functions(node: ast.Module | ast.ClassDef, within: str) -> Iterator[tuple[str, TestFunction]]:
+def _functions(node: ast.Module | ast.ClassDef, within: str) -> Iterator[tuple[str, FunctionSource]]:
     for each in node.body:
         if isinstance(each, ast.ClassDef):
             yield from _functions(each, f"{within}{each.name}::")
         elif isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef) and each.name.startswith("test"):
             is_told = ast.get_docstring(each, clean=False) is not None
             body = "".join(map(ast.dump, (each.args, *each.body[is_told:])))
-            yield f"{within}{each.name}", TestFunction(ast.dump(each), body, tuple(_assertions(each)))
+            yield f"{within}{each.name}", FunctionSource(ast.dump(each), body, tuple(_assertions(each)))
 
 
 def _assertions(function: ast.AST) -> Iterator[str]:
@@ -129,14 +127,14 @@ def _by_function(tests: Collection[str]) -> Mapping[str, list[str]]:
     return found
 
 
-def _function(read: Read, place: str) -> TestFunction | None:
+def _function(read: Read, place: str) -> FunctionSource | None:
     path, _, name = place.partition("::")
     text = read(path) if name else None
     return functions_in(text).get(name) if text is not None else None
 
 
 def _stands_for(
-    old: TestFunction | None, new: TestFunction | None, tests: list[str], cases: list[str], *, same_place: bool
+    old: FunctionSource | None, new: FunctionSource | None, tests: list[str], cases: list[str], *, same_place: bool
 ) -> bool:
     if old is None or new is None:
         return False

@@ -21,7 +21,7 @@ OWN_FAILURE, EXIT_STATUS = "the session: a failure beside the tests", "the sessi
 """Ids of what is red without a failed test: a threshold, a hook. Beside failed tests, the second is not seen."""
 
 
-class _Seen(BaseModel):
+class _PluginOutput(BaseModel):
     """What `PLUGIN` writes."""
 
     outcomes: dict[str, Literal["passed", "failed", "skipped"]]
@@ -68,9 +68,9 @@ class SessionReport:
         return cls(tests, _session(tests, exit_code, 0))
 
 
-def _seen_in(folder: Path) -> _Seen | None:
+def _seen_in(folder: Path) -> _PluginOutput | None:
     try:
-        return _Seen.model_validate_json(read_report(folder / FILE, "outcomes"))
+        return _PluginOutput.model_validate_json(read_report(folder / FILE, "outcomes"))
     except ValueError:
         return None
 
