@@ -33,6 +33,7 @@ class ResumeKeywords(TypedDict, total=False):
     max_processes: int | None
     run_tests: bool
     baseline: bool
+    allow_removed_tests: list[str] | tuple[str, ...]
     pytest_cmd: str | None
     python: str | os.PathLike[str] | None
     test_sandbox: bool

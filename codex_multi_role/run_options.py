@@ -161,6 +161,12 @@ class RunTests:
     baseline: bool = option(
         True, "Run the tests once before the first turn, so that old failures do not count.", use=BOUNDING
     )
+    allow_removed_tests: tuple[str, ...] = option(
+        (),
+        "Let the run end with its goal although tests that passed before are gone: those, or the modules with those, "
+        "that match. A resume judges again with it.",
+        "GLOB",
+    )
     pytest_cmd: str | None = option(
         None,
         "The command that starts pytest.",

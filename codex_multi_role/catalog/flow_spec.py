@@ -89,6 +89,9 @@ class FlowFile(Definition):
         {}, "Inputs by name: a default value, or a mapping of the keys below."
     )
     vars: Named[VariableName, JsonValue] = optional({}, "Run variables and their first values (templates).")
+    allow_removed_tests: Takes[tuple[str, ...], Texts] = optional(
+        (), "Globs of tests, by pytest's ids, that passed before the run and may be gone at its end."
+    )
     protect: Takes[ProtectedGlobs, Texts] = optional((), "Globs of files that no role of a run may change.")
     workspace: Nested[WorkspaceNeeds] = optional(
         WorkspaceNeeds(), "What every new worktree or copy of the workspace of a run needs."

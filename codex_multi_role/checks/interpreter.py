@@ -20,7 +20,6 @@ from codex_multi_role.host.own_python import OWN_PYTHON
 from codex_multi_role.host.redaction import without_secrets
 from codex_multi_role.workspace import run_command
 from codex_multi_role.workspace.commands import Sandbox
-from codex_multi_role.workspace.contents import INSTALLED
 
 OWN = "codex-multi-role"
 """The source of the Python that runs this program, used if a project has none."""
@@ -40,10 +39,9 @@ TESTS_FAILED, NO_TESTS_COLLECTED = 1, 5
 class Interpreter:
     """``path`` is the program, ``source`` what named it: ``--python``, ``VIRTUAL_ENV``, ``.venv``, `OWN`, and so on.
 
-    `inspect` sets ``version``, ``folders`` (those of ``project`` that it imports from by itself, relative to it),
-    ``roots`` (all that it imports from, except the standard library and ``project``), and ``problem`` and ``hint``,
-    which say why it cannot run the tests and how to fix it. ``only_unmeasured``: it can run them, but not measure their
-    coverage.
+    `inspect` sets ``version``, ``folders`` (those of ``project`` that it imports from by itself, relative to it), and
+    ``problem`` and ``hint``, which say why it cannot run the tests and how to fix it. ``only_unmeasured``: it can run
+    them, but not measure their coverage.
     """
 
     path: Path
@@ -51,7 +49,6 @@ class Interpreter:
     version: str = ""
     project: Path | None = None
     folders: tuple[Path, ...] = ()
-    roots: tuple[Path, ...] = ()
     problem: str = ""
     hint: str = ""
     only_unmeasured: bool = False
@@ -154,7 +151,6 @@ class _Facts(BaseModel):
     version: str
     packages: dict[str, bool]
     roots: list[str]
-    library: str = ""
 
 
 def _judged(found: Interpreter, facts: _Facts, root: Path) -> Interpreter:
@@ -166,7 +162,6 @@ def _judged(found: Interpreter, facts: _Facts, root: Path) -> Interpreter:
         version=facts.version,
         project=root,
         folders=known_folders(root, facts.roots),
-        roots=tuple(each for each in map(Path, facts.roots) if _is_added(each, Path(facts.library), root)),
     )
     if missing := [name for name in PACKAGES if not facts.packages.get(name)]:
         problem = f"{_label(found)} has no {' and no '.join(missing)}"
@@ -179,13 +174,6 @@ def _judged(found: Interpreter, facts: _Facts, root: Path) -> Interpreter:
             hint=f"{_new_environment(root)}; or name its Python with --python.",
         )
     return inspected
-
-
-def _is_added(folder: Path, library: Path, project: Path) -> bool:
-    """Whether the folder has what was installed, rather than the standard library or the ``project`` itself."""
-    if folder.name in INSTALLED:
-        return True
-    return not (folder.is_relative_to(library) or folder.suffix == ".zip" or folder.is_relative_to(project))
 
 
 def _label(found: Interpreter) -> str:

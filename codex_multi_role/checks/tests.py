@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -11,9 +12,18 @@ from typing import Any, Literal
 from pydantic import Field
 
 from codex_multi_role.checks.contract import CheckContext, CheckOptions, declare_check
-from codex_multi_role.checks.interpreter import NO_TESTS_COLLECTED, PYTEST, TESTS_FAILED, Interpreter
+from codex_multi_role.checks.imports import PLUGINS
+from codex_multi_role.checks.interpreter import (
+    NO_TESTS_COLLECTED,
+    PYTEST,
+    TESTS_FAILED,
+    Interpreter,
+    starts_own_pytest,
+)
 from codex_multi_role.checks.junit_report import CountedTests, TestCounts, parse_report, read_report
 from codex_multi_role.checks.measured_process import cache_in, environment_of_tests, interpreter_of
+from codex_multi_role.checks.session_report import FILE, PLUGIN, VARIABLE
+from codex_multi_role.checks.test_changes import GONE
 from codex_multi_role.checks.working_copy import scratch_folder
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.workspace import CommandResult, run_command
@@ -27,19 +37,20 @@ Status = Literal["passed", "failed", "no tests", "timed out", "could not run"]
 
 
 class PytestResult(CountedTests):
-    """``verdict``: ``passed`` if no failure is new; ``status`` is pytest's own.
+    """``verdict``: ``passed`` if no failure is new and no test is gone; ``status`` is pytest's own.
 
-    New is what fails now and did not before the first turn, and what passed then and no longer runs. It is tried once
-    more: what is green then is ``flaky``. ``removed``: what failed before and no longer runs. All are numbers; the
-    ids are in the fields with ``_tests``. ``without_baseline``: why every failure counts as new. ``same_as``: the run
-    of the tests that had this result, if nothing that they depend on has changed since.
+    New is what fails now and did not before the first turn, and what passed then and is skipped now. It is tried once
+    more: what was green on the same files is ``flaky``. ``removed``: what passed before and is gone, unless it is
+    ``moved``; ``dropped``: what failed before and no longer runs. All are numbers; the ids are in the fields with
+    ``_tests``. ``lacks``: the modules that test modules could not import. ``without_baseline``: why every failure
+    counts as new. ``not_seen``: what this run of the tests says nothing about.
     """
 
-    bad = ("failed", "timed out")
+    bad = ("failed", GONE, "timed out")
 
     status: Status
     command: str
-    verdict: Status | Literal[""] = ""
+    verdict: Status | Literal["gone", ""] = ""
     new_failures: int = 0
     new_failures_tests: list[str] = Field(default_factory=list)
     still_failing: int = 0
@@ -48,27 +59,43 @@ class PytestResult(CountedTests):
     fixed_tests: list[str] = Field(default_factory=list)
     removed: int = 0
     removed_tests: list[str] = Field(default_factory=list)
+    moved: int = 0
+    moved_tests: list[str] = Field(default_factory=list)
+    dropped: int = 0
+    dropped_tests: list[str] = Field(default_factory=list)
     flaky: int = 0
     flaky_tests: list[str] = Field(default_factory=list)
+    lacks: dict[str, str] = Field(default_factory=dict)
     without_baseline: str = ""
-    same_as: str = ""
+    not_seen: str = ""
 
     @classmethod
     def why_bad(cls, result: Mapping[str, Any]) -> str:
-        """A new failure, or its time limit."""
+        """A new failure, a test that is gone, or its time limit."""
         verdict = str(result.get("verdict") or result["status"])
         if verdict not in cls.bad:
             return ""
-        new = [str(test) for test in result.get("new_failures_tests") or ()]
-        why = f"new failures: {', '.join(new[:SHOWN_TESTS])}" if new else str(result.get("reason") or "")
-        more = f" and {len(new) - SHOWN_TESTS} more" if len(new) > SHOWN_TESTS else ""
-        all_new = result.get("without_baseline") if new else ""
-        counted = f"; every failure counted as new: {all_new}" if all_new else ""
-        return f"{verdict}: {why}{more}{counted}" if why else verdict
+        lacks: Mapping[str, str] = result.get("lacks") or {}
+        new = [f"{test} (lacks {lacks[test]})" if test in lacks else test for test in _tests(result, "new_failures")]
+        why = [f"new failures: {_first(new)}"] if new else [result["reason"]] if result.get("reason") else []
+        if gone := _tests(result, "removed"):
+            why.append(f"{'1 test is' if len(gone) == 1 else f'{len(gone)} tests are'} gone: {_first(gone)}")
+        if unknown := result.get("without_baseline"):
+            why.append(f"every failure counted as new: {unknown}" if new else f"compared with nothing ({unknown})")
+        return f"{verdict}: {'; '.join(map(str, why))}" if why else verdict
+
+
+def _tests(result: Mapping[str, Any], kind: str) -> list[str]:
+    return [str(test) for test in result.get(f"{kind}_tests") or ()]
+
+
+def _first(tests: list[str]) -> str:
+    more = f" and {len(tests) - SHOWN_TESTS} more" if len(tests) > SHOWN_TESTS else ""
+    return f"{', '.join(tests[:SHOWN_TESTS])}{more}"
 
 
 def _twice(options: Mapping[str, object], deadline_seconds: float) -> float:
-    """New failures are tried once more."""
+    """New failures, and tests that are gone, are looked at once more."""
     return 2 * deadline_seconds
 
 
@@ -98,6 +125,7 @@ def _run_in(scratch: Path, context: CheckContext) -> PytestResult:
         python = interpreter_of(context)
         command, additions = _command(context, report, python)
         environment = {**environment_of_tests(context, scratch, python), **additions}
+        environment |= _plugin_variables(environment, scratch) if PLUGIN in command else {}
         argv = context.sandbox(command, scratch)
         ran = run_command(
             argv, context.workspace.root, environment, context.deadline_seconds, stopping=context.stopping
@@ -105,6 +133,7 @@ def _run_in(scratch: Path, context: CheckContext) -> PytestResult:
     except (UsageError, ValueError) as error:
         return _record(context, _result(_could_not_run(str(error)), TestCounts(), None, _pytest_cmd(context)))
     counts, broken = _counts(report, context)
+    context.write_artifact(FILE, _outcomes(scratch / FILE))
     verdict = judge(ran, counts, broken)
     return _record(context, _result(verdict, counts or TestCounts(), ran, shlex.join(command)), ran)
 
@@ -147,15 +176,34 @@ def _command(context: CheckContext, report: Path, python: Interpreter) -> tuple[
     Raises ValueError for a malformed ``pytest_cmd``.
     """
     option = f"--junitxml={report}"
-    ids = ("-o", "junit_family=xunit1")  # which names the file of each test
+    # The family names the file of each test. A module that cannot be imported must not hide the others.
+    ids = ("-o", "junit_family=xunit1", "--continue-on-collection-errors")
     given = shlex.split(_pytest_cmd(context))
+    plugin = ("-p", PLUGIN)
     if not given:
-        return [str(python.path), "-m", "pytest", *cache_in(report.parent), *ids, option], {}
+        return [str(python.path), "-m", "pytest", *cache_in(report.parent), *plugin, *ids, option], {}
     if any(PurePath(word).name in PYTEST for word in given):
-        return [*given, *ids, option], {}
+        return [
+            *given,
+            *(plugin if starts_own_pytest(shlex.join([PurePath(given[0]).name, *given[1:]])) else ()),
+            *ids,
+            option,
+        ], {}
     # A command that runs pytest indirectly, such as `make test`, would not know our option.
     inherited = context.environment.get("PYTEST_ADDOPTS", "")
     return given, {"PYTEST_ADDOPTS": f"{inherited} {shlex.join([*ids, option])}".strip()}
+
+
+def _plugin_variables(environment: Mapping[str, str], scratch: Path) -> dict[str, str]:
+    folders = ":".join(filter(None, [str(PLUGINS), environment.get("PYTHONPATH")]))
+    return {"PYTHONPATH": folders, VARIABLE: str(scratch / FILE)}
+
+
+def _outcomes(file: Path) -> str:
+    """What our plugin wrote; empty if it did not."""
+    with contextlib.suppress(ValueError):
+        return read_report(file).decode("utf-8", "replace")
+    return ""
 
 
 def _counts(report: Path, context: CheckContext) -> tuple[TestCounts | None, str]:

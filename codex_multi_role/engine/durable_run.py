@@ -6,6 +6,7 @@ files and processes.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
@@ -16,6 +17,7 @@ from typing import Any
 from codex_multi_role.catalog import render
 from codex_multi_role.catalog.flow_references import SUGGEST_NAMES
 from codex_multi_role.checks import find_check
+from codex_multi_role.checks.test_changes import short_globs
 from codex_multi_role.engine.askers import Asker, Instances, Scope
 from codex_multi_role.engine.final_checks import after_final_checks
 from codex_multi_role.engine.flow_walk import SAID_DONE, CallableFlows, FlowWalk
@@ -107,7 +109,7 @@ class DurableRun:
             "tests at the end", lambda _: run_tests(run, "", 0) if run.snapshots.take() != tested else {}
         )
         if recorded:
-            state.latest_tests, state.tested = without_tree(recorded)
+            state.latest_tests, state.tested = without_tree(run, recorded)
             state.tests_judged = False
             self._tested_last = True
 
@@ -127,7 +129,16 @@ class DurableRun:
         if end.exit_code == 0:
             return ""
         context = {name: self.state.context()[name] for name in SUGGEST_NAMES}
-        return self._rendered(end, "suggest", context) or self._more_cycles(end) or self._again(end)
+        own = self._rendered(end, "suggest", context)
+        is_of_tests = bool(end.step) and self.state.steps[end.step].output == self.state.latest_tests
+        return own or (is_of_tests and self._allow()) or self._more_cycles(end) or self._again(end)
+
+    def _allow(self) -> str:
+        """Confirm that tests are gone, which judges them again without running anything."""
+        if not self.state.misses_tests:
+            return ""
+        globs = short_globs((self.state.latest_tests or {})["removed_tests"])
+        return " ".join(["resume RUN", *(f"--allow-removed-tests {shlex.quote(glob)}" for glob in globs)])
 
     def _more_cycles(self, end: End) -> str:
         return f"resume RUN --cycles {self.state.cycles + MORE_CYCLES}" if end.by_cycles else ""
@@ -148,7 +159,7 @@ class DurableRun:
         tests = self.state.latest_tests or {}
         why = find_check("tests").why_bad(tests) or tests["status"]
         reason = f"{instead}, but the latest test result is: {why} (tests/{tests['number']:03d})"
-        suggestion = ("" if self._tested_last else self._more_cycles(end)) or self._again(end)
+        suggestion = self._allow() or ("" if self._tested_last else self._more_cycles(end)) or self._again(end)
         return Ending(RunStatus.ENDED, "tests_failed", reason, ExitCode.GOAL_NOT_REACHED, suggestion=suggestion)
 
 

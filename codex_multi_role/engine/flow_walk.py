@@ -104,7 +104,8 @@ class FlowWalk:
 
     def _may_refuse_done(self, step: StepSpec) -> bool:
         """Whether the flow can reach its first step again instead of ending with tests that newly fail."""
-        return self.state.fails_tests and self.state.cycle < self.state.cycles and self._leads_back(step)
+        fails = self.state.fails_tests and not self.state.misses_tests
+        return fails and self.state.cycle < self.state.cycles and self._leads_back(step)
 
     def _leads_back(self, step: StepSpec) -> bool:
         """Whether the run's own flow can reach its first step again after ``step``."""

@@ -144,6 +144,11 @@ class FlowState:
         tests = self.latest_tests
         return tests is not None and not self.tests_judged and not passes(tests)
 
+    @property
+    def misses_tests(self) -> bool:
+        """Whether tests are gone, which only a person can confirm, and that is all that is wrong with them."""
+        return (self.latest_tests or {}).get("verdict") == "gone"
+
     def refuse_done(self) -> None:
         """Let the flow continue although a role said DONE, and the next prompts say why."""
         if self.finished_by and self.latest_tests is not None:

@@ -154,6 +154,7 @@ def _settings(
             options.tests.test_seconds,
             definitions.python,
             baseline=options.tests.baseline and definitions.tests_before,
+            allow_removed=definitions.allow_removed_tests,
         ),
         repair_attempts=options.answers.repair_attempts,
         run_model=options.answers.model,

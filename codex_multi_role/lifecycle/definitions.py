@@ -74,6 +74,14 @@ class Definitions:
         return contracts_of(self.flows, self.options.flow, self.catalog)
 
     @property
+    def allow_removed_tests(self) -> tuple[str, ...]:
+        """Globs of tests that may be gone at the end."""
+        return (
+            *self.options.tests.allow_removed_tests,
+            *(g for f in self.flows.values() for g in f.allow_removed_tests),
+        )
+
+    @property
     def isolates(self) -> bool:
         """Whether steps may work in copies of the workspace."""
         return any(step.isolate for flow in self.flows.values() for step in flow.steps)

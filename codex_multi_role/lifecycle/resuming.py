@@ -28,6 +28,7 @@ from codex_multi_role.run_folder.owner import read_owner
 from codex_multi_role.run_options import RunReport
 
 FLOW = "the flow "
+ALLOW_REMOVED = "allow_removed_tests"
 
 
 def finished_report(folder: RunFolder, record: Mapping[str, Any]) -> RunReport | None:
@@ -161,7 +162,7 @@ def _as_before(definitions: Definitions, folder: RunFolder, earlier: Mapping[str
     before = replace(
         definitions,
         inputs={name: earlier["inputs"].get(name, value) for name, value in inputs.items()},
-        options=replace(definitions.options, cycles=int(earlier["options"]["cycles"])),
+        options=definitions.options.changed(**_of_the_past(earlier["options"])),
     )
     if not uses_other_files(definitions, folder):
         return before
@@ -170,11 +171,17 @@ def _as_before(definitions: Definitions, folder: RunFolder, earlier: Mapping[str
     return replace(before, flows=flows, catalog=catalog)
 
 
+def _of_the_past(recorded: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of the previous session that its path depended on."""
+    return {"cycles": int(recorded["cycles"]), ALLOW_REMOVED: recorded.get(ALLOW_REMOVED) or ()}
+
+
 def _changed(before: Definitions, now: Definitions) -> list[str]:
     """What differs, as messages name it: ``inputs.x``, ``cycles``, ``the flow x``."""
     inputs = json.loads(json.dumps(dict(now.inputs)))
     changed = [f"inputs.{name}" for name, value in inputs.items() if before.inputs[name] != value]
-    changed += ["cycles"] if before.options.cycles != now.options.cycles else []
+    one, other = before.options.as_keywords(), now.options.as_keywords()
+    changed += [name for name in ("cycles", ALLOW_REMOVED) if one[name] != other[name]]
     return changed + [f"{FLOW}{name}" for name in changed_flows(before.flows, now.flows)]
 
 
@@ -186,6 +193,9 @@ def _as_typed(definitions: Definitions, changed: Sequence[str]) -> list[str]:
             arguments += ["-i", f"{name}={value if isinstance(value, str) else json.dumps(value)}"]
     if "cycles" in changed:
         arguments += ["--cycles", str(definitions.options.cycles)]
+    if ALLOW_REMOVED in changed:
+        globs = definitions.options.tests.allow_removed_tests
+        arguments += [word for glob in globs for word in ("--allow-removed-tests", glob)]
     if any(each.startswith(FLOW) for each in changed):
         arguments += ["--roles", str(definitions.options.place.roles)]
     return arguments

@@ -31,7 +31,7 @@ GOOD, BAD, WARN, BUSY, IDLE = "good", "bad", "warn", "busy", "idle"
 """Tones. ``warn``: cut short or open; ``busy``: in progress."""
 _TONES = {
     GOOD: ("completed", "passed", "approved"),
-    BAD: ("failed", "error", "timed out", "could not run", "rejected"),
+    BAD: ("failed", "gone", "error", "timed out", "could not run", "rejected"),
     WARN: ("killed", "interrupted", "cancelled", "skipped", "unknown", "open"),
     BUSY: ("running", "working", "repairing", "in progress"),
     IDLE: ("starting", "ready", "no tests", "pending"),

@@ -188,13 +188,12 @@ def _tests_started(event: events.TestsStarted) -> list[str]:
 def _tests_ended(event: events.TestsEnded) -> list[str]:
     failed = failed_tests(vars(event))
     names = f": {failed}" if failed else ""
-    return [f"tests {event.number:03d}: {verdict(vars(event))}{_how_long(event)}{names}"]
+    unseen = f"; not seen: {one_line(event.not_seen)}" if event.not_seen else ""
+    return [f"tests {event.number:03d}: {verdict(vars(event))}{_how_long(event)}{names}{unseen}"]
 
 
 def _how_long(tests: events.TestsEnded | events.BaselineMeasured) -> str:
-    """`` in 3 s``, or of which earlier run of the tests this is the result."""
-    same = f", as in {tests.same_as}: nothing has changed since"
-    return same if tests.same_as else f" in {duration(tests.seconds)}"
+    return f" in {duration(tests.seconds)}"
 
 
 @_lines.register

@@ -37,8 +37,11 @@ class TestRun:
     still_failing: int = 0
     fixed: int = 0
     removed: int = 0
+    moved: int = 0
+    dropped: int = 0
     flaky: int = 0
     without_baseline: str = ""
+    not_seen: str = ""
 
 
 @dataclass

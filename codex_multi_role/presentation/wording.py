@@ -134,6 +134,7 @@ def _beside_baseline(tests: Mapping[str, object]) -> list[str]:
     """``9 as before, 1 new``: what a failed result says beside the tests before the first turn; empty without them."""
     if not tests.get("verdict") or tests.get("without_baseline"):
         return []
-    shown = {"still_failing": "failing as before", "new_failures": "new", "fixed": "fixed", "removed": "removed"}
+    shown = {"still_failing": "failing as before", "new_failures": "new", "fixed": "fixed"}
+    shown |= {"dropped": "dropped", "removed": "gone", "moved": "moved"}
     found = [f"{tests[name]} {words}" for name, words in {**shown, "flaky": "flaky"}.items() if tests.get(name)]
     return [*found, "0 new"] if found and not tests.get("new_failures") else found

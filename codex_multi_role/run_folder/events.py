@@ -277,10 +277,7 @@ class TestsStarted(RunEvent):
 
 @dataclass(frozen=True)
 class TestsEnded(RunEvent):
-    """``failures``: the names of the first failed tests. The others are as in the result of the check ``tests``.
-
-    ``same_as``: the run of the tests that had this result under the same conditions, so that they did not run again.
-    """
+    """``failures``: the names of the first failed tests. The others are as in the result of the check ``tests``."""
 
     __test__ = False
     number: int
@@ -296,9 +293,11 @@ class TestsEnded(RunEvent):
     still_failing: int = 0
     fixed: int = 0
     removed: int = 0
+    moved: int = 0
+    dropped: int = 0
     flaky: int = 0
     without_baseline: str = ""
-    same_as: str = ""
+    not_seen: str = ""
 
 
 @dataclass(frozen=True)
@@ -312,7 +311,7 @@ class BaselineStarted(RunEvent):
 class BaselineMeasured(RunEvent):
     """The tests as they were before the first turn. ``problem``: why nothing can be compared with them.
 
-    ``same_as``: as in `TestsEnded`; ``in_copy``: they ran in a copy of the workspace, for tests in copies.
+    ``in_copy``: they ran in a copy of the workspace, for tests in copies.
     ``left_by``: how many of the failures were new in an earlier run in this workspace, by its id.
     """
 
@@ -323,7 +322,6 @@ class BaselineMeasured(RunEvent):
     skipped: int
     seconds: float
     problem: str = ""
-    same_as: str = ""
     in_copy: bool = False
     left_by: dict[str, int] = field(default_factory=dict)
 

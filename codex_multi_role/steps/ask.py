@@ -90,7 +90,7 @@ def ask(run: RunResources, question: Ask, record: Recorder) -> StepOutcome:
         applied = record("apply files", lambda _: _apply(run, question, turn))
         changed, put_back = applied["changed_paths"], sorted({*put_back, *applied.get("protected", ())})
     if changed or put_back:
-        tests, tested = without_tree(record("run tests", lambda _: _test(run, question, turn, put_back)))
+        tests, tested = without_tree(run, record("run tests", lambda _: _test(run, question, turn, put_back)))
     done = question.role.behaviors.can_finish and says_done(turn.handoff) and not turn.error
     handoff = _passed_on(run, turn, turn.handoff, put_back)
     return StepOutcome(handoff, turn.problem, replace(turn, handoff=handoff), done, tests or None, tested=tested)

@@ -6,23 +6,35 @@ Old failures do not count: a result is judged by what changed since the run bega
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
+from typing import TYPE_CHECKING
 
-from codex_multi_role.checks.test_changes import FAILED, PASSED, Outcomes, TestChanges
+from codex_multi_role.checks.moved_tests import TestSources
+from codex_multi_role.checks.test_changes import (
+    FAILED,
+    GONE,
+    PASSED,
+    Outcomes,
+    TestChanges,
+    differing,
+    matches,
+    unstable_functions,
+)
 from codex_multi_role.reading.json_files import read_object
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import RunFolder
 
+if TYPE_CHECKING:
+    from codex_multi_role.checks.session_report import SessionReport
+
 NOT_MEASURED = "the tests did not run before the first turn"
-INTERRUPTED = 2
-"""Pytest's exit code if a module could not be imported, among others: the other tests did not run."""
-KINDS = ("new_failures", "still_failing", "fixed", "removed", "flaky")
-OF_BASELINE = frozenset({*KINDS, *(f"{kind}_tests" for kind in KINDS)})
+KINDS = ("new_failures", "still_failing", "fixed", "removed", "moved", "dropped", "flaky")
+OF_BASELINE = frozenset({*KINDS, *(f"{kind}_tests" for kind in KINDS), "not_seen"})
 """The fields that a result has beside a baseline, and that are empty in most."""
-BESIDE_BASELINE = ("verdict", *KINDS, "without_baseline")
+BESIDE_BASELINE = ("verdict", *KINDS, "without_baseline", "not_seen")
 UNJUDGED = ("timed out", "could not run")
 
 
@@ -55,56 +67,106 @@ class Baseline:
         return read_object(self.folder / "result.json")
 
     @cached_property
-    def outcomes(self) -> Outcomes:
-        """Of each test by its id; empty if nothing can be compared with them."""
-        return {} if self.problem else outcomes_in(self.folder)
+    def report(self) -> SessionReport:
+        """Empty without tests that ran."""
+        return report_in(self.folder)
 
     @property
     def failing(self) -> set[str]:
-        return {test for test, outcome in self.outcomes.items() if outcome == FAILED}
+        return {test for test, outcome in self.report.tests.items() if outcome == FAILED}
 
     @cached_property
     def problem(self) -> str:
         """Why nothing can be compared with the tests as they were; empty if it can."""
-        result = self._result
-        if not result:
+        if not (result := self._result):
             return NOT_MEASURED
-        if result["status"] not in ("passed", "failed"):
-            return f"before the first turn, the tests ended so: {result['status']} {result['reason']}".strip()
-        if result["exit_code"] == INTERRUPTED:
-            return "before the first turn, pytest was interrupted: some tests could not be collected"
-        return ""
+        if result["status"] not in UNJUDGED and self.report.tests:
+            return ""
+        return f"before the first turn, the tests ended so: {result['status']} {result['reason']}".strip()
 
-    def judge(self, folder: Path, result: Json, pytest_cmd: str, look_again: Callable[[], Outcomes]) -> Json:
+    def judge(
+        self,
+        folder: Path,
+        result: Json,
+        pytest_cmd: str,
+        look_again: Callable[[], SessionReport],
+        sources: Callable[[SessionReport], TestSources],
+        same_files: Collection[SessionReport] = (),
+    ) -> Json:
         """What ``result``, whose report is in ``folder``, says beside the baseline; see `PytestResult`.
 
-        ``look_again`` runs the same command once more: a new failure that is green then does not count.
+        ``look_again`` runs the same command once more; ``same_files``: earlier runs on the same files. What is
+        green there does not count. ``sources``: the test functions before the first turn and now.
         """
         if result["status"] in UNJUDGED:
             return {"verdict": result["status"]}
-        after = outcomes_in(folder)
-        failing = sorted(test for test, outcome in after.items() if outcome == FAILED)
+        before, after, told = self.report, report_in(folder), dict[str, object]()
+        if before.tests and after.is_own != before.is_own:  # only such reports name a test in the same way
+            before, after = report_in(self.folder, own=False), report_in(folder, own=False)
+        where, same, flaky = sources(after), pytest_cmd == self.pytest_cmd, list[str]()
         if self.problem:
-            return {"verdict": result["status"], "without_baseline": self.problem, **_listed(new_failures=failing)}
-        same = pytest_cmd == self.pytest_cmd
-        changes, flaky = TestChanges.between(self.outcomes, after, same_selection=same), list[str]()
-        if changes.new_failures:
-            again = look_again()
-            flaky = [test for test in changes.new_failures if again.get(test) == PASSED]
-            changes = changes.without(flaky)
-        unexplained = result["status"] == "failed" and not failing
-        verdict = "failed" if changes.new_failures or unexplained else "passed" if after else result["status"]
-        return {"verdict": verdict, **_listed(**vars(changes), flaky=flaky)}
+            changes = TestChanges(new_failures=_failing(after.outcomes), removed=tuple(where.gone()))
+            told["without_baseline"] = self.problem
+        else:
+            changes, told["not_seen"] = _compared(before, after, same_selection=same)
+            if changes.new_failures or any("[" in test for test in changes.removed):
+                again = look_again()
+                unstable = unstable_functions(after.tests, again.tests)
+                before, after, again = (each.grouped(unstable) for each in (before, after, again))
+                changes, told["not_seen"] = _compared(before, after, same_selection=same)
+                looks = [each.outcomes for each in (again, *same_files)]
+                flaky = sorted({test for look in looks for test in differing(after.outcomes, look)})
+            if not after.tests and not changes.removed:
+                changes = replace(changes, removed=tuple(where.gone_files()))
+        moved = where.moved(changes.removed, before.tests, after.tests)
+        changes = changes.without({*flaky, *moved})
+        told |= {"lacks": dict(after.lacks), **_listed(**vars(changes), moved=sorted(moved), flaky=flaky)}
+        return {"verdict": _verdict(changes, result, after), **told}
 
 
-def outcomes_in(folder: Path) -> Outcomes:
-    """Of each test in the report there; empty without a report that can be read."""
-    from codex_multi_role.checks.junit_report import parse_outcomes, read_report  # here: after the processes started
+def confirmed(result: Json, allowed: Collection[str]) -> Json:
+    """``result`` if the tests that match the globs ``allowed`` may be gone."""
+    if result.get("verdict") != GONE or not all(matches(test, allowed) for test in result["removed_tests"]):
+        return result
+    return {**result, "verdict": PASSED if result["passed"] + result["skipped"] else result["status"]}
 
-    try:
-        return parse_outcomes(read_report(folder / "junit.xml"))
-    except ValueError:
-        return {}
+
+def report_in(folder: Path, *, own: bool = True) -> SessionReport:
+    """What the tests with their artifacts in ``folder`` said."""
+    from codex_multi_role.checks.session_report import SessionReport  # here: after the processes started
+
+    code = read_object(folder / "result.json").get("exit_code")
+    return SessionReport.read(folder, code, own=own)
+
+
+def _compared(before: SessionReport, after: SessionReport, *, same_selection: bool) -> tuple[TestChanges, str]:
+    """The changes, and what is not seen: what did not run, and what only one of the sessions says of itself."""
+    unseen = set[str]()
+    if after.cut_short and after.tests and before.limit == after.limit:
+        unseen = {test for test, outcome in before.tests.items() if test not in after.tests and outcome == PASSED}
+    either = before.session.keys() ^ after.session.keys()
+    both = {**before.session, **after.session}
+    texts = [f"pytest stopped early ({after.limit}): {len(unseen)} tests did not run"] if unseen else []
+    texts += [f"{test} is not seen beside failed tests" for test in sorted(either) if both[test] == FAILED]
+    one, other = ({t: o for t, o in each.outcomes.items() if t not in either} for each in (before, after))
+    if before.cut_short:  # what did not run then may have failed as well
+        other = {test: outcome for test, outcome in other.items() if test in one or outcome != FAILED}
+    return TestChanges.between(one, other, same_selection=same_selection).without(unseen), "; ".join(texts)
+
+
+def _failing(outcomes: Outcomes) -> tuple[str, ...]:
+    return tuple(sorted(test for test, outcome in outcomes.items() if outcome == FAILED))
+
+
+def _verdict(changes: TestChanges, result: Json, after: SessionReport) -> str:
+    if changes.new_failures:
+        return FAILED
+    if changes.removed:
+        return GONE
+    is_explained = bool(_failing(after.outcomes))
+    if result["status"] == FAILED and not is_explained:
+        return FAILED
+    return PASSED if after.tests else str(result["status"])
 
 
 def _listed(**tests: list[str] | tuple[str, ...]) -> Json:

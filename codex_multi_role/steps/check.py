@@ -37,8 +37,8 @@ def check_step(run: RunResources, unit: Unit) -> StepOutcome:
 
     output = unit.record(f"check {name}", work)
     error = str(output.get("reason", "")) if output["status"] == COULD_NOT_RUN else ""
+    output, tested = without_tree(run, output)
     bad = find_check(name).why_bad(output)
-    output, tested = without_tree(output)
     if name == "tests":
         return StepOutcome(output, error, tests=output, tested=tested, judged=True, bad=bad and f"tests: {bad}")
     return StepOutcome(output, error, bad=bad and f"check {name}: {bad}")
@@ -48,7 +48,7 @@ def _carry_out(run: RunResources, unit: Unit, place: int, options: Mapping[str, 
     name, folder = unit.step.check or "", run.services.folder.path / "checks" / unit.key
     with once(run, unit, place, folder):
         if name == "tests":
-            result = run_tests(run, "", 0, options, is_repeated=unit.attempt > 1)
+            result = run_tests(run, "", 0, options)
         else:
             context = context_of(run, make_folder(folder), options, unit.key, name)
             check = partial(checked, run, folder, partial(find_check(name), context), (), "")

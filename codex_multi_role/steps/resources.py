@@ -90,7 +90,7 @@ Permit = Callable[[RoleSpec, Event], AbstractContextManager[None]]
 class TestSettings:
     """``--run-tests``, ``--pytest-cmd``, ``--test-seconds``, and the Python that runs the tests.
 
-    ``baseline``: whether they run before the first turn.
+    ``baseline``: whether they run before the first turn. ``allow_removed``: globs of tests that may be gone.
     """
 
     __test__ = False
@@ -100,6 +100,7 @@ class TestSettings:
     deadline_seconds: float
     python: Interpreter
     baseline: bool = False
+    allow_removed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

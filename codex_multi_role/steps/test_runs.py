@@ -5,27 +5,35 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from posixpath import join, normpath, relpath
+from typing import TYPE_CHECKING
 
 from codex_multi_role.checks import CheckContext, find_check
-from codex_multi_role.checks.test_changes import Outcomes
+from codex_multi_role.checks.moved_tests import TestSources
 from codex_multi_role.host.atomic import make_folder, write_text
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder.events import BaselineMeasured, BaselineStarted, TestsEnded, TestsStarted, Warning
 from codex_multi_role.run_folder.past import first_snapshot
-from codex_multi_role.steps.baseline import BESIDE_BASELINE, Baseline, left_by_runs, outcomes_in
+from codex_multi_role.steps.baseline import BESIDE_BASELINE, Baseline, confirmed, left_by_runs, report_in
 from codex_multi_role.steps.check_context import context_of, observed
 from codex_multi_role.steps.protection import checked
 from codex_multi_role.steps.resources import RunResources
-from codex_multi_role.steps.test_conditions import SAME_AS, TestConditions
+from codex_multi_role.workspace import PathRefused
+from codex_multi_role.workspace.trees import paths_of, text_of
+
+if TYPE_CHECKING:
+    from codex_multi_role.checks.session_report import SessionReport
 
 HELD = "held_snapshot"
 """A file of the run folder: the state to restore while the workspace is as it was before the first turn."""
 COPY_OF_BASELINE = "baseline"
 """The key of a copy of the workspace; keys of steps have a dot."""
+FILES = "files.txt"
+"""Beside a test result: the state of the files before the tests ran."""
 TREE = "tree"
 """In a recorded test result: the state of the files that were tested. Nobody else sees it."""
 NO_TESTS = "no tests"
@@ -40,29 +48,29 @@ def run_tests(
     turn: int,
     options: Mapping[str, object] | None = None,
     put_back: Collection[str] = (),
-    *,
-    is_repeated: bool = False,
 ) -> Json:
     """Run the check ``tests`` on the current workspace; the result has its ``number`` (``tests/<nnn>``) and its `TREE`.
 
-    ``put_back``: protected files that the previous turn had changed. A result under the same conditions is taken over,
-    unless the tests run again because of it (``is_repeated``).
+    ``put_back``: protected files that the previous turn had changed.
     """
     folder = run.services.folder.new_tests_folder()
     number = int(folder.name)
     run.services.events.publish(TestsStarted(number, role, turn))
     context = context_of(run, folder, {**_own_command(run), **(options or {})})
-    test = partial(checked, run, folder, partial(_tested, run, context, is_repeated=is_repeated), put_back, role)
+    _note_files(run, folder)
+    test = partial(checked, run, folder, partial(find_check("tests"), context), put_back, role)
     result = observed(run, folder, "tests", context.options, lambda: {"number": number, **test()})
     command = str(context.options.get("pytest_cmd") or "")
-    look_again = partial(_outcomes_of_second_look, run, folder / "again", context)
-    result |= _baseline_of(run).judge(folder, result, command, look_again)
+    look_again = partial(_second_look, run, folder / "again", context)
+    earlier = _on_same_files(run, folder)
+    result |= _baseline_of(run).judge(folder, result, command, look_again, partial(_sources, run), earlier)
+    result = confirmed(result, run.settings.tests.allow_removed)
     context.write_artifact("result.json", json.dumps(context.redact.within(result), indent=2) + "\n")
     counts = (int(str(result.get(name, 0))) for name in ("passed", "failed", "errors", "skipped"))
     passed, failed, errors, skipped = counts
     seconds = float(str(result.get("seconds", 0)))
     names = _failed_tests(result, run.services.folder.redact)
-    beside = {name: result[name] for name in (*BESIDE_BASELINE, SAME_AS) if name in result}
+    beside = {name: result[name] for name in BESIDE_BASELINE if name in result}
     run.services.events.publish(
         TestsEnded(number, str(result["status"]), passed, failed, errors, skipped, seconds, names, **beside)
     )
@@ -131,16 +139,14 @@ def _measure(run: RunResources, baseline: Baseline) -> None:
     in_copy = baseline.workspace is None
     run.services.events.publish(BaselineStarted(in_copy))
     make_folder(baseline.folder)
+    _note_files(run, baseline.folder)
     context = context_of(run, baseline.folder, _own_command(run))
-    result = checked(run, baseline.folder, partial(_tested, run, context), (), "")
+    result = checked(run, baseline.folder, partial(find_check("tests"), context), (), "")
     passed, failed, errors, skipped = (int(str(result[name])) for name in ("passed", "failed", "errors", "skipped"))
     event = BaselineMeasured(str(result["status"]), passed, failed, errors, skipped, float(str(result["seconds"])))
     left_by = {} if in_copy else left_by_runs(run.services.folder, baseline.failing)
-    same_as = str(result.get(SAME_AS, ""))
-    run.services.events.publish(
-        replace(event, problem=baseline.problem, same_as=same_as, in_copy=in_copy, left_by=left_by)
-    )
-    if baseline.problem and result["status"] != NO_TESTS:
+    run.services.events.publish(replace(event, problem=baseline.problem, in_copy=in_copy, left_by=left_by))
+    if baseline.report.lacks or (baseline.problem and result["status"] != NO_TESTS):
         run.services.events.publish(Warning(_advice(run, baseline, result)))
 
 
@@ -152,29 +158,45 @@ def _advice(run: RunResources, baseline: Baseline, result: Json) -> str:
     python = run.settings.tests.python.path
     what = f"install what {python} lacks ({', '.join(missing)}), or name another Python with --python"
     what = what if missing else f"{baseline.folder / 'pytest_output.txt'} says why"
-    return f"every failure will count as new: {baseline.problem}; {what}"
-
-
-def _tested(run: RunResources, context: CheckContext, *, is_repeated: bool = False) -> Json:
-    """The tests' result, from the runner or from an earlier run of it under the same conditions."""
-    conditions = TestConditions.of(run, context)
-    if conditions is None:
-        return find_check("tests")(context)
-    if not is_repeated and (taken := conditions.take_over(run.services.folder, context.folder)):
-        return taken
-    result = find_check("tests")(context)
-    if run.snapshots.take() == conditions.files:  # neither the tests nor others have changed it
-        conditions.write(context.folder)
-    return result
+    every = f"every failure will count as new: {baseline.problem}"
+    return f"{every if baseline.problem else f'cannot be imported: {list(baseline.report.lacks)}'}; {what}"
 
 
 def _own_command(run: RunResources) -> dict[str, object]:
     return {"pytest_cmd": run.settings.tests.pytest_cmd} if run.settings.tests.pytest_cmd else {}
 
 
-def _outcomes_of_second_look(run: RunResources, folder: Path, context: CheckContext) -> Outcomes:
+def _second_look(run: RunResources, folder: Path, context: CheckContext) -> SessionReport:
     checked(run, folder, partial(find_check("tests"), replace(context, folder=folder)), (), "")
-    return outcomes_in(folder)
+    return report_in(folder)
+
+
+def _note_files(run: RunResources, folder: Path) -> None:
+    write_text(make_folder(folder) / FILES, str(tree_of(run)[TREE]))
+
+
+def _on_same_files(run: RunResources, folder: Path) -> list[SessionReport]:
+    """What earlier test runs of this run said of the same files, those before the first turn included."""
+    files, own = (folder / FILES).read_text(), run.services.folder.path
+    others = [each.parent for name in ("baseline", "baseline/*", "tests/*") for each in own.glob(f"{name}/{FILES}")]
+    same = (each for each in others if files and each != folder and (each / FILES).read_text() == files)
+    return list(map(report_in, same))
+
+
+def _sources(run: RunResources, report: SessionReport) -> TestSources:
+    """The test files before the first turn and now, by paths as in ids, which need not start at the workspace."""
+    git, tree, root = run.snapshots.repository(), first_snapshot(run.services.folder), report.root
+    files = sorted(paths_of(git, tree)) if tree else []
+
+    def before(path: str) -> str | None:
+        return text_of(git, tree, normpath(join(root, path))) if tree else None
+
+    def now(path: str) -> str | None:
+        with suppress(PathRefused, OSError):
+            return run.workspace.resolve_inside(join(root, path)).read_text(encoding="utf-8", errors="replace")
+        return None
+
+    return TestSources([relpath(path, root) for path in files], before, now)
 
 
 def _failed_tests(result: Json, redact: Callable[[str], str]) -> list[str]:
@@ -183,6 +205,12 @@ def _failed_tests(result: Json, redact: Callable[[str], str]) -> list[str]:
     return [redact(str(each["test"]))[:MAX_NAME_CHARACTERS] for each in failures[:FAILURES_TOLD]]
 
 
-def without_tree(recorded: Json) -> tuple[Json, str]:
-    """A recorded test result as others see it, and the state of the files that were tested; empty if unknown."""
-    return {name: value for name, value in recorded.items() if name != TREE}, recorded.get(TREE, "")
+def without_tree(run: RunResources, recorded: Json) -> tuple[Json, str]:
+    """A recorded test result as others see it, and the state of the files that were tested; empty if unknown.
+
+    What may be gone now counts, so that a resumed run judges again without running anything.
+    """
+    if TREE not in recorded:  # another check
+        return recorded, ""
+    seen = {name: value for name, value in recorded.items() if name != TREE}
+    return confirmed(seen, run.settings.tests.allow_removed), recorded.get(TREE, "")

@@ -6,9 +6,8 @@ import hashlib
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from fnmatch import translate
-from itertools import islice
 from pathlib import Path
 from uuid import uuid4
 
@@ -18,10 +17,6 @@ ENVIRONMENTS = (".venv", "node_modules", ".tox", ".nox")
 CACHES = ("__pycache__", ".*_cache", ".hypothesis")
 _NOT_COMPARED = re.compile("|".join(map(translate, (*ENVIRONMENTS, *CACHES))))
 _COMPILED = (".pyc", ".pyo")
-INSTALLED = ("site-packages", "dist-packages")
-"""Names of folders that installers fill."""
-_OF_DISTRIBUTIONS = (".dist-info", ".egg-info")
-MAX_ENTRIES = 20_000
 _KIND, _KIND_AND_MODE = 0o170000, 0o177777
 
 
@@ -119,33 +114,3 @@ class ContentDigest:
             self.add_folder(entry.path, f"{name}/", read=read, above=above)
         elif read and stat.S_ISREG(mode):
             self.add_file(Path(entry.path))
-
-
-def note_installed(folders: Iterable[Path]) -> str:
-    """A digest of the distributions in the folders that a Python imports from, by names, sizes and times of change.
-
-    Of a folder that installers fill, the entries count: each installed version has a folder of its own. Of any other,
-    such as that of an editable install, all files do. Raises OSError, `TooMuchToCompare`.
-    """
-    found = ContentDigest()
-    for folder in folders:
-        entries = list(islice(_entries_in(folder), MAX_ENTRIES + 1))
-        if len(entries) > MAX_ENTRIES:
-            raise TooMuchToCompare
-        found.note(folder, *sorted(entries))
-    return found.hexdigest()
-
-
-def _entries_in(folder: Path) -> Iterator[tuple[str, int, int]]:
-    if not folder.is_dir():
-        return
-    with os.scandir(folder) as found:
-        for entry in found:
-            if entry.name == ".git" or _NOT_COMPARED.match(entry.name):
-                continue
-            # Of most folders only the name: the first import of what is in them adds a cache, and so changes the rest.
-            is_named = entry.is_dir(follow_symlinks=False) and not entry.name.endswith(_OF_DISTRIBUTIONS)
-            status = entry.stat(follow_symlinks=False)
-            yield (entry.path, 0, 0) if is_named else (entry.path, status.st_size, status.st_mtime_ns)
-            if is_named and folder.name not in INSTALLED:
-                yield from _entries_in(Path(entry.path))

@@ -54,6 +54,12 @@ def paths_of(git: Git, tree: str) -> set[str]:
     return set(os.fsdecode(git.run("ls-tree", "-r", "-z", "--name-only", tree).stdout).split("\0")[:-1])
 
 
+def text_of(git: Git, tree: str, path: str) -> str | None:
+    """The text of a file of ``tree``; None without one."""
+    found = git.run("cat-file", "blob", f"{tree}:{path}", allowed=(0, 128))
+    return found.stdout.decode("utf-8", "replace") if found.returncode == 0 else None
+
+
 def entries_of(git: Git, tree: str) -> dict[str, TreeEntry]:
     """All files of ``tree`` by path, in order, including nested repositories."""
     listed = os.fsdecode(git.run("ls-tree", "-r", "-z", tree).stdout).split("\0")[:-1]

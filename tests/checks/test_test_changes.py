@@ -17,10 +17,10 @@ def between(before: dict[str, str], after: dict[str, str], *, same: bool = True)
 
 def test_every_kind_of_change() -> None:
     before = {"red": "failed", "fixed": "failed", "gone": "failed"}
-    before |= {"green": "passed", "muted": "passed", "off": "skipped"}
+    before |= {"green": "passed", "lost": "passed", "muted": "passed", "off": "skipped"}
     after = {"red": "failed", "fixed": "passed", "green": "failed", "muted": "skipped", "off": "failed"}
     changes = between(before, {**after, "new": "failed", "fine": "passed"})
-    assert changes == TestChanges(("green", "new", "off", "muted"), ("red",), ("fixed",), ("gone",))
+    assert changes == TestChanges(("green", "new", "off", "muted"), ("red",), ("fixed",), ("gone",), ("lost",))
 
 
 def test_what_was_not_selected_is_not_missing() -> None:
@@ -46,4 +46,4 @@ def test_every_failure_is_new_or_old_and_none_is_both(before: dict[str, str], af
     assert failing <= {*changes.new_failures, *changes.still_failing}
     assert not {*changes.new_failures} & {*changes.still_failing}
     red_before = {test for test, outcome in before.items() if outcome == "failed"}
-    assert red_before == {*changes.still_failing, *changes.fixed, *changes.removed}
+    assert red_before == {*changes.still_failing, *changes.fixed, *changes.dropped}

@@ -131,6 +131,7 @@ EVERY_KEY: dict[str, list[Any]] = {
                 "repair_attempts": 1,
                 "run_tests": False,
                 "baseline": False,
+                "allow_removed_tests": ["test_old.py"],
                 "pytest_cmd": "pytest",
                 "test_seconds": 5,
             },
@@ -150,6 +151,7 @@ EVERY_KEY: dict[str, list[Any]] = {
             "vars": {"v": [1]},
             "workspace": {"copy": [".env"], "setup": "make"},
             "protect": ["tests"],
+            "allow_removed_tests": ["test_old.py"],
             "states": {"begin": "PLANNING", "success": "DONE", "failure": "FAILED"},
             "outputs": ["work"],
             "result": {

@@ -203,7 +203,13 @@ def test_failure_that_an_earlier_version_tolerated_is_one(tmp_path: Path) -> Non
 def test_past_without_decisions_is_walked_to_its_end(tmp_path: Path) -> None:
     """An ``until`` that was not met and a limit that was kept recorded nothing."""
     check: Json = {"check": "command", "with": {"argv": ["true"]}}
-    never: Json = {"id": "u", **check, **ITEMS, "until": "results | selectattr('bad') | list", "next": [{"when": "not steps.u.met", "to": "end"}]}
+    never: Json = {
+        "id": "u",
+        **check,
+        **ITEMS,
+        "until": "results | selectattr('bad') | list",
+        "next": [{"when": "not steps.u.met", "to": "end"}],
+    }
     of = Script(tmp_path, {"two": [{}]}, {"l": [{}], "u": [{}]})
     walked = of.walk({"steps": [{"id": "l", **check, "limits": {"seconds": 60}}, never, {"id": "end", "ask": "two"}]})
     assert (walked.ending.exit_code, walked.rehearse().visits) == (0, {"l": 1, "u": 1, "end": 1})

@@ -15,7 +15,7 @@ from tests.support.teams import Record, TeamFolder, read, say, with_flow
 pytestmark = pytest.mark.real
 LOOK: Record = {"id": "look", "check": "command", "with": {"argv": ["cat", "{{ inputs.file }}"]}}
 BUILD: Record = {"id": "build", "ask": "builder"}
-GUARDED = "{% if steps.look.json.kind == 'task' %}Do {{ steps.plan.task.title }}.{% endif %}"
+GUARDED = "Go. {% if steps.look.json.kind == 'task' %}Do {{ steps.plan.task.title }}.{% endif %}"
 
 
 @dataclass(frozen=True)
@@ -85,11 +85,14 @@ def test_fork_can_start_at_the_step_that_failed(tmp_path: Path) -> None:
     """It has started, although its templates could not be filled in."""
     case = CASES[0]
     team = TeamFolder(tmp_path, {"planner": {}, "builder": {}}, {"planner": [], "builder": [say("built")] * 3})
-    flow: Record = {"steps": [{"id": "plan", "ask": "planner"}, *case.steps]}
+    flow: Record = {
+        "inputs": {"file": str(tmp_path / "value.json")},
+        "steps": [{"id": "plan", "ask": "planner"}, *case.steps],
+    }
     with_flow(team, flow)
     give(team, case, corrected=False)
     assert team.run(flow="own").exit_code == 3
-    with_flow(team, {"steps": [flow["steps"][0], {**BUILD, "prompt": "Do it."}]})
+    with_flow(team, {**flow, "steps": [*flow["steps"][:2], {**BUILD, "prompt": "Do it."}]})
     done = console("fork", "latest", "--from", "build", "--roles", "roles", "--json", folder=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     events = [json.loads(line) for line in done.stdout.splitlines()]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from codex_multi_role import fork
 from codex_multi_role.cli.live import picture
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.run_folder import read_events
@@ -43,14 +44,19 @@ def result(team: TeamFolder, number: int = 1) -> Record:
     return found
 
 
-CASES = {
+CASES: dict[str, tuple[Record, int, Record]] = {
     "right": (writes(code=RIGHT), 0, {"still_failing_tests": ["test_red.py::test_old"]}),
     "wrong": (writes(code=WRONG), 1, {"new_failures_tests": ["test_green.py::test_one"]}),
     "old failure fixed": (writes(red="def test_old():\n    pass\n"), 0, {"fixed_tests": ["test_red.py::test_old"]}),
-    "old failure removed": (writes(red=""), 0, {"removed_tests": ["test_red.py::test_old"]}),
+    "old failure removed": (writes(red=""), 0, {"dropped_tests": ["test_red.py::test_old"]}),
     "green test muted": (writes(tests=MUTED), 1, {"new_failures_tests": ["test_green.py::test_one"]}),
-    "green test renamed": (writes(tests=RENAMED), 1, {"new_failures_tests": ["test_green.py::test_one"]}),
-    "green test that cannot be collected": (writes(tests="import nothing_like_it\n"), 1, {}),
+    "green test renamed": (writes(tests=RENAMED), 0, {"moved_tests": ["test_green.py::test_one"]}),
+    "green test deleted": (writes(tests=""), 1, {"removed_tests": ["test_green.py::test_one"]}),
+    "green test that cannot be collected": (
+        writes(tests="import nothing_like_it\n"),
+        1,
+        {"new_failures_tests": ["test_green.py"], "lacks": {"test_green.py": "nothing_like_it"}},
+    ),
 }
 
 
@@ -62,7 +68,7 @@ def test_done_counts_unless_a_failure_is_new(tmp_path: Path, name: str) -> None:
     assert (report.exit_code, report.outcome) == (exit_code, "tests_failed" if exit_code else "done"), report
     (measured,) = team.of_type("baseline_measured")
     assert (measured["passed"], measured["failed"], measured["problem"]) == (1, 1, "")
-    assert result(team)["verdict"] == ("failed" if exit_code else "passed")
+    assert result(team)["verdict"] == ("passed" if not exit_code else "gone" if "deleted" in name else "failed")
     assert told.items() <= result(team).items()
 
 
@@ -108,9 +114,9 @@ def test_prompt_names_what_is_new_and_nothing_that_is_empty(tmp_path: Path) -> N
     team = team_that(tmp_path, writes("CONTINUE", tests=many), writes(code=RIGHT, tests=GREEN))
     team.run(run_tests=True, cycles=2)
     prompt = (team.runs / "latest/one/turn_002/prompt.txt").read_text()
-    assert '"new_failures": 31' in prompt
-    assert '"and 11 more"' in prompt
-    assert "removed_tests" not in prompt
+    assert '"new_failures": 30' in prompt
+    assert '"and 10 more"' in prompt
+    assert "dropped_tests" not in prompt
 
 
 def test_flow_whose_last_turn_breaks_a_test_does_not_reach_its_goal(tmp_path: Path) -> None:
@@ -216,21 +222,108 @@ def test_baseline_is_shown_while_it_runs(tmp_path: Path) -> None:
     assert "tests before the first turn: running" in live(team.runs / "latest", "baseline_started")
 
 
+def test_module_that_cannot_be_imported_hides_no_other_test(tmp_path: Path) -> None:
+    """It is an id like a test; the others are compared. What breaks them and deletes them is no success."""
+    team = team_that(tmp_path, writes(code=WRONG, tests="", red=""))
+    (team.workspace / "test_optional.py").write_text("import nothing_like_it.at_all\n")
+    report = team.run(run_tests=True, cycles=1)
+    (measured,) = team.of_type("baseline_measured")
+    assert (measured["passed"], measured["failed"], measured["errors"], measured["problem"]) == (1, 1, 1, "")
+    assert (report.exit_code, result(team)["still_failing_tests"]) == (1, ["test_optional.py"])
+    assert result(team)["removed_tests"] == ["test_green.py::test_one"]
+    (warning,) = warnings(team.events)
+    assert warning.startswith("cannot be imported: ['test_optional.py']; install what ")
+    assert warning.endswith(" lacks (nothing_like_it), or name another Python with --python")
+
+
+def test_what_is_gone_needs_no_baseline(tmp_path: Path) -> None:
+    team = team_that(tmp_path, writes(tests="", red=""), writes(tests="", red=""))
+    report = team.run(run_tests=True, cycles=1, baseline=False)
+    assert (report.exit_code, result(team)["verdict"]) == (1, "gone")
+    assert result(team)["removed_tests"] == ["test_green.py::test_one", "test_red.py::test_old"]
+    assert "compared with nothing (the tests did not run before the first turn)" in report.reason
+
+
+def test_removal_is_confirmed_without_a_turn_or_a_test(tmp_path: Path) -> None:
+    team = team_that(tmp_path, writes(code=RIGHT, tests="def test_two():\n    assert True\n"))
+    report = team.run(run_tests=True)
+    assert (report.exit_code, len(team.turns())) == (1, 1)
+    assert report.reason.endswith("gone: 1 test is gone: test_green.py::test_one (tests/001)")
+    suggestion = "resume RUN --allow-removed-tests test_green.py::test_one"
+    assert read(report.folder / "run.json")["suggestion"] == suggestion
+    assert team.resume(allow_removed_tests=["test_other.py"]).exit_code == 1
+    team.events.clear()
+    assert team.resume(allow_removed_tests=["test_green.py::test_one"]).exit_code == 0
+    assert not [event for event in team.events if event["type"] in ("turn_started", "tests_started")]
+
+
+@pytest.mark.parametrize("how", ["option", "flow", "check"])
+def test_removal_may_be_allowed_before(tmp_path: Path, how: str) -> None:
+    team = team_that(tmp_path, writes(code=RIGHT, tests="def test_two():\n    assert True\n"))
+    check = [{"check": "tests"}] if how == "check" else []
+    allowed: Record = {"allow_removed_tests": ["test_green.py"]}
+    with_flow(team, {"steps": [{"ask": "one"}, *check], **(allowed if how == "flow" else {})})
+    report = team.run(flow="own", run_tests=True, **(allowed if how == "option" else {}))
+    assert report.exit_code == (how == "check"), report
+    if how == "check":
+        assert "--allow-removed-tests" in read(report.folder / "run.json")["suggestion"]
+        assert team.resume(**allowed).exit_code == 0
+
+
 @pytest.mark.parametrize(
-    ("tests", "words"),
+    ("conftest", "fixed", "exit_code"),
     [
-        ("import nothing_like_it.at_all\n", " lacks (nothing_like_it), or name another Python with --python"),
-        ("import code_of\ncode_of.two\n", "baseline/pytest_output.txt says why"),
+        ("def pytest_sessionfinish(session):\n    session.exitstatus = 1\n", False, 0),
+        ("def pytest_sessionfinish(session):\n    session.exitstatus = 1\n", True, 0),
+        ("", True, 1),
     ],
 )
-def test_tests_that_cannot_run_are_told_before_the_first_turn(tmp_path: Path, tests: str, words: str) -> None:
+def test_what_is_red_without_a_failed_test_is_compared(
+    tmp_path: Path, conftest: str, fixed: bool, exit_code: int
+) -> None:
+    threshold = "import pytest\n@pytest.hookimpl(wrapper=True)\ndef pytest_runtestloop(session):\n    x = yield\n"
+    after = f"{threshold}    session.testsfailed += 1\n    return x\n" if exit_code else ""
+    turn = writes(code=RIGHT, **({} if not fixed else {"red": ""}))
+    turn["json"]["files"] += [{"path": "conftest.py", "content": after}] if fixed else []
+    team = team_that(tmp_path, turn)
+    (team.workspace / "conftest.py").write_text(conftest)
+    (team.workspace / RED).write_text("")
+    report = team.run(run_tests=True, cycles=1)
+    assert report.exit_code == exit_code, report
+    kind = "new_failures" if exit_code else "fixed" if fixed else "still_failing"
+    (test,) = result(team)[f"{kind}_tests"]
+    assert test.startswith("the session: ")
+
+
+UNSTABLE = "import pytest, uuid\n\n\n@pytest.mark.parametrize('x', [uuid.uuid4(), uuid.uuid4()], ids=str)\n"
+
+
+def test_ids_that_change_by_themselves_are_compared_by_function(tmp_path: Path) -> None:
+    text = f"{UNSTABLE}def test_id(x):\n    from code_of import one\n\n    assert one() == 1\n"
+    for code, exit_code in ((RIGHT, 0), (WRONG, 1)):
+        team = team_that(tmp_path / str(exit_code), writes(code=code))
+        (team.workspace / "test_unstable.py").write_text(text)
+        assert team.run(run_tests=True, cycles=1).exit_code == exit_code
+        new = ["test_green.py::test_one", *(f"test_unstable.py::test_id[case {n}]" for n in (1, 2))]
+        assert result(team)["new_failures_tests"] == (new if exit_code else [])
+        assert result(team)["removed_tests"] == []
+
+
+def test_session_that_stops_early_says_nothing_of_the_rest(tmp_path: Path) -> None:
     team = team_that(tmp_path, writes(code=RIGHT))
-    (team.workspace / TESTS).write_text(tests)
-    team.run(run_tests=True)
+    (team.workspace / "pytest.ini").write_text("[pytest]\naddopts = -x\n")
+    (team.workspace / "test_a.py").write_text("def test_first():\n    assert open('code_of.py').read() != 'x'\n")
+    assert team.run(run_tests=True, cycles=1).exit_code == 0
+
+
+def test_tests_that_cannot_run_are_told_before_the_first_turn(tmp_path: Path) -> None:
+    team = team_that(tmp_path, writes(code=RIGHT))
+    (team.workspace / "conftest.py").write_text("raise OSError\n")
+    team.run(run_tests=True, cycles=1)
     kinds = [event["type"] for event in team.events]
     (warning,) = warnings(team.events)
-    assert warning.startswith("every failure will count as new: before the first turn, pytest was interrupted")
-    assert warning.endswith(words)
+    assert warning.startswith("every failure will count as new: before the first turn, the tests ended so: could not")
+    assert warning.endswith("baseline/pytest_output.txt says why")
     assert kinds.index("warning") < kinds.index("turn_started")
 
 
@@ -239,3 +332,45 @@ def live(run: Path, last: str) -> str:
     events = list(read_events(run / "events.jsonl"))
     until = [event.type for event in events].index(last) + 1
     return picture(Progress.of(events[:until])).replace("&#160;", " ")
+
+
+def with_ignored(folder: Path, *turns: Record) -> TeamFolder:
+    """A project with an ignored file that a test reads."""
+    team = TeamFolder(folder, {"one": BOTH}, {"one": [*turns]})
+    reads = "from pathlib import Path\n\n\ndef test_fixture():\n    assert Path('ignored.txt').exists()\n"
+    files = {CODE: "def one():\n    return 1\n", "test_one.py": f"{reads}\n\n{GREEN}", "ignored.txt": ""}
+    for name, text in {**files, ".gitignore": "ignored.txt\n"}.items():
+        (team.workspace / name).write_text(text)
+    return team
+
+
+def test_fork_tests_the_state_before_in_its_own_folder(tmp_path: Path) -> None:
+    """Its folder lacks what git ignores; the first turn was one of the run that it was forked from."""
+    written = {"path": CODE, "content": RIGHT}
+    wrong = {"path": "code_of.py", "content": "def one():\n    return 2\n"}
+    team = with_ignored(tmp_path, say(files=[written]), say(status="DONE", files=[wrong]))
+    team.run(run_tests=True, cycles=2, run_id="first")
+    team.events.clear()
+    report = fork(
+        "first", runs_dir=team.runs, start="team:2", changes={"run_id": "second"}, on_event=team.events.append
+    )
+    (baseline,) = team.of_type("baseline_measured")
+    assert (baseline["passed"], baseline["failed"]) == (1, 1)
+    judged = read(team.runs / "second/tests/002/result.json")
+    assert judged["new_failures_tests"] == ["test_one.py::test_one"]
+    assert judged["still_failing_tests"] == ["test_one.py::test_fixture"]
+    workspace = Path(read(team.runs / "second/run.json")["workspace"])
+    assert (report.exit_code, (workspace / "code_of.py").read_text()) == (1, wrong["content"])
+
+
+def test_copies_have_a_baseline_of_their_own(tmp_path: Path) -> None:
+    """A copy lacks what git ignores, so that a test there has failed before as well."""
+    written = {"path": CODE, "content": RIGHT}
+    team = with_ignored(tmp_path, say(files=[written]), say(files=[written]))
+    step: Record = {"ask": "one", "isolate": "worktree", "merge": "none", "for_each": ["a", "b"], "concurrency": 2}
+    with_flow(team, {"steps": [step]})
+    team.run(flow="own", run_tests=True)
+    first, in_copy = team.of_type("baseline_measured")
+    assert (first["failed"], in_copy["failed"], in_copy["in_copy"]) == (0, 1, True)
+    assert [each["new_failures"] for each in team.of_type("tests_ended")] == [0, 0, 0]
+    assert not [*(team.runs / "latest/worktrees").glob("baseline*/*")]

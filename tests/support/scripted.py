@@ -46,6 +46,7 @@ from codex_multi_role.run_options import RunOptions
 from codex_multi_role.steps import Recorder, RunProgress, RunResources, RunServices, RunSettings, StepOutcome, Unit
 from codex_multi_role.steps.ask import Ask
 from codex_multi_role.steps.carry_out import carry_out
+from codex_multi_role.steps.resources import TestSettings
 from codex_multi_role.steps.terms import terms
 from codex_multi_role.steps.turn_events import says_done
 from codex_multi_role.steps.turn_record import TurnResult
@@ -199,7 +200,9 @@ class Script:
 
     @staticmethod
     def _resources(services: _Services, contracts: Contracts) -> RunResources:
-        settings = RunSettings("reach it", cast(Any, None), 0, None, NO_PRICES, False, contracts=contracts)
+        settings = RunSettings(
+            "reach it", TestSettings(False, None, 0.0, cast(Any, None)), 0, None, NO_PRICES, False, contracts=contracts
+        )
         return RunResources(settings, cast(RunServices, services), RunProgress(), cast(Any, None), cast(Any, None))
 
     @contextmanager

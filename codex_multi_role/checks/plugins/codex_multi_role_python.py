@@ -1,13 +1,12 @@
 """A program: print what the checks need to know about the Python that runs it, as JSON.
 
-``{version, prefix, packages: {name: boolean}, roots: [folder], library: folder}``; ``roots`` are the folders it imports
-from, including those of editable installs; ``library`` has the standard library.
+``{version, prefix, packages: {name: boolean}, roots: [folder]}``; ``roots`` are the folders it imports from,
+including those of editable installs.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,7 +20,6 @@ def described() -> dict[str, object]:
         "prefix": sys.prefix,
         "packages": {name: _has(name) for name in PACKAGES},
         "roots": [*filter(None, sys.path[1:]), *_editable()],
-        "library": os.path.dirname(os.__file__),  # noqa: PTH120 - as it is, without a Path
     }
 
 

@@ -8,7 +8,6 @@ from functools import partial
 
 from codex_multi_role.catalog.result_reads import check_measured, routes_on_result
 from codex_multi_role.checks.measured_process import MeasuredProcess
-from codex_multi_role.checks.test_changes import _vanished
 from codex_multi_role.checks.tests import judge
 from codex_multi_role.engine.fan_out import FanOut
 from codex_multi_role.engine.flow_walk import FlowWalk
@@ -20,13 +19,12 @@ from codex_multi_role.flow.routing import continues
 from codex_multi_role.flow.state import passes
 from codex_multi_role.host.spelling import folded
 from codex_multi_role.steps.ask import ask
+from codex_multi_role.steps.baseline import _verdict
 from codex_multi_role.steps.protection import ProtectedState, _put_back_first, protected_among
 from codex_multi_role.steps.review import _rejected
-from codex_multi_role.steps.test_runs import _baseline_of, _tested
+from codex_multi_role.steps.test_runs import _baseline_of
 from codex_multi_role.steps.turn_events import says_done
 from codex_multi_role.steps.unit import StepOutcome, _not_merged
-from codex_multi_role.workspace.contents import note_installed
-from codex_multi_role.workspace.hidden_files import hidden_files
 from codex_multi_role.workspace.protected import ProtectedFiles, RestoredFiles
 from tests.promises.breakage import Breakage
 from tests.promises.change import ReplacedFunction, replaced, returns
@@ -86,31 +84,15 @@ BAD_RESULTS = (
         ("catalog/test_result_reads.py::test_measured_result_that_nothing_reads_is_refused",),
     ),
 )
-SAME_TREE = "steps/test_test_conditions.py::test_second_run_takes_the_result_of_the_first_over"
 STALE = (
-    counted(
-        "a result is not of other distributions",
-        returns(note_installed, ""),
-        (f"{SAME_TREE}[another version is installed]",),
-    ),
-    counted(
-        "a result is not of other ignored files",
-        returns(hidden_files, ""),
-        (f"{SAME_TREE}[an ignored file has changed]",),
-    ),
-    counted(
-        "a repeated check runs",
-        replaced(_tested, lambda tested, run, context, **_: tested(run, context)),
-        ("steps/test_test_conditions.py::test_check_that_is_tried_again_always_runs",),
-    ),
     counted(
         "what a copy lacks is not the turn's failure",
         replaced(_baseline_of, lambda _, run: run.services.baseline),
-        ("steps/test_test_conditions.py::test_copies_have_a_baseline_of_their_own",),
+        ("steps/test_baseline.py::test_copies_have_a_baseline_of_their_own",),
     ),
     counted(
-        "a test that no longer runs is a new failure",
-        returns(_vanished, set[str]()),
+        "a test that is skipped since is a new failure",
+        returns(_verdict, "passed"),
         ("steps/test_baseline.py::test_done_counts_unless_a_failure_is_new[green test muted]",),
     ),
 )
