@@ -38,19 +38,21 @@ class Figure:
         return -(-counted // step) * step == self.ceiling
 
 
+# Debts of 2026-11-29. Contracts: templates are read by evaluating them, not from their syntax, about 900 lines; verdicts
+# on untidy suites, 400; load errors at the line of the key, 250. They end with what nobody needs and the one reader.
 FIGURES = (
     Figure("folders of the core", 16, "16"),
     Figure("floors of the core", 9, "9"),
-    Figure("modules of the core", 330, "290, later 310"),
-    Figure("lines of the core", 46_000, "38,000, later 41,000"),
-    Figure("statements of the core", 29_400),
-    Figure("modules of the package", 544, "495, later free"),
-    Figure("lines of the package", 73_200, "64,000, later free"),
-    Figure("statements of the package", 47_100),
+    Figure("modules of the core", 335, "290, later 310"),
+    Figure("lines of the core", 47_700, "38,000, later 41,000"),
+    Figure("statements of the core", 30_500),
+    Figure("modules of the package", 549, "495, later free"),
+    Figure("lines of the package", 74_900, "64,000, later free"),
+    Figure("statements of the package", 48_200),
     Figure("names of extensions in the core", 0),
     Figure("imports that a rule excuses", 0),
     Figure("fields of the largest class", 35, "12"),
-    Figure("imported names inside functions", 149, "150"),
+    Figure("imported names inside functions", 147, "150"),
     Figure("direct dependencies", 14, "14"),
     Figure("class names that stand twice", 0),
     Figure("modules that name `sys.executable`", 1),

@@ -11,7 +11,7 @@ from functools import reduce
 from typing import NamedTuple
 
 from codex_multi_role.catalog.answer_needs import COUNTABLE, Contract, Need, beside, not_required_by
-from codex_multi_role.catalog.explorations import Step
+from codex_multi_role.catalog.explorations import StepName
 from codex_multi_role.catalog.flow_spec import FlowSpec, ways_out
 from codex_multi_role.catalog.result_paths import INPUTS, FlowReader, ResultRead, StepReads, TemplateReads, item_of
 from codex_multi_role.catalog.role_spec import RoleSpec
@@ -73,10 +73,10 @@ class Contracts:
 
     def _answer(self, flow: str, step: StepSpec, role: str) -> Wanted:
         """An answer of ``role``, and what the engine says of its step, its item, and the calls of the flow."""
-        of = Step(flow, step.id)
+        of = StepName(flow, step.id)
         item = {"status": "done", "error": "", "bad": False, "role": role}
         calls = [
-            Step(name, each.id) for name, caller in self.flows.items() for each in caller.steps if each.call == flow
+            StepName(name, each.id) for name, caller in self.flows.items() for each in caller.steps if each.call == flow
         ]
         called = {item_of(call): [item, {**item, "bad": True}] for call in calls} | dict.fromkeys(calls, ANSWERED)
         is_single = step.for_each is None and step.ask != EVERY_ROLE
@@ -139,7 +139,7 @@ NO_CONTRACTS = Contracts({}, "", ())
 
 
 def _inputs(flow: str) -> Wanted:
-    return Wanted(Source(Step(flow, ""), INPUTS))
+    return Wanted(Source(StepName(flow, ""), INPUTS))
 
 
 def _given(reads: TemplateReads, wanted: Wanted) -> Iterator[tuple[Path, Path, bool]]:

@@ -15,7 +15,7 @@ NotedPath = tuple[Any, ...]
 """Whose result, then names, numbers and elements."""
 
 
-class Step(NamedTuple):
+class StepName(NamedTuple):
     """A step of a flow, whose results are read."""
 
     flow: str
@@ -25,11 +25,11 @@ class Step(NamedTuple):
 class Rule(NamedTuple):
     """The ``value`` of what the engine says of a step, by the fields that it has beside its result."""
 
-    of: Step
+    of: StepName
     value: Callable[[Mapping[str, Any]], object]
 
 
-class Note(NamedTuple):
+class ValueNote(NamedTuple):
     """``compared``: the constants with which the value is compared."""
 
     path: NotedPath
@@ -52,7 +52,7 @@ class Exploration:
     made: dict[str, bool] = field(default_factory=dict)
     rules: dict[str, Rule] = field(default_factory=dict)
     asked: dict[str, NotedPath] = field(default_factory=dict)
-    notes: dict[Note, None] = field(default_factory=dict)
+    notes: dict[ValueNote, None] = field(default_factory=dict)
     walked: set[NotedPath] = field(default_factory=set)
     has_iterated: bool = False
     is_silent: bool = False
@@ -139,4 +139,4 @@ def _note_indispensable(found: Sequence[Exploration]) -> None:
         without = [each.failed for each in found if each.made.get(name) is False]
         if len(path) > 1 and without and all(without):
             for each in found:
-                each.notes |= {Note(path, ValueUse.PASSED): None} if each.made.get(name) else {}
+                each.notes |= {ValueNote(path, ValueUse.PASSED): None} if each.made.get(name) else {}

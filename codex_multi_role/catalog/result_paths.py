@@ -8,7 +8,7 @@ from itertools import islice
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from codex_multi_role.catalog.explorations import Exploration, NotedPath, Rule, Step, explore, unnoted
+from codex_multi_role.catalog.explorations import Exploration, NotedPath, Rule, StepName, explore, unnoted
 from codex_multi_role.catalog.flow_expressions import has_expressions
 from codex_multi_role.catalog.flow_inputs import InputType
 from codex_multi_role.catalog.flow_spec import FlowSpec, step_place
@@ -133,7 +133,7 @@ class FlowReader:
         self, flow: FlowSpec, flows: Mapping[str, FlowSpec], roles: Sequence[str] = (), added: Sequence[str] = ()
     ) -> None:
         self._flow, self._flows, self._added = flow, flows, added
-        own = Step(flow.name, "")
+        own = StepName(flow.name, "")
         inputs = {
             name: UnknownValue(
                 f"inputs.{name}", path=(Source(own, INPUTS, INPUTS), name), kind=_INPUT_KINDS[spec.type][0]
@@ -141,7 +141,7 @@ class FlowReader:
             for name, spec in flow.inputs.items()
         }
         asked = {
-            role: self._answer(Source(Step(flow.name, step), role, f"roles.{role}"), given=True)
+            role: self._answer(Source(StepName(flow.name, step), role, f"roles.{role}"), given=True)
             for role, step in sole_askers(flow, flows, roles).items()
         }
         self._context: Context = {
@@ -214,7 +214,7 @@ class FlowReader:
 
     def _seen(self, flow: FlowSpec, step: StepSpec, name: str, depth: int = 0) -> UnknownValue:
         """The step as templates see it."""
-        of = Step(flow.name, step.id)
+        of = StepName(flow.name, step.id)
         fields = {} if depth else _engine_fields(of, name, OF_STEP)
         if step.for_each is None and step.ask != EVERY_ROLE:
             return self._unit(flow, step, name, fields, depth)
@@ -237,7 +237,7 @@ class FlowReader:
         self, flow: FlowSpec, step: StepSpec, name: str, fields: dict[str, Any], depth: int, role: str = ""
     ) -> UnknownValue:
         """What a step or an item leaves, beside the ``fields`` that the engine adds."""
-        of = Step(flow.name, step.id)
+        of = StepName(flow.name, step.id)
         elsewhere = Source(of, EVERY_ROLE, name)
         fields |= {
             each: UnknownValue(f"{name}.{each}", path=(elsewhere, each)) for each in (OF_COPY if step.isolate else ())
@@ -261,7 +261,7 @@ class FlowReader:
         return UnknownValue(source.name, {**added, **fields}, path=(source,), rule=rule)
 
 
-def _engine_fields(of: Step, name: str, declared: Collection[str]) -> dict[str, Any]:
+def _engine_fields(of: StepName, name: str, declared: Collection[str]) -> dict[str, Any]:
     kinds = {"visits": "number", "bad": "boolean"}
     return {
         each: UnknownValue(f"{name}.{each}", kind=kinds.get(each, "string"), rule=Rule(of, itemgetter(each)))
@@ -269,14 +269,14 @@ def _engine_fields(of: Step, name: str, declared: Collection[str]) -> dict[str, 
     }
 
 
-def _item_fields(of: Step, step: StepSpec, name: str, index: int) -> dict[str, Any]:
+def _item_fields(of: StepName, step: StepSpec, name: str, index: int) -> dict[str, Any]:
     fields = _engine_fields(item_of(of), name, OF_ITEM) | {"index": index}
     return fields if step.roles else {each: value for each, value in fields.items() if each != "role"}
 
 
-def item_of(step: Step) -> Step:
+def item_of(step: StepName) -> StepName:
     """The items of a step, of which the engine says something else."""
-    return Step(step.flow, f"{step.id}[]")
+    return StepName(step.flow, f"{step.id}[]")
 
 
 class _Reading(NamedTuple):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from codex_multi_role.catalog.explorations import Exploration, NotedPath, Step
+from codex_multi_role.catalog.explorations import Exploration, NotedPath, StepName
 from codex_multi_role.catalog.unknown_values import Element
 from codex_multi_role.catalog.value_uses import ITEM, Path, ValueUse
 
@@ -19,7 +19,7 @@ TAKE_NULL = frozenset({ValueUse.PASSED, ValueUse.DECIDED})
 class Source(NamedTuple):
     """Whose fields paths name. ``role``: the one that answers in the ``step``; empty if any. ``name``: in templates."""
 
-    step: Step
+    step: StepName
     role: str = ""
     name: str = ""
 
@@ -33,7 +33,7 @@ class Wanted(NamedTuple):
     """A source, and the ``states`` of steps when it is read: what the engine says of each, one of which is true."""
 
     source: Source
-    states: Mapping[Step, Sequence[Mapping[str, Any]]] = {}
+    states: Mapping[StepName, Sequence[Mapping[str, Any]]] = {}
 
     def can_have(self, exploration: Exploration) -> bool:
         """Whether the decisions by what the engine says agree with one of the states of each step."""

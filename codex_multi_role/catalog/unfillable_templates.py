@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import partial
 
-from codex_multi_role.catalog.explorations import Step
+from codex_multi_role.catalog.explorations import StepName
 from codex_multi_role.catalog.flow_spec import FlowSpec, ways_out
 from codex_multi_role.catalog.result_paths import FlowReader, TemplateReads
 from codex_multi_role.catalog.template_reads import Source, Wanted
@@ -47,9 +47,9 @@ def _check_at_the_end(flow: FlowSpec, value: object, place: Place) -> None:
 
 
 def _check(flow: FlowSpec, templates: Iterable[TemplateReads], unknown: set[str], problems: Problems) -> None:
-    states = {Step(flow.name, each): [NOT_VISITED] for each in unknown}
+    states = {StepName(flow.name, each): [NOT_VISITED] for each in unknown}
     for template in templates:
-        wanted = (Wanted(Source(Step(flow.name, each)), states) for each in unknown)
+        wanted = (Wanted(Source(StepName(flow.name, each)), states) for each in unknown)
         reads = [read for each in wanted for read in template.of(each) if read.is_certain and ITEM not in read.path]
         for of, field, place in dict.fromkeys((read.of, read.path[0], read.place) for read in reads):
             with problems.collected():

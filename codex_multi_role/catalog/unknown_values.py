@@ -12,7 +12,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from jinja2 import StrictUndefined, Undefined, UndefinedError
 
-from codex_multi_role.catalog.explorations import Exploration, Note, NotedPath, Rule, explorations, now
+from codex_multi_role.catalog.explorations import Exploration, NotedPath, Rule, ValueNote, explorations, now
 from codex_multi_role.catalog.value_uses import MAPPING_METHODS, TEXT_METHODS, ValueUse, kind_of, operand_use
 from codex_multi_role.errors import DefinitionError
 
@@ -72,7 +72,7 @@ class UnknownValue:
 
     def _note(self, as_: ValueUse, compared: tuple[object, ...] = ()) -> None:
         if len(self._path) > 1 and not now().is_silent:
-            now().notes[Note(self._path, as_, compared)] = None
+            now().notes[ValueNote(self._path, as_, compared)] = None
 
     def _is_given(self) -> bool:
         if self._owner is None and self._rule is None:
