@@ -81,7 +81,7 @@ _current: ContextVar[Exploration | None] = ContextVar("exploration", default=Non
 
 
 def now() -> Exploration:
-    return _current.get() or Exploration()
+    return _current.get(None) or Exploration()
 
 
 @contextmanager
