@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
 from codex_multi_role.catalog.value_uses import ValueUse
@@ -113,9 +114,12 @@ def explorations(most: int, *, decides: bool = False) -> Iterator[Exploration]:
             return
         given = (*made[:-1], False)
     for further in (True, False):
-        yield from (Exploration((), further, decides, {name: not further}) for name in ("", *names))
+        chosen = ("", *islice(names, MAX_OTHERS))
+        yield from (Exploration((), further, decides, {name: not further}) for name in chosen)
 
 
+MAX_OTHERS = 32
+"""How many decisions are also the only other one."""
 MAX_EXPLORATIONS = 16
 """Of how many sequences of decisions all are explored, to find what a template reads."""
 

@@ -20,6 +20,10 @@ T = TypeVar("T")
 MAX_TRIES = 64
 """Of how many sequences of decisions all are tried, to judge an answer."""
 MAX_NAME = 400
+OF_ELEMENT = "#"
+"""In the name of an unknown element of an unknown list."""
+MAX_NESTED = 3
+"""How deep unknown lists contain others: a recursive loop would not end."""
 NOT_AS_A_LIST = frozenset({"count", "first", "last", "length", "list", "max", "min", "reverse", "sort", "unique"})
 """Filters for lists that accept texts as well."""
 SAME_ELEMENTS = frozenset({"list", "reverse", "sort"})
@@ -38,7 +42,7 @@ class Element:
         return hash((Element, self.number))
 
     def __repr__(self) -> str:
-        return f"#{self.number}"
+        return f"{OF_ELEMENT}{self.number}"
 
 
 class UnknownValue:
@@ -155,7 +159,7 @@ class UnknownValue:
         elif self._elements is not None:
             if self._rule is None or now().decide(self._name, self._rule):
                 yield from reversed(self._elements) if reverse else self._elements
-        elif now().decide(self._name):
+        elif self._name.count(OF_ELEMENT) < MAX_NESTED and now().decide(self._name):
             elements = [Element(1), Element(0)] if reverse else [Element(0), Element(1)]
             yield self._element(elements[0])
             elements[0].is_only = elements[1].is_only = False

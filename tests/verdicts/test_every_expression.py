@@ -81,6 +81,7 @@ SIGNS = {"<", "<=", ">", ">=", "==", "!="}
 STATEMENTS = {
     "if": ("{% if a %}{{ a }}{% elif a is defined %}-{% else %}none{% endif %}.", TEXT),
     "for": ("{% for x in a if x.n > 1 %}{{ loop.index }}{{ x.k }}{% else %}none{% endfor %}.", ROWS),
+    "recursive for": ("{% for x in a recursive %}{{ x.k }}{{ loop(x.c) if x.c is defined }}{% endfor %}.", ROWS),
     "for pairs": ("{% for k, v in a.items() %}{{ k }}{{ v }}{% endfor %}.", SHAPE),
     "for slice": ("{% for x in a[:1] %}{{ x.k }}{% endfor %}.", ROWS),
     "set": ("{% set x = a %}{{ x.n + 1 }}", SHAPE),
