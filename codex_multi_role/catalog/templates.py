@@ -15,7 +15,6 @@ from codex_multi_role.catalog.flow_expressions import (
     parse_template,
     sandbox,
 )
-from codex_multi_role.catalog.unknown_values import UnknownValue
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.reading.nearest import no_such
 from codex_multi_role.reading.places import Place, Problems
@@ -67,7 +66,7 @@ def render(template: object, context: Mapping[str, object], where: Place | str) 
 def render_text(template: str, context: Mapping[str, object], where: Place | str) -> object:
     """As `render`, for a template that must give a text: `TemplateFailed` for none, and for an empty one."""
     value = render(template, context, where)
-    if value is None or not (isinstance(value, UnknownValue) or str(value).strip()):
+    if value is None or not str(value).strip():
         raise template_failed(where, "gives no text", template, context)
     return value
 

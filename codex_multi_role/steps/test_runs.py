@@ -159,7 +159,8 @@ def _advice(run: RunResources, baseline: Baseline, result: Json) -> str:
     what = f"install what {python} lacks ({', '.join(missing)}), or name another Python with --python"
     what = what if missing else f"{baseline.folder / 'pytest_output.txt'} says why"
     every = f"every failure will count as new: {baseline.problem}"
-    return f"{every if baseline.problem else f'cannot be imported: {list(baseline.report.lacks)}'}; {what}"
+    lacking = f"cannot be imported: {', '.join(baseline.report.lacks)}"
+    return f"{every if baseline.problem else lacking}; {what}"
 
 
 def _own_command(run: RunResources) -> dict[str, object]:

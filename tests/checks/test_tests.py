@@ -54,7 +54,7 @@ def test_plugins_of_the_environment_are_loaded(make_context: MakeContext) -> Non
 def test_error_in_collection_is_a_failure_with_its_output(make_context: MakeContext) -> None:
     """pytest writes these to standard output; the role must see them."""
     result = _run(make_context({"test_a.py": "import nowhere_to_be_found\n"}))
-    assert (result["status"], result["exit_code"], _counts(result)) == ("failed", 2, (0, 0, 1, 0))
+    assert (result["status"], result["exit_code"], _counts(result)) == ("failed", 1, (0, 0, 1, 0))
     assert "No module named 'nowhere_to_be_found'" in result["output_tail"]
     assert "nowhere_to_be_found" in result["failures"][0]["message"]
 

@@ -66,7 +66,7 @@ def _team(tmp_path: Path, flow: str, *answers: Record, **role: object) -> TeamFo
             WAITING,
             {"tasks": [A, B | {"after": ["c"]}]},
             {"tasks": [A, B]},
-            "wait for each other: b needs ['c']: must be",
+            "step build cannot use it: b needs ['c']: must be",
         ),
         (WAITING, {"tasks": [A | {"after": ["b"]}, B]}, {"tasks": [A, B]}, "items depend on each other: a -> b -> a"),
         (GATE, {"score": "8"}, {"score": 8}, "\"score\" must be a number, not a text, '8': step judge reads"),

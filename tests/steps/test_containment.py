@@ -190,7 +190,7 @@ def test_what_a_repository_tells_git_to_run_is_not_run_by_us(tmp_path: Path) -> 
     report = with_flow(made, {"steps": steps, "protect": ["kept/**"]}).run(flow="own")
     assert report.outcome == "success"
     assert "own.txt" in (report.folder / "writer/turn_001/changes.patch").read_text()
-    assert collect(report.folder / "worktrees/manifest.json", alive=False, dry_run=False)
+    assert not collect(report.folder / "worktrees/manifest.json", alive=False, dry_run=False)  # all were merged
     assert not ran.exists()
 
 

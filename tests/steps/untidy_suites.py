@@ -16,37 +16,37 @@ EXPECTED = """
 module that raises                  0 passed     1 failed     0 passed     1 gone*
 optional dependency missing         0 passed*    1 failed     0 passed     1 gone
 coverage threshold missed           0 passed     1 failed     0 passed*    1 gone
-session hook                        0 passed     1 failed*    0 passed     1 gone
+session hook                        0 passed     1 failed     0 passed     1 gone
 id with uuid                        0 passed*    1 failed     0 passed     1 gone
 id with time                        0 passed     1 failed     0 passed     1 gone
 id with temporary path              0 passed     1 failed     0 passed     1 gone
 id with address                     0 passed     1 failed     0 passed     1 gone
-id with version                     0 passed*    1 failed     0 passed     1 gone
-id in order of a set                0 passed     1 failed*    0 passed     1 gone
+id with version                     0 passed     1 failed     0 passed     1 gone
+id in order of a set                0 passed     1 failed     0 passed     1 gone
 test moved                          0 passed*    1 failed     0 passed     1 gone
-test file renamed                   0 passed     1 failed*    0 passed     1 gone
+test file renamed                   0 passed     1 failed     0 passed     1 gone
 test renamed                        0 passed     1 failed     0 passed     1 gone
 test parametrised                   0 passed     1 gone*      0 passed     1 gone
-test deleted                        0 passed*    1 gone       0 passed     1 gone
-litter tracked                      0 passed     1 failed     0 passed*    1 gone
-litter untracked                    0 passed*    1 failed     0 passed     1 gone
+test deleted                        0 passed     1 gone       0 passed     1 gone
+litter tracked                      0 passed     1 failed     0 passed     1 gone
+litter untracked                    0 passed     1 failed     0 passed     1 gone
 litter outside                      0 passed     1 failed     0 passed     1 gone
-flaky once in ten                   0 passed     1 failed     0 passed*    1 gone
+flaky once in ten                   0 passed     1 failed     0 passed     1 gone
 flaky every second time             0 passed     1 failed*    0 passed     1 gone
 time limit                          0 passed     1 failed     1 timed_out  1 gone*
-stops at first failure              0 passed     1 failed     0 passed     1 gone*
-parallel                            0 passed     1 failed*    0 passed     1 gone
+stops at first failure              0 passed     1 failed     0 passed     1 gone
+parallel                            0 passed     1 failed     0 passed     1 gone
 random order                        0 passed     1 failed     0 passed     1 gone
 last failed                         0 passed     1 failed     0 passed*    1 gone
-doctests                            0 passed     1 failed     0 passed     1 gone*
-unittest                            0 passed     1 failed*    0 passed     1 gone
-ignores everything                  0 no_tests   1 failed     0 no_tests   1 gone*
+doctests                            0 passed     1 failed     0 passed     1 gone
+unittest                            0 passed     1 failed     0 passed     1 gone
+ignores everything                  0 no_tests   1 failed     0 no_tests   1 gone
 no baseline                         0 passed     1 failed     0 passed     1 gone*
-role edits pytest.ini               0 passed     1 gone*      0 passed     1 gone
-role edits conftest.py              0 passed     1 gone*      0 passed     1 gone
+role edits pytest.ini               0 passed     1 gone       0 passed     1 gone
+role edits conftest.py              0 passed     1 gone       0 passed     1 gone
 role adds sitecustomize             0 passed     1 failed     0 passed     1 gone
 role marks xfail                    0 passed     1 failed*    0 passed     1 gone
-role marks skip                     0 passed*    1 failed     0 passed     1 gone
+role marks skip                     0 passed     1 failed     0 passed     1 gone
 """
 """The exit code and the verdict. *Failed*: a test, a module or a session fails that did not; *gone*: what passed before
 no longer exists, and does not stand elsewhere; *no tests*: none ran before, and all test files are still there.

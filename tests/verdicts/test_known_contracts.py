@@ -11,5 +11,6 @@ from tests.verdicts.known_contracts import FILE, known_contracts
 
 
 @pytest.mark.extensions
+@pytest.mark.real  # takes seconds
 def test_derived_contracts_are_those_that_were_looked_at() -> None:
     assert known_contracts() == FILE.read_text(encoding="utf-8")

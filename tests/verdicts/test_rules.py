@@ -76,7 +76,7 @@ def _without_tries(key: str) -> str:
     return re.sub(r"/try-\d+(?=/)", "", key)
 
 
-@pytest.mark.parametrize("shard", range(SHARDS))
+@pytest.mark.parametrize("shard", [0, *(pytest.param(each, marks=pytest.mark.real) for each in range(1, SHARDS))])
 def test_random_flows_follow_the_rules(tmp_path: Path, shard: int) -> None:
     @seed(shard)
     @settings(max_examples=max(FLOWS, settings().max_examples // SHARDS))

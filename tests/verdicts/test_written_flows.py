@@ -86,10 +86,12 @@ def test_right_answers_are_not_refused(name: str, tmp_path: Path) -> None:
         assert game.ends in ((exit_code, outcome), (exit_code, "")), played.ending.reason
 
 
+@pytest.mark.real  # takes seconds
 def test_wrong_answers_hardly_fail_a_later_step(sample: list[Judged]) -> None:
     check_wrong_values(sample)
 
 
+@pytest.mark.real
 def test_answers_that_templates_can_use_are_accepted(sample: list[Judged]) -> None:
     check_needless_refusals(sample)
 
