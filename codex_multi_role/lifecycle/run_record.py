@@ -113,10 +113,10 @@ class RunRecord:
         """Raises `StorageError`."""
         self._folder.write_record(self._fields)
 
-    def close(self, ending: Ending, seconds: float, result: Json | None, files: list[Json] | None) -> RunReport:
+    def close(self, ending: Ending, seconds: float, found: Json) -> RunReport:
         """Write how the run ended, then report it. ``seconds``: the time worked on it. Raises `StorageError`.
 
-        ``result`` and ``files`` as in `run_result`.
+        ``found``: the ``result`` as in `run_result`, and what `changed_files` returns.
         """
         self._fields |= {
             "status": ending.status,
@@ -127,8 +127,7 @@ class RunRecord:
             "resets_at": ending.resets_at or None,
             "hint": ending.hint,
             "suggestion": ending.suggestion,
-            "result": result,
-            "files": files,
+            **found,
             "totals": totals_of(self._folder, seconds),
         }
         if ending.details:
@@ -143,7 +142,7 @@ class RunRecord:
             exit_code=ending.exit_code,
             hint=self._folder.complete(ending.hint),
             totals=self._fields["totals"],
-            result=result,
+            result=found["result"],
         )
 
     def _first(self, catalog_file: str) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.past import first_snapshot
 from codex_multi_role.workspace import Snapshots, Workspace
+from codex_multi_role.workspace.snapshots import left_by_tests
 
 MAX_TEXT_CHARACTERS = 100_000
 """Of a text in ``run.json``; a longer one becomes a file of the run folder."""
@@ -53,15 +54,16 @@ def run_result(
     }
 
 
-def changed_files(folder: RunFolder, snapshots: Snapshots, tree: str) -> list[Json] | None:
-    """``{path, added, removed}`` of each file that differs between the run's first snapshot and ``tree``.
+def changed_files(folder: RunFolder, snapshots: Snapshots, tree: str) -> Json:
+    """``files``: ``{path, added, removed}`` of each file that differs between the run's first snapshot and ``tree``.
 
-    The lines are null in a binary file. None if either snapshot is missing or cannot be read.
+    The lines are null in a binary file. ``left_by_tests``: the paths that only test runs changed. Both are null if
+    either snapshot is missing or cannot be read.
     """
     first = first_snapshot(folder)
-    if not first or not tree:
-        return None
     with suppress(CodexMultiRoleError):
-        counts = snapshots.line_counts(first, tree)
-        return [{"path": path, "added": added, "removed": removed} for path, added, removed in counts]
-    return None
+        if first and tree:
+            counts = snapshots.line_counts(first, tree)
+            files = [{"path": path, "added": added, "removed": removed} for path, added, removed in counts]
+            return {"files": files, "left_by_tests": left_by_tests(snapshots.repository(), first, tree)}
+    return {"files": None, "left_by_tests": None}

@@ -115,8 +115,7 @@ class Session:
         self._state = self._first_state()
         self._edited_flows: list[str] = []
         self._last_snapshot = ""
-        self._files: list[Json] | None = None
-        self._result: Json | None = None
+        self._found: Json = {"result": None, "files": None, "left_by_tests": None}
 
     def _person(self, ask_person: AskPerson | None) -> AskPerson | None:
         """Who answers questions, which extensions may do first."""
@@ -224,7 +223,7 @@ class Session:
             with stop_signals(family.kill) as stop:
                 ending = stop.explain(self._run(events, states, stop))
             write_state(self._folder, self._state)
-            report = self._record.close(ending, self._clock.seconds, self._result, self._files)
+            report = self._record.close(ending, self._clock.seconds, self._found)
             self._publish_last_state(states, report)
             self._close_sources(events, report)
             if self._definitions.options.place.worktree:
@@ -327,8 +326,9 @@ class Session:
             return
         with contextlib.suppress(CodexMultiRoleError):  # the run ends as it did, without files
             self._last_snapshot = parts.snapshots.take() if parts.settings.changes_workspace else ""
-        self._files = changed_files(self._folder, parts.snapshots, self._last_snapshot)
-        self._result = run_result(self._definitions.flow, self._state, self._folder, parts.workspace, self._files)
+        found = changed_files(self._folder, parts.snapshots, self._last_snapshot)
+        result = run_result(self._definitions.flow, self._state, self._folder, parts.workspace, found["files"])
+        self._found = {"result": result, **found}
 
     def _drive(self, parts: RunResources, roles: LiveRoles, stop: Stop) -> Ending:
         from codex_multi_role.engine import CallableFlows, DurableRun  # lazy: the processes start meanwhile

@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from codex_multi_role.errors import StorageError
 from codex_multi_role.host.spelling import printable
-from codex_multi_role.presentation.wording import one_line
+from codex_multi_role.presentation.wording import left_out, one_line
 from codex_multi_role.run_folder import RunFolder
 
 TERMINAL_LINES = 24
@@ -50,18 +50,21 @@ class ShownResult:
 
 def result_of(folder: RunFolder, record: Mapping[str, Any]) -> ShownResult | None:
     """Return the result in ``record``, the run's ``run.json``, without secrets; None if it has none."""
+    left = left_out(folder.redact.within(record.get("left_by_tests") or []))
     result = record.get("result")
     if not isinstance(result, Mapping):
-        return None
+        if not left:
+            return None
+        result = {"title": "Changed files"}
     result = folder.redact.within(dict(result))
     path = _path(folder, record, str(result.get("file") or ""))
     text, is_whole = str(result.get("text") or ""), True
     if not text and path is not None:
         text, is_whole = _beginning(folder, path)
-    figures = result.get("figures")
+    figures = [(one_line(name), _value(value)) for name, value in dict(result.get("figures") or {}).items()]
     return ShownResult(
         title=one_line(result.get("title", "Result")),
-        figures=[(one_line(name), _value(value)) for name, value in dict(figures or {}).items()],
+        figures=[*figures, *([("left out", left)] if left else [])],
         text="\n".join(printable(line.expandtabs(4)) for line in text.splitlines()),
         file=str(path) if path else "",
         is_whole=is_whole,

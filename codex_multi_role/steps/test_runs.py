@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -57,11 +57,10 @@ def run_tests(
     number = int(folder.name)
     run.services.events.publish(TestsStarted(number, role, turn))
     context = context_of(run, folder, {**_own_command(run), **(options or {})})
-    _note_files(run, folder)
-    test = partial(checked, run, folder, partial(find_check("tests"), context), put_back, role)
+    test = partial(checked, run, folder, partial(_tests, run, context), put_back, role)
     result = observed(run, folder, "tests", context.options, lambda: {"number": number, **test()})
     command = str(context.options.get("pytest_cmd") or "")
-    look_again = partial(_second_look, run, folder / "again", context)
+    look_again = partial(_second_look, run, replace(context, folder=folder / "again"))
     earlier = _on_same_files(run, folder)
     result |= _baseline_of(run).judge(folder, result, command, look_again, partial(_sources, run), earlier)
     result = confirmed(result, run.settings.tests.allow_removed)
@@ -74,7 +73,7 @@ def run_tests(
     run.services.events.publish(
         TestsEnded(number, str(result["status"]), passed, failed, errors, skipped, seconds, names, **beside)
     )
-    return {**result, **tree_of(run)}
+    return {**result, TREE: (folder / FILES).read_text()}
 
 
 def tree_of(run: RunResources) -> Json:
@@ -138,10 +137,8 @@ def _measure(run: RunResources, baseline: Baseline) -> None:
     baseline.require_sandbox()
     in_copy = baseline.workspace is None
     run.services.events.publish(BaselineStarted(in_copy))
-    make_folder(baseline.folder)
-    _note_files(run, baseline.folder)
     context = context_of(run, baseline.folder, _own_command(run))
-    result = checked(run, baseline.folder, partial(find_check("tests"), context), (), "")
+    result = checked(run, baseline.folder, partial(_tests, run, context), (), "")
     passed, failed, errors, skipped = (int(str(result[name])) for name in ("passed", "failed", "errors", "skipped"))
     event = BaselineMeasured(str(result["status"]), passed, failed, errors, skipped, float(str(result["seconds"])))
     left_by = {} if in_copy else left_by_runs(run.services.folder, baseline.failing)
@@ -167,13 +164,18 @@ def _own_command(run: RunResources) -> dict[str, object]:
     return {"pytest_cmd": run.settings.tests.pytest_cmd} if run.settings.tests.pytest_cmd else {}
 
 
-def _second_look(run: RunResources, folder: Path, context: CheckContext) -> SessionReport:
-    checked(run, folder, partial(find_check("tests"), replace(context, folder=folder)), (), "")
-    return report_in(folder)
+def _second_look(run: RunResources, context: CheckContext) -> SessionReport:
+    checked(run, context.folder, partial(_tests, run, context), (), "")
+    return report_in(context.folder)
 
 
-def _note_files(run: RunResources, folder: Path) -> None:
-    write_text(make_folder(folder) / FILES, str(tree_of(run)[TREE]))
+def _tests(run: RunResources, context: CheckContext) -> Json:
+    """The result of the tests, with the state of the files before them; what they leave is not the run's result."""
+    with run.progress.stays.at(run.workspace.root, may_write=False) as stay:
+        left_out = run.snapshots.testing(lambda: stay.shared) if run.settings.changes_workspace else nullcontext("")
+        with left_out as before:
+            write_text(make_folder(context.folder) / FILES, before)
+            return find_check("tests")(context)
 
 
 def _on_same_files(run: RunResources, folder: Path) -> list[SessionReport]:

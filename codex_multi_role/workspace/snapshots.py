@@ -1,27 +1,37 @@
 """What a turn changed: trees of the workspace in a private git repository, and the patch between two of them.
 
 The user's own repository is never touched: the private one has its own index, and its attributes turn off every
-conversion, so that a snapshot holds the bytes on disk. Nested repositories are excluded.
+conversion, so that a snapshot holds the bytes on disk. Nested repositories are excluded. What only tests of ours have
+changed is as it was before them: they leave it on disk, because a person may be writing there, but it is nobody's work.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from threading import Lock
 from typing import IO
 
 from codex_multi_role.errors import StorageError
-from codex_multi_role.host.atomic import make_folder, replacing, storage_errors
+from codex_multi_role.host.atomic import make_folder, replacing, storage_errors, write_text
 from codex_multi_role.host.unpacking import UnpackingRefused
 from codex_multi_role.workspace.git import Git, last_words
 from codex_multi_role.workspace.paths import PathRefused, Workspace
 from codex_multi_role.workspace.repository import top_around
 from codex_multi_role.workspace.state_files import CACHES, escaped, present, state_files
-from codex_multi_role.workspace.trees import REPOSITORY, measure_commit, repositories_in, without
+from codex_multi_role.workspace.trees import (
+    REPOSITORY,
+    changes,
+    exchanged,
+    measure_commit,
+    repositories_in,
+    with_entries,
+    without,
+)
 
 # `!diff` lets git detect binary files.
 _ATTRIBUTES = "* -text -eol -ident -filter !working-tree-encoding !diff !merge\n"
@@ -40,6 +50,9 @@ _CONFIGURATION = """\
 _ENVIRONMENT, _PREPARED, _IGNORED = "environment", "prepared", "ignored"
 """Files of the repository: the paths that `Snapshots.leave_out` excludes, the mark of `Snapshots.mark_prepared`, and
 the patterns of the user's repository, for folders that are not in it."""
+_TESTED = "tested"
+"""The file with the snapshot before the latest tests, and what they left on disk; without that, they were killed."""
+_TESTED_TREES = re.compile("([0-9a-f]{40,64}) ([0-9a-f]{40,64}|)")
 
 
 class Snapshots:
@@ -57,6 +70,8 @@ class Snapshots:
         self._environment: list[str] = []
         self._tracked: tuple[str, ...] = ()
         self._written: tuple[tuple[int, ...], str] | None = None
+        self._tested = ("", "")
+        self._testing: tuple[str, str] | None = None
 
     @property
     def is_prepared(self) -> bool:
@@ -108,12 +123,51 @@ class Snapshots:
         ``force`` names files, relative to the workspace, that are included even if ignored, now and from then on.
         """
         with self._lock:
-            self._prepare()
-            self._add()
-            tracked = _nul_separated(present(self._workspace.root, self._tracked))
-            if paths := tracked + self._trackable(force):
-                self._git.read_files("update-index", "--add", "--remove", "-z", "--stdin", stdin=paths)
-            return self._write_tree()
+            now = self._on_disk(force)
+            if self._testing:
+                self._note_tested(*self._testing)  # others are at work: after a kill, what changed may be theirs
+            return self._without_tested(now)
+
+    @contextlib.contextmanager
+    def testing(self, is_shared: Callable[[], bool]) -> Iterator[str]:
+        """While the block runs, tests do; yields the snapshot before. What changes meanwhile is in no later snapshot...
+
+        ... as long as nobody else changes it. If it ``is_shared``, others may write at the same time: all of it counts.
+        """
+        with self._lock:
+            now = self._on_disk()
+            before, there = self._testing = self._testing or (self._without_tested(now), now)
+            self._note_tested(before, there if is_shared() else "")
+        try:
+            yield before
+        finally:
+            with self._lock:
+                now, self._testing = self._on_disk(), None
+                self._note_tested(before, there if is_shared() else now)
+
+    def _note_tested(self, before: str, left: str) -> None:
+        self._tested = before, left
+        write_text(self._git.git_dir / "info" / _TESTED, f"{before} {left}")
+
+    def _without_tested(self, tree: str) -> str:
+        before, left = self._testing or self._tested
+        return exchanged(self._git, tree, left, before) if left else tree
+
+    def _on_disk(self, force: Iterable[str] = ()) -> str:
+        """The tree of the files as they are, also of those that tests left; a role wrote those of ``force``."""
+        self._prepare()
+        self._add()
+        tracked, forced = _nul_separated(present(self._workspace.root, self._tracked)), self._trackable(force)
+        if paths := tracked + forced:
+            self._git.read_files("update-index", "--add", "--remove", "-z", "--stdin", stdin=paths)
+        tree, (before, left) = self._write_tree(), self._tested
+        if before and not left and not self._testing:
+            self._note_tested(before, tree)
+        elif left and forced:
+            found, names = changes(self._git, before, left), {*os.fsdecode(forced).split("\0")}
+            written = {path: was for path, (was, _) in found.items() if path in names}
+            self._note_tested(before, with_entries(self._git, left, written))
+        return tree
 
     def _add(self) -> None:
         """Record the workspace in the index, but not the environment: a ``.gitignore`` could re-include that."""
@@ -141,13 +195,15 @@ class Snapshots:
         """The tree of the latest snapshot; empty before the first one."""
         with self._lock:
             self._prepare()
-            return self._write_tree()
+            return self._without_tested(self._write_tree())
 
     def restore(self, tree: str) -> None:
         """Restore the workspace to the snapshot ``tree``; files that snapshots exclude stay as they are."""
-        now = self.take()
         with self._lock:
-            self._git.run("read-tree", "-m", "-u", now, tree)
+            now = self._on_disk()
+            there = exchanged(self._git, tree, self._without_tested(now), now)
+            self._note_tested(tree, there)
+            self._git.run("read-tree", "-m", "-u", now, there)
 
     def fill(self, tree: str) -> None:
         """Make the workspace, such as a fresh clone, the snapshot ``tree`` of this repository; ignored files stay.
@@ -160,6 +216,7 @@ class Snapshots:
                 measure_commit(self._git, tree)
             except UnpackingRefused as error:
                 raise StorageError(f"the workspace at {tree[:12]} cannot be restored: {error}") from error
+            self._note_tested(tree, tree)
             self._git.run("read-tree", "--reset", "-u", tree)
 
     def fill_from(self, source: Path, tree: str, leave_out: Sequence[str] = ()) -> list[str]:
@@ -310,7 +367,7 @@ class Snapshots:
             self._git.initialize()
             (git_dir / "info").mkdir(exist_ok=True)
             (git_dir / "info" / "attributes").write_text(_ATTRIBUTES)
-            self._environment = _read_paths(git_dir / "info" / _ENVIRONMENT)
+            self._environment, self._tested = _read_paths(git_dir / "info" / _ENVIRONMENT), _read_tested(git_dir)
             excluded = [*CACHES, *self._ignored(), *(f"/{escaped(folder)}/" for folder in self._forbidden())]
             excluded += [f"/{escaped(path)}" for path in self._environment]
             (git_dir / "info" / "exclude").write_bytes(os.fsencode("\n".join(excluded) + "\n"))
@@ -338,6 +395,19 @@ class Snapshots:
 def kept_paths(git: Git, oid: str) -> list[str]:
     """The list that `Snapshots.keep` kept in the repository of ``git``."""
     return os.fsdecode(git.run("cat-file", "blob", oid).stdout).split("\0")[:-1]
+
+
+def left_by_tests(git: Git, first: str, last: str) -> list[str]:
+    """The files that only tests have changed: no one that differs between the snapshots ``first`` and ``last``."""
+    before, left = _read_tested(git.git_dir)
+    return sorted(changes(git, before, left).keys() - changes(git, first, last).keys()) if left else []
+
+
+def _read_tested(git_dir: Path) -> tuple[str, str]:
+    with contextlib.suppress(OSError, ValueError):
+        if found := _TESTED_TREES.fullmatch((git_dir / "info" / _TESTED).read_text()):
+            return found[1], found[2]
+    return "", ""
 
 
 def copy_rules(source: Path, target: Path) -> None:

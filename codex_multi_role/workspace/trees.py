@@ -129,6 +129,17 @@ def with_entries(git: Git, tree: str, entries: Mapping[str, TreeEntry | None]) -
     return git.run("write-tree", index=index).stdout.decode().strip()
 
 
+def exchanged(git: Git, tree: str, one: str, other: str) -> str:
+    """``tree`` with each file as in the tree ``other`` that is as in the tree ``one``."""
+    if one == other:
+        return tree
+    if tree == one:
+        return other
+    since = changes(git, one, tree)
+    found = {path: entry for path, (_, entry) in changes(git, one, other).items() if path not in since}
+    return with_entries(git, tree, found) if found else tree
+
+
 def check_out(git: Git, entries: Mapping[str, TreeEntry], folder: Path) -> None:
     """Write ``entries`` below ``folder``, which need not exist, with their modes."""
     if not entries:

@@ -34,6 +34,7 @@ from codex_multi_role.extensions.results.patches import diff as diff_of_run
 from codex_multi_role.extensions.results.reached_lines import tests_by_line
 from codex_multi_role.extensions.results.run_history import history_of, result_of
 from codex_multi_role.presentation.wording import plural
+from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.folder import LATEST
 from codex_multi_role.run_options import RunOptions
 from codex_multi_role.workspace import Workspace
@@ -74,7 +75,7 @@ def diff(run: str, role: str | None, turn: int | None, stat: bool, runs_dir: Pat
       codex-multi-role diff latest --stat
       codex-multi-role diff latest --role implementer --turn 2
     """
-    found = diff_of_run(find_run(run, runs_dir), role=role, turn=turn, stat=stat)
+    found = diff_of_run(folder := find_run(run, runs_dir), role=role, turn=turn, stat=stat)
     if not found.patches:
         say(f"Run {found.run_id} changed no files.")
     elif sys.stdout.isatty():  # with colours, and without control characters
@@ -82,6 +83,13 @@ def diff(run: str, role: str | None, turn: int | None, stat: bool, runs_dir: Pat
             put_line(line, **_style(line))
     else:
         put_bytes(found.patch)
+    say_left_out(folder)
+
+
+def say_left_out(run: RunFolder) -> None:
+    """Say what only test runs changed, which is in no patch, commit or checkout."""
+    if left := history_of(run).left_out:
+        say(f"left out: {left}")
 
 
 def _style(line: str) -> dict[str, Any]:
@@ -214,6 +222,7 @@ def apply(run: str, target: Path, key: str | None, mark_conflicts: bool, runs_di
     else:
         for line in _lines(applied, workspace.root):
             put_line(line)
+    say_left_out(folder)
     if applied.conflicts:
         if not mark_conflicts:
             say("hint: --3way writes the other files, and marks the conflicts.")
@@ -248,7 +257,8 @@ def export(run: str, branch: str, repo: Path | None, runs_dir: Path, json: bool)
       codex-multi-role export --branch agents/roman
       codex-multi-role export 2026 --branch agents/roman --repo ../clone
     """
-    exported = export_run(find_run(run, runs_dir), branch=branch, repo=repo)
+    exported = export_run(folder := find_run(run, runs_dir), branch=branch, repo=repo)
+    say_left_out(folder)
     place = str(exported.repository)
     if json:
         put_json({**asdict(exported), "repository": place})

@@ -19,12 +19,14 @@ from codex_multi_role.extensions.results.workspace_states import (
     states_of,
 )
 from codex_multi_role.host.programs import exclude_from_path
+from codex_multi_role.presentation.wording import left_out
 from codex_multi_role.reading.nearest import no_such
 from codex_multi_role.run_folder import RunFolder, TurnFolder, skim_events, skim_with_inherited
 from codex_multi_role.run_folder.events import CopyMerged, FilesApplied, RunEnded, StepStarted, TurnEnded, TurnStarted
 from codex_multi_role.run_options import RunPlace
 from codex_multi_role.workspace.git import Git, RecordedGit
 from codex_multi_role.workspace.manifest import MANIFEST, Copy, Manifest, repository_of, snapshots_of
+from codex_multi_role.workspace.snapshots import left_by_tests
 from codex_multi_role.workspace.trees import without
 
 EVENTS = (StepStarted, TurnStarted, TurnEnded, FilesApplied, CopyMerged, RunEnded)
@@ -111,6 +113,11 @@ class RunHistory:
     def tree_of(self, change: Change, state: str) -> str:
         """`tree` for a state of ``change``; copies are never made with that folder."""
         return state if copy_of(change.unit, self.copies) else self.tree(state)
+
+    @property
+    def left_out(self) -> str:
+        """Say what only test runs changed, which is no part of the result; empty if that is nothing."""
+        return left_out(left_by_tests(self.git(), self.states.first, self.states.last))
 
     def repositories(self) -> list[Path]:
         """The git folders with the states, that of the run first; those of cancelled items are gone."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.support.console import console
-from tests.support.teams import WRITER, TeamFolder, say
+from tests.support.teams import WRITER, TeamFolder, read, say
 from tests.support.workspaces import commit_all, git
 
 pytestmark = [pytest.mark.usefixtures("scripted_codex"), pytest.mark.real]
@@ -60,3 +61,51 @@ def test_ignored_file_of_a_role_is_named(tmp_path: Path) -> None:
     done = console("export", "--branch", "agents/run", "--runs-dir", str(team.runs), folder=tmp_path)
     assert "left out, because git ignores them: .env\n" in done.stdout
     assert git(team.workspace, "diff", "--name-only", "main", "agents/run").split() == ["kept.log", "new.txt"]
+
+
+LITTERS = """\
+from pathlib import Path
+from uuid import uuid4
+
+
+def test_litter():
+    for name in ("record.txt", "given.txt"):
+        with open(name, "a") as file:
+            file.write("again\\n")
+    Path("made").mkdir(exist_ok=True)
+    Path(f"made/{uuid4()}.txt").write_text("new")
+"""
+
+
+def test_what_the_tests_leave_is_no_part_of_the_result(tmp_path: Path) -> None:
+    """They rewrite a file of the repository and one that the role submits, and make another in every run."""
+    role = {"behaviors": {"apply_files": True, "can_finish": True}}
+    files = [{"path": "new.txt", "content": "new\n"}, {"path": "given.txt", "content": "given\n"}]
+    team = TeamFolder(tmp_path, {"one": role}, {"one": [say(files=files, status="DONE")]})
+    root = team.workspace
+    for name, text in {"record.txt": "first\n", "given.txt": "old\n", "test_all.py": LITTERS}.items():
+        (root / name).write_text(text)
+    commit_all(root)
+    git(tmp_path, "clone", "-q", str(root), "fresh")
+    report = team.run(run_tests=True, runs_dir=root / "runs")
+    assert (report.exit_code, len(team.of_type("tests_ended"))) == (0, 1), report
+    left = sorted(f"made/{path.name}" for path in (root / "made").iterdir())
+    record = read(report.folder / "run.json")
+    assert [each["path"] for each in record["files"]] == ["given.txt", "new.txt"]
+    assert (len(left), record["left_by_tests"]) == (2, [*left, "record.txt"])
+    said = f"{left[0]}, {left[1]}, record.txt (changed by test runs alone)"
+    diff = console("diff", folder=root)
+    assert re.findall(r"^diff --git a/(\S+)", diff.stdout, re.MULTILINE) == ["given.txt", "new.txt"]
+    assert "+given\n" in diff.stdout
+    assert "+again\n" not in diff.stdout
+    exported = console("export", "--branch", "agents/run", folder=root)
+    assert git(root, "log", "--format=%s", "main..agents/run").splitlines() == ["one: fine"]
+    assert git(root, "diff", "--name-only", "main", "agents/run").split() == ["given.txt", "new.txt"]
+    applied = console("apply", "--to", str(tmp_path / "fresh"), folder=root)
+    assert applied.stdout.splitlines()[:2] == ["changed given.txt", "changed new.txt"]
+    assert (tmp_path / "fresh/given.txt").read_text() == "given\n"
+    assert (root / "given.txt").read_text() == "given\nagain\n"
+    assert (root / "record.txt").read_text() == "first\nagain\nagain\n"
+    for told in (diff, exported, applied, console("show", folder=root)):
+        assert said in told.stdout + told.stderr
+    assert said in (report.folder / "report.html").read_text()

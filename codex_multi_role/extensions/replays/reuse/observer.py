@@ -154,7 +154,7 @@ class Reuse:
         from codex_multi_role.extensions.replays.reuse.timed_results import TimedResult  # as in `_names`
 
         before = run.snapshots.take() if run.settings.changes_workspace else ""
-        with run.progress.stays.at(run.workspace.root) as stay:
+        with run.progress.stays.at(run.workspace.root, may_write=name != "tests") as stay:
             result = carry_out()
         if stay.shared:
             return result
