@@ -89,7 +89,7 @@ def diff(run: str, role: str | None, turn: int | None, stat: bool, runs_dir: Pat
 def say_left_out(run: RunFolder) -> None:
     """Say what only test runs changed, which is in no patch, commit or checkout."""
     if left := history_of(run).left_out:
-        say(f"left out: {left}")
+        say(f"left by test runs, and no part of the result: {left}")
 
 
 def _style(line: str) -> dict[str, Any]:

@@ -152,7 +152,11 @@ def _is_of(event: RunEvent, turns: set[tuple[str, int]]) -> bool:
 def _files(history: RunHistory) -> list[str]:
     lines = history.folder.redact(diff(history.folder, stat=True).text).splitlines()
     more = [f"and {len(lines) - MOST_FILE_LINES} more lines"] if len(lines) > MOST_FILE_LINES else []
-    left = [f"left out: {code(history.folder.redact(history.left_out))}"] if history.left_out else []
+    left = (
+        [f"left by test runs, and no part of this: {code(history.folder.redact(history.left_out))}"]
+        if history.left_out
+        else []
+    )
     return ["### Files", "", *code_block(lines[:MOST_FILE_LINES]), *more, *left]
 
 
