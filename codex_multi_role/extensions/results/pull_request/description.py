@@ -126,7 +126,7 @@ def _tests(run: RunEvidence, history: RunHistory) -> list[str]:
 def _recorded_tests(history: RunHistory) -> tuple[TestsEnded | BaselineMeasured | None, TestsEnded | None, bool]:
     """The last tests before the first change, the first of all, and whether any ran after the last turn with changes.
 
-    Nothing is before a first change that no turn made: tests, a check or a person changed files at an unknown time.
+    Nothing is before a first change that no turn made: a check or a person changed files at an unknown time.
     """
     states = history.states
     changes = [*states.changes, *(change for inside in states.in_copies.values() for change in inside)]
