@@ -82,7 +82,9 @@ class Option:
 
     ``section``: by default that of the group. ``flags``: by default made from the name. ``flag_value``: the option is a
     text, and on the command line a flag that stands for this one. ``shown_default``: in words, where it is None.
-    ``path``: what a path must lead to. ``name``, ``type`` and ``default`` are those of the field that it is declared
+    ``path``: what a path must lead to. ``trust``: it names a place or a program, so that what a record says counts only
+    as `own_records` has it; with ``outside``, only where tests run outside the sandbox. ``harmless``: a pattern for
+    texts in a list that name neither. ``name``, ``type`` and ``default`` are those of the field that it is declared
     with.
     """
 
@@ -94,6 +96,8 @@ class Option:
     shown_default: str = ""
     range: Range | None = None
     path: Literal["any", "folder", "file", "new file"] = "any"
+    trust: Literal["", "always", "outside"] = ""
+    harmless: str = "$."
     use: Use = Use.ANYWHERE
     name: str = ""
     type: Any = None

@@ -20,6 +20,8 @@ BOUNDING = IN_GOALS | Use.BOUND
 MOST_REPAIRS = 10
 """The maximum of ``repair_attempts``, because they bound the steps that an ask can record."""
 A_DAY = 86_400
+HARMLESS = r"(model(_(provider|verbosity|context_window|reasoning_(effort|summary)))?|service_tier)\s*="
+"""Settings of Codex that name neither a program nor a place: a provider that is named is one that the user defined."""
 PROVIDER_ATTEMPTS = 3
 """How often one prompt is sent at most if the model provider or the Codex process fails."""
 LIMITS = {"turns": "max_turns", "tokens": "max_tokens", "seconds": "max_seconds", "cost": "max_cost"}
@@ -76,6 +78,7 @@ class RunPlace:
         "Run this shell command in every new worktree or copy of the workspace, in the sandbox of the tests.",
         "COMMAND",
         shown_default="none",
+        trust="outside",
     )
     runs_dir: Path = option(
         Path("runs"), "The folder in which runs are recorded.", "DIR", path="folder", use=Use.BATCH | Use.LOCAL
@@ -95,10 +98,21 @@ class RunAnswers:
         None, "The model for roles that do not name one.", "NAME", shown_default="chosen by Codex", use=BOUNDING
     )
     config: tuple[str, ...] = option(
-        (), "A setting to pass to Codex.", "KEY=VALUE", flags=("-c", "--config"), use=BOUNDING
+        (),
+        "A setting to pass to Codex.",
+        "KEY=VALUE",
+        flags=("-c", "--config"),
+        trust="always",
+        harmless=HARMLESS,
+        use=BOUNDING,
     )
     codex_bin: Path | None = option(
-        None, "The Codex binary.", "PATH", shown_default="the bundled binary", use=Use.ANYWHERE | Use.LOCAL
+        None,
+        "The Codex binary.",
+        "PATH",
+        shown_default="the bundled binary",
+        trust="always",
+        use=Use.ANYWHERE | Use.LOCAL,
     )
     repair_attempts: int = option(
         2, "Maximum number of extra turns to repair an invalid answer.", "N", range=Range(0, MOST_REPAIRS), use=BOUNDING
@@ -172,6 +186,7 @@ class RunTests:
         "The command that starts pytest.",
         "COMMAND",
         shown_default="`python -m pytest` in the project's environment",
+        trust="outside",
         use=IN_GOALS,
     )
     python: Path | None = option(
@@ -179,9 +194,10 @@ class RunTests:
         "The Python that runs the tests, or its virtual environment.",
         "PATH",
         shown_default="the project's virtual environment",
+        trust="always",
         use=Use.ANYWHERE | Use.LOCAL,
     )
-    test_sandbox: bool = option(True, "Run the tests in Codex's sandbox, without network.")
+    test_sandbox: bool = option(True, "Run the tests in Codex's sandbox, without network.", trust="outside")
     test_seconds: float = option(
         300.0,
         "Time limit for each test run and each other check.",
@@ -314,12 +330,13 @@ def options_with(use: Use) -> dict[str, Option]:
     return {name: each for name, each in all_options().items() if use in each.use}
 
 
-def require_changeable(changes: Mapping[str, Any], use: Use, whose: str) -> None:
-    """Raise `UsageError` if one of the ``changes`` is to an option that ``whose`` run keeps."""
+def require_changeable(changes: Mapping[str, Any], use: Use, whose: str, recorded: Mapping[str, Any]) -> None:
+    """Raise `UsageError` if one of the ``changes`` is to an option that ``whose`` run keeps as ``recorded``."""
     if not isinstance(changes, Mapping):
         raise UsageError(f"changes must be a mapping with options, not {changes!r}")
     table = options_for(changes)
-    kept = sorted(name for name in changes if name in table and use not in table[name].use)
+    keeps = (name for name in changes if name in table and use not in table[name].use)
+    kept = sorted(name for name in keeps if name not in recorded or _plain(changes[name]) != recorded[name])
     if kept:
         raise UsageError(f"{whose} {', '.join(kept)}", "Start another run for that.")
 

@@ -24,6 +24,7 @@ from codex_multi_role.cli.options import (
 )
 from codex_multi_role.cli.output import say
 from codex_multi_role.cli.run import choose_goal, parse_inputs
+from codex_multi_role.cli.run_additions import PLACES
 from codex_multi_role.cli.run_reference import RemoteRun, find_either
 from codex_multi_role.cli.setting import Setting
 from codex_multi_role.cli.settings import RunCommand, added_names
@@ -33,6 +34,7 @@ from codex_multi_role.option import Use
 from codex_multi_role.presentation.progress import LASTING_EVENTS, Progress
 from codex_multi_role.presentation.wording import duration
 from codex_multi_role.run_folder import RunFolder, skim_events
+from codex_multi_role.run_options import RunOptions, options_for
 
 if TYPE_CHECKING:
     from codex_multi_role.option_keywords import ForkKeywords, ResumeKeywords
@@ -72,6 +74,7 @@ def resume(ctx: click.Context, /, run: str, **values: Any) -> None:  # noqa: ANN
     record = folder.record()
     changes = changes_of(ctx, record["options"])
     say_changes(ctx, changes)
+    changes |= said_too(ctx, folder, record)  # type: ignore[typeddict-item]  # made from the same table
     if not isinstance(found, RunFolder):
         _resume_remote(ctx, found, changes)
         return
@@ -131,9 +134,28 @@ def restart(ctx: click.Context, /, run: str, task: str, **values: Any) -> None: 
 def parent_and_changes(ctx: click.Context, run: str) -> tuple[RunFolder, ForkKeywords]:
     """The run that a new one starts from, and the options that differ. Raises `RunNotFound`, `UsageError`."""
     folder = RunFolder.find(ctx.params["runs_dir"], run)
-    changes = changes_for(ctx, folder.record()["options"])
+    record = folder.record()
+    changes = changes_for(ctx, record["options"])
     say_changes(ctx, changes)
-    return folder, changes
+    return folder, {**changes, **said_too(ctx, folder, record)}  # type: ignore[typeddict-item]  # as above
+
+
+def said_too(ctx: click.Context, folder: RunFolder, record: Mapping[str, Any]) -> dict[str, Any]:
+    """What the settings say as well as the record of a run from elsewhere. Raises `UsageError` for its own ``config``.
+
+    That is added to what is given.
+    """
+    from codex_multi_role.lifecycle.own_records import is_own, require_said  # here: slow to import
+
+    if is_own(record, folder):
+        return {}
+    options, table = record["options"], options_for(record["options"])
+    values = {**ctx.params, **{finder.setting.key: value for finder, value in ctx.meta.get(PLACES, ())}}
+    if ctx.get_parameter_source("config") in GIVEN_NOW:
+        require_said(f"run {folder.run_id}", {"config": options["config"]}, values)
+    trusted = {name: values[name] for name in options if name in values and name in table and table[name].trust}
+    plain = {name: RunOptions(**{name: each}).as_record().get(name) for name, each in trusted.items()}
+    return {name: trusted[name] for name, each in plain.items() if each == options[name]}
 
 
 def start_from(ctx: click.Context, parent: RunFolder, changes: ForkKeywords, how: str, **point: Any) -> None:  # noqa: ANN401

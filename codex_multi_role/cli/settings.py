@@ -140,11 +140,19 @@ class RunCommand(LookCommand):
         return [*super().added(ctx), *self.added_options(ctx), *added_settings()]
 
     def added_options(self, ctx: click.Context) -> list[Setting]:
-        """The options that extensions add to a run and to this command, if they were looked up."""
+        """The options that extensions add to a run and to this command, if they were looked up.
+
+        A run from elsewhere may have one that only counts if it is given as well.
+        """
         if self.use is None or not ctx.meta.get(EXTENDED, True):
             return []
-        added = (each for each in added_options().values() if self.use in each.use)
-        return [setting_of(each, remembered=bool(self.use)) for each in added]
+        has = {each.key for each in super().added(ctx)}
+        records = self.use in (Use.RESUME, Use.FORK)
+        added = [each for each in added_options().values() if self.use in each.use or (records and each.trust)]
+        settings = {each: setting_of(each, remembered=bool(self.use)) for each in added if each.name not in has}
+        for each, setting in settings.items():
+            setting.hidden = self.use not in each.use
+        return [*settings.values()]
 
     def read_settings(self, ctx: click.Context) -> bool:
         ctx.meta[EXTENDED] = super().read_settings(ctx) or runs_here()

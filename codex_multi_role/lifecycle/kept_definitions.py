@@ -15,13 +15,11 @@ from codex_multi_role.host.atomic import make_folder, storage_errors, write_text
 from codex_multi_role.host.unpacking import write_files
 from codex_multi_role.lifecycle.definitions import Definitions, needs_of
 from codex_multi_role.lifecycle.model_providers import sources_of
+from codex_multi_role.lifecycle.own_records import require_trusted
 from codex_multi_role.run_folder import RunFolder
-from codex_multi_role.run_folder.folder import RECORDING, new_numbered
+from codex_multi_role.run_folder.folder import RECORDING, RELOADED, new_numbered
 from codex_multi_role.run_options import RunOptions
 from codex_multi_role.workspace.preparation import Needs
-
-RELOADED = "reloaded_"
-"""Name prefix of the folders in ``catalog/`` that hold the roles of a run after somebody edited them."""
 
 
 def keep_definitions(definitions: Definitions, folder: RunFolder, target: Path | None = None) -> str:
@@ -78,6 +76,17 @@ def _copy(source: Path, target: Path) -> None:
     make_folder(target.parent)
     with storage_errors(target):
         shutil.copyfile(source, target)
+
+
+def trusted_options(
+    folder: RunFolder, record: Mapping[str, Any], given: Mapping[str, Any], team: Path | None = None
+) -> RunOptions:
+    """As `remembered_options`. Raises `UsageError` for what counts only if it is ``given``, as `own_records` says.
+
+    ``team``: the catalog that is used in place of the run's copy.
+    """
+    require_trusted(folder, record, given, team or folder.catalog_path / record["catalog_file"])
+    return remembered_options(folder, record)
 
 
 def remembered_options(folder: RunFolder, record: Mapping[str, Any]) -> RunOptions:

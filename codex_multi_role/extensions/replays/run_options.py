@@ -25,6 +25,7 @@ class ReplayOptions(AddedOptions):
         "Record every exchange with the model in FILE, without secrets, for --replay.",
         "FILE",
         path="new file",
+        trust="always",
         use=Use.LOCAL,
     )
     replay: Path | None = option(

@@ -1,0 +1,121 @@
+"""What a recorded run names that somebody must trust: options with `Option.trust`, and what its team may start.
+
+It counts if this user says the same now, or if this machine wrote the record: then the user's state folder has a file
+that is named by the digest of it. Nothing in a run folder can say so, because it would be copied with the folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog
+from codex_multi_role.checks import find_check
+from codex_multi_role.errors import UsageError
+from codex_multi_role.host.user_cache import is_only_ours, make_private, user_folder
+from codex_multi_role.lifecycle.team_loading import load_team
+from codex_multi_role.option import Option
+from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.run_folder.folder import RELOADED
+from codex_multi_role.run_options import RunOptions, options_for
+
+
+def own_place() -> Path:
+    """The folder with the digests of the records that this machine wrote."""
+    return user_folder("STATE", "records", os.environ).resolve()
+
+
+def remember(record: Mapping[str, Any], run: RunFolder | None = None) -> None:
+    """Note that this machine writes ``record``, of a ``run`` that has kept its team. A read-only home has no notes."""
+    with suppress(OSError):
+        make_private(place := own_place())
+        (place / _digest(record, run)).touch(mode=0o600)
+
+
+def is_own(record: Mapping[str, Any], run: RunFolder | None = None) -> bool:
+    """Whether this machine wrote ``record`` as it is, and the copy of the team of its ``run``."""
+    try:
+        return is_only_ours(place := own_place()) and (place / _digest(record, run)).is_file()
+    except OSError:
+        return False
+
+
+def _digest(record: Mapping[str, Any], run: RunFolder | None) -> str:
+    table = options_for(record["options"])
+    options = {name: value for name, value in record["options"].items() if name in table and table[name].trust}
+    told = [options, record.get("roles_source"), [*_team(run, record["catalog_file"])] if run else []]
+    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+
+
+def _team(run: RunFolder, catalog_file: str) -> Iterator[tuple[str, str]]:
+    """The files that the run keeps with this catalog, and their digests."""
+    own = Path(catalog_file).parts[0]
+    for path in sorted(filter(Path.is_file, run.catalog_path.rglob("*"))):
+        name = path.relative_to(run.catalog_path)
+        if name.parts[0] == own or not (own.startswith(RELOADED) or name.parts[0].startswith(RELOADED)):
+            yield str(name), hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def unsaid(named: Mapping[str, Any], said: Mapping[str, Any]) -> Iterator[tuple[Option, Any]]:
+    """The options that somebody must trust, with what is ``named`` of them and not ``said``."""
+    outside = not named.get("test_sandbox", True)
+    for name, option in options_for(named).items():
+        value, known = named.get(name, option.default), said.get(name, option.default)
+        if option.kind is tuple:
+            value = tuple(each for each in value if not re.match(option.harmless, each) and each not in known)
+        if value not in (option.default, known) and (option.trust == "always" or (option.trust and outside)):
+            yield option, value
+
+
+def outside_sandbox(flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog, sandboxed: bool = True) -> Iterator[str]:
+    """What a team could start outside Codex's sandbox; its tests and commands run in it if ``sandboxed``."""
+    for role in catalog.roles:
+        for name, server in role.mcp_servers.items():
+            started = server.command and shlex.join([server.command, *server.args])
+            yield f"role {role.name} has mcp_servers ({name}: {started or server.url})"
+        given = {
+            f"codex_config ({', '.join(role.codex_config)})": role.codex_config,
+            "sandbox: danger-full-access": role.sandbox == "danger-full-access",
+            "auto_approve": role.auto_approve.commands or role.auto_approve.file_changes,
+        }
+        yield from (f"role {role.name} has {name}" for name, has in given.items() if has)
+    for flow in flows.values():
+        if flow.workspace.setup and not sandboxed:
+            yield f"flow {flow.name} has workspace.setup ({flow.workspace.setup})"
+        for step in (step for step, _ in flow.all_steps if step.check):
+            if not sandboxed or step.with_.get("sandbox", True) is not True:
+                yield f"step {step.id} runs without the sandbox"
+            if find_check(str(step.check)).settings:  # which may name other machines, and secrets to send there
+                yield f"step {step.id} has the check {step.check}"
+
+
+def require_said(
+    whose: str, named: Mapping[str, Any], said: Mapping[str, Any], team: Iterable[str] = (), catalog: object = ""
+) -> None:
+    """Raise `UsageError` for each `unsaid` option, and for what the ``team`` of ``catalog`` may start."""
+    options, rights = [*unsaid(named, said)], [*team]
+    told = [f"{each.name} ({', '.join(value) if each.kind is tuple else value})" for each, value in options] + rights
+    flags = [word for option, value in options for words in option.arguments(value) for word in words]
+    if told:
+        raise UsageError(
+            f"{whose} says what counts only if you say it as well: {'; '.join(told)}",
+            f"If you trust it, add `{shlex.join([*flags, *(['--roles', str(catalog)] if rights else [])])}`.",
+        )
+
+
+def require_trusted(run: RunFolder, record: Mapping[str, Any], given: Mapping[str, Any], catalog: Path) -> None:
+    """Raise `UsageError` for what only a record from elsewhere says. ``given``: options that replace its own.
+
+    ``catalog``: the team to work with, unless another is given.
+    """
+    if not is_own(record, run):
+        named = {**RunOptions.from_record(record["options"]).as_keywords(), **given}
+        team = () if "roles" in given else outside_sandbox(*load_team(named["flow"], catalog), named["test_sandbox"])
+        require_said(f"run {run.run_id}, which this machine did not record,", named, given, team, catalog)
