@@ -47,7 +47,8 @@ class Use(Flag):
 
     ``RESUME``, ``FORK``: a resumed run or a fork may change it. ``BATCH``: it may be the same for all goals of a batch.
     ``GOAL``: it may be different in each goal of one. ``BOUND``: the worst case of a run depends on it. ``LOCAL``: it
-    means nothing on another machine or in another checkout.
+    means nothing on another machine or in another checkout. ``TRUST``: it names a place or a program, so that what a
+    record says counts only as `own_records` has it; ``OUTSIDE``: only where tests run outside the sandbox.
     """
 
     RESUME = auto()
@@ -56,6 +57,8 @@ class Use(Flag):
     GOAL = auto()
     BOUND = auto()
     LOCAL = auto()
+    TRUST = auto()
+    OUTSIDE = auto()
     ANYWHERE = RESUME | FORK | BATCH
 
 
@@ -82,9 +85,7 @@ class Option:
 
     ``section``: by default that of the group. ``flags``: by default made from the name. ``flag_value``: the option is a
     text, and on the command line a flag that stands for this one. ``shown_default``: in words, where it is None.
-    ``path``: what a path must lead to. ``trust``: it names a place or a program, so that what a record says counts only
-    as `own_records` has it; with ``outside``, only where tests run outside the sandbox. ``harmless``: a pattern for
-    texts in a list that name neither. ``name``, ``type`` and ``default`` are those of the field that it is declared
+    ``path``: what a path must lead to. ``name``, ``type`` and ``default`` are those of the field that it is declared
     with.
     """
 
@@ -96,8 +97,6 @@ class Option:
     shown_default: str = ""
     range: Range | None = None
     path: Literal["any", "folder", "file", "new file"] = "any"
-    trust: Literal["", "always", "outside"] = ""
-    harmless: str = "$."
     use: Use = Use.ANYWHERE
     name: str = ""
     type: Any = None

@@ -17,11 +17,10 @@ if TYPE_CHECKING:
 
 IN_GOALS = Use.ANYWHERE | Use.GOAL
 BOUNDING = IN_GOALS | Use.BOUND
+ON_THIS_MACHINE = Use.ANYWHERE | Use.LOCAL | Use.TRUST
 MOST_REPAIRS = 10
 """The maximum of ``repair_attempts``, because they bound the steps that an ask can record."""
 A_DAY = 86_400
-HARMLESS = r"(model(_(provider|verbosity|context_window|reasoning_(effort|summary)))?|service_tier)\s*="
-"""Settings of Codex that name neither a program nor a place: a provider that is named is one that the user defined."""
 PROVIDER_ATTEMPTS = 3
 """How often one prompt is sent at most if the model provider or the Codex process fails."""
 LIMITS = {"turns": "max_turns", "tokens": "max_tokens", "seconds": "max_seconds", "cost": "max_cost"}
@@ -78,7 +77,7 @@ class RunPlace:
         "Run this shell command in every new worktree or copy of the workspace, in the sandbox of the tests.",
         "COMMAND",
         shown_default="none",
-        trust="outside",
+        use=Use.ANYWHERE | Use.OUTSIDE,
     )
     runs_dir: Path = option(
         Path("runs"), "The folder in which runs are recorded.", "DIR", path="folder", use=Use.BATCH | Use.LOCAL
@@ -98,21 +97,10 @@ class RunAnswers:
         None, "The model for roles that do not name one.", "NAME", shown_default="chosen by Codex", use=BOUNDING
     )
     config: tuple[str, ...] = option(
-        (),
-        "A setting to pass to Codex.",
-        "KEY=VALUE",
-        flags=("-c", "--config"),
-        trust="always",
-        harmless=HARMLESS,
-        use=BOUNDING,
+        (), "A setting to pass to Codex.", "KEY=VALUE", flags=("-c", "--config"), use=BOUNDING | Use.TRUST
     )
     codex_bin: Path | None = option(
-        None,
-        "The Codex binary.",
-        "PATH",
-        shown_default="the bundled binary",
-        trust="always",
-        use=Use.ANYWHERE | Use.LOCAL,
+        None, "The Codex binary.", "PATH", shown_default="the bundled binary", use=ON_THIS_MACHINE
     )
     repair_attempts: int = option(
         2, "Maximum number of extra turns to repair an invalid answer.", "N", range=Range(0, MOST_REPAIRS), use=BOUNDING
@@ -186,18 +174,18 @@ class RunTests:
         "The command that starts pytest.",
         "COMMAND",
         shown_default="`python -m pytest` in the project's environment",
-        trust="outside",
-        use=IN_GOALS,
+        use=IN_GOALS | Use.OUTSIDE,
     )
     python: Path | None = option(
         None,
         "The Python that runs the tests, or its virtual environment.",
         "PATH",
         shown_default="the project's virtual environment",
-        trust="always",
-        use=Use.ANYWHERE | Use.LOCAL,
+        use=ON_THIS_MACHINE,
     )
-    test_sandbox: bool = option(True, "Run the tests in Codex's sandbox, without network.", trust="outside")
+    test_sandbox: bool = option(
+        True, "Run the tests in Codex's sandbox, without network.", use=Use.ANYWHERE | Use.OUTSIDE
+    )
     test_seconds: float = option(
         300.0,
         "Time limit for each test run and each other check.",

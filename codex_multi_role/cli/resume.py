@@ -34,7 +34,7 @@ from codex_multi_role.option import Use
 from codex_multi_role.presentation.progress import LASTING_EVENTS, Progress
 from codex_multi_role.presentation.wording import duration
 from codex_multi_role.run_folder import RunFolder, skim_events
-from codex_multi_role.run_options import RunOptions, options_for
+from codex_multi_role.run_options import RunOptions
 
 if TYPE_CHECKING:
     from codex_multi_role.option_keywords import ForkKeywords, ResumeKeywords
@@ -145,17 +145,16 @@ def said_too(ctx: click.Context, folder: RunFolder, record: Mapping[str, Any]) -
 
     That is added to what is given.
     """
-    from codex_multi_role.lifecycle.own_records import is_own, require_said  # here: slow to import
+    from codex_multi_role.lifecycle.own_records import is_own, of_trust, require_said  # here: slow to import
 
     if is_own(record, folder):
         return {}
-    options, table = record["options"], options_for(record["options"])
+    options = record["options"]
     values = {**ctx.params, **{finder.setting.key: value for finder, value in ctx.meta.get(PLACES, ())}}
     if ctx.get_parameter_source("config") in GIVEN_NOW:
         require_said(f"run {folder.run_id}", {"config": options["config"]}, values)
-    trusted = {name: values[name] for name in options if name in values and name in table and table[name].trust}
-    plain = {name: RunOptions(**{name: each}).as_record().get(name) for name, each in trusted.items()}
-    return {name: trusted[name] for name, each in plain.items() if each == options[name]}
+    said = {name: values[name] for name in of_trust(options) if name in values}
+    return {name: each for name, each in said.items() if RunOptions(**{name: each}).as_record()[name] == options[name]}
 
 
 def start_from(ctx: click.Context, parent: RunFolder, changes: ForkKeywords, how: str, **point: Any) -> None:  # noqa: ANN401

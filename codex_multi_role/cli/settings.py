@@ -147,12 +147,12 @@ class RunCommand(LookCommand):
         if self.use is None or not ctx.meta.get(EXTENDED, True):
             return []
         has = {each.key for each in super().added(ctx)}
-        records = self.use in (Use.RESUME, Use.FORK)
-        added = [each for each in added_options().values() if self.use in each.use or (records and each.trust)]
-        settings = {each: setting_of(each, remembered=bool(self.use)) for each in added if each.name not in has}
-        for each, setting in settings.items():
+        use = self.use | Use.TRUST if self.use in (Use.RESUME, Use.FORK) else self.use
+        added = [each for each in added_options().values() if not use or use & each.use]
+        settings = [(each, setting_of(each, remembered=bool(use))) for each in added if each.name not in has]
+        for each, setting in settings:
             setting.hidden = self.use not in each.use
-        return [*settings.values()]
+        return [setting for _, setting in settings]
 
     def read_settings(self, ctx: click.Context) -> bool:
         ctx.meta[EXTENDED] = super().read_settings(ctx) or runs_here()

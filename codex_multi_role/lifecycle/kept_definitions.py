@@ -78,20 +78,16 @@ def _copy(source: Path, target: Path) -> None:
         shutil.copyfile(source, target)
 
 
-def trusted_options(
-    folder: RunFolder, record: Mapping[str, Any], given: Mapping[str, Any], team: Path | None = None
+def remembered_options(
+    folder: RunFolder, record: Mapping[str, Any], changes: Mapping[str, Any] | None = None, team: Path | None = None
 ) -> RunOptions:
-    """As `remembered_options`. Raises `UsageError` for what counts only if it is ``given``, as `own_records` says.
+    """The options of a recorded run, with the paths of its own YAML copies; ``record`` is its ``run.json``.
 
-    ``team``: the catalog that is used in place of the run's copy.
+    With ``changes``, to work with: raises `UsageError` as `require_trusted` does, of the copies or of another ``team``.
     """
-    require_trusted(folder, record, given, team or folder.catalog_path / record["catalog_file"])
-    return remembered_options(folder, record)
-
-
-def remembered_options(folder: RunFolder, record: Mapping[str, Any]) -> RunOptions:
-    """The options of a recorded run, with the paths of its own YAML copies; ``record`` is its ``run.json``."""
     catalog, given = folder.catalog_path / record["catalog_file"], RunOptions.from_record(record["options"])
+    if changes is not None:
+        require_trusted(folder, record, {**given.as_keywords(), **changes}, changes, team or catalog)
     remembered = given.changed(roles=catalog, prices=given.limits.prices and catalog.with_name(PRICES_FILE))
     if stands_in := [name for name, source in sources_of(remembered.added).items() if source.load]:
         return replace(

@@ -1,4 +1,4 @@
-"""What a recorded run names that somebody must trust: options with `Option.trust`, and what its team may start.
+"""What a recorded run names that somebody must trust: options of `Use.TRUST`, and what its team may start.
 
 It counts if this user says the same now, or if this machine wrote the record: then the user's state folder has a file
 that is named by the digest of it. Nothing in a run folder can say so, because it would be copied with the folder.
@@ -21,10 +21,13 @@ from codex_multi_role.checks import find_check
 from codex_multi_role.errors import UsageError
 from codex_multi_role.host.user_cache import is_only_ours, make_private, user_folder
 from codex_multi_role.lifecycle.team_loading import load_team
-from codex_multi_role.option import Option
+from codex_multi_role.option import Option, Use
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.folder import RELOADED
-from codex_multi_role.run_options import RunOptions, options_for
+from codex_multi_role.run_options import options_for
+
+HARMLESS = r"(model(_(provider|verbosity|context_window|reasoning_(effort|summary)))?|service_tier)\s*="
+"""Settings of Codex that name neither a program nor a place: a provider that is named is one that the user defined."""
 
 
 def own_place() -> Path:
@@ -48,8 +51,7 @@ def is_own(record: Mapping[str, Any], run: RunFolder | None = None) -> bool:
 
 
 def _digest(record: Mapping[str, Any], run: RunFolder | None) -> str:
-    table = options_for(record["options"])
-    options = {name: value for name, value in record["options"].items() if name in table and table[name].trust}
+    options = {name: record["options"][name] for name in of_trust(record["options"])}
     told = [options, record.get("roles_source"), [*_team(run, record["catalog_file"])] if run else []]
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
 
@@ -63,14 +65,19 @@ def _team(run: RunFolder, catalog_file: str) -> Iterator[tuple[str, str]]:
             yield str(name), hashlib.sha256(path.read_bytes()).hexdigest()
 
 
+def of_trust(named: Mapping[str, Any], use: Use = Use.TRUST | Use.OUTSIDE) -> dict[str, Option]:
+    """The options among those ``named`` that somebody must trust."""
+    return {name: each for name, each in options_for(named).items() if name in named and use & each.use}
+
+
 def unsaid(named: Mapping[str, Any], said: Mapping[str, Any]) -> Iterator[tuple[Option, Any]]:
-    """The options that somebody must trust, with what is ``named`` of them and not ``said``."""
-    outside = not named.get("test_sandbox", True)
-    for name, option in options_for(named).items():
-        value, known = named.get(name, option.default), said.get(name, option.default)
+    """Those, with what is ``named`` of them and not ``said``."""
+    use = Use.TRUST if named.get("test_sandbox", True) else Use.TRUST | Use.OUTSIDE
+    for name, option in of_trust(named, use).items():
+        value, known = named[name], said.get(name, option.default)
         if option.kind is tuple:
-            value = tuple(each for each in value if not re.match(option.harmless, each) and each not in known)
-        if value not in (option.default, known) and (option.trust == "always" or (option.trust and outside)):
+            value = tuple(each for each in value if not re.match(HARMLESS, each) and each not in known)
+        if value not in (option.default, known):
             yield option, value
 
 
@@ -110,12 +117,13 @@ def require_said(
         )
 
 
-def require_trusted(run: RunFolder, record: Mapping[str, Any], given: Mapping[str, Any], catalog: Path) -> None:
-    """Raise `UsageError` for what only a record from elsewhere says. ``given``: options that replace its own.
+def require_trusted(
+    run: RunFolder, record: Mapping[str, Any], named: Mapping[str, Any], given: Mapping[str, Any], catalog: Path
+) -> None:
+    """Raise `UsageError` for what only a record from elsewhere says: of the options ``named`` what is not given.
 
     ``catalog``: the team to work with, unless another is given.
     """
     if not is_own(record, run):
-        named = {**RunOptions.from_record(record["options"]).as_keywords(), **given}
         team = () if "roles" in given else outside_sandbox(*load_team(named["flow"], catalog), named["test_sandbox"])
         require_said(f"run {run.run_id}, which this machine did not record,", named, given, team, catalog)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codex_multi_role.lifecycle.definitions import Definitions, LoadTeam, load_definitions
-from codex_multi_role.lifecycle.kept_definitions import keep_definitions, remembered_options, trusted_options
+from codex_multi_role.lifecycle.kept_definitions import keep_definitions, remembered_options
 from codex_multi_role.lifecycle.model_providers import sources_of
 from codex_multi_role.lifecycle.own_worktree import abandon_worktree, in_new_worktree, in_same_worktree
 from codex_multi_role.lifecycle.placement import Placement
@@ -86,8 +86,8 @@ def resume(
     record = folder.record()
     changes = changes or {}
     require_changeable(changes, Use.RESUME, "a resumed run keeps its", record["options"])
-    # What a worker restored is what its database and store have, and those are trusted.
-    known = remembered_options(folder, record) if placement else trusted_options(folder, record, changes)
+    # What a worker restores is trusted as its database and its store are.
+    known = remembered_options(folder, record, None if placement else changes)
     remembered = known.changed(runs_dir=folder.path.parent)  # it may have been moved
     options = remembered.changed(**changes)
     if options == remembered and (finished := resuming.finished_report(folder, record)):

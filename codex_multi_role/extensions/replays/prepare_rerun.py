@@ -11,7 +11,7 @@ from codex_multi_role.errors import UsageError
 from codex_multi_role.lifecycle.assembly import idle_parts
 from codex_multi_role.lifecycle.forking.prepare import Fork, created
 from codex_multi_role.lifecycle.forking.workspace import ForkWorkspace
-from codex_multi_role.lifecycle.kept_definitions import trusted_options
+from codex_multi_role.lifecycle.kept_definitions import remembered_options
 from codex_multi_role.option import Use
 from codex_multi_role.run_folder import Beginning, RunFolder, beginnings, events_with_inherited
 from codex_multi_role.run_options import RunOptions, is_playbook_file, require_changeable
@@ -61,7 +61,7 @@ def rerun_options(parent: RunFolder, record: Mapping[str, Any], changes: Mapping
     Raises `UsageError`.
     """
     require_changeable(changes, Use.FORK, "a rerun keeps its run's", record["options"])
-    remembered = trusted_options(parent, record, changes, Path(record["roles_source"]))
+    remembered = remembered_options(parent, record, changes, Path(record["roles_source"]))
     given = RunOptions.from_record(record["options"])
     if given.answers.playbook and _is_missing(given.answers.playbook):
         given = given.changed(playbook=remembered.answers.playbook)

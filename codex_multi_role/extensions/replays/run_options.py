@@ -25,8 +25,7 @@ class ReplayOptions(AddedOptions):
         "Record every exchange with the model in FILE, without secrets, for --replay.",
         "FILE",
         path="new file",
-        trust="always",
-        use=Use.LOCAL,
+        use=Use.LOCAL | Use.TRUST,
     )
     replay: Path | None = option(
         None,

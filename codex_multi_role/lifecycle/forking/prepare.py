@@ -20,7 +20,7 @@ from codex_multi_role.lifecycle.definitions import Definitions, load_definitions
 from codex_multi_role.lifecycle.forking.start import Again, find_start
 from codex_multi_role.lifecycle.forking.workspace import ForkWorkspace
 from codex_multi_role.lifecycle.journals import journals_for
-from codex_multi_role.lifecycle.kept_definitions import keep_definitions, trusted_options
+from codex_multi_role.lifecycle.kept_definitions import keep_definitions, remembered_options
 from codex_multi_role.lifecycle.model_providers import sources_of
 from codex_multi_role.lifecycle.run_record import write_state
 from codex_multi_role.option import Use
@@ -101,7 +101,7 @@ def created(options: RunOptions, workspace: ForkWorkspace) -> Iterator[CreatedRu
 
 def _options(parent: RunFolder, record: Mapping[str, Any], changes: Mapping[str, Any]) -> RunOptions:
     require_changeable(changes, Use.FORK, "a fork keeps its run's", record["options"])
-    remembered = trusted_options(parent, record, changes).changed(run_id=None, runs_dir=parent.path.parent)
+    remembered = remembered_options(parent, record, changes).changed(run_id=None, runs_dir=parent.path.parent)
     left = {name for name, source in sources_of(remembered.added).items() if not source.is_inherited}
     added = {name: value for name, value in remembered.added.items() if name not in left}
     remembered = replace(remembered, added=added).changed(worktree=False, branch=None)
