@@ -29,6 +29,9 @@ from codex_multi_role.run_options import options_for
 HARMLESS = r"(model(_(provider|verbosity|context_window|reasoning_(effort|summary)))?|service_tier)\s*="
 """Settings of Codex that name neither a program nor a place: a provider that is named is one that the user defined."""
 
+_COMMANDS = ("argv", "cwd", "environment", "pytest_cmd")
+"""Options of checks that say which command runs, and how."""
+
 
 def own_place() -> Path:
     """The folder with the digests of the records that this machine wrote."""
@@ -93,14 +96,21 @@ def outside_sandbox(flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog, san
             "auto_approve": role.auto_approve.commands or role.auto_approve.file_changes,
         }
         yield from (f"role {role.name} has {name}" for name, has in given.items() if has)
+    yield from (words for _, words in flows_outside(flows, sandboxed))
+
+
+def flows_outside(flows: Mapping[str, FlowSpec], sandboxed: bool) -> Iterator[tuple[str, str]]:
+    """What flows do outside the sandbox, as a key to compare it by and in words."""
     for flow in flows.values():
         if flow.workspace.setup and not sandboxed:
-            yield f"flow {flow.name} has workspace.setup ({flow.workspace.setup})"
-        for step in (step for step, _ in flow.all_steps if step.check):
-            if not sandboxed or step.with_.get("sandbox", True) is not True:
-                yield f"step {step.id} runs without the sandbox"
-            if find_check(str(step.check)).settings:  # which may name other machines, and secrets to send there
-                yield f"step {step.id} has the check {step.check}"
+            yield flow.workspace.setup, f"workspace.setup runs without the sandbox: {flow.workspace.setup}"
+        for step, _ in flow.all_steps:
+            command = {name: step.with_[name] for name in _COMMANDS if name in step.with_}
+            if command and not (sandboxed and step.with_.get("sandbox", True) is True):
+                key = json.dumps(command, sort_keys=True)
+                yield key, f"step {step.id} runs without the sandbox: {key}"
+            if step.check and find_check(step.check).settings:  # which may name other machines, and secrets for them
+                yield step.check, f"step {step.id} uses the check {step.check}"
 
 
 def require_said(
