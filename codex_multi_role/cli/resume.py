@@ -74,10 +74,10 @@ def resume(ctx: click.Context, /, run: str, **values: Any) -> None:  # noqa: ANN
     record = folder.record()
     changes = changes_of(ctx, record["options"])
     say_changes(ctx, changes)
-    changes |= said_too(ctx, folder, record)  # type: ignore[typeddict-item]  # made from the same table
     if not isinstance(found, RunFolder):
         _resume_remote(ctx, found, changes)
         return
+    changes |= said_too(ctx, folder, record)  # type: ignore[typeddict-item]  # made from the same table
     if values["wait"]:
         _wait_for_quota(record, quiet=values["quiet"] or values["json"])
     resume_run(ctx, folder, changes)

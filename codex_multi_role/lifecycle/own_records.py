@@ -106,7 +106,7 @@ def flows_outside(flows: Mapping[str, FlowSpec], sandboxed: bool) -> Iterator[tu
             yield flow.workspace.setup, f"workspace.setup runs without the sandbox: {flow.workspace.setup}"
         for step, _ in flow.all_steps:
             command = {name: step.with_[name] for name in _COMMANDS if name in step.with_}
-            if command and not (sandboxed and step.with_.get("sandbox", True) is True):
+            if step.with_.get("sandbox", True) is not True or (command and not sandboxed):
                 key = json.dumps(command, sort_keys=True)
                 yield key, f"step {step.id} runs without the sandbox: {key}"
             if step.check and find_check(step.check).settings:  # which may name other machines, and secrets for them

@@ -236,7 +236,7 @@ def with_python(options: RunOptions, history: RunHistory) -> RunOptions:
 def _remembered_python(history: RunHistory) -> Path | None:
     record = history.folder.record()
     python = {name: Path(given) for name, given in (record.get("options") or {}).items() if name == "python" and given}
-    if not is_own(record, history.folder):
+    if python and not is_own(record, history.folder):
         require_said(f"run {history.folder.run_id}, which this machine did not record,", python, {})
     return python.get("python")
 
