@@ -47,7 +47,8 @@ class Use(Flag):
 
     ``RESUME``, ``FORK``: a resumed run or a fork may change it. ``BATCH``: it may be the same for all goals of a batch.
     ``GOAL``: it may be different in each goal of one. ``BOUND``: the worst case of a run depends on it. ``LOCAL``: it
-    means nothing on another machine or in another checkout.
+    means nothing on another machine or in another checkout. ``TRUST``: it names a place or a program, so that what a
+    record says counts only as `own_records` has it; ``OUTSIDE``: only where tests run outside the sandbox.
     """
 
     RESUME = auto()
@@ -56,6 +57,8 @@ class Use(Flag):
     GOAL = auto()
     BOUND = auto()
     LOCAL = auto()
+    TRUST = auto()
+    OUTSIDE = auto()
     ANYWHERE = RESUME | FORK | BATCH
 
 

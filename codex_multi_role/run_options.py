@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 IN_GOALS = Use.ANYWHERE | Use.GOAL
 BOUNDING = IN_GOALS | Use.BOUND
+ON_THIS_MACHINE = Use.ANYWHERE | Use.LOCAL | Use.TRUST
 MOST_REPAIRS = 10
 """The maximum of ``repair_attempts``, because they bound the steps that an ask can record."""
 A_DAY = 86_400
@@ -76,6 +77,7 @@ class RunPlace:
         "Run this shell command in every new worktree or copy of the workspace, in the sandbox of the tests.",
         "COMMAND",
         shown_default="none",
+        use=Use.ANYWHERE | Use.OUTSIDE,
     )
     runs_dir: Path = option(
         Path("runs"), "The folder in which runs are recorded.", "DIR", path="folder", use=Use.BATCH | Use.LOCAL
@@ -95,10 +97,10 @@ class RunAnswers:
         None, "The model for roles that do not name one.", "NAME", shown_default="chosen by Codex", use=BOUNDING
     )
     config: tuple[str, ...] = option(
-        (), "A setting to pass to Codex.", "KEY=VALUE", flags=("-c", "--config"), use=BOUNDING
+        (), "A setting to pass to Codex.", "KEY=VALUE", flags=("-c", "--config"), use=BOUNDING | Use.TRUST
     )
     codex_bin: Path | None = option(
-        None, "The Codex binary.", "PATH", shown_default="the bundled binary", use=Use.ANYWHERE | Use.LOCAL
+        None, "The Codex binary.", "PATH", shown_default="the bundled binary", use=ON_THIS_MACHINE
     )
     repair_attempts: int = option(
         2, "Maximum number of extra turns to repair an invalid answer.", "N", range=Range(0, MOST_REPAIRS), use=BOUNDING
@@ -172,16 +174,18 @@ class RunTests:
         "The command that starts pytest.",
         "COMMAND",
         shown_default="`python -m pytest` in the project's environment",
-        use=IN_GOALS,
+        use=IN_GOALS | Use.OUTSIDE,
     )
     python: Path | None = option(
         None,
         "The Python that runs the tests, or its virtual environment.",
         "PATH",
         shown_default="the project's virtual environment",
-        use=Use.ANYWHERE | Use.LOCAL,
+        use=ON_THIS_MACHINE,
     )
-    test_sandbox: bool = option(True, "Run the tests in Codex's sandbox, without network.")
+    test_sandbox: bool = option(
+        True, "Run the tests in Codex's sandbox, without network.", use=Use.ANYWHERE | Use.OUTSIDE
+    )
     test_seconds: float = option(
         300.0,
         "Time limit for each test run and each other check.",
@@ -314,12 +318,13 @@ def options_with(use: Use) -> dict[str, Option]:
     return {name: each for name, each in all_options().items() if use in each.use}
 
 
-def require_changeable(changes: Mapping[str, Any], use: Use, whose: str) -> None:
-    """Raise `UsageError` if one of the ``changes`` is to an option that ``whose`` run keeps."""
+def require_changeable(changes: Mapping[str, Any], use: Use, whose: str, recorded: Mapping[str, Any]) -> None:
+    """Raise `UsageError` if one of the ``changes`` is to an option that ``whose`` run keeps as ``recorded``."""
     if not isinstance(changes, Mapping):
         raise UsageError(f"changes must be a mapping with options, not {changes!r}")
     table = options_for(changes)
-    kept = sorted(name for name in changes if name in table and use not in table[name].use)
+    keeps = (name for name in changes if name in table and use not in table[name].use)
+    kept = sorted(name for name in keeps if name not in recorded or _plain(changes[name]) != recorded[name])
     if kept:
         raise UsageError(f"{whose} {', '.join(kept)}", "Start another run for that.")
 

@@ -51,7 +51,7 @@ def help_of(name):
 options = RunOptions.from_record(json.loads(json.dumps(RunOptions(max_files=7).as_record())))
 json.dump({
     "record": options.as_keywords()["max_files"],
-    "kept": [require_changeable({"max_files": 7}, use, "") for use in (Use.RESUME, Use.FORK)],
+    "kept": [require_changeable({"max_files": 7}, use, "", {}) for use in (Use.RESUME, Use.FORK)],
     "refused": [refusal(max_files=0), refusal(max_files="7")],
     "help": {name: help_of(name) for name in ("run", "resume", "fork", "batch")},
     "goal line": GoalLine.model_validate({"goal": "g", "max_files": 7}).given("max_files"),

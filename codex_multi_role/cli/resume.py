@@ -24,6 +24,7 @@ from codex_multi_role.cli.options import (
 )
 from codex_multi_role.cli.output import say
 from codex_multi_role.cli.run import choose_goal, parse_inputs
+from codex_multi_role.cli.run_additions import PLACES
 from codex_multi_role.cli.run_reference import RemoteRun, find_either
 from codex_multi_role.cli.setting import Setting
 from codex_multi_role.cli.settings import RunCommand, added_names
@@ -33,6 +34,7 @@ from codex_multi_role.option import Use
 from codex_multi_role.presentation.progress import LASTING_EVENTS, Progress
 from codex_multi_role.presentation.wording import duration
 from codex_multi_role.run_folder import RunFolder, skim_events
+from codex_multi_role.run_options import RunOptions
 
 if TYPE_CHECKING:
     from codex_multi_role.option_keywords import ForkKeywords, ResumeKeywords
@@ -75,6 +77,7 @@ def resume(ctx: click.Context, /, run: str, **values: Any) -> None:  # noqa: ANN
     if not isinstance(found, RunFolder):
         _resume_remote(ctx, found, changes)
         return
+    changes |= said_too(ctx, folder, record)  # type: ignore[typeddict-item]  # made from the same table
     if values["wait"]:
         _wait_for_quota(record, quiet=values["quiet"] or values["json"])
     resume_run(ctx, folder, changes)
@@ -131,9 +134,27 @@ def restart(ctx: click.Context, /, run: str, task: str, **values: Any) -> None: 
 def parent_and_changes(ctx: click.Context, run: str) -> tuple[RunFolder, ForkKeywords]:
     """The run that a new one starts from, and the options that differ. Raises `RunNotFound`, `UsageError`."""
     folder = RunFolder.find(ctx.params["runs_dir"], run)
-    changes = changes_for(ctx, folder.record()["options"])
+    record = folder.record()
+    changes = changes_for(ctx, record["options"])
     say_changes(ctx, changes)
-    return folder, changes
+    return folder, {**changes, **said_too(ctx, folder, record)}  # type: ignore[typeddict-item]  # as above
+
+
+def said_too(ctx: click.Context, folder: RunFolder, record: Mapping[str, Any]) -> dict[str, Any]:
+    """What the settings say as well as the record of a run from elsewhere. Raises `UsageError` for its own ``config``.
+
+    That is added to what is given.
+    """
+    from codex_multi_role.lifecycle.own_records import is_own, of_trust, require_said  # here: slow to import
+
+    if is_own(record, folder):
+        return {}
+    options = record["options"]
+    values = {**ctx.params, **{finder.setting.key: value for finder, value in ctx.meta.get(PLACES, ())}}
+    if ctx.get_parameter_source("config") in GIVEN_NOW:
+        require_said(f"run {folder.run_id}", {"config": options["config"]}, values)
+    said = {name: values[name] for name in of_trust(options) if name in values}
+    return {name: each for name, each in said.items() if RunOptions(**{name: each}).as_record()[name] == options[name]}
 
 
 def start_from(ctx: click.Context, parent: RunFolder, changes: ForkKeywords, how: str, **point: Any) -> None:  # noqa: ANN401

@@ -140,11 +140,19 @@ class RunCommand(LookCommand):
         return [*super().added(ctx), *self.added_options(ctx), *added_settings()]
 
     def added_options(self, ctx: click.Context) -> list[Setting]:
-        """The options that extensions add to a run and to this command, if they were looked up."""
+        """The options that extensions add to a run and to this command, if they were looked up.
+
+        A run from elsewhere may have one that only counts if it is given as well.
+        """
         if self.use is None or not ctx.meta.get(EXTENDED, True):
             return []
-        added = (each for each in added_options().values() if self.use in each.use)
-        return [setting_of(each, remembered=bool(self.use)) for each in added]
+        has = {each.key for each in super().added(ctx)}
+        use = self.use | Use.TRUST if self.use in (Use.RESUME, Use.FORK) else self.use
+        added = [each for each in added_options().values() if not use or use & each.use]
+        settings = [(each, setting_of(each, remembered=bool(use))) for each in added if each.name not in has]
+        for each, setting in settings:
+            setting.hidden = self.use not in each.use
+        return [setting for _, setting in settings]
 
     def read_settings(self, ctx: click.Context) -> bool:
         ctx.meta[EXTENDED] = super().read_settings(ctx) or runs_here()

@@ -26,11 +26,11 @@ Past = Mapping[int, RecordedStep]
 """The recorded steps of a run by their positions."""
 
 
-def require_version(journal: object, version: str | None) -> None:
-    """Raise `StorageError` if this program cannot read a journal of that ``version``."""
-    if version != JOURNAL_VERSION:
+def require_version(journal: object, version: str | None, rows: str = "") -> None:
+    """Raise `StorageError` if this program cannot read a journal of that ``version``, which ends with ``rows``."""
+    if version != (known := JOURNAL_VERSION + rows):
         raise StorageError(
-            f"the journal {journal} has version {version or 'unknown'}, this program writes {JOURNAL_VERSION}",
+            f"the journal {journal} has version {version or 'unknown'}, this program writes {known}",
             "Use the version of codex-multi-role that `run.json` names.",
         )
 

@@ -6,21 +6,18 @@
 from __future__ import annotations
 
 import glob
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from codex_multi_role.catalog import FlowSpec, RoleSpec, read_flows, without_wider_rights
-from codex_multi_role.checks import find_check
 from codex_multi_role.errors import UsageError
 from codex_multi_role.lifecycle.definitions import Definitions
+from codex_multi_role.lifecycle.own_records import flows_outside
 from codex_multi_role.reading.shipped import FLOWS, packaged_roles
 from codex_multi_role.run_folder import RunFolder
 
 Flows = Mapping[str, FlowSpec]
-_COMMANDS = ("argv", "cwd", "environment", "pytest_cmd")
-"""Options of checks that say which command runs, and how."""
 
 
 def flow_texts(kept: Flows, catalog: Path) -> dict[Path, bytes]:
@@ -111,28 +108,15 @@ def _wider_rights(before: Definitions, now: Definitions) -> Iterator[str]:
             yield f"it asks {role.name}, who may do more than the roles asked so far"
     if now.changes_workspace and not before.changes_workspace:
         yield "it changes the workspace"
-    known = dict(_outside_sandbox(before))
-    yield from (words for key, words in _outside_sandbox(now) if key not in known)
+    known = dict(flows_outside(before.flows, before.options.tests.test_sandbox))
+    found = flows_outside(now.flows, now.options.tests.test_sandbox)
+    yield from (words for key, words in found if key not in known)
     if lifted := sorted(_protected(before) - _protected(now)):
         yield f"it no longer protects {', '.join(lifted)}"
 
 
 def _may_more(then: RoleSpec, now: RoleSpec) -> bool:
     return bool(without_wider_rights(then, now)[1]) or not set(now.tools) <= set(then.tools)
-
-
-def _outside_sandbox(definitions: Definitions) -> Iterator[tuple[str, str]]:
-    """What its flows do outside the sandbox, as a key to compare it by and in words."""
-    sandboxed = definitions.options.tests.test_sandbox
-    for flow in definitions.flows.values():
-        if flow.workspace.setup and not sandboxed:
-            yield flow.workspace.setup, "its workspace.setup runs outside the sandbox"
-        for step, _ in flow.all_steps:
-            command = {name: step.with_[name] for name in _COMMANDS if name in step.with_}
-            if command and not (sandboxed and step.with_.get("sandbox", True) is True):
-                yield json.dumps(command, sort_keys=True), f"its step {step.id} runs a command outside the sandbox"
-            if step.check and find_check(step.check).settings:  # those that reach the network
-                yield step.check, f"its step {step.id} uses the check {step.check}"
 
 
 def _protected(definitions: Definitions) -> set[str]:

@@ -15,13 +15,11 @@ from codex_multi_role.host.atomic import make_folder, storage_errors, write_text
 from codex_multi_role.host.unpacking import write_files
 from codex_multi_role.lifecycle.definitions import Definitions, needs_of
 from codex_multi_role.lifecycle.model_providers import sources_of
+from codex_multi_role.lifecycle.own_records import require_trusted
 from codex_multi_role.run_folder import RunFolder
-from codex_multi_role.run_folder.folder import RECORDING, new_numbered
+from codex_multi_role.run_folder.folder import RECORDING, RELOADED, new_numbered
 from codex_multi_role.run_options import RunOptions
 from codex_multi_role.workspace.preparation import Needs
-
-RELOADED = "reloaded_"
-"""Name prefix of the folders in ``catalog/`` that hold the roles of a run after somebody edited them."""
 
 
 def keep_definitions(definitions: Definitions, folder: RunFolder, target: Path | None = None) -> str:
@@ -80,9 +78,16 @@ def _copy(source: Path, target: Path) -> None:
         shutil.copyfile(source, target)
 
 
-def remembered_options(folder: RunFolder, record: Mapping[str, Any]) -> RunOptions:
-    """The options of a recorded run, with the paths of its own YAML copies; ``record`` is its ``run.json``."""
+def remembered_options(
+    folder: RunFolder, record: Mapping[str, Any], changes: Mapping[str, Any] | None = None, team: Path | None = None
+) -> RunOptions:
+    """The options of a recorded run, with the paths of its own YAML copies; ``record`` is its ``run.json``.
+
+    With ``changes``, to work with: raises `UsageError` as `require_trusted` does, of the copies or of another ``team``.
+    """
     catalog, given = folder.catalog_path / record["catalog_file"], RunOptions.from_record(record["options"])
+    if changes is not None:
+        require_trusted(folder, record, {**given.as_keywords(), **changes}, changes, team or catalog)
     remembered = given.changed(roles=catalog, prices=given.limits.prices and catalog.with_name(PRICES_FILE))
     if stands_in := [name for name, source in sources_of(remembered.added).items() if source.load]:
         return replace(

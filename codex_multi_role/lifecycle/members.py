@@ -34,6 +34,7 @@ from codex_multi_role.host.processes import Family
 from codex_multi_role.host.programs import loaded_in_temporary_folders, program_path
 from codex_multi_role.lifecycle.definitions import Definitions, role_settings
 from codex_multi_role.lifecycle.model_providers import ModelProviders, sources_of
+from codex_multi_role.lifecycle.own_records import own_place
 from codex_multi_role.lifecycle.own_worktree import users_tree
 from codex_multi_role.lifecycle.steering import Steering
 from codex_multi_role.run_folder import EventLog, RunFolder, inherited_threads, list_turns
@@ -221,7 +222,7 @@ def unwritable_paths(definitions: Definitions, folder: RunFolder, steering: Stee
     Raises `UsageError` for a path that the sandbox cannot protect.
     """
     runs_dir = folder.path.parent
-    ours = [place for place in (user_store(os.environ), all_places()) if place.is_dir()]
+    ours = [place for place in (user_store(os.environ), all_places(), own_place()) if place.is_dir()]
     written = (source.writes(definitions.options) for source in sources_of(definitions.options.added).values())
     files = [path.resolve() for path in written if path is not None and path.is_file()]
     below = repositories_below(definitions.workspace, runs_dir)

@@ -61,7 +61,7 @@ def require_same_workspace(folder: RunFolder, record: Mapping[str, Any]) -> None
         moved_to = runs_now.parents[len(place) - 1] if runs_now.parts[-len(place) :] == place else None
     elif not workspace.exists():
         problem = f"the workspace {workspace} does not exist"
-    elif workspace.is_dir() and workspace.stat().st_ino != record.get("workspace_inode", workspace.stat().st_ino):
+    elif workspace.is_dir() and workspace.stat().st_ino != record.get("workspace_inode"):
         problem = (
             f"the workspace {workspace} is not the folder that the run worked in, but another folder of the same name"
         )

@@ -18,6 +18,7 @@ from codex_multi_role.errors import Ending, RunStatus
 from codex_multi_role.flow import FlowState
 from codex_multi_role.host.atomic import write_json, write_text
 from codex_multi_role.lifecycle.definitions import Definitions
+from codex_multi_role.lifecycle.own_records import remember
 from codex_multi_role.lifecycle.steering import Steering
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import RunFolder, TurnFolder, totals_of
@@ -49,6 +50,7 @@ class RunRecord:
         self._fields = self._first(catalog_file)
         self.steering = Steering.of(definitions, self.roles_source, folder.path)
         self._fields |= self.steering.as_json()
+        remember(self._fields, folder)
 
     @property
     def absent_at_start(self) -> list[str]:
@@ -107,6 +109,7 @@ class RunRecord:
         Raises `StorageError`.
         """
         self._fields |= {"catalog_file": catalog_file, "wider_rights": wider_rights}
+        remember(self._fields, self._folder)
         self.write()
 
     def write(self) -> None:

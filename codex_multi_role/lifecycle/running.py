@@ -84,12 +84,15 @@ def resume(
 
     folder = RunFolder.find(runs_dir, reference)
     record = folder.record()
-    require_changeable(changes or {}, Use.RESUME, "a resumed run keeps its")
-    remembered = remembered_options(folder, record).changed(runs_dir=folder.path.parent)  # it may have been moved
-    options = remembered.changed(**changes or {})
+    changes = changes or {}
+    require_changeable(changes, Use.RESUME, "a resumed run keeps its", record["options"])
+    # What a worker restores is trusted as its database and its store are.
+    known = remembered_options(folder, record, None if placement else changes)
+    remembered = known.changed(runs_dir=folder.path.parent)  # it may have been moved
+    options = remembered.changed(**changes)
     if options == remembered and (finished := resuming.finished_report(folder, record)):
         return finished if finished.page else _with_page(finished)
-    if "workspace" in (changes or {}):
+    if "workspace" in changes:
         options = options.changed(worktree=False, branch=None)
     elif not options.place.worktree:
         resuming.require_same_workspace(folder, record)
@@ -98,7 +101,7 @@ def resume(
         return in_same_worktree(load_definitions(options.changed(roles=roles), team), folder, record)
 
     definitions, note = load(options.place.roles), ""
-    if placement is None and "roles" not in (changes or {}):
+    if placement is None and "roles" not in changes:
         definitions, note = resuming.with_corrected_flow(definitions, folder, record, load)
     return _work(
         lambda emit: Session(

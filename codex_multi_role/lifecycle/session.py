@@ -30,7 +30,7 @@ from codex_multi_role.host.processes import Family, processes_below
 from codex_multi_role.lifecycle.assembly import live_parts
 from codex_multi_role.lifecycle.definitions import Definitions, role_settings
 from codex_multi_role.lifecycle.journals import is_elsewhere, journals_for
-from codex_multi_role.lifecycle.kept_definitions import RELOADED, keep_definitions
+from codex_multi_role.lifecycle.kept_definitions import keep_definitions
 from codex_multi_role.lifecycle.live_roles import LiveRoles, named_keys
 from codex_multi_role.lifecycle.model_providers import sources_of
 from codex_multi_role.lifecycle.own_worktree import differences, keep_worktree
@@ -56,7 +56,7 @@ from codex_multi_role.run_folder import (
     own_turns,
 )
 from codex_multi_role.run_folder.events import FlowsReloaded, RunForked, Warning
-from codex_multi_role.run_folder.folder import new_numbered
+from codex_multi_role.run_folder.folder import RELOADED, new_numbered
 from codex_multi_role.run_folder.states import RUN, States
 from codex_multi_role.run_options import RunReport
 from codex_multi_role.steps import RunResources, RunServices

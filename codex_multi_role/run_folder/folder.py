@@ -47,6 +47,8 @@ MAX_RUNS_PATH_BYTES = 300
 JOURNAL = "journal.sqlite"
 RECORDING = "recording.ndjson"
 """The run's copy, in its ``catalog/``, of the recording that it replays."""
+RELOADED = "reloaded_"
+"""Name prefix of the folders in ``catalog/`` that hold the roles of a run after somebody edited them."""
 SHARED = "shared"
 """The key of ``run.json`` in a copy of the folder of a run that workers execute: what only their database knows."""
 ROLE_PREFIX = "role-"

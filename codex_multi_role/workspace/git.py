@@ -175,6 +175,9 @@ class RecordedGit(Git):
     def settings(self) -> RepositorySettings | None:
         return settings_of(self.git_dir, self.git_dir, _read_settings, inside=False)
 
+    def _base(self) -> dict[str, str]:
+        return {**super()._base(), "GIT_ALLOW_PROTOCOL": ""}  # missing objects are fetched from no place it names
+
 
 class UserGit(Git):
     """Git on a repository that is not ours, or on a worktree of it; the user's configuration is not used."""

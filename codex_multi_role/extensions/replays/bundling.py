@@ -19,8 +19,9 @@ from codex_multi_role.extensions.replays.surroundings import environment_of, tes
 from codex_multi_role.extensions.replays.verifying import verify_bundle
 from codex_multi_role.extensions.results.run_history import RunHistory, history_of
 from codex_multi_role.host.atomic import write_bytes
-from codex_multi_role.lifecycle.kept_definitions import RELOADED, remembered_options
+from codex_multi_role.lifecycle.kept_definitions import remembered_options
 from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.run_folder.folder import RELOADED
 from codex_multi_role.workspace.git import Git
 from codex_multi_role.workspace.trees import repositories_in
 
@@ -77,7 +78,7 @@ def make_verified_bundle(folder: RunFolder, path: Path) -> Bundled:
 
 def _options_of_tests(folder: RunFolder) -> dict[str, Any]:
     """The Python of the run's workspace, which no bundle has, unless it is this one; the run's Codex and sandbox."""
-    options = remembered_options(folder, record := folder.record())
+    options = remembered_options(folder, record := folder.record(), {})
     found = find_interpreter(Path(record["workspace"]), os.environ, options.tests.python)
     python = None if found.source == OWN else found.path
     return {"python": python, "codex_bin": options.answers.codex_bin, "test_sandbox": options.tests.test_sandbox}
@@ -107,7 +108,7 @@ def _require_repeatable(folder: RunFolder) -> None:
 
 
 def _claims(history: RunHistory, record: Mapping[str, Any], recording: Recording) -> Claims:
-    folder, options = history.folder, remembered_options(history.folder, record)
+    folder, options = history.folder, remembered_options(history.folder, record, {})
     observed = observe(history, recording.header["workspace"], _inside(recording.path, Path(record["workspace"])))
     if nested := repositories_in(history.git(), observed.first):
         raise UsageError(

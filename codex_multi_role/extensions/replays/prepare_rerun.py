@@ -60,8 +60,8 @@ def rerun_options(parent: RunFolder, record: Mapping[str, Any], changes: Mapping
 
     Raises `UsageError`.
     """
-    require_changeable(changes, Use.FORK, "a rerun keeps its run's")
-    remembered = remembered_options(parent, record)
+    require_changeable(changes, Use.FORK, "a rerun keeps its run's", record["options"])
+    remembered = remembered_options(parent, record, changes, Path(record["roles_source"]))
     given = RunOptions.from_record(record["options"])
     if given.answers.playbook and _is_missing(given.answers.playbook):
         given = given.changed(playbook=remembered.answers.playbook)

@@ -25,7 +25,7 @@ class ReplayOptions(AddedOptions):
         "Record every exchange with the model in FILE, without secrets, for --replay.",
         "FILE",
         path="new file",
-        use=Use.LOCAL,
+        use=Use.LOCAL | Use.TRUST,
     )
     replay: Path | None = option(
         None,

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, RoleSpecCatalog
-from codex_multi_role.checks import find_check
 from codex_multi_role.errors import ExitCode, RunNotFound, UsageError
 from codex_multi_role.extensions.replays.bundle_file import BUDGET, TEAM, Bundle, no_bundle, read_bundle
 from codex_multi_role.extensions.replays.claims import observe
@@ -34,6 +33,7 @@ from codex_multi_role.extensions.results.run_history import RunHistory, history_
 from codex_multi_role.flow import walk_bound
 from codex_multi_role.host.atomic import make_folder
 from codex_multi_role.host.unpacking import measure_trees, unpack_objects
+from codex_multi_role.lifecycle.own_records import outside_sandbox
 from codex_multi_role.lifecycle.team_loading import load_team
 from codex_multi_role.presentation.wording import plural
 from codex_multi_role.run_folder import RunFolder
@@ -141,19 +141,7 @@ def _broken_claims(bundle: Bundle, git: Git) -> Iterator[str]:
 
 def _rights(flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog, git: Git, bundle: Bundle) -> Iterator[str]:
     """What a stranger's team could start outside Codex's sandbox."""
-    for role in catalog.roles:
-        given = {
-            "mcp_servers": role.mcp_servers,
-            "codex_config": role.codex_config,
-            "sandbox: danger-full-access": role.sandbox == "danger-full-access",
-            "auto_approve": role.auto_approve.commands or role.auto_approve.file_changes,
-        }
-        yield from (f"role {role.name} has {name}" for name, has in given.items() if has)
-    for step in (step for flow in flows.values() for step, _ in flow.all_steps if step.check):
-        if step.with_.get("sandbox", True) is not True:
-            yield f"step {step.id} runs without the sandbox"
-        if find_check(str(step.check)).settings:  # which may name other machines, and secrets to send there
-            yield f"step {step.id} has the check {step.check}"
+    yield from outside_sandbox(flows, catalog)
     folders = {path.partition("/")[0] for path in entries_of(git, bundle.claims.observed.first)}
     yield from (f"the workspace has {name}" for name in CODEX_FOLDERS if name in folders)
 

@@ -29,6 +29,7 @@ from codex_multi_role.extensions.results.workspace_states import Change
 from codex_multi_role.host.atomic import make_folder
 from codex_multi_role.lifecycle.definitions import sandbox_of_tests
 from codex_multi_role.lifecycle.kept_definitions import remembered_needs
+from codex_multi_role.lifecycle.own_records import is_own, require_said
 from codex_multi_role.run_options import RunOptions, RunTests
 from codex_multi_role.workspace import Snapshots, Workspace
 from codex_multi_role.workspace.preparation import Preparation
@@ -233,8 +234,11 @@ def with_python(options: RunOptions, history: RunHistory) -> RunOptions:
 
 
 def _remembered_python(history: RunHistory) -> Path | None:
-    python = (history.folder.record().get("options") or {}).get("python")
-    return Path(python) if python else None
+    record = history.folder.record()
+    python = {name: Path(given) for name, given in (record.get("options") or {}).items() if name == "python" and given}
+    if python and not is_own(record, history.folder):
+        require_said(f"run {history.folder.run_id}, which this machine did not record,", python, {})
+    return python.get("python")
 
 
 def _importing_from(root: Path, python: Interpreter | None, environment: Mapping[str, str]) -> dict[str, str]:

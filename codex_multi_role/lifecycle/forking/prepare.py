@@ -100,8 +100,8 @@ def created(options: RunOptions, workspace: ForkWorkspace) -> Iterator[CreatedRu
 
 
 def _options(parent: RunFolder, record: Mapping[str, Any], changes: Mapping[str, Any]) -> RunOptions:
-    require_changeable(changes, Use.FORK, "a fork keeps its run's")
-    remembered = remembered_options(parent, record).changed(run_id=None, runs_dir=parent.path.parent)
+    require_changeable(changes, Use.FORK, "a fork keeps its run's", record["options"])
+    remembered = remembered_options(parent, record, changes).changed(run_id=None, runs_dir=parent.path.parent)
     left = {name for name, source in sources_of(remembered.added).items() if not source.is_inherited}
     added = {name: value for name, value in remembered.added.items() if name not in left}
     remembered = replace(remembered, added=added).changed(worktree=False, branch=None)

@@ -143,7 +143,7 @@ LIMITS = (
         "a resumed run keeps its limits",
         replaced(
             remembered_options,
-            lambda remembered, folder, record: remembered(folder, record).changed(max_turns=None),
+            lambda remembered, *given: remembered(*given).changed(max_turns=None),
         ),
         ("engine/test_budget.py::test_what_was_used_counts_once_across_sessions",),
     ),

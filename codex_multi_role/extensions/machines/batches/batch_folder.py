@@ -24,6 +24,7 @@ from typing import Any
 from codex_multi_role.errors import RunBusy, UsageError
 from codex_multi_role.extensions.machines.batches.planned_runs import Defaults
 from codex_multi_role.host.atomic import make_folder, storage_errors, write_json
+from codex_multi_role.lifecycle import own_records
 from codex_multi_role.reading.json_files import read_object
 from codex_multi_role.run_folder import Owner
 from codex_multi_role.run_folder.folder import make_runs_folder
@@ -92,6 +93,7 @@ class BatchFolder:
         """Write what ``--resume`` does not repeat. Raises `StorageError`."""
         options = RunOptions(**defaults.values).as_record()
         record = {"options": options, "given": sorted(defaults.given), "totals": dict(totals)}
+        own_records.remember(record)
         write_json(self.record_path, record)
 
     def remembered(self) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from codex_multi_role.errors import DefinitionError, StorageError, UsageError
 from codex_multi_role.extensions.machines.batches.goal_file import Goal, GoalProblems
 from codex_multi_role.extensions.machines.batches.schedule import Entry
 from codex_multi_role.host.user_cache import expanded
+from codex_multi_role.lifecycle.own_records import require_said
 from codex_multi_role.run_options import RunOptions, limits_in
 from codex_multi_role.workspace.repository import Repository
 
@@ -81,6 +82,8 @@ def plan_runs(goals: Sequence[Goal], defaults: Defaults, batch: str, workspaces:
 def _runs_of(goal: Goal, defaults: Defaults, batch: str, workspaces: Path) -> Iterator[PlannedRun]:
     line = goal.line
     own = line.options(defaults.folder)
+    outside = {name: value for name, value in defaults.values.items() if name == "test_sandbox"}
+    require_said("this line", {**outside, **own}, defaults.values)
     values = {**defaults.values, **own}
     values["inputs"] = {**defaults.values.get("inputs", {}), **own.get("inputs", {})}
     values["config"] = (*defaults.values.get("config", ()), *own.get("config", ()))

@@ -49,6 +49,7 @@ from codex_multi_role.extensions.machines.commands.batch_summary import (
 from codex_multi_role.extensions.machines.commands.batch_views import batch_view
 from codex_multi_role.extensions.machines.commands.options import TOTALS
 from codex_multi_role.extensions.machines.commands.workers import open_database
+from codex_multi_role.lifecycle.own_records import is_own, require_said
 from codex_multi_role.lifecycle.stopping import stop_signals
 from codex_multi_role.lifecycle.team_loading import roles_folder
 from codex_multi_role.presentation.wording import plural
@@ -137,6 +138,8 @@ def _defaults(ctx: click.Context, file: Path, remembered: Mapping[str, Any]) -> 
     if remembered:
         given = _given(ctx, names, GIVEN_NOW)
         before = RunOptions.from_record(remembered["options"]).as_keywords()
+        if not is_own(remembered):
+            require_said("the record of the batch", {**before, **{name: values[name] for name in given}}, values)
         kept = {name: before.get(name, options[name].default) for name in values.keys() - given - {"runs_dir"}}
         return Defaults({**values, **kept}, frozenset({*remembered["given"], *given}), file.absolute().parent)
     given = _given(ctx, names, (*GIVEN_NOW, ParameterSource.DEFAULT_MAP))

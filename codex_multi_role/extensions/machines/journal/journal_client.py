@@ -9,7 +9,6 @@ from typing import Any
 
 from codex_multi_role.engine.durable_run import Begin
 from codex_multi_role.engine.journal import (
-    JOURNAL_VERSION,
     TRY_AGAIN,
     Past,
     RecordedStep,
@@ -18,10 +17,12 @@ from codex_multi_role.engine.journal import (
 )
 from codex_multi_role.errors import CodexMultiRoleError, StorageError
 from codex_multi_role.extensions.machines.journal.database_url import with_timeouts
-from codex_multi_role.extensions.machines.journal.dbos_library import DBOSClient, SetWorkflowID
+from codex_multi_role.extensions.machines.journal.dbos_library import JSON_ROWS, DBOSClient, SetWorkflowID, refusal
 from codex_multi_role.extensions.machines.journal.shared_journal import (
     APPLICATION,
     QUEUE_SECONDS,
+    ROWS,
+    SHARED_VERSION,
     open_shared,
     resumed_queue,
 )
@@ -48,8 +49,8 @@ class SharedJournals:
             known = client.list_workflows(workflow_ids=[run.run_id], load_input=False, load_output=False)
             if not known:
                 return {}
-            require_version(f"of run {run.run_id}", known[0].app_version)
-            return _by_place(client.list_workflow_steps(run.run_id))
+            require_version(f"of run {run.run_id}", known[0].app_version, ROWS)
+            return _by_place(run, client.list_workflow_steps(run.run_id))
 
     def fork(self, parent: RunFolder, fork: RunFolder, place: int) -> Past:
         with _client(self._url) as client:
@@ -57,18 +58,20 @@ class SharedJournals:
             if not known:
                 missing = f"the journal {self._url} does not contain run {parent.run_id}"
                 raise StorageError(missing, "Restore it from a copy.")
-            require_version(f"of run {parent.run_id}", known[0].app_version)
+            require_version(f"of run {parent.run_id}", known[0].app_version, ROWS)
             client.register_queue(resumed_queue(fork.run_id), polling_interval_sec=QUEUE_SECONDS)
             with SetWorkflowID(fork.run_id):
-                client.fork_workflow(parent.run_id, place, application_version=JOURNAL_VERSION, queue_name=NO_QUEUE)
-            return _by_place(client.list_workflow_steps(fork.run_id))
+                client.fork_workflow(parent.run_id, place, application_version=SHARED_VERSION, queue_name=NO_QUEUE)
+            return _by_place(fork, client.list_workflow_steps(fork.run_id))
 
     def forget(self, run: RunFolder) -> None:
         with _client(self._url) as client:
             client.delete_workflow(run.run_id)
 
 
-def _by_place(steps: Sequence[Any]) -> Past:
+def _by_place(run: RunFolder, steps: Sequence[Any]) -> Past:
+    if not all(isinstance(step["output"], dict) for step in steps):  # DBOS has the text of what it cannot read
+        raise refusal(f"a row of run {run.run_id}")
     return {step["function_id"]: RecordedStep(step["function_name"], step["output"]) for step in steps}
 
 
@@ -81,6 +84,7 @@ def _client(database_url: str) -> Iterator[DBOSClient]:
             system_database_url=with_timeouts(url_with_clock(database_url)),
             application_name=APPLICATION,
             retry_connection_errors=False,
+            serializer=JSON_ROWS,
         )
         try:
             yield client

@@ -13,7 +13,12 @@ import sqlalchemy as sa
 from codex_multi_role.engine.durable_run import DurableRun
 from codex_multi_role.engine.journal import TRY_AGAIN, journal_error
 from codex_multi_role.errors import StorageError
-from codex_multi_role.extensions.machines.journal.dbos_library import DBOS, DBOSBaseException, DBOSClient
+from codex_multi_role.extensions.machines.journal.dbos_library import (
+    DBOS,
+    JSON_ROWS,
+    DBOSBaseException,
+    DBOSClient,
+)
 from codex_multi_role.extensions.machines.journal.outages import Outages
 from codex_multi_role.extensions.machines.journal.shared_journal import (
     APPLICATION,
@@ -38,7 +43,9 @@ class RunQueues:
     def __init__(self, engine: sa.Engine) -> None:
         silence_library()
         self._name = f"the queues in {engine.url.render_as_string(hide_password=True)}"
-        self._client = DBOSClient(system_database_engine=engine, application_name=APPLICATION, lazy=True)
+        self._client = DBOSClient(
+            system_database_engine=engine, application_name=APPLICATION, lazy=True, serializer=JSON_ROWS
+        )
 
     def enqueue(self, connection: sa.Connection, run_id: str, queue_name: str, priority: int) -> None:
         """Enqueue a new run, within the caller's transaction."""

@@ -16,12 +16,15 @@ from codex_multi_role.engine.journal import JOURNAL_VERSION, journal_error, requ
 from codex_multi_role.engine.journal_slots import RunHalted
 from codex_multi_role.errors import CodexMultiRoleError
 from codex_multi_role.extensions.machines.journal.database_url import with_timeouts
-from codex_multi_role.extensions.machines.journal.dbos_library import DBOS, SetWorkflowID
+from codex_multi_role.extensions.machines.journal.dbos_library import DBOS, JSON_ROWS, SetWorkflowID, refusal
 from codex_multi_role.extensions.machines.journal.outages import Outages
 from codex_multi_role.extensions.machines.journal.shared_sqlite import create_file, url_with_clock
 from codex_multi_role.reading.json_types import Json
 
 APPLICATION = "codex-multi-role"
+ROWS = "-json"
+SHARED_VERSION = JOURNAL_VERSION + ROWS
+"""Of a journal in a database, which also says how its rows are written: without `ROWS` they are pickles."""
 FLOW_WORKFLOW = "flow"
 
 QUEUE_SECONDS = 0.1
@@ -76,7 +79,8 @@ def _launch(database_url: str, queue: str) -> None:
             config={
                 "name": APPLICATION,
                 "system_database_url": with_timeouts(url_with_clock(database_url)),
-                "application_version": JOURNAL_VERSION,
+                "application_version": SHARED_VERSION,
+                "serializer": JSON_ROWS,
                 # Unique even if a pid is reused: DBOS itself restarts the unfinished work of the same executor, and a
                 # resumed run would start twice.
                 "executor_id": f"{os.uname().nodename}-{os.getpid()}-{uuid4().hex}",
@@ -143,8 +147,9 @@ def _begin(run_id: str) -> None:
     try:
         known = DBOS.get_workflow_status(run_id)
         if known is not None:
-            require_version(f"of run {run_id}", known.app_version)
-        if known is not None:
+            require_version(f"of run {run_id}", known.app_version, ROWS)
+            if not isinstance(known.input, dict):  # DBOS has the text of what it cannot read, and would start nothing
+                raise refusal(f"the row of run {run_id}")
             DBOS.register_queue(resumed_queue(run_id), polling_interval_sec=QUEUE_SECONDS)
             DBOS.resume_workflow(run_id, queue_name=resumed_queue(run_id))
             return

@@ -9,8 +9,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from codex_multi_role.engine.journal import JOURNAL_VERSION
 from codex_multi_role.errors import UsageError
+from codex_multi_role.extensions.machines.journal.shared_journal import SHARED_VERSION
 from codex_multi_role.extensions.machines.workers.database import Database
 from codex_multi_role.extensions.machines.workers.database_tables import server_seconds, workers
 from codex_multi_role.extensions.machines.workers.queued_runs import MAX_CRASHES
@@ -100,7 +100,7 @@ class Membership:
             "labels": list(settings.labels),
             "concurrency": settings.concurrency,
             "version": __version__,
-            "journal_version": JOURNAL_VERSION,
+            "journal_version": SHARED_VERSION,
             "dead_after": settings.dead_after_seconds,
             "started_at": server_seconds(),
             "heartbeat_at": server_seconds(),

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from codex_multi_role.engine.journal import JOURNAL_VERSION
 from codex_multi_role.errors import ExitCode, RunBusy
+from codex_multi_role.extensions.machines.journal.shared_journal import SHARED_VERSION
 from codex_multi_role.extensions.machines.workers.batch_totals import what_exceeds
 from codex_multi_role.extensions.machines.workers.database import Database
 from codex_multi_role.extensions.machines.workers.database_tables import runs, server_seconds, workflows
@@ -137,7 +137,7 @@ class QueuedRuns:
     def waiting_by_queue(self) -> dict[str, int]:
         """How many runs that this program can read wait in each queue; the queue with the most urgent one first."""
         order = sa.func.min((50 - runs.c.priority) * 20_000_000 + runs.c.rank)
-        can_read = sa.or_(runs.c.journal_version.is_(None), runs.c.journal_version == JOURNAL_VERSION)
+        can_read = sa.or_(runs.c.journal_version.is_(None), runs.c.journal_version == SHARED_VERSION)
         conditions = (runs.c.state == RunState.WAITING, runs.c.enqueued, can_read)
         counted = sa.select(runs.c.queue, sa.func.count()).where(*conditions)
         with self._database.transaction() as connection:
@@ -152,7 +152,7 @@ class QueuedRuns:
             if row is None:
                 return
             held = what_exceeds(connection, run_id, row.batch, row.request["limits"])
-            worked_on = {"worker": worker, "worker_identity": identity, "journal_version": JOURNAL_VERSION}
+            worked_on = {"worker": worker, "worker_identity": identity, "journal_version": SHARED_VERSION}
             started = {"attempt": runs.c.attempt + 1, **worked_on}
             values = {"state": RunState.HELD} if held else {"state": RunState.RUNNING, **started}
             own = sa.update(runs).where(runs.c.run_id == run_id)

@@ -32,7 +32,7 @@ from codex_multi_role.extensions.machines.workers.database import Database
 from codex_multi_role.extensions.machines.workers.messages import receive
 from codex_multi_role.extensions.machines.workers.placed_calls import Placer
 from codex_multi_role.extensions.machines.workers.queued_runs import AttemptOver, QueuedRun, QueuedRuns, RunState
-from codex_multi_role.extensions.machines.workers.submission import unpack_definitions
+from codex_multi_role.extensions.machines.workers.submission import require_of_no_machine, unpack_definitions
 from codex_multi_role.extensions.machines.workers.turn_limits import TurnLimits
 from codex_multi_role.host.atomic import storage_errors
 from codex_multi_role.lifecycle.placement import Placement
@@ -129,6 +129,7 @@ class RunAttempt:
         catalog, playbook = unpack_definitions(self._run.request.definitions, self._store, self._definitions)
         own = {"roles": catalog, "playbook": str(playbook) if playbook else None}
         places = {"workspace": workspace, "runs_dir": self._runs_dir, "run_id": self._run.run_id}
+        require_of_no_machine(self._run.request.options)  # whoever wrote the row
         options = {**self._run.request.options, **own, **places, "database_url": self._database.url}
         return running.run(RunOptions.from_record(options), placement=placement)
 
@@ -154,6 +155,7 @@ class RunAttempt:
 
     def _resumed(self, placement: Placement) -> RunReport:
         saved = restore_run(self._store, self._run.manifest or "", self._folder.path)
+        require_of_no_machine({**self._folder.record()["options"], **self._run.request.changes})
         shutil.rmtree(self._workspace, ignore_errors=True)
         workspace = self._make_workspace()
         fill_workspace(saved, self._folder, workspace)

@@ -109,6 +109,12 @@ def require_portable(options: Mapping[str, Any], set_by_worker: Collection[str] 
     require_no_secret({name: value for name, value in options.items() if name not in set_by_worker})
 
 
+def require_of_no_machine(record: Mapping[str, Any]) -> None:
+    """As `require_portable`, for options as `RunOptions.as_record` has them."""
+    usual = RunOptions().as_record()
+    require_portable({name: each for name, each in record.items() if each != usual.get(name)}, OF_THIS_MACHINE)
+
+
 def require_no_secret(values: Mapping[str, Any]) -> None:
     """Raise `UsageError` if one of the values contains that of a secret variable of this process."""
     redact = Redactor(os.environ)
@@ -141,8 +147,7 @@ class Submitter:
 
         ``repository``: where its workspace is cloned from, instead of the folder in the options.
         """
-        usual, given = RunOptions().as_record(), options.as_record()
-        require_portable({name: given[name] for name in given if given[name] != usual.get(name)}, OF_THIS_MACHINE)
+        require_of_no_machine(options.as_record())
         return RunRequest(
             run_id=options.place.run_id or "",
             options={name: value for name, value in options.as_record().items() if name not in OF_THIS_MACHINE},

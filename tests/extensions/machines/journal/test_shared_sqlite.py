@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import base64
+import os
+import pickle
 import sqlite3
 import time
 from contextlib import closing
@@ -14,6 +17,7 @@ from codex_multi_role.extensions.machines.journal.dbos_library import DBOSClient
 from codex_multi_role.extensions.machines.journal.journal_client import SharedJournals
 from codex_multi_role.extensions.machines.journal.shared_sqlite import url_with_clock
 from codex_multi_role.run_folder import RunFolder
+from tests.support.console import console
 from tests.support.teams import Record, TeamFolder, say
 
 RUN = RunFolder(Path("run"))
@@ -78,3 +82,43 @@ def test_run_cancelled_in_database_fails_and_can_be_resumed(tmp_path: Path) -> N
     assert (report.outcome, report.exit_code) == ("storage_failed", 3), report
     assert "no longer owned" in report.reason
     assert team.resume().outcome == "cycles_used_up"
+
+
+class Evil:
+    """What its pickle does when it is read."""
+
+    def __init__(self, ran: Path) -> None:
+        self.ran = ran
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return os.mkdir, (str(self.ran),)
+
+
+@pytest.mark.long
+@pytest.mark.extensions
+@pytest.mark.parametrize("label", ["py_pickle", None])
+@pytest.mark.parametrize("table", ["operation_outputs", "workflow_status", "another version"])
+def test_pickled_rows_are_refused_and_run_nothing(tmp_path: Path, label: str | None, table: str) -> None:
+    team, ran = two_roles(tmp_path), tmp_path / "ran"
+    report = run(team.options(database_url=f"sqlite:///{tmp_path}/runs.sqlite", cycles=2))
+    evil = base64.b64encode(pickle.dumps(Evil(ran))).decode()
+    with closing(sqlite3.connect(tmp_path / "runs.sqlite")) as journal, journal:
+        if table == "operation_outputs":
+            journal.execute("UPDATE operation_outputs SET output = ?, serialization = ?", [evil, label])
+        else:
+            journal.execute("UPDATE workflow_status SET inputs = ?, serialization = ?", [evil, label])
+            journal.execute("UPDATE workflow_input SET inputs = ?", [evil])
+        if table == "another version":
+            journal.execute("UPDATE workflow_status SET application_version = '2'")
+    words = "version 2" if table == "another version" else "is no JSON"
+    for command in (
+        ("rerun", report.run_id, "--dry-run"),
+        ("fork", report.run_id, "--from", "team:2"),
+        ("resume", report.run_id, "--cycles", "3"),
+        *((name, report.run_id) for name in ("show", "report", "diff")),
+    ):
+        done = console(*command, "--runs-dir", str(team.runs), folder=tmp_path)
+        assert not ran.exists(), command
+        if command[0] in ("fork", "resume"):
+            assert (done.returncode, words in done.stderr) == (3, True), (command, done.stdout, done.stderr)
+            assert "use the version of codex-multi-role that `run.json` names" in done.stderr.replace("Use", "use")
