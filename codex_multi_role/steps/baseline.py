@@ -32,8 +32,9 @@ if TYPE_CHECKING:
 
 NOT_MEASURED = "the tests did not run before the first turn"
 KINDS = ("new_failures", "still_failing", "fixed", "removed", "moved", "dropped", "flaky")
-OF_BASELINE = frozenset({*KINDS, *(f"{kind}_tests" for kind in KINDS), "not_seen"})
-"""The fields that a result has beside a baseline, and that are empty in most."""
+OTHER_FIGURES = ("other_counts", "forbidden")
+OFTEN_EMPTY = frozenset({*KINDS, *(f"{kind}_tests" for kind in (*KINDS, "forbidden")), "not_seen", *OTHER_FIGURES})
+"""The fields that are empty in most results."""
 BESIDE_BASELINE = ("verdict", *KINDS, "without_baseline", "not_seen")
 UNJUDGED = ("timed out", "could not run")
 
@@ -128,7 +129,10 @@ def confirmed(result: Json, allowed: Collection[str]) -> Json:
     """``result`` if the tests that match the globs ``allowed`` may be gone."""
     if result.get("verdict") != GONE or not all(matches(test, allowed) for test in result["removed_tests"]):
         return result
-    return {**result, "verdict": PASSED if result["passed"] + result["skipped"] else result["status"]}
+    return {
+        **result,
+        "verdict": PASSED if any(map(result.get, ("passed", "skipped", "other_counts"))) else result["status"],
+    }
 
 
 def report_in(folder: Path, *, own: bool = True) -> SessionReport:
