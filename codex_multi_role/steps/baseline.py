@@ -37,6 +37,8 @@ OFTEN_EMPTY = frozenset({*KINDS, *(f"{kind}_tests" for kind in (*KINDS, "forbidd
 """The fields that are empty in most results."""
 BESIDE_BASELINE = ("verdict", *KINDS, "without_baseline", "not_seen")
 UNJUDGED = ("timed out", "could not run")
+QUICK_SECONDS = 30.0
+"""Tests that take no longer run twice more before one that passed is called broken: each look halves mere chance."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +106,7 @@ class Baseline:
         before, after, told = self.report, report_in(folder), dict[str, object]()
         if before.tests and after.is_own != before.is_own:  # only such reports name a test in the same way
             before, after = report_in(self.folder, own=False), report_in(folder, own=False)
-        where, same, flaky = sources(after), pytest_cmd == self.pytest_cmd, list[str]()
+        where, same, flaky = sources(after), pytest_cmd == self.pytest_cmd, set[str]()
         if self.problem:
             changes = TestChanges(new_failures=_failing(after.outcomes), removed=tuple(where.gone()))
             told["without_baseline"] = self.problem
@@ -115,13 +117,15 @@ class Baseline:
                 unstable = unstable_functions(after.tests, again.tests)
                 before, after, again = (each.grouped(unstable) for each in (before, after, again))
                 changes, told["not_seen"] = _compared(before, after, same_selection=same)
-                looks = [each.outcomes for each in (again, *same_files)]
-                flaky = sorted({test for look in looks for test in differing(after.outcomes, look)})
+                flaky = differing(after.outcomes, [each.outcomes for each in (again, *same_files)])
+                broken = differing(after.tests, [before.tests]).intersection(changes.new_failures) - flaky
+                if broken and result["seconds"] <= QUICK_SECONDS:
+                    flaky |= differing(after.outcomes, [look_again().grouped(unstable).outcomes])
             if not after.tests and not changes.removed:
                 changes = replace(changes, removed=tuple(where.gone_files()))
         moved = where.moved(changes.removed, before.tests, after.tests)
         changes = changes.without({*flaky, *moved})
-        told |= {"lacks": dict(after.lacks), **_listed(**vars(changes), moved=sorted(moved), flaky=flaky)}
+        told |= {"lacks": dict(after.lacks), **_listed(**vars(changes), moved=sorted(moved), flaky=sorted(flaky))}
         return {"verdict": _verdict(changes, result, after), **told}
 
 
@@ -129,10 +133,8 @@ def confirmed(result: Json, allowed: Collection[str]) -> Json:
     """``result`` if the tests that match the globs ``allowed`` may be gone."""
     if result.get("verdict") != GONE or not all(matches(test, allowed) for test in result["removed_tests"]):
         return result
-    return {
-        **result,
-        "verdict": PASSED if any(map(result.get, ("passed", "skipped", "other_counts"))) else result["status"],
-    }
+    has_tests = any(map(result.get, ("passed", "skipped", "other_counts")))
+    return {**result, "verdict": PASSED if has_tests else result["status"]}
 
 
 def report_in(folder: Path, *, own: bool = True) -> SessionReport:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from codex_multi_role.checks.coverage import measure_coverage
 from codex_multi_role.checks.tests import run_tests
 from tests.support.checks import MakeContext
 
@@ -148,6 +149,13 @@ def test_counts_are_those_of_pytests_last_line(make_context: MakeContext, name: 
     result = run_tests(make_context(files, pytest_cmd=f"{sys.executable} -m pytest {options}"))
     assert counts(result) == last_line(str(result["output_tail"])), result["output_tail"]
     assert bool(counts(result)) == (name != "nothing")
+
+
+@pytest.mark.parametrize("name", ["all kinds of marks", "unittest only", "modules that cannot be imported"])
+def test_coverage_counts_them_as_well(make_context: MakeContext, name: str) -> None:
+    files = {f"tests/{path}": text for path, text in PROJECTS[name][0].items()}
+    result = measure_coverage(make_context({"a.py": "", **files}, target="a.py"))
+    assert counts(result) == last_line(str(result["output_tail"])), result["output_tail"]
 
 
 def test_counts_without_the_last_line_are_of_the_report(make_context: MakeContext) -> None:

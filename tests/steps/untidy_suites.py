@@ -32,6 +32,7 @@ litter tracked                      0 passed     1 failed     0 passed     1 gon
 litter untracked                    0 passed     1 failed     0 passed     1 gone
 litter outside                      0 passed     1 failed     0 passed     1 gone
 flaky once in ten                   0 passed     1 failed     0 passed     1 gone
+flaky twice in a row                0 passed*    1 failed     0 passed     1 gone
 flaky every second time             0 passed     1 failed*    0 passed     1 gone
 time limit                          0 passed     1 failed     1 timed_out  1 gone*
 stops at first failure              0 passed     1 failed     0 passed     1 gone
@@ -279,6 +280,15 @@ SUITES: Mapping[str, Suite] = {
     ),
     "flaky once in ten": _flaky(
         "number % 10 != 2",  # not in the first run, and not in the second look
+        {
+            "right": {"flaky_tests": FLAKY, "new_failures_tests": []},
+            "none": {"flaky_tests": FLAKY, "new_failures_tests": []},
+            "wrong": {"flaky_tests": FLAKY, "new_failures_tests": [ID]},
+            "deleted": {"removed_tests": [*FLAKY, ID]},
+        },
+    ),
+    "flaky twice in a row": _flaky(
+        "number % 10 not in (2, 3)",  # and not in the second look
         {
             "right": {"flaky_tests": FLAKY, "new_failures_tests": []},
             "none": {"flaky_tests": FLAKY, "new_failures_tests": []},
