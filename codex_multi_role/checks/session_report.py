@@ -18,7 +18,7 @@ from codex_multi_role.checks.test_changes import FAILED, PASSED, Outcomes, group
 
 FILE, VARIABLE, PLUGIN = "outcomes.json", "CODEX_MULTI_ROLE_OUTCOMES", "codex_multi_role_outcomes"
 OWN_FAILURE, EXIT_STATUS = "the session: a failure beside the tests", "the session: its exit status"
-"""Ids of what is red without a failed test: a threshold, a hook. Beside failed tests, the second is not seen."""
+"""Ids of what is red without a failed test: a threshold, a hook. Beside failed tests, only `PLUGIN` sees them."""
 
 MAX_OTHER_COUNTS = 10
 """Plug-ins of pytest give them names of their own."""
@@ -32,9 +32,15 @@ class _PluginOutput(BaseModel):
     refused: dict[str, Literal["sockets", "files outside the workspace"]]
     counts: dict[str, NonNegativeInt]
     failures: int
+    is_red_by_hook: bool
     limit: str
     cut_short: bool
     root: str
+
+    def session(self, exit_code: int | None) -> Outcomes:
+        is_explained = self.failures > 0 or FAILED in self.outcomes.values()
+        is_red = self.is_red_by_hook or (exit_code == TESTS_FAILED and not is_explained)
+        return {OWN_FAILURE: _ended(self.failures > 0), EXIT_STATUS: _ended(is_red)}
 
 
 @dataclass(frozen=True)
@@ -75,14 +81,15 @@ class SessionReport:
     def read(cls, folder: Path, exit_code: int | None, *, own: bool = True) -> SessionReport:
         """Of the run of the tests with its artifacts in ``folder``; empty without a report that can be read."""
         if own and (seen := _seen_in(folder)):
-            session, told = _session(seen.outcomes, exit_code, seen.failures), vars(seen)
-            told = {each.name: told[each.name] for each in fields(cls) if each.name in told}
-            return cls(seen.outcomes, session, **told, is_own=True)
+            told = {
+                each.name: getattr(seen, each.name) for each in fields(cls) if each.name in _PluginOutput.model_fields
+            }
+            return cls(seen.outcomes, seen.session(exit_code), **told, is_own=True)
         try:
             tests = parse_outcomes(read_report(folder / "junit.xml"))
         except ValueError:
             return cls()
-        return cls(tests, _session(tests, exit_code, 0))
+        return cls(tests, {} if FAILED in tests.values() else {EXIT_STATUS: _ended(exit_code == TESTS_FAILED)})
 
 
 def _seen_in(folder: Path) -> _PluginOutput | None:
@@ -92,8 +99,5 @@ def _seen_in(folder: Path) -> _PluginOutput | None:
         return None
 
 
-def _session(tests: Outcomes, exit_code: int | None, own_failures: int) -> dict[str, str]:
-    found = {OWN_FAILURE: FAILED if own_failures > 0 else PASSED}
-    if own_failures <= 0 and FAILED not in tests.values():
-        found[EXIT_STATUS] = FAILED if exit_code == TESTS_FAILED else PASSED
-    return found
+def _ended(is_red: bool) -> str:
+    return FAILED if is_red else PASSED

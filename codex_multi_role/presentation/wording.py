@@ -119,11 +119,12 @@ def judged(tests: Mapping[str, object]) -> str:
 
 
 def verdict(tests: Mapping[str, Any]) -> str:
-    """``failed: 3 passed, 1 failed``: the status of a test result and its nonzero counts, and what was forbidden."""
+    """``failed: 3 passed, 1 failed``: the status of a test result, its nonzero counts, and what hides others."""
     counts = [f"{tests[name]} {name}" for name in ("passed", "failed", "errors", "skipped") if tests.get(name)]
     counts += [f"{number} {one_line(name)}" for name, number in (tests.get("other_counts") or {}).items()]
     told = f"{judged(tests)}: {', '.join(counts + _beside_baseline(tests))}" if counts else judged(tests)
-    return "; ".join(filter(None, [told, denied_in_words(tests.get("forbidden") or {})]))
+    unseen = f"not seen: {one_line(tests['not_seen'])}" if tests.get("not_seen") else ""
+    return "; ".join(filter(None, [told, denied_in_words(tests.get("forbidden") or {}), unseen]))
 
 
 def verdict_before(baseline: Mapping[str, Any]) -> str:

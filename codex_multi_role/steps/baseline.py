@@ -36,6 +36,7 @@ OTHER_FIGURES = ("other_counts", "forbidden")
 OFTEN_EMPTY = frozenset({*KINDS, *(f"{kind}_tests" for kind in (*KINDS, "forbidden")), "not_seen", *OTHER_FIGURES})
 """The fields that are empty in most results."""
 BESIDE_BASELINE = ("verdict", *KINDS, "without_baseline", "not_seen")
+NOT_SEEN = "failures of the session itself, such as a coverage threshold, beside failed tests"
 UNJUDGED = ("timed out", "could not run")
 QUICK_SECONDS = 30.0
 """Tests that take no longer run twice more before one that passed is called broken: each look halves mere chance."""
@@ -151,9 +152,9 @@ def _compared(before: SessionReport, after: SessionReport, *, same_selection: bo
     if after.cut_short and after.tests and before.limit == after.limit:
         unseen = {test for test, outcome in before.tests.items() if test not in after.tests and outcome == PASSED}
     either = before.session.keys() ^ after.session.keys()
-    both = {**before.session, **after.session}
+    is_seen = after.session and (not either or PASSED in after.session.values())
     texts = [f"pytest stopped early ({after.limit}): {len(unseen)} tests did not run"] if unseen else []
-    texts += [f"{test} is not seen beside failed tests" for test in sorted(either) if both[test] == FAILED]
+    texts += [NOT_SEEN] if after.tests and not is_seen else []
     one, other = ({t: o for t, o in each.outcomes.items() if t not in either} for each in (before, after))
     if before.cut_short:  # what did not run then may have failed as well
         other = {test: outcome for test, outcome in other.items() if test in one or outcome != FAILED}

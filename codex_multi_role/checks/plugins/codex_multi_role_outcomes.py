@@ -4,8 +4,9 @@ The variable names the file. Processes that the tests start, and those of pytest
 
 ``outcomes``: of tests, and of modules that could not be collected or were skipped as a whole; ``lacks``: the modules
 that these could not import; ``refused``: what the system denied to those that failed by it; ``counts``: the figures of
-pytest's last line; ``failures``: how many pytest counted beside them, such as for a coverage threshold; ``limit``: the
-option that may end the session early, and ``cut_short``: whether it did; ``root``: where ids start.
+pytest's last line; ``failures``: how many pytest counted beside them, such as for a coverage threshold, and
+``is_red_by_hook``: whether a hook has set the exit status of failed tests; ``limit``: the option that may end the
+session early, and ``cut_short``: whether it did; ``root``: where ids start.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ FILE = os.environ.pop("CODEX_MULTI_ROLE_OUTCOMES", "")
 MISSING = re.compile(r"No module named '?([\w.]+)")
 RANK = ("passed", "skipped", "failed")
 NOT_TESTS = ("", "warnings", "deselected")
-OF_SOCKETS = {"accept", "bind", "connect", "connect_ex", "listen", "sendmsg", "sendto", "socket"}
+OF_SOCKETS = {"accept", "bind", "connect", "connect_ex", "listen", "send", "sendall", "sendmsg", "sendto", "socket"}
+OF_SOCKETS |= {"getpeername", "getsockname", "getsockopt", "recv", "recv_into", "recvfrom", "setsockopt", "shutdown"}
 MAX_CAUSES = 20
 OWN_FOLDERS = tuple(f"{os.path.realpath(each)}{os.sep}" for each in (".", os.environ.get("TMPDIR", ".")))
 outcomes: dict[str, str] = {}
@@ -128,15 +130,28 @@ def _counts(config: pytest.Config) -> dict[str, int]:
     return {name: len(reports) for name, reports in counted.items() if reports and name not in NOT_TESTS}
 
 
+class _OwnStatus(int):
+    """Set by pytest: a hook that sets the same one replaces it."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if session.exitstatus == pytest.ExitCode.TESTS_FAILED:
+        session.exitstatus = _OwnStatus(session.exitstatus)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_unconfigure(config: pytest.Config) -> None:
     if not (FILE and sessions):
         return
     (session,) = sessions
+    is_own, is_red = isinstance(session.exitstatus, _OwnStatus), session.exitstatus == pytest.ExitCode.TESTS_FAILED
+    session.exitstatus = pytest.ExitCode.TESTS_FAILED if is_own else session.exitstatus
     is_ended = bool(session.shouldfail or session.shouldstop or session.exitstatus == pytest.ExitCode.INTERRUPTED)
     seen = {
         **{"outcomes": outcomes, "lacks": lacks, "failures": session.testsfailed - counted, "limit": limit},
-        **{"cut_short": bool(limit) and (is_ended or selects), "refused": refused, "counts": _counts(config)},
+        **{"cut_short": bool(limit) and (is_ended or selects), "is_red_by_hook": is_red and not is_own},
+        **{"refused": refused, "counts": _counts(config)},
         "root": os.path.relpath(str(config.rootpath), str(config.invocation_params.dir)),
     }
     with open(FILE, "w", encoding="utf-8") as file:  # noqa: PTH123 - a plain text, also for an old Python
