@@ -100,9 +100,9 @@ def _first(tests: list[str]) -> str:
     return f"{', '.join(tests[:SHOWN_TESTS])}{more}"
 
 
-def _with_looks(options: Mapping[str, object], deadline_seconds: float) -> float:
-    """New failures, and tests that are gone, are looked at once more, and twice if the tests are quick."""
-    return 3 * deadline_seconds
+def _twice(options: Mapping[str, object], deadline_seconds: float) -> float:
+    """New failures, and tests that are gone, are looked at again: once, or twice in the same time."""
+    return 2 * deadline_seconds
 
 
 class PytestOptions(CheckOptions):
@@ -111,7 +111,7 @@ class PytestOptions(CheckOptions):
     pytest_cmd: str = Field(default="", description="a command line: pytest -x tests")
 
 
-@declare_check(options=PytestOptions, result=PytestResult, read_only=True, max_seconds=_with_looks)
+@declare_check(options=PytestOptions, result=PytestResult, read_only=True, max_seconds=_twice)
 def run_tests(context: CheckContext) -> PytestResult:
     """Run the workspace's tests; write ``pytest_output.txt``, ``pytest_rc.txt``, ``junit.xml`` and ``result.json``.
 

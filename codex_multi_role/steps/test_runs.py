@@ -18,7 +18,15 @@ from codex_multi_role.host.atomic import make_folder, write_text
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder.events import BaselineMeasured, BaselineStarted, TestsEnded, TestsStarted, Warning
 from codex_multi_role.run_folder.past import first_snapshot
-from codex_multi_role.steps.baseline import BESIDE_BASELINE, OTHER_FIGURES, Baseline, confirmed, left_by_runs, report_in
+from codex_multi_role.steps.baseline import (
+    BESIDE_BASELINE,
+    OTHER_FIGURES,
+    QUICK_SECONDS,
+    Baseline,
+    confirmed,
+    left_by_runs,
+    report_in,
+)
 from codex_multi_role.steps.check_context import context_of, observed
 from codex_multi_role.steps.protection import checked
 from codex_multi_role.steps.resources import RunResources
@@ -61,7 +69,7 @@ def run_tests(
     test = partial(checked, run, folder, partial(find_check("tests"), context), put_back, role)
     result = observed(run, folder, "tests", context.options, lambda: {"number": number, **test()})
     command = str(context.options.get("pytest_cmd") or "")
-    look_again = partial(_second_look, run, folder / "again", context)
+    look_again = partial(_second_look, run, folder / "again", context, float(result.get("seconds") or 0))
     earlier = _on_same_files(run, folder)
     result |= _baseline_of(run).judge(folder, result, command, look_again, partial(_sources, run), earlier)
     result = confirmed(result, run.settings.tests.allow_removed)
@@ -167,8 +175,12 @@ def _own_command(run: RunResources) -> dict[str, object]:
     return {"pytest_cmd": run.settings.tests.pytest_cmd} if run.settings.tests.pytest_cmd else {}
 
 
-def _second_look(run: RunResources, folder: Path, context: CheckContext) -> SessionReport:
-    checked(run, folder, partial(find_check("tests"), replace(context, folder=folder)), (), "")
+def _second_look(run: RunResources, folder: Path, context: CheckContext, seconds: float) -> SessionReport:
+    """``seconds``: how long the first one took. Two more, of a quick suite, do not exceed what the check declares."""
+    own = context.deadline_seconds
+    own = max(own - seconds, own / 2) if seconds <= QUICK_SECONDS else own
+    context = replace(context, folder=folder, deadline_seconds=own)
+    checked(run, folder, partial(find_check("tests"), context), (), "")
     return report_in(folder)
 
 
