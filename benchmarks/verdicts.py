@@ -341,6 +341,7 @@ def judged(project: Project, kind: str, root: Path, plain: Plain) -> tuple[str, 
         expected |= figures
         found |= {key: sorted(after.get(key, [])) if key.endswith("_tests") else after.get(key) for key in figures}
     shown = f"exit {done.returncode}  before {before.get('passed')} passed, {before.get('failed')} failed"
+    shown += f", denied {before.get('forbidden')}" if before.get("forbidden") else ""
     keys = ("passed", "failed", "new_failures", "still_failing", "removed", "moved", "dropped", "flaky")
     shown += f"  after {'  '.join(f'{key} {after.get(key)}' for key in keys)}" if after else ""
     differ = [difference(key, found[key], expected[key]) for key in expected if found[key] != expected[key]]

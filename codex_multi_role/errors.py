@@ -53,6 +53,7 @@ SYSTEM_HINTS = {
     errno.ENAMETOOLONG: "Use a shorter name or path.",
 }
 """What to do about an error of the system that is nobody's mistake in this package."""
+WITHOUT_SANDBOX = "--no-test-sandbox"
 _SYSTEM_WORDS = {os.strerror(number): number for number in SYSTEM_HINTS} | dict.fromkeys(
     ("can't start new thread", "failed to map segment", "out of memory"), errno.ENOMEM
 )
@@ -406,6 +407,13 @@ def system_error(error: BaseException) -> StorageError | None:
 def how_to_add(extra: str) -> str:
     """The command that installs what only a part of this package needs."""
     return f"pip install '{DISTRIBUTION}[{extra}]'"
+
+
+def denied_in_words(forbidden: Mapping[str, int]) -> str:
+    """``9 tests need sockets, which the test sandbox forbids``, and what to do; empty if it has forbidden nothing."""
+    needs = [f"{number} {'tests need' if number > 1 else 'test needs'} {what}" for what, number in forbidden.items()]
+    what_to_do = f"which the test sandbox forbids ({WITHOUT_SANDBOX} runs them without it)"
+    return f"{' and '.join(needs)}, {what_to_do}" if needs else ""
 
 
 def not_started(problem: str, error: OSError | ValueError, hint: str) -> CodexMultiRoleError:

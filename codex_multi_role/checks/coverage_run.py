@@ -20,6 +20,8 @@ from codex_multi_role.checks.measured_process import (
     environment_of_tests,
     interpreter_of,
 )
+from codex_multi_role.checks.session_report import FILE, VARIABLE, SessionReport
+from codex_multi_role.checks.session_report import PLUGIN as OUTCOMES
 from codex_multi_role.checks.suite import INTERRUPTED, LIMIT_VARIABLE, MOST_OVERDUE, OVERDUE_VARIABLE, write_files
 from codex_multi_role.checks.working_copy import copy_workspace, excluded_from_copies
 from codex_multi_role.workspace import CommandResult, run_command
@@ -138,7 +140,7 @@ class CoverageRun:
         self._settings.write_text(SETTINGS.format(data=self._scratch / "coverage.data", source=measured))
         junit = self._scratch / "junit.xml"
         extra = ["-p", "codex_multi_role_contexts"] if self._per_test else []
-        plugins = [*PLUGIN, "-p", "codex_multi_role_limits", *extra]
+        plugins = [*PLUGIN, "-p", "codex_multi_role_limits", "-p", OUTCOMES, *extra]
         pytest = ["-m", "pytest", *cache_in(self._scratch), *plugins, f"--junitxml={junit}", *self._tests]
         outcome = self._with_coverage(self._run_tests(pytest, junit, seconds))
         return self._with_reached(outcome) if self._per_test and not outcome.crashed else outcome
@@ -148,10 +150,12 @@ class CoverageRun:
         until = time.monotonic() + seconds
         own_seconds = max(LEAST_SECONDS, seconds / TESTS_AT_LEAST)
         self._environment |= {LIMIT_VARIABLE: str(own_seconds), OVERDUE_VARIABLE: str(MOST_OVERDUE)}
+        self._environment |= {VARIABLE: str(self._scratch / FILE)}
         lost: dict[str, str] = {}
         while True:
             self._process.prepare(lost)
-            junit.unlink(missing_ok=True)
+            for file in (junit, self._scratch / FILE):
+                file.unlink(missing_ok=True)
             ran = self._coverage("run", pytest, max(0.0, until - time.monotonic()))
             outcome = judge(ran, *self._counts(junit), lost)
             test, running_seconds = self._process.running()
@@ -169,7 +173,8 @@ class CoverageRun:
 
     def _counts(self, junit: Path) -> tuple[TestCounts | None, str]:
         try:
-            return parse_report(self._kept(junit, "JUnit report")), ""
+            counts = parse_report(self._kept(junit, "JUnit report"))
+            return SessionReport.read(self._scratch, None).counted(counts), ""
         except ValueError as error:
             return None, str(error)
 

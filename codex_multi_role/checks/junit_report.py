@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from junitparser import Error, Failure, JUnitXml, JUnitXmlError, Skipped
+from pydantic import Field
 
 from codex_multi_role.checks.contract import CheckResult, ResultPart
 
@@ -36,6 +37,7 @@ class CountedTests(CheckResult):
     failed: int
     errors: int
     skipped: int
+    other_counts: dict[str, int] = Field(default={})
     failures: list[FailedTest]
     seconds: float
     output_tail: str
@@ -43,7 +45,10 @@ class CountedTests(CheckResult):
 
 @dataclass
 class TestCounts:
-    """The counts of a report. ``failures`` are ``{test, message}``, at most twenty."""
+    """The counts of a report. ``failures`` are ``{test, message}``, at most twenty.
+
+    ``other_counts``: by their names, the other figures of pytest's last line, such as ``xfailed``; not from a report.
+    """
 
     __test__ = False
 
@@ -51,6 +56,7 @@ class TestCounts:
     failed: int = 0
     errors: int = 0
     skipped: int = 0
+    other_counts: dict[str, int] = field(default_factory=dict)
     failures: list[dict[str, str]] = field(default_factory=list)
 
 

@@ -54,9 +54,9 @@ def grouped(outcomes: Outcomes, unstable: Collection[str]) -> Outcomes:
     return found
 
 
-def differing(one: Outcomes, other: Outcomes) -> set[str]:
-    """The tests that passed in one run, and failed in the other."""
-    return {test for test in one if {one[test], other.get(test)} == {PASSED, FAILED}}
+def differing(one: Outcomes, others: Collection[Outcomes]) -> set[str]:
+    """The tests that passed in ``one`` run and failed in another, or the other way round."""
+    return {test for test in one for other in others if {one[test], other.get(test)} == {PASSED, FAILED}}
 
 
 def unstable_functions(first: Outcomes, second: Outcomes) -> set[str]:

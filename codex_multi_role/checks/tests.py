@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shlex
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path, PurePath
@@ -22,11 +23,12 @@ from codex_multi_role.checks.interpreter import (
 )
 from codex_multi_role.checks.junit_report import CountedTests, TestCounts, parse_report, read_report
 from codex_multi_role.checks.measured_process import cache_in, environment_of_tests, interpreter_of
-from codex_multi_role.checks.session_report import FILE, PLUGIN, VARIABLE
+from codex_multi_role.checks.session_report import FILE, PLUGIN, VARIABLE, SessionReport
 from codex_multi_role.checks.test_changes import GONE
 from codex_multi_role.checks.working_copy import scratch_folder
-from codex_multi_role.errors import StorageError, UsageError
+from codex_multi_role.errors import StorageError, UsageError, denied_in_words
 from codex_multi_role.workspace import CommandResult, run_command
+from codex_multi_role.workspace.commands import no_sandbox
 
 MAX_TAIL_CHARACTERS = 4_000
 SHOWN_TESTS = 3
@@ -42,7 +44,8 @@ class PytestResult(CountedTests):
     New is what fails now and did not before the first turn, and what passed then and is skipped now. It is tried once
     more: what was green on the same files is ``flaky``. ``removed``: what passed before and is gone, unless it is
     ``moved``; ``dropped``: what failed before and no longer runs. All are numbers; the ids are in the fields with
-    ``_tests``. ``lacks``: the modules that test modules could not import. ``without_baseline``: why every failure
+    ``_tests``. ``lacks``: the modules that test modules could not import. ``forbidden``: to
+    how many tests, which failed by it, the sandbox denied what. ``without_baseline``: why every failure
     counts as new. ``not_seen``: what this run of the tests says nothing about.
     """
 
@@ -66,6 +69,8 @@ class PytestResult(CountedTests):
     flaky: int = 0
     flaky_tests: list[str] = Field(default_factory=list)
     lacks: dict[str, str] = Field(default_factory=dict)
+    forbidden: dict[str, int] = Field(default_factory=dict)
+    forbidden_tests: list[str] = Field(default_factory=list)
     without_baseline: str = ""
     not_seen: str = ""
 
@@ -82,6 +87,7 @@ class PytestResult(CountedTests):
             why.append(f"{'1 test is' if len(gone) == 1 else f'{len(gone)} tests are'} gone: {_first(gone)}")
         if unknown := result.get("without_baseline"):
             why.append(f"every failure counted as new: {unknown}" if new else f"compared with nothing ({unknown})")
+        why += filter(None, [denied_in_words(result.get("forbidden") or {})])
         return f"{verdict}: {'; '.join(map(str, why))}" if why else verdict
 
 
@@ -95,7 +101,7 @@ def _first(tests: list[str]) -> str:
 
 
 def _twice(options: Mapping[str, object], deadline_seconds: float) -> float:
-    """New failures, and tests that are gone, are looked at once more."""
+    """New failures, and tests that are gone, are looked at again: once, or twice in the same time."""
     return 2 * deadline_seconds
 
 
@@ -134,8 +140,13 @@ def _run_in(scratch: Path, context: CheckContext) -> PytestResult:
         return _record(context, _result(_could_not_run(str(error)), TestCounts(), None, _pytest_cmd(context)))
     counts, broken = _counts(report, context)
     context.write_artifact(FILE, _outcomes(scratch / FILE))
-    verdict = judge(ran, counts, broken)
-    return _record(context, _result(verdict, counts or TestCounts(), ran, shlex.join(command)), ran)
+    seen = SessionReport.read(scratch, ran.returncode)
+    counts = counts and seen.counted(counts)
+    result = _result(judge(ran, counts, broken), counts or TestCounts(), ran, shlex.join(command))
+    if context.sandbox is not no_sandbox:
+        found = {"forbidden": dict(Counter(seen.refused.values())), "forbidden_tests": sorted(seen.refused)}
+        result = result.model_copy(update=found)
+    return _record(context, result, ran)
 
 
 def judge(ran: CommandResult, counts: TestCounts | None, broken: str) -> tuple[Status, str]:
@@ -152,7 +163,7 @@ def judge(ran: CommandResult, counts: TestCounts | None, broken: str) -> tuple[S
         return "failed", ""
     if code == TESTS_FAILED:
         return "failed", "pytest ended with exit code 1 although no test failed"
-    if code == NO_TESTS_COLLECTED or (code == 0 and not counts.passed + counts.skipped):
+    if code == NO_TESTS_COLLECTED or (code == 0 and not (counts.passed + counts.skipped or counts.other_counts)):
         return "no tests", ""
     return ("passed", "") if code == 0 else _could_not_run(_without_report(ran, "pytest did not finish"))
 

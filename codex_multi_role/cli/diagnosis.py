@@ -15,12 +15,14 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from codex_multi_role.checks.interpreter import find_interpreter, inspect
+from codex_multi_role.checks import CheckContext, find_check
+from codex_multi_role.checks.interpreter import Interpreter, find_interpreter, inspect
+from codex_multi_role.checks.working_copy import copy_workspace, excluded_from_copies, scratch_folder
 from codex_multi_role.codex.codex_settings import known_settings, user_home
 from codex_multi_role.codex.home import login_state
 from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.codex.protocol import changed_messages, protocol_as_tested
-from codex_multi_role.errors import DISTRIBUTION, CodexMultiRoleError, UsageError
+from codex_multi_role.errors import DISTRIBUTION, WITHOUT_SANDBOX, CodexMultiRoleError, UsageError
 from codex_multi_role.host.own_python import OWN_PYTHON
 from codex_multi_role.host.programs import exclude_from_path, program_path, require_unsteered
 from codex_multi_role.host.redaction import Redactor
@@ -28,9 +30,10 @@ from codex_multi_role.host.spelling import as_on_disk
 from codex_multi_role.lifecycle.definitions import role_settings, sandbox_of_tests
 from codex_multi_role.lifecycle.sandbox_probe import require_sandbox
 from codex_multi_role.lifecycle.team_loading import load_catalog
+from codex_multi_role.presentation.wording import one_line, verdict
 from codex_multi_role.run_options import RunOptions
 from codex_multi_role.version import __version__
-from codex_multi_role.workspace import run_command
+from codex_multi_role.workspace import Workspace, run_command
 from codex_multi_role.workspace.git import UPGRADE_HINT, Git, merging_problem
 
 ANSWER_SECONDS = 20.0
@@ -38,6 +41,7 @@ LEAST_FREE_BYTES = 500_000_000
 LEAST_OPEN_FILES = 256
 PINNED = re.compile(r"openai-codex-cli-bin\s*==\s*([\w.]+)")
 MCP_SERVER = "mcp server"
+ALLOW_ALL = f"If you trust them: `{DISTRIBUTION} doctor --tests {WITHOUT_SANDBOX}`, and in runs {WITHOUT_SANDBOX}."
 
 
 @dataclass(frozen=True)
@@ -51,9 +55,18 @@ class Finding:
 
 
 def diagnose(
-    codex_bin: Path | None, config: tuple[str, ...], workspace: Path, python: Path | None, runs_dir: Path
+    codex_bin: Path | None,
+    config: tuple[str, ...],
+    workspace: Path,
+    options: RunOptions,
+    runs_dir: Path,
+    *,
+    tests: bool = False,
 ) -> Iterator[Finding]:
-    """Run all checks in order; leaves nothing behind and asks no model."""
+    """Run all checks in order, with the options of ``tests`` those of the project as well.
+
+    Leaves nothing behind and asks no model.
+    """
     yield Finding("python", True, f"{platform.python_version()} ({OWN_PYTHON})")
     exclude_from_path(workspace)
     yield _tried("environment", lambda: require_unsteered(os.environ))
@@ -68,7 +81,7 @@ def diagnose(
         yield (sandbox := _tried("sandbox", lambda: require_sandbox(codex)))
         yield _tried("login", lambda: login_state(codex, config, __version__))
         if sandbox.ok:
-            yield _tests(codex, workspace, python)
+            yield from _tests(codex, workspace, options, tests=tests)
     yield _runs_folder(runs_dir)
     yield _open_files()
 
@@ -119,18 +132,43 @@ def _tried(name: str, look: Callable[[], str | None]) -> Finding:
         return Finding(name, False, str(error), error.hint or "Fix the -c settings, or ~/.codex/config.toml.")
 
 
-def _tests(codex: Path, workspace: Path, setting: Path | None) -> Finding:
-    """Check the Python that runs the tests of the project in ``workspace``."""
+def _tests(codex: Path, workspace: Path, options: RunOptions, *, tests: bool) -> Iterator[Finding]:
+    """Check the Python that runs the tests of the project in ``workspace``, and run ``tests`` with it."""
     root = as_on_disk(workspace)
     with tempfile.TemporaryDirectory() as home:
         environment = {**os.environ, "CODEX_HOME": home}
         try:
-            found = find_interpreter(root, environment, setting)
+            found = find_interpreter(root, environment, options.tests.python)
         except UsageError as error:
-            return Finding("tests", False, str(error), error.hint)
+            yield Finding("tests", False, str(error), error.hint)
+            return
         found = inspect(found, root, environment, sandbox_of_tests(RunOptions(), codex, root))
-    detail = f"Python {found.version} ({found.source}: {found.path})"
-    return Finding("tests", not found.problem or found.only_unmeasured, found.problem or detail, found.hint)
+        is_usable = not found.problem or found.only_unmeasured
+        detail = f"Python {found.version} ({found.source}: {found.path})"
+        yield Finding("tests", is_usable, found.problem or detail, found.hint)
+        if tests and is_usable:
+            yield _result_of_tests(Workspace(root), found, environment, options, codex)
+
+
+def _result_of_tests(
+    workspace: Workspace, python: Interpreter, environment: Mapping[str, str], options: RunOptions, codex: Path
+) -> Finding:
+    """Run the tests in a copy of the workspace, as they run before the first turn."""
+    with scratch_folder(workspace) as scratch:
+        copy = copy_workspace(workspace, scratch, excluded_from_copies(workspace, []))
+        context = CheckContext(
+            Workspace(copy),
+            scratch / "result",
+            environment,
+            options.tests.test_seconds,
+            sandbox_of_tests(options, codex, copy),
+            {"pytest_cmd": options.tests.pytest_cmd or ""},
+            python=python,
+        )
+        result = find_check("tests")(context)
+    why = f" ({one_line(result['reason'])})" if result["reason"] else ""
+    is_fine = result["status"] in ("passed", "failed", "no tests") and not result.get("forbidden")
+    return Finding("test run", is_fine, f"{verdict(result)}{why}", ALLOW_ALL if result.get("forbidden") else "")
 
 
 def _runs_folder(runs_dir: Path) -> Finding:

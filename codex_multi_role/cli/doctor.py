@@ -11,16 +11,29 @@ from pathlib import Path
 import click
 
 from codex_multi_role.cli.diagnosis import diagnose, mcp_servers
-from codex_multi_role.cli.options import CODEX_BIN, CONFIG, JSON, PYTHON, ROLES, RUNS_DIR, WORKSPACE, command
+from codex_multi_role.cli.options import (
+    CODEX_BIN,
+    CONFIG,
+    JSON,
+    PYTEST_CMD,
+    PYTHON,
+    ROLES,
+    RUNS_DIR,
+    TEST_SANDBOX,
+    WORKSPACE,
+    command,
+)
 from codex_multi_role.cli.output import put_json, put_line
 from codex_multi_role.codex.locator import find_codex
 from codex_multi_role.errors import ExitCode
 from codex_multi_role.presentation.wording import one_line
+from codex_multi_role.run_options import RunOptions
 
 
 @command(
-    *(CODEX_BIN, CONFIG, WORKSPACE, PYTHON, ROLES, RUNS_DIR, JSON),
+    *(CODEX_BIN, CONFIG, WORKSPACE, PYTHON, PYTEST_CMD, TEST_SANDBOX, ROLES, RUNS_DIR, JSON),
 )
+@click.option("--tests", is_flag=True, help="Also run the project's tests, in a copy, as a run does at its start.")
 @click.pass_context
 def doctor(
     ctx: click.Context,
@@ -29,9 +42,12 @@ def doctor(
     config: tuple[str, ...],
     workspace: Path,
     python: Path | None,
+    pytest_cmd: str | None,
+    test_sandbox: bool,
     roles: Path | None,
     runs_dir: Path,
     json: bool,
+    tests: bool,
 ) -> None:
     """Check what a run needs on this machine, and print how to fix each problem. No model is asked.
 
@@ -43,9 +59,11 @@ def doctor(
     Examples:
       codex-multi-role doctor
       codex-multi-role doctor -c model_provider=ollama --json
+      codex-multi-role doctor --tests
     """
     findings = []
-    looked_at = diagnose(codex_bin, config, workspace, python, runs_dir)
+    options = RunOptions(python=python, pytest_cmd=pytest_cmd, test_sandbox=test_sandbox)
+    looked_at = diagnose(codex_bin, config, workspace, options, runs_dir, tests=tests)
     for finding in chain(looked_at, mcp_servers(roles, config, workspace)):
         findings.append(finding)
         if json:

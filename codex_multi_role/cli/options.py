@@ -25,7 +25,7 @@ SETTINGS = {name: setting_of(each) for name, each in OPTIONS.items()}
 """The options of a run by their name."""
 CODEX_BIN, CONFIG, PYTHON = SETTINGS["codex_bin"], SETTINGS["config"], SETTINGS["python"]
 ROLES, RUNS_DIR = SETTINGS["roles"], SETTINGS["runs_dir"]
-TEST_SANDBOX, WORKSPACE = SETTINGS["test_sandbox"], SETTINGS["workspace"]
+PYTEST_CMD, TEST_SANDBOX, WORKSPACE = SETTINGS["pytest_cmd"], SETTINGS["test_sandbox"], SETTINGS["workspace"]
 GOAL_FILE = Setting(
     ["--goal-file"],
     metavar="FILE",

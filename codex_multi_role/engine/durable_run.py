@@ -25,6 +25,7 @@ from codex_multi_role.engine.journal_slots import JournalSlot, JournalSlots, Run
 from codex_multi_role.errors import (
     LOOK,
     MORE_CYCLES,
+    WITHOUT_SANDBOX,
     DefinitionError,
     Ending,
     ExitCode,
@@ -131,13 +132,16 @@ class DurableRun:
         context = {name: self.state.context()[name] for name in SUGGEST_NAMES}
         own = self._rendered(end, "suggest", context)
         is_of_tests = bool(end.step) and self.state.steps[end.step].output == self.state.latest_tests
-        return own or (is_of_tests and self._allow()) or self._more_cycles(end) or self._again(end)
+        return own or (is_of_tests and self._allow(end)) or self._more_cycles(end) or self._again(end)
 
-    def _allow(self) -> str:
-        """Confirm that tests are gone, which judges them again without running anything."""
+    def _allow(self, end: End) -> str:
+        """Confirm that tests are gone, which judges them again without running anything; or allow what they need."""
+        tests = self.state.latest_tests or {}
         if not self.state.misses_tests:
-            return ""
-        globs = short_globs((self.state.latest_tests or {})["removed_tests"])
+            new = set(tests.get("new_failures_tests") or ())
+            is_denied = end.step and new and new <= set(tests.get("forbidden_tests") or ())
+            return f"{self._again(end)} {WITHOUT_SANDBOX}" if is_denied else ""
+        globs = short_globs(tests["removed_tests"])
         return " ".join(["resume RUN", *(f"--allow-removed-tests {shlex.quote(glob)}" for glob in globs)])
 
     def _more_cycles(self, end: End) -> str:
@@ -159,7 +163,7 @@ class DurableRun:
         tests = self.state.latest_tests or {}
         why = find_check("tests").why_bad(tests) or tests["status"]
         reason = f"{instead}, but the latest test result is: {why} (tests/{tests['number']:03d})"
-        suggestion = self._allow() or ("" if self._tested_last else self._more_cycles(end)) or self._again(end)
+        suggestion = self._allow(end) or ("" if self._tested_last else self._more_cycles(end)) or self._again(end)
         return Ending(RunStatus.ENDED, "tests_failed", reason, ExitCode.GOAL_NOT_REACHED, suggestion=suggestion)
 
 

@@ -188,8 +188,7 @@ def _tests_started(event: events.TestsStarted) -> list[str]:
 def _tests_ended(event: events.TestsEnded) -> list[str]:
     failed = failed_tests(vars(event))
     names = f": {failed}" if failed else ""
-    unseen = f"; not seen: {one_line(event.not_seen)}" if event.not_seen else ""
-    return [f"tests {event.number:03d}: {verdict(vars(event))}{_how_long(event)}{names}{unseen}"]
+    return [f"tests {event.number:03d}: {verdict(vars(event))}{_how_long(event)}{names}"]
 
 
 def _how_long(tests: events.TestsEnded | events.BaselineMeasured) -> str:

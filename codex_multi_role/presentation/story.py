@@ -42,6 +42,8 @@ class TestRun:
     flaky: int = 0
     without_baseline: str = ""
     not_seen: str = ""
+    other_counts: dict[str, int] = field(default_factory=dict)
+    forbidden: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass

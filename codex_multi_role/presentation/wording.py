@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from codex_multi_role.errors import denied_in_words
 from codex_multi_role.host.spelling import printable
 from codex_multi_role.run_folder.cost import Cost, dollars
 
@@ -117,11 +118,13 @@ def judged(tests: Mapping[str, object]) -> str:
     return one_line(tests.get("verdict") or tests["status"])
 
 
-def verdict(tests: Mapping[str, object]) -> str:
-    """``failed: 3 passed, 1 failed``: the status of a test result and its nonzero counts."""
+def verdict(tests: Mapping[str, Any]) -> str:
+    """``failed: 3 passed, 1 failed``: the status of a test result, its nonzero counts, and what hides others."""
     counts = [f"{tests[name]} {name}" for name in ("passed", "failed", "errors", "skipped") if tests.get(name)]
-    status = judged(tests)
-    return f"{status}: {', '.join(counts + _beside_baseline(tests))}" if counts else status
+    counts += [f"{number} {one_line(name)}" for name, number in (tests.get("other_counts") or {}).items()]
+    told = f"{judged(tests)}: {', '.join(counts + _beside_baseline(tests))}" if counts else judged(tests)
+    unseen = f"not seen: {one_line(tests['not_seen'])}" if tests.get("not_seen") else ""
+    return "; ".join(filter(None, [told, denied_in_words(tests.get("forbidden") or {}), unseen]))
 
 
 def verdict_before(baseline: Mapping[str, Any]) -> str:

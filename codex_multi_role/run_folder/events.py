@@ -298,6 +298,8 @@ class TestsEnded(RunEvent):
     flaky: int = 0
     without_baseline: str = ""
     not_seen: str = ""
+    other_counts: dict[str, int] = field(default_factory=dict)
+    forbidden: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -324,6 +326,8 @@ class BaselineMeasured(RunEvent):
     problem: str = ""
     in_copy: bool = False
     left_by: dict[str, int] = field(default_factory=dict)
+    other_counts: dict[str, int] = field(default_factory=dict)
+    forbidden: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

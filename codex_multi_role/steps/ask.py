@@ -27,7 +27,7 @@ from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import TurnFolder
 from codex_multi_role.run_folder.events import FilesApplied, RoleSkipped
 from codex_multi_role.steps.analysis import with_analyses
-from codex_multi_role.steps.baseline import OF_BASELINE
+from codex_multi_role.steps.baseline import OFTEN_EMPTY
 from codex_multi_role.steps.protection import SHOWN_PATHS, TOLD, protected_among
 from codex_multi_role.steps.recovery import finished_before
 from codex_multi_role.steps.resources import Recorder, RunResources
@@ -251,7 +251,7 @@ def _told(tests: Json | None) -> Json | None:
     """A test result for a prompt: without what it has nothing to say of, and with the first of many tests."""
     if tests is None:
         return None
-    kept = {name: value for name, value in tests.items() if value or name not in OF_BASELINE}
+    kept = {name: value for name, value in tests.items() if value or name not in OFTEN_EMPTY}
     return {name: _first(value) if name.endswith("_tests") else value for name, value in kept.items()}
 
 

@@ -32,10 +32,14 @@ if TYPE_CHECKING:
 
 NOT_MEASURED = "the tests did not run before the first turn"
 KINDS = ("new_failures", "still_failing", "fixed", "removed", "moved", "dropped", "flaky")
-OF_BASELINE = frozenset({*KINDS, *(f"{kind}_tests" for kind in KINDS), "not_seen"})
-"""The fields that a result has beside a baseline, and that are empty in most."""
+OTHER_FIGURES = ("other_counts", "forbidden")
+OFTEN_EMPTY = frozenset({*KINDS, *(f"{kind}_tests" for kind in (*KINDS, "forbidden")), "not_seen", *OTHER_FIGURES})
+"""The fields that are empty in most results."""
 BESIDE_BASELINE = ("verdict", *KINDS, "without_baseline", "not_seen")
+NOT_SEEN = "failures of the session itself, such as a coverage threshold, beside failed tests"
 UNJUDGED = ("timed out", "could not run")
+QUICK_SECONDS = 30.0
+"""Tests that take no longer run twice more before one that passed is called broken: each look halves mere chance."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +107,7 @@ class Baseline:
         before, after, told = self.report, report_in(folder), dict[str, object]()
         if before.tests and after.is_own != before.is_own:  # only such reports name a test in the same way
             before, after = report_in(self.folder, own=False), report_in(folder, own=False)
-        where, same, flaky = sources(after), pytest_cmd == self.pytest_cmd, list[str]()
+        where, same, flaky = sources(after), pytest_cmd == self.pytest_cmd, set[str]()
         if self.problem:
             changes = TestChanges(new_failures=_failing(after.outcomes), removed=tuple(where.gone()))
             told["without_baseline"] = self.problem
@@ -114,13 +118,15 @@ class Baseline:
                 unstable = unstable_functions(after.tests, again.tests)
                 before, after, again = (each.grouped(unstable) for each in (before, after, again))
                 changes, told["not_seen"] = _compared(before, after, same_selection=same)
-                looks = [each.outcomes for each in (again, *same_files)]
-                flaky = sorted({test for look in looks for test in differing(after.outcomes, look)})
+                flaky = differing(after.outcomes, [each.outcomes for each in (again, *same_files)])
+                broken = differing(after.tests, [before.tests]).intersection(changes.new_failures) - flaky
+                if broken and result["seconds"] <= QUICK_SECONDS:
+                    flaky |= differing(after.outcomes, [look_again().grouped(unstable).outcomes])
             if not after.tests and not changes.removed:
                 changes = replace(changes, removed=tuple(where.gone_files()))
         moved = where.moved(changes.removed, before.tests, after.tests)
         changes = changes.without({*flaky, *moved})
-        told |= {"lacks": dict(after.lacks), **_listed(**vars(changes), moved=sorted(moved), flaky=flaky)}
+        told |= {"lacks": dict(after.lacks), **_listed(**vars(changes), moved=sorted(moved), flaky=sorted(flaky))}
         return {"verdict": _verdict(changes, result, after), **told}
 
 
@@ -128,7 +134,8 @@ def confirmed(result: Json, allowed: Collection[str]) -> Json:
     """``result`` if the tests that match the globs ``allowed`` may be gone."""
     if result.get("verdict") != GONE or not all(matches(test, allowed) for test in result["removed_tests"]):
         return result
-    return {**result, "verdict": PASSED if result["passed"] + result["skipped"] else result["status"]}
+    has_tests = any(map(result.get, ("passed", "skipped", "other_counts")))
+    return {**result, "verdict": PASSED if has_tests else result["status"]}
 
 
 def report_in(folder: Path, *, own: bool = True) -> SessionReport:
@@ -145,9 +152,9 @@ def _compared(before: SessionReport, after: SessionReport, *, same_selection: bo
     if after.cut_short and after.tests and before.limit == after.limit:
         unseen = {test for test, outcome in before.tests.items() if test not in after.tests and outcome == PASSED}
     either = before.session.keys() ^ after.session.keys()
-    both = {**before.session, **after.session}
+    is_seen = after.session and (not either or PASSED in after.session.values())
     texts = [f"pytest stopped early ({after.limit}): {len(unseen)} tests did not run"] if unseen else []
-    texts += [f"{test} is not seen beside failed tests" for test in sorted(either) if both[test] == FAILED]
+    texts += [NOT_SEEN] if after.tests and not is_seen else []
     one, other = ({t: o for t, o in each.outcomes.items() if t not in either} for each in (before, after))
     if before.cut_short:  # what did not run then may have failed as well
         other = {test: outcome for test, outcome in other.items() if test in one or outcome != FAILED}

@@ -18,7 +18,15 @@ from codex_multi_role.host.atomic import make_folder, write_text
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder.events import BaselineMeasured, BaselineStarted, TestsEnded, TestsStarted, Warning
 from codex_multi_role.run_folder.past import first_snapshot
-from codex_multi_role.steps.baseline import BESIDE_BASELINE, Baseline, confirmed, left_by_runs, report_in
+from codex_multi_role.steps.baseline import (
+    BESIDE_BASELINE,
+    OTHER_FIGURES,
+    QUICK_SECONDS,
+    Baseline,
+    confirmed,
+    left_by_runs,
+    report_in,
+)
 from codex_multi_role.steps.check_context import context_of, observed
 from codex_multi_role.steps.protection import checked
 from codex_multi_role.steps.resources import RunResources
@@ -60,20 +68,21 @@ def run_tests(
     test = partial(checked, run, folder, partial(_tests, run, context), put_back, role)
     result = observed(run, folder, "tests", context.options, lambda: {"number": number, **test()})
     command = str(context.options.get("pytest_cmd") or "")
-    look_again = partial(_second_look, run, replace(context, folder=folder / "again"))
+    look_again = partial(_second_look, run, folder / "again", context, float(result.get("seconds") or 0))
     earlier = _on_same_files(run, folder)
     result |= _baseline_of(run).judge(folder, result, command, look_again, partial(_sources, run), earlier)
     result = confirmed(result, run.settings.tests.allow_removed)
     context.write_artifact("result.json", json.dumps(context.redact.within(result), indent=2) + "\n")
-    counts = (int(str(result.get(name, 0))) for name in ("passed", "failed", "errors", "skipped"))
-    passed, failed, errors, skipped = counts
-    seconds = float(str(result.get("seconds", 0)))
     names = _failed_tests(result, run.services.folder.redact)
     beside = {name: result[name] for name in BESIDE_BASELINE if name in result}
-    run.services.events.publish(
-        TestsEnded(number, str(result["status"]), passed, failed, errors, skipped, seconds, names, **beside)
-    )
+    run.services.events.publish(TestsEnded(number=number, failures=names, **_figures(result), **beside))
     return {**result, TREE: (folder / FILES).read_text()}
+
+
+def _figures(result: Json) -> Json:
+    """What the event of any test run says of its result, which an observer may have given."""
+    numbers = {name: result.get(name) or 0 for name in ("passed", "failed", "errors", "skipped", "seconds")}
+    return {"status": result["status"], **numbers, **{name: result.get(name) or {} for name in OTHER_FIGURES}}
 
 
 def tree_of(run: RunResources) -> Json:
@@ -139,10 +148,9 @@ def _measure(run: RunResources, baseline: Baseline) -> None:
     run.services.events.publish(BaselineStarted(in_copy))
     context = context_of(run, baseline.folder, _own_command(run))
     result = checked(run, baseline.folder, partial(_tests, run, context), (), "")
-    passed, failed, errors, skipped = (int(str(result[name])) for name in ("passed", "failed", "errors", "skipped"))
-    event = BaselineMeasured(str(result["status"]), passed, failed, errors, skipped, float(str(result["seconds"])))
     left_by = {} if in_copy else left_by_runs(run.services.folder, baseline.failing)
-    run.services.events.publish(replace(event, problem=baseline.problem, in_copy=in_copy, left_by=left_by))
+    event = BaselineMeasured(problem=baseline.problem, in_copy=in_copy, left_by=left_by, **_figures(result))
+    run.services.events.publish(event)
     if baseline.report.lacks or (baseline.problem and result["status"] != NO_TESTS):
         run.services.events.publish(Warning(_advice(run, baseline, result)))
 
@@ -164,9 +172,13 @@ def _own_command(run: RunResources) -> dict[str, object]:
     return {"pytest_cmd": run.settings.tests.pytest_cmd} if run.settings.tests.pytest_cmd else {}
 
 
-def _second_look(run: RunResources, context: CheckContext) -> SessionReport:
-    checked(run, context.folder, partial(_tests, run, context), (), "")
-    return report_in(context.folder)
+def _second_look(run: RunResources, folder: Path, context: CheckContext, seconds: float) -> SessionReport:
+    """``seconds``: how long the first one took. Two more, of a quick suite, do not exceed what the check declares."""
+    own = context.deadline_seconds
+    own = max(own - seconds, own / 2) if seconds <= QUICK_SECONDS else own
+    context = replace(context, folder=folder, deadline_seconds=own)
+    checked(run, folder, partial(_tests, run, context), (), "")
+    return report_in(folder)
 
 
 def _tests(run: RunResources, context: CheckContext) -> Json:

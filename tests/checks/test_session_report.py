@@ -34,6 +34,8 @@ class TestParts(unittest.TestCase):
 MORE_FAILURES = "def pytest_runtest_logfinish():\n    session.testsfailed += 1\n"
 MORE_FAILURES = f"def pytest_sessionstart(session):\n    globals()['session'] = session\n{MORE_FAILURES}"
 
+HOOK = "def pytest_sessionfinish(session): session.exitstatus = 1"
+
 
 def seen(folder: Path, *options: str, **files: str) -> SessionReport:
     for name, text in files.items():
@@ -60,7 +62,7 @@ def test_every_outcome_by_its_id(tmp_path: Path) -> None:
     assert (report.lacks, report.limit, report.session) == (
         {"test_b.py": "nothing_like_it"},
         "",
-        {OWN_FAILURE: "passed"},
+        {OWN_FAILURE: "passed", EXIT_STATUS: "passed"},
     )
 
 
@@ -69,14 +71,12 @@ def test_every_outcome_by_its_id(tmp_path: Path) -> None:
     ("test", "conftest", "session"),
     [
         ("pass", "", {OWN_FAILURE: "passed", EXIT_STATUS: "passed"}),
-        ("pass", MORE_FAILURES, {OWN_FAILURE: "failed"}),
-        ("assert False", MORE_FAILURES, {OWN_FAILURE: "failed"}),
-        ("assert False", "", {OWN_FAILURE: "passed"}),
-        (
-            "pass",
-            "def pytest_sessionfinish(session): session.exitstatus = 1",
-            {OWN_FAILURE: "passed", EXIT_STATUS: "failed"},
-        ),
+        ("pass", MORE_FAILURES, {OWN_FAILURE: "failed", EXIT_STATUS: "passed"}),
+        ("assert False", MORE_FAILURES, {OWN_FAILURE: "failed", EXIT_STATUS: "passed"}),
+        ("assert False", "", {OWN_FAILURE: "passed", EXIT_STATUS: "passed"}),
+        ("pass", HOOK, {OWN_FAILURE: "passed", EXIT_STATUS: "failed"}),
+        ("assert False", HOOK, {OWN_FAILURE: "passed", EXIT_STATUS: "failed"}),
+        ("pass", "import atexit, os\natexit.register(os._exit, 1)", {OWN_FAILURE: "passed", EXIT_STATUS: "failed"}),
     ],
 )
 def test_session_is_told_apart_from_its_tests(

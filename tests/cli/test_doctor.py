@@ -31,6 +31,23 @@ def test_every_line_says_ok_or_what_to_do(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("options", [[], ["--no-test-sandbox"]], ids=["sandbox", "none"])
+def test_tests_of_the_project_are_run_on_request(tmp_path: Path, options: list[str]) -> None:
+    text = "import socket\n\ndef test_a(): socket.socket()\ndef test_b(): test_a()\ndef test_c(): open('left', 'w')\n"
+    (tmp_path / "test_a.py").write_text(text)
+    lines = console("doctor", "--tests", *options, folder=tmp_path).stdout.splitlines()
+    (told,) = [number for number, line in enumerate(lines) if " test run " in line]
+    denied = "2 tests need sockets, which the test sandbox forbids (--no-test-sandbox runs them without it)"
+    words = (
+        "ok       test run   passed: 3 passed"
+        if options
+        else f"problem  test run   failed: 1 passed, 2 failed; {denied}"
+    )
+    assert lines[told] == words
+    assert ("`codex-multi-role doctor --tests --no-test-sandbox`" in lines[told + 1]) == (not options)
+    assert [each.name for each in tmp_path.iterdir()] == ["test_a.py"]
+
+
 def test_missing_binary_is_reported_and_other_checks_run(tmp_path: Path) -> None:
     done = console("doctor", "--json", "--codex-bin", "nowhere", folder=tmp_path)
     findings = {finding["name"]: finding for finding in json.loads(done.stdout)}

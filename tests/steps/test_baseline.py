@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from pathlib import Path
 
 import pytest
 
-from codex_multi_role import fork
+from codex_multi_role import UsageError, fork
 from codex_multi_role.cli.live import picture
 from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.run_folder import read_events
@@ -255,6 +257,42 @@ def test_removal_is_confirmed_without_a_turn_or_a_test(tmp_path: Path) -> None:
     team.events.clear()
     assert team.resume(allow_removed_tests=["test_green.py::test_one"]).exit_code == 0
     assert not [event for event in team.events if event["type"] in ("turn_started", "tests_started")]
+
+
+def test_removal_is_not_confirmed_where_the_recorded_path_would_change(tmp_path: Path) -> None:
+    """The flow has asked again because of it, which it would not have."""
+    gone = writes("CONTINUE", code=RIGHT, tests="def test_two():\n    assert True\n")
+    team = team_that(tmp_path, gone, gone, gone)
+    again = {"when": "steps.tested.verdict == 'gone' and steps.work.visits < 2", "to": "work"}
+    work = {"id": "work", "ask": "one", "max_visits": 3}
+    with_flow(team, {"steps": [work, {"id": "tested", "check": "tests", "next": [again]}]})
+    assert team.run(flow="own", run_tests=True).exit_code == 1
+    assert len(team.turns()) == 2
+    with pytest.raises(UsageError, match=r"allow_removed_tests cannot be changed: what run \S+ recorded of") as refused:
+        team.resume(allow_removed_tests=["test_green.py"])
+    (command,) = re.findall(r"`codex-multi-role (fork .+?)` repeats", refused.value.hint)
+    assert command.endswith("--allow-removed-tests test_green.py"), command
+    done = console(*shlex.split(command), folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+SOCKETS = "import socket\n\n\ndef test_{}():\n    socket.create_server(('127.0.0.1', 0))\n"
+
+
+def test_new_tests_that_the_sandbox_denies_sockets_are_told_with_the_way_out(tmp_path: Path) -> None:
+    written = [{"path": CODE, "content": RIGHT}, {"path": "test_more.py", "content": SOCKETS.format("new")}]
+    team = team_that(tmp_path, say(status="DONE", files=written), say(status="DONE", files=written))
+    (team.workspace / "test_sockets.py").write_text(SOCKETS.format("old"))
+    report = team.run(run_tests=True, cycles=1)
+    assert (report.exit_code, result(team)["new_failures_tests"]) == (1, ["test_more.py::test_new"])
+    assert result(team)["still_failing_tests"] == ["test_red.py::test_old", "test_sockets.py::test_old"]
+    denied = "need sockets, which the test sandbox forbids (--no-test-sandbox runs them without it)"
+    assert report.reason.endswith(f"new failures: test_more.py::test_new; 2 tests {denied} (tests/001)")
+    shown = " ".join(console("show", folder=tmp_path).stdout.split())
+    assert f"2 tests {denied}" in shown, shown
+    (measured,) = team.of_type("baseline_measured")
+    assert measured["forbidden"] == {"sockets": 1}
+    assert read(report.folder / "run.json")["suggestion"] == "fork RUN --from team:1 --no-test-sandbox"
 
 
 @pytest.mark.parametrize("how", ["option", "flow", "check"])

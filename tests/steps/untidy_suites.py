@@ -10,12 +10,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from codex_multi_role.checks.session_report import EXIT_STATUS, OWN_FAILURE
+
 KINDS = ("right", "wrong", "none", "deleted")
 EXPECTED = """
                                     right        wrong        none         deleted
 module that raises                  0 passed     1 failed     0 passed     1 gone*
 optional dependency missing         0 passed*    1 failed     0 passed     1 gone
 coverage threshold missed           0 passed     1 failed     0 passed*    1 gone
+threshold beside old failure        0 passed     1 failed*    0 passed     1 failed
+hook beside old failure             0 passed     1 failed     0 passed     1 gone
+own command beside old failure      0 passed     0 passed*    0 passed     1 gone
 session hook                        0 passed     1 failed     0 passed     1 gone
 id with uuid                        0 passed*    1 failed     0 passed     1 gone
 id with time                        0 passed     1 failed     0 passed     1 gone
@@ -32,6 +37,7 @@ litter tracked                      0 passed     1 failed     0 passed     1 gon
 litter untracked                    0 passed     1 failed     0 passed     1 gone
 litter outside                      0 passed     1 failed     0 passed     1 gone
 flaky once in ten                   0 passed     1 failed     0 passed     1 gone
+flaky twice in a row                0 passed*    1 failed     0 passed     1 gone
 flaky every second time             0 passed     1 failed*    0 passed     1 gone
 time limit                          0 passed     1 failed     1 timed_out  1 gone*
 stops at first failure              0 passed     1 failed     0 passed     1 gone
@@ -188,6 +194,9 @@ def pytest_collection_modifyitems(items):
 """
 MARKED = "import pytest\n{}".format(ONE.replace("def test_one", "@pytest.mark.{}\ndef test_one"))
 MARKED_OLD = "import pytest\n\n\n@pytest.mark.{}\ndef test_old():\n    assert False\n"
+COVERED = "-p pytest_cov.plugin --cov=. --cov-fail-under=90"
+UNCOVERED = "\n\ndef two():\n    one()\n    one()\n    return 2\n"
+OLD_ID = f"{OLD}::test_old"
 SUITES: Mapping[str, Suite] = {
     "module that raises": Suite({"test_broken.py": "raise RuntimeError\n"}, told={**BROKEN, **FAILED, **GONE}),
     "optional dependency missing": Suite(
@@ -198,6 +207,26 @@ SUITES: Mapping[str, Suite] = {
         {"code_of_more.py": "def two():\n    return 2\n\n\ndef three():\n    return 3\n"},
         given={"pytest_cmd": "pytest -p pytest_cov.plugin --cov=. --cov-fail-under=99"},
         told={**FAILED, **GONE},
+    ),
+    "threshold beside old failure": Suite(  # pytest counts one failure more than tests failed
+        {OLD: RED, ".gitignore": ".coverage\n"},
+        wrong={CODE: f"{RIGHT}{UNCOVERED}"},
+        given={"pytest_cmd": f"pytest {COVERED}"},
+        told={"wrong": {"new_failures_tests": [OWN_FAILURE]}, "none": {"still_failing_tests": [OLD_ID]}, **GONE},
+    ),
+    "hook beside old failure": Suite(  # the hook sets the exit status that pytest has set
+        {OLD: RED, CODE: DOCUMENTED.format(""), "conftest.py": HOOK},
+        right={CODE: DOCUMENTED.format("+ 0")},
+        wrong={CODE: RIGHT},
+        deleted={CODE: DOCUMENTED.format("+ 1")},
+        told={"wrong": {"new_failures_tests": [EXIT_STATUS]}, "none": {"still_failing_tests": [OLD_ID]}, **GONE},
+    ),
+    "own command beside old failure": Suite(  # nothing but its exit code and its JUnit report
+        {OLD: RED, ".gitignore": ".coverage\n"},
+        wrong={CODE: f"{RIGHT}{UNCOVERED}"},
+        given={"pytest_cmd": f"sh -c 'python -m pytest {COVERED}'"},
+        told={"wrong": {"new_failures_tests": []}, "none": {"still_failing_tests": [OLD_ID]}, **GONE},
+        words=dict.fromkeys(("right", "wrong", "none"), "not seen: failures of the session itself"),
     ),
     "session hook": Suite(
         {CODE: DOCUMENTED.format(""), "conftest.py": HOOK},
@@ -279,6 +308,15 @@ SUITES: Mapping[str, Suite] = {
     ),
     "flaky once in ten": _flaky(
         "number % 10 != 2",  # not in the first run, and not in the second look
+        {
+            "right": {"flaky_tests": FLAKY, "new_failures_tests": []},
+            "none": {"flaky_tests": FLAKY, "new_failures_tests": []},
+            "wrong": {"flaky_tests": FLAKY, "new_failures_tests": [ID]},
+            "deleted": {"removed_tests": [*FLAKY, ID]},
+        },
+    ),
+    "flaky twice in a row": _flaky(
+        "number % 10 not in (2, 3)",  # and not in the second look
         {
             "right": {"flaky_tests": FLAKY, "new_failures_tests": []},
             "none": {"flaky_tests": FLAKY, "new_failures_tests": []},
