@@ -60,7 +60,10 @@ class DurableRun:
         ids = JournalSlots(partial(refuse_when_stopping, self._run), slots, save=self._run.services.save)
         walk = FlowWalk(self._flows, Scope(self._run, ids, Asker(self._run, Instances()), self.state))
         try:
+            if self._run.services.baseline.rewinds:
+                self._run.after_baseline()
             end = walk.walk()
+            self._run.after_baseline()
             if end.exit_code == 0:
                 self._test_what_is_left(ids)
             self.outcome = walk.outcome(end)
@@ -77,7 +80,8 @@ class DurableRun:
         if not flow.finally_ or ending.status == RunStatus.PARKED:
             return ending
         try:
-            return after_final_checks(flow, self._run, self.state, ending, ids)
+            services = replace(self._run.services, baseline=self._run.services.baseline.stopped())
+            return after_final_checks(flow, replace(self._run, services=services), self.state, ending, ids)
         except RunHalted as halted:
             return halted.ending
         except BaseException as error:  # as above

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
@@ -16,9 +17,10 @@ from codex_multi_role.checks import CheckContext, find_check
 from codex_multi_role.checks.moved_tests import TestSources
 from codex_multi_role.host.atomic import make_folder, write_text
 from codex_multi_role.reading.json_types import Json
+from codex_multi_role.run_folder import own_turns
 from codex_multi_role.run_folder.events import BaselineMeasured, BaselineStarted, TestsEnded, TestsStarted, Warning
 from codex_multi_role.run_folder.past import first_snapshot
-from codex_multi_role.steps.baseline import BESIDE_BASELINE, Baseline, confirmed, left_by_runs, report_in
+from codex_multi_role.steps.baseline import BESIDE_BASELINE, Baseline, confirmed, last_seconds, left_by_runs, report_in
 from codex_multi_role.steps.check_context import context_of, observed
 from codex_multi_role.steps.protection import checked
 from codex_multi_role.steps.resources import RunResources
@@ -81,36 +83,61 @@ def tree_of(run: RunResources) -> Json:
     return {TREE: run.snapshots.take() if run.settings.changes_workspace else ""}
 
 
-def measure_baseline(run: RunResources) -> None:
-    """Run the tests as they were before the first turn, which of a fork is the first of the run that it came from.
+@contextmanager
+def beside_baseline(run: RunResources) -> Iterator[RunResources]:
+    """While the block works with what it gets, the tests run as they were before the first change, if not done yet.
+
+    Whoever needs them, or may disturb them, waits: see `RunResources.after_baseline`. At the end of the block they are
+    stopped, and a later session measures as long as nobody has begun to write. Raises `StorageError`.
+    """
+    baseline = run.services.baseline
+    is_over = baseline.is_measured or not run.settings.tests.baseline or _has_writer_begun(run)
+    if is_over and not _held(run).exists():
+        yield run
+        return
+    (before, now), stopping = _states(run), baseline.stopping
+    own = replace(run, progress=replace(run.progress, stopping=stopping))
+    with run.progress.stopping.calling(stopping.set), ThreadPoolExecutor(1, thread_name_prefix="baseline") as pool:
+        baseline = replace(baseline, tests=pool.submit(_measure_at, own, before, now), rewinds=before != now)
+        try:
+            yield replace(run, services=replace(run.services, baseline=baseline))
+        finally:
+            stopping.set()
+
+
+def _has_writer_begun(run: RunResources) -> bool:
+    turns = own_turns(run.services.folder)
+    return not all(run.settings.only_reads(run.catalog.role_of(instance)) for instance, _ in turns)
+
+
+def _held(run: RunResources) -> Path:
+    return run.services.folder.path / HELD
+
+
+def _states(run: RunResources) -> tuple[str, str]:
+    """The state before the first turn, which in a fork may have been another run's, and the present one if it differs."""
+    before, held = first_snapshot(run.services.folder), _held(run)
+    if not (before and run.snapshots.find_in((), before)):
+        return "", ""
+    return before, held.read_text() if held.exists() else run.snapshots.take()
+
+
+def _measure_at(run: RunResources, before: str, now: str) -> None:
+    """Measure the state ``before``; the present one is on disk meanwhile, for a session after a kill.
 
     Raises `CodexUnavailable`, `StorageError`, `RunInterrupted`.
     """
-    baseline = run.services.baseline
-    if baseline.is_measured or not run.settings.tests.baseline:
+    if before == now:
+        _measure(run, run.services.baseline)
         return
-    with _state_before(run):
-        _measure(run, baseline)
-
-
-@contextmanager
-def _state_before(run: RunResources) -> Iterator[None]:
-    """The workspace as it was before the first turn, which in a fork may have been another run's.
-
-    The present state is on disk meanwhile, for a session after a kill.
-    """
-    before, held = first_snapshot(run.services.folder), run.services.folder.path / HELD
-    now = held.read_text() if held.exists() else run.snapshots.take() if before else before
-    if now == before or not run.snapshots.find_in((), before):
-        yield
-        return
-    write_text(held, now)
+    write_text(_held(run), now)
     try:
-        run.snapshots.restore(before)
-        yield
+        if not run.services.baseline.is_measured:
+            run.snapshots.restore(before)
+            _measure(run, run.services.baseline)
     finally:
         run.snapshots.restore(now)
-        held.unlink()
+        _held(run).unlink()
 
 
 def _baseline_of(run: RunResources) -> Baseline:
@@ -136,7 +163,8 @@ def _measure_in_copy(run: RunResources, baseline: Baseline, before: str) -> None
 def _measure(run: RunResources, baseline: Baseline) -> None:
     baseline.require_sandbox()
     in_copy = baseline.workspace is None
-    run.services.events.publish(BaselineStarted(in_copy))
+    last = 0.0 if in_copy else last_seconds(run.services.folder)
+    run.services.events.publish(BaselineStarted(in_copy=in_copy, last_seconds=last))
     context = context_of(run, baseline.folder, _own_command(run))
     result = checked(run, baseline.folder, partial(_tests, run, context), (), "")
     passed, failed, errors, skipped = (int(str(result[name])) for name in ("passed", "failed", "errors", "skipped"))
