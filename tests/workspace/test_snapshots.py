@@ -16,6 +16,7 @@ from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.workspace import Snapshots, Workspace, apply_files, run_command
 from codex_multi_role.workspace.git import Git
 from codex_multi_role.workspace.git_settings import FOLDER
+from codex_multi_role.workspace.snapshots import left_by_tests
 from tests.support.workspaces import commit_all, files_of
 from tests.support.workspaces import git_output as _git
 
@@ -510,3 +511,92 @@ def test_files_that_others_change_meanwhile_do_no_harm(
     before = snapshots.take()
     (tmp_path / "text.txt").write_text("changed\n")
     assert snapshots.changed_paths(before, snapshots.take()) == ["text.txt"]
+
+
+def _litter(root: Path) -> None:
+    (root / "text.txt").write_text("by the tests\n")
+    (root / "gone.txt").unlink()
+    (root / "made").mkdir(exist_ok=True)
+    (root / "made/new.txt").write_text("new\n")
+
+
+def _after_tests(root: Path, *, shared: bool = False) -> tuple[Snapshots, str]:
+    """Snapshots of files after tests that changed one, deleted one and made one; and the state before them."""
+    _fill(root)
+    snapshots = _snapshots(root)
+    with snapshots.testing(lambda: shared) as before:
+        _litter(root)
+    return snapshots, before
+
+
+def test_what_only_tests_have_changed_is_as_it_was_before(tmp_path: Path) -> None:
+    snapshots, before = _after_tests(tmp_path)
+    for each in (snapshots, _snapshots(tmp_path)):  # also in another process
+        assert (each.take(), each.latest()) == (before, before)
+    assert (tmp_path / "text.txt").read_text() == "by the tests\n"
+    assert left_by_tests(snapshots.repository(), before, before) == ["gone.txt", "made/new.txt", "text.txt"]
+    (tmp_path / "text.txt").write_text("by a role\n")
+    (tmp_path / "made/other.txt").write_text("by a role\n")
+    role = snapshots.take()
+    assert snapshots.changed_paths(before, role) == ["made/other.txt", "text.txt"]
+    assert left_by_tests(snapshots.repository(), before, role) == ["gone.txt", "made/new.txt"]
+    with snapshots.testing(lambda: False) as again:
+        (tmp_path / "text.txt").write_text("by the tests, again\n")
+    assert again == role
+    assert snapshots.take() == role
+    assert b"+by a role\n" in snapshots.patch(before, role)
+
+
+def test_file_that_a_role_writes_as_the_tests_left_it_is_its_own(tmp_path: Path) -> None:
+    snapshots, before = _after_tests(tmp_path)
+    (tmp_path / "made/new.txt").write_text("new\n")
+    assert snapshots.changed_paths(before, snapshots.take(force=["made/new.txt"])) == ["made/new.txt"]
+
+
+def test_restored_files_keep_what_only_tests_have_changed(tmp_path: Path) -> None:
+    """A state is restored exactly, without that: nothing is put back, because a person may be writing there."""
+    snapshots, before = _after_tests(tmp_path)
+    (tmp_path / "text.txt").write_text("by a role\n")
+    (tmp_path / "script.sh").write_text("by a role\n")
+    role = snapshots.take()
+    snapshots.restore(before)
+    assert snapshots.take() == before
+    assert (tmp_path / "text.txt").read_bytes() == b"one\ntwo\nthree\n"
+    assert (tmp_path / "made/new.txt").exists()
+    assert not (tmp_path / "gone.txt").exists()
+    snapshots.restore(role)
+    assert snapshots.take() == role
+    snapshots.fill(before)
+    assert snapshots.take() == before
+    assert (tmp_path / "gone.txt").exists()
+
+
+@pytest.mark.parametrize("meanwhile", [False, True], ids=["alone", "others-at-work"])
+def test_what_killed_tests_left_is_known_afterwards(tmp_path: Path, meanwhile: bool) -> None:
+    """If others took a snapshot at that time, what was changed may be theirs, and counts."""
+    _fill(tmp_path)
+    killed = _snapshots(tmp_path)
+    running = killed.testing(lambda: False)
+    before = running.__enter__()
+    _litter(tmp_path)
+    if meanwhile:
+        killed.take()
+    after = _snapshots(tmp_path).take()
+    assert (after == before) is not meanwhile
+    assert _snapshots(tmp_path).take() == after
+
+
+def test_what_changed_while_others_could_write_counts(tmp_path: Path) -> None:
+    snapshots, before = _after_tests(tmp_path, shared=True)
+    assert snapshots.changed_paths(before, snapshots.take()) == ["gone.txt", "made/new.txt", "text.txt"]
+
+
+def test_tests_at_once_leave_nothing_that_counts(tmp_path: Path) -> None:
+    _fill(tmp_path)
+    snapshots = _snapshots(tmp_path)
+    with snapshots.testing(lambda: False) as before:
+        (tmp_path / "text.txt").write_text("by the first\n")
+        with snapshots.testing(lambda: False):
+            _litter(tmp_path)
+        (tmp_path / "late.txt").write_text("late\n")
+    assert snapshots.take() == before
