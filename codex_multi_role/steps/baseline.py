@@ -33,7 +33,7 @@ from codex_multi_role.steps.cancellation_token import CancellationToken
 if TYPE_CHECKING:
     from codex_multi_role.checks.session_report import SessionReport
 
-NOT_MEASURED = "the tests did not run before the first turn"
+NOT_MEASURED = "the tests did not run before the first change"
 KINDS = ("new_failures", "still_failing", "fixed", "removed", "moved", "dropped", "flaky")
 OF_BASELINE = frozenset({*KINDS, *(f"{kind}_tests" for kind in KINDS), "not_seen"})
 """The fields that a result has beside a baseline, and that are empty in most."""
@@ -108,7 +108,7 @@ class Baseline:
             return NOT_MEASURED
         if result["status"] not in UNJUDGED and self.report.tests:
             return ""
-        return f"before the first turn, the tests ended so: {result['status']} {result['reason']}".strip()
+        return f"before the first change, the tests ended so: {result['status']} {result['reason']}".strip()
 
     def judge(
         self,

@@ -108,9 +108,10 @@ class RunSettings:
     """What applies to the whole session.
 
     ``changes_workspace``: whether anything may; ``only_reads``: whether no turn of the role of that name can.
-    ``protect``: what the flow keeps every role from changing; ``first_protected``: its state at the start. ``steering_absent``: globs of files that steer a run and did not exist
-    at its start, except ``steering_present``. ``searches_web``: whether the role of that name has Codex's own
-    web search. ``yes`` approves every review. ``contracts``: what roles must answer.
+    ``protect``: what the flow keeps every role from changing; ``first_protected``: its state at the start.
+    ``steering_absent``: globs of files that steer a run and did not exist at its start, except ``steering_present``.
+    ``searches_web``: whether the role of that name has Codex's own web search. ``yes`` approves every review.
+    ``contracts``: what roles must answer.
     """
 
     goal: str

@@ -25,6 +25,7 @@ from codex_multi_role.steps.check_context import context_of, observed
 from codex_multi_role.steps.protection import checked
 from codex_multi_role.steps.resources import RunResources
 from codex_multi_role.workspace import PathRefused
+from codex_multi_role.workspace.hidden_files import hidden_files
 from codex_multi_role.workspace.trees import paths_of, text_of
 
 if TYPE_CHECKING:
@@ -115,7 +116,10 @@ def _held(run: RunResources) -> Path:
 
 
 def _states(run: RunResources) -> tuple[str, str]:
-    """The state before the first turn, which in a fork may have been another run's, and the present one if it differs."""
+    """The state before the first turn, which in a fork may have been another run's, and the present one.
+
+    Both are empty before the first turn.
+    """
     before, held = first_snapshot(run.services.folder), _held(run)
     if not (before and run.snapshots.find_in((), before)):
         return "", ""
@@ -166,7 +170,8 @@ def _measure(run: RunResources, baseline: Baseline) -> None:
     last = 0.0 if in_copy else last_seconds(run.services.folder)
     run.services.events.publish(BaselineStarted(in_copy=in_copy, last_seconds=last))
     context = context_of(run, baseline.folder, _own_command(run))
-    result = checked(run, baseline.folder, partial(_tests, run, context), (), "")
+    hidden = partial(hidden_files, run.snapshots, run.workspace)
+    result = checked(run, baseline.folder, partial(_tests, run, context, hidden), (), "")
     passed, failed, errors, skipped = (int(str(result[name])) for name in ("passed", "failed", "errors", "skipped"))
     event = BaselineMeasured(str(result["status"]), passed, failed, errors, skipped, float(str(result["seconds"])))
     left_by = {} if in_copy else left_by_runs(run.services.folder, baseline.failing)
@@ -197,10 +202,15 @@ def _second_look(run: RunResources, context: CheckContext) -> SessionReport:
     return report_in(context.folder)
 
 
-def _tests(run: RunResources, context: CheckContext) -> Json:
-    """The result of the tests, with the state of the files before them; what they leave is not the run's result."""
+def _tests(run: RunResources, context: CheckContext, hidden: Callable[[], str] | None = None) -> Json:
+    """The result of the tests, with the state of the files before them; what they leave is not the run's result.
+
+    ``hidden`` as in `Snapshots.testing`.
+    """
     with run.progress.stays.at(run.workspace.root, may_write=False) as stay:
-        left_out = run.snapshots.testing(lambda: stay.shared) if run.settings.changes_workspace else nullcontext("")
+        left_out = (
+            run.snapshots.testing(lambda: stay.shared, hidden) if run.settings.changes_workspace else nullcontext("")
+        )
         with left_out as before:
             write_text(make_folder(context.folder) / FILES, before)
             return find_check("tests")(context)

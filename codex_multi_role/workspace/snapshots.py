@@ -13,7 +13,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
-from threading import Lock
+from threading import Lock, RLock
 from typing import IO
 
 from codex_multi_role.errors import StorageError
@@ -72,6 +72,8 @@ class Snapshots:
         self._written: tuple[tuple[int, ...], str] | None = None
         self._tested = ("", "")
         self._testing: tuple[str, str] | None = None
+        self._is_shared: Callable[[], bool] = lambda: False
+        self.hidden, self.hiding = "", RLock()
 
     @property
     def is_prepared(self) -> bool:
@@ -123,24 +125,30 @@ class Snapshots:
         ``force`` names files, relative to the workspace, that are included even if ignored, now and from then on.
         """
         with self._lock:
+            if self._testing and not self._is_shared():
+                return self._testing[0]
             now = self._on_disk(force)
             if self._testing:
                 self._note_tested(*self._testing)  # others are at work: after a kill, what changed may be theirs
             return self._without_tested(now)
 
     @contextlib.contextmanager
-    def testing(self, is_shared: Callable[[], bool]) -> Iterator[str]:
+    def testing(self, is_shared: Callable[[], bool], hidden: Callable[[], str] | None = None) -> Iterator[str]:
         """While the block runs, tests do; yields the snapshot before. What changes meanwhile is in no later snapshot...
 
         ... as long as nobody else changes it. If it ``is_shared``, others may write at the same time: all of it counts.
+        ``hidden``: what `hidden_files` says beforehand and, to those who look meanwhile, until the tests have ended.
         """
-        with self._lock:
-            now = self._on_disk()
-            before, there = self._testing = self._testing or (self._without_tested(now), now)
-            self._note_tested(before, there if is_shared() else "")
+        with self.hiding:
+            with self._lock:
+                now, self._is_shared = self._on_disk(), is_shared
+                before, there = self._testing = self._testing or (self._without_tested(now), now)
+                self._note_tested(before, there if is_shared() else "")
+            self.hidden = hidden() if hidden else ""
         try:
             yield before
         finally:
+            self.hidden = ""
             with self._lock:
                 now, self._testing = self._on_disk(), None
                 self._note_tested(before, there if is_shared() else now)

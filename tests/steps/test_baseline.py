@@ -138,11 +138,9 @@ def test_without_a_baseline_every_failure_counts(tmp_path: Path) -> None:
     team = team_that(tmp_path, writes(code=RIGHT))
     report = team.run(run_tests=True, baseline=False)
     assert (report.exit_code, report.outcome) == (1, "tests_failed")
-    assert result(team)["without_baseline"] == "the tests did not run before the first turn"
+    assert result(team)["without_baseline"] == "the tests did not run before the first change"
     assert result(team)["new_failures_tests"] == ["test_red.py::test_old"]
-    why = (
-        "new failures: test_red.py::test_old; every failure counted as new: the tests did not run before the first turn"
-    )
+    why = "new failures: test_red.py::test_old; every failure counted as new: the tests did not run before the first change"
     assert why in report.reason
 
 
@@ -166,7 +164,7 @@ def test_result_that_a_kill_cut_short_is_measured_again(tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "result.json").write_text('{"status": "pas')
     assert not Baseline(folder).is_measured
-    assert Baseline(folder).problem == "the tests did not run before the first turn"
+    assert Baseline(folder).problem == "the tests did not run before the first change"
 
 
 def test_role_that_changes_nothing_costs_no_test_run(tmp_path: Path) -> None:
@@ -207,7 +205,7 @@ def test_old_failures_name_the_run_that_left_them(tmp_path: Path) -> None:
     assert (measured["failed"], measured["left_by"]) == (2, {first.run_id: 1})
     page = (report.folder / "report.html").read_text()
     assert f"failed: 2 failed (1 left by run {first.run_id})" in page
-    told = f"tests before the first turn: failed: 2 failed (1 left by run {first.run_id})"
+    told = f"tests before the first change: failed: 2 failed (1 left by run {first.run_id})"
     assert told in live(report.folder, "baseline_measured")
     elsewhere = team_that(tmp_path / "elsewhere", writes(code=WRONG))
     elsewhere.run(run_tests=True, runs_dir=team.runs)
@@ -219,7 +217,9 @@ def test_baseline_is_shown_while_it_runs(tmp_path: Path) -> None:
     team.run(run_tests=True)
     kinds = [event["type"] for event in team.events]
     assert kinds.index("baseline_started") < kinds.index("baseline_measured") < kinds.index("turn_started")
-    assert "tests before the first turn: running" in live(team.runs / "latest", "baseline_started")
+    assert "tests before the first change: running (--no-baseline does without)" in live(
+        team.runs / "latest", "baseline_started"
+    )
 
 
 def test_module_that_cannot_be_imported_hides_no_other_test(tmp_path: Path) -> None:
@@ -241,7 +241,7 @@ def test_what_is_gone_needs_no_baseline(tmp_path: Path) -> None:
     report = team.run(run_tests=True, cycles=1, baseline=False)
     assert (report.exit_code, result(team)["verdict"]) == (1, "gone")
     assert result(team)["removed_tests"] == ["test_green.py::test_one", "test_red.py::test_old"]
-    assert "compared with nothing (the tests did not run before the first turn)" in report.reason
+    assert "compared with nothing (the tests did not run before the first change)" in report.reason
 
 
 def test_removal_is_confirmed_without_a_turn_or_a_test(tmp_path: Path) -> None:
@@ -322,7 +322,7 @@ def test_tests_that_cannot_run_are_told_before_the_first_turn(tmp_path: Path) ->
     team.run(run_tests=True, cycles=1)
     kinds = [event["type"] for event in team.events]
     (warning,) = warnings(team.events)
-    assert warning.startswith("every failure will count as new: before the first turn, the tests ended so: could not")
+    assert warning.startswith("every failure will count as new: before the first change, the tests ended so: could not")
     assert warning.endswith("baseline/pytest_output.txt says why")
     assert kinds.index("warning") < kinds.index("turn_started")
 
