@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
 
 from codex_multi_role import fork
 from codex_multi_role.cli.live import picture
+from codex_multi_role.errors import StorageError
+from codex_multi_role.presentation.plain import PlainLines
 from codex_multi_role.presentation.progress import Progress
+from codex_multi_role.presentation.wording import duration
 from codex_multi_role.run_folder import read_events
+from codex_multi_role.run_folder.events import BaselineStarted
 from codex_multi_role.steps.baseline import Baseline
 from tests.support.console import console
 from tests.support.long_run import by_default
+from tests.support.processes import interrupted
 from tests.support.teams import Record, TeamFolder, read, say, warnings, with_flow
 
 pytestmark = [pytest.mark.usefixtures("scripted_codex"), pytest.mark.real]
@@ -140,7 +146,10 @@ def test_without_a_baseline_every_failure_counts(tmp_path: Path) -> None:
     assert (report.exit_code, report.outcome) == (1, "tests_failed")
     assert result(team)["without_baseline"] == "the tests did not run before the first change"
     assert result(team)["new_failures_tests"] == ["test_red.py::test_old"]
-    why = "new failures: test_red.py::test_old; every failure counted as new: the tests did not run before the first change"
+    why = (
+        "new failures: test_red.py::test_old; every failure counted as new: "
+        "the tests did not run before the first change"
+    )
     assert why in report.reason
 
 
@@ -212,14 +221,106 @@ def test_old_failures_name_the_run_that_left_them(tmp_path: Path) -> None:
     assert elsewhere.of_type("baseline_measured")[0]["left_by"] == {}
 
 
-def test_baseline_is_shown_while_it_runs(tmp_path: Path) -> None:
-    team = team_that(tmp_path, writes(code=RIGHT))
-    team.run(run_tests=True)
-    kinds = [event["type"] for event in team.events]
-    assert kinds.index("baseline_started") < kinds.index("baseline_measured") < kinds.index("turn_started")
-    assert "tests before the first change: running (--no-baseline does without)" in live(
-        team.runs / "latest", "baseline_started"
+SLOW = """\
+import time
+from pathlib import Path
+
+EVENTS = Path(__file__).parents[1] / "runs/latest/events.jsonl"
+
+
+def test_slow():
+    Path("left.txt").write_text("by the tests")
+    end = time.monotonic() + 60
+    while not all(text in EVENTS.read_text() for text in {texts}):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+"""
+PLANNED = ('"turn_ended"', '"role": "one", "pid"')
+"""What the events say once the first turn has ended, and the process of the role ``one`` has started."""
+
+
+def planned(folder: Path, first: Record, until: tuple[str, ...] = PLANNED, **planner: object) -> TeamFolder:
+    """Before the role that writes comes ``first``, in a project whose tests run until the events have these texts."""
+    plans = {"behaviors": {"timeout_policy": "planner"}, **planner}
+    team = TeamFolder(folder, {"planner": plans, "one": BOTH}, {"planner": [say()], "one": [writes(code=RIGHT)]})
+    for name, text in {CODE: "def one():\n    return 1\n", "test_slow.py": SLOW.format(texts=until)}.items():
+        (team.workspace / name).write_text(text)
+    return with_flow(team, {"steps": [first, {"ask": "one"}]})
+
+
+def order(team: TeamFolder, *types: str) -> list[str]:
+    """The events of these types, by type and role."""
+    told = [event for event in team.events if event["type"] in types]
+    return [f"{event['type']} {event.get('role', '')}".strip() for event in told]
+
+
+def test_role_that_only_reads_is_asked_while_the_tests_run(tmp_path: Path) -> None:
+    """Whoever writes has a running process by then, and comes after them. What they leave is in no state meanwhile."""
+    team = planned(tmp_path, {"ask": "planner"})
+    report = team.run(flow="own", run_tests=True)
+    assert (report.exit_code, result(team)["verdict"]) == (0, "passed"), report
+    first, second = team.of_type("step_started")
+    assert first["workspace"] == second["workspace"]
+    moments = order(team, "baseline_started", "baseline_measured", "turn_started")
+    assert moments[-2:] == ["baseline_measured", "turn_started one"]
+    assert sorted(moments[:2]) == ["baseline_started", "turn_started planner"]
+    told = "tests before the first change: running (--no-baseline does without)"
+    assert told in live(report.folder, "baseline_started")
+    assert team.run(flow="own", run_tests=True).exit_code == 0
+    (started,) = team.of_type("baseline_started")
+    assert started["last_seconds"] == read(report.folder / "baseline/result.json")["seconds"] > 0
+    told = f"running ({duration(started['last_seconds'])} last time; --no-baseline does without)"
+    assert told in live(team.runs / "latest", "baseline_started")
+    assert (
+        PlainLines(Progress())
+        .of(BaselineStarted(at=started["at"], last_seconds=started["last_seconds"]))[0]
+        .endswith(told)
     )
+
+
+@pytest.mark.parametrize(
+    ("first", "planner"),
+    [
+        ({"ask": "planner", "limits": {"seconds": 60}}, {}),
+        ({"ask": "planner", "isolate": "worktree"}, {}),
+        ({"ask": "planner"}, {"sandbox": "workspace-write"}),
+        ({"check": "command", "with": {"argv": ["true"]}}, {}),
+    ],
+    ids=["time-limit", "copy", "writer", "check"],
+)
+def test_everything_else_waits_for_the_tests(tmp_path: Path, first: Record, planner: Record) -> None:
+    team = planned(tmp_path, first, until=('"role": "planner", "pid"',), **planner)
+    report = team.run(flow="own", run_tests=True)
+    assert report.exit_code == 0, report
+    moments = order(team, "baseline_started", "baseline_measured", "turn_started")
+    assert moments[:2] == ["baseline_started", "baseline_measured"]
+    assert read(report.folder / "run.json")["left_by_tests"] == ["left.txt"]
+
+
+def test_stopped_run_stops_the_tests_and_measures_again(tmp_path: Path) -> None:
+    """As long as nobody has begun to write: the planner's turn is kept."""
+    team = planned(tmp_path, {"ask": "planner"}, until=("never",))
+    stopped = interrupted(team, ("turn_ended", "planner"), signal.SIGINT, flow="own", run_tests=True)
+    assert (stopped.exit_code, stopped.reason) == (130, "the run was stopped")
+    (team.workspace / "test_slow.py").write_text(SLOW.format(texts=PLANNED))
+    report = team.resume()
+    assert report.exit_code == 0, report
+    moments = order(team, "baseline_started", "baseline_measured", "turn_started")
+    assert moments == ["baseline_started", "baseline_measured", "turn_started one"]
+
+
+def test_failure_of_the_tests_is_raised_where_they_are_awaited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise StorageError("the disk is full")
+
+    monkeypatch.setattr("codex_multi_role.steps.test_runs._measure", fail)
+    team = planned(tmp_path, {"ask": "planner"})
+    planner = {"ask": "planner", "next": [{"when": "goal == 'reach it'", "end": "done"}]}
+    with_flow(team, {"steps": [planner, {"ask": "one"}]})
+    for flow in (team, planned(tmp_path / "write", {"ask": "planner"})):
+        report = flow.run(flow="own", run_tests=True)
+        assert (report.exit_code, report.reason) == (3, "the disk is full")
+        assert len(flow.turns()) == 1
 
 
 def test_module_that_cannot_be_imported_hides_no_other_test(tmp_path: Path) -> None:
