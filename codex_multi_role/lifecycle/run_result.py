@@ -57,7 +57,7 @@ def run_result(
 def changed_files(folder: RunFolder, snapshots: Snapshots, tree: str) -> Json:
     """``files``: ``{path, added, removed}`` of each file that differs between the run's first snapshot and ``tree``.
 
-    The lines are null in a binary file. ``left_by_tests``: the paths that only test runs changed. Both are null if
+    The lines are null in a binary file. ``left_by_tests``: the paths that only test runs changed. Without both, if
     either snapshot is missing or cannot be read.
     """
     first = first_snapshot(folder)
@@ -66,4 +66,4 @@ def changed_files(folder: RunFolder, snapshots: Snapshots, tree: str) -> Json:
             counts = snapshots.line_counts(first, tree)
             files = [{"path": path, "added": added, "removed": removed} for path, added, removed in counts]
             return {"files": files, "left_by_tests": left_by_tests(snapshots.repository(), first, tree)}
-    return {"files": None, "left_by_tests": None}
+    return {}

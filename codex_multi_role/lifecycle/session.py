@@ -325,9 +325,9 @@ class Session:
             return
         with contextlib.suppress(CodexMultiRoleError):  # the run ends as it did, without files
             self._last_snapshot = parts.snapshots.take() if parts.settings.changes_workspace else ""
-        found = changed_files(self._folder, parts.snapshots, self._last_snapshot)
-        result = run_result(self._definitions.flow, self._state, self._folder, parts.workspace, found["files"])
-        self._found = {"result": result, **found}
+        self._found |= changed_files(self._folder, parts.snapshots, self._last_snapshot)
+        files = self._found["files"]
+        self._found["result"] = run_result(self._definitions.flow, self._state, self._folder, parts.workspace, files)
 
     def _drive(self, parts: RunResources, roles: LiveRoles, stop: Stop) -> Ending:
         from codex_multi_role.engine import CallableFlows, DurableRun  # lazy: the processes start meanwhile

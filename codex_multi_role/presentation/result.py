@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from codex_multi_role.errors import StorageError
 from codex_multi_role.host.spelling import printable
-from codex_multi_role.presentation.wording import left_out, one_line
+from codex_multi_role.presentation.wording import named, one_line
 from codex_multi_role.run_folder import RunFolder
 
 TERMINAL_LINES = 24
@@ -50,12 +50,10 @@ class ShownResult:
 
 def result_of(folder: RunFolder, record: Mapping[str, Any]) -> ShownResult | None:
     """Return the result in ``record``, the run's ``run.json``, without secrets; None if it has none."""
-    left = left_out(folder.redact.within(record.get("left_by_tests") or []))
-    result = record.get("result")
+    left = folder.redact.within(list(record.get("left_by_tests") or []))
+    result = record.get("result") or ({"title": "Changed files"} if left else None)
     if not isinstance(result, Mapping):
-        if not left:
-            return None
-        result = {"title": "Changed files"}
+        return None
     result = folder.redact.within(dict(result))
     path = _path(folder, record, str(result.get("file") or ""))
     text, is_whole = str(result.get("text") or ""), True
@@ -64,7 +62,7 @@ def result_of(folder: RunFolder, record: Mapping[str, Any]) -> ShownResult | Non
     figures = [(one_line(name), _value(value)) for name, value in dict(result.get("figures") or {}).items()]
     return ShownResult(
         title=one_line(result.get("title", "Result")),
-        figures=[*figures, *([("left out", left)] if left else [])],
+        figures=[*figures, *([("left by test runs", named(left, 3))] if left else [])],
         text="\n".join(printable(line.expandtabs(4)) for line in text.splitlines()),
         file=str(path) if path else "",
         is_whole=is_whole,

@@ -27,11 +27,6 @@ def named(names: Sequence[str], most: int) -> str:
     return ", ".join(map(one_line, names[:most])) + more
 
 
-def left_out(by_tests: Sequence[str]) -> str:
-    """What the result lacks although it is on disk."""
-    return f"{named(by_tests, 3)} (changed by test runs alone)" if by_tests else ""
-
-
 def plural(number: float, noun: str) -> str:
     """``3 cycles``, ``1 cycle``, ``2 processes``."""
     ending = "" if number == 1 else "es" if noun.endswith("s") else "s"

@@ -18,9 +18,10 @@ from codex_multi_role.steps.resources import RunResources
 def observed(
     run: RunResources, folder: Path, name: str, options: Mapping[str, object], carry_out: Callable[[], Json]
 ) -> Json:
-    for observer in run.services.observers(run):
-        carry_out = partial(observer.check, run, folder, name, options, carry_out)
-    return carry_out()
+    with run.progress.stays.at(run.workspace.root, may_write=not find_check(name).read_only) as stay:
+        for observer in run.services.observers(run):
+            carry_out = partial(observer.check, run, folder, name, options, carry_out, stay)
+        return carry_out()
 
 
 def context_of(

@@ -11,8 +11,10 @@ from codex_multi_role.reading.json_types import Json
 from codex_multi_role.steps.turn_record import TurnPrompt, TurnResult
 
 if TYPE_CHECKING:
-    from codex_multi_role.steps.resources import RunResources
+    from codex_multi_role.steps.resources import RunResources, Stay
     from codex_multi_role.steps.turn import Attempt
+
+CarryOut = Callable[[], Json]
 
 
 class TurnObserver(Protocol):
@@ -28,9 +30,9 @@ class TurnObserver(Protocol):
         """The observer of an attempt, which has a folder and the process that it will ask."""
 
     def check(
-        self, run: RunResources, folder: Path, name: str, options: Mapping[str, object], carry_out: Callable[[], Json]
+        self, run: RunResources, folder: Path, name: str, options: Mapping[str, object], carry_out: CarryOut, stay: Stay
     ) -> Json:
-        """The result of the check ``name``: that of ``carry_out``, or an equal one."""
+        """The result of the check ``name``: that of ``carry_out``, or an equal one; ``stay``: that of the check."""
 
 
 class AttemptObserver(Protocol):

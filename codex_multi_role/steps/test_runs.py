@@ -202,7 +202,7 @@ def _second_look(run: RunResources, context: CheckContext) -> SessionReport:
     return report_in(context.folder)
 
 
-def _tests(run: RunResources, context: CheckContext, hidden: Callable[[], str] | None = None) -> Json:
+def _tests(run: RunResources, context: CheckContext, hidden: Callable[[], str] = str) -> Json:
     """The result of the tests, with the state of the files before them; what they leave is not the run's result.
 
     ``hidden`` as in `Snapshots.testing`.

@@ -52,7 +52,6 @@ _ENVIRONMENT, _PREPARED, _IGNORED = "environment", "prepared", "ignored"
 the patterns of the user's repository, for folders that are not in it."""
 _TESTED = "tested"
 """The file with the snapshot before the latest tests, and what they left on disk; without that, they were killed."""
-_TESTED_TREES = re.compile("([0-9a-f]{40,64}) ([0-9a-f]{40,64}|)")
 
 
 class Snapshots:
@@ -71,8 +70,7 @@ class Snapshots:
         self._tracked: tuple[str, ...] = ()
         self._written: tuple[tuple[int, ...], str] | None = None
         self._tested = ("", "")
-        self._testing: tuple[str, str] | None = None
-        self._is_shared: Callable[[], bool] = lambda: False
+        self._testing: tuple[str, str, Callable[[], bool]] | None = None
         self.hidden, self.hiding = "", RLock()
 
     @property
@@ -125,26 +123,22 @@ class Snapshots:
         ``force`` names files, relative to the workspace, that are included even if ignored, now and from then on.
         """
         with self._lock:
-            if self._testing and not self._is_shared():
-                return self._testing[0]
-            now = self._on_disk(force)
-            if self._testing:
-                self._note_tested(*self._testing)  # others are at work: after a kill, what changed may be theirs
-            return self._without_tested(now)
+            return self._without_tested(self._on_disk(force))
 
     @contextlib.contextmanager
-    def testing(self, is_shared: Callable[[], bool], hidden: Callable[[], str] | None = None) -> Iterator[str]:
-        """While the block runs, tests do; yields the snapshot before. What changes meanwhile is in no later snapshot...
+    def testing(self, is_shared: Callable[[], bool], hidden: Callable[[], str] = str) -> Iterator[str]:
+        """While the block runs, tests do; yields the snapshot before. Later ones lack what changed only then.
 
-        ... as long as nobody else changes it. If it ``is_shared``, others may write at the same time: all of it counts.
-        ``hidden``: what `hidden_files` says beforehand and, to those who look meanwhile, until the tests have ended.
+        ``is_shared``: whether others may have written meanwhile, so that all of it counts. ``hidden``: what
+        `hidden_files` says before, to be said until the tests have ended.
         """
         with self.hiding:
             with self._lock:
-                now, self._is_shared = self._on_disk(), is_shared
-                before, there = self._testing = self._testing or (self._without_tested(now), now)
+                now = self._on_disk()
+                self._testing = self._testing or (self._without_tested(now), now, is_shared)
+                before, there, _ = self._testing
                 self._note_tested(before, there if is_shared() else "")
-            self.hidden = hidden() if hidden else ""
+            self.hidden = hidden()
         try:
             yield before
         finally:
@@ -158,7 +152,12 @@ class Snapshots:
         write_text(self._git.git_dir / "info" / _TESTED, f"{before} {left}")
 
     def _without_tested(self, tree: str) -> str:
-        before, left = self._testing or self._tested
+        before, left = self._tested
+        if self._testing:
+            before, left, is_shared = self._testing
+            if not is_shared():
+                return before
+            self._note_tested(before, left)  # after a kill, nobody knows whose the changes are
         return exchanged(self._git, tree, left, before) if left else tree
 
     def _on_disk(self, force: Iterable[str] = ()) -> str:
@@ -284,7 +283,7 @@ class Snapshots:
     def _has(self, tree: str) -> bool:
         return self._git.run("cat-file", "-e", f"{tree}^{{tree}}", allowed=(0, 1, 128)).returncode == 0
 
-    def patch(self, before: str, after: str) -> bytes:
+    def patch(self, before: str, after: str, output: IO[bytes] | None = None) -> bytes:
         """The changes between two snapshots as a unified diff, binary files included.
 
         ``git apply -R`` in the workspace reverts it. If the workspace is inside a git repository, the names are
@@ -292,20 +291,17 @@ class Snapshots:
         ends against its own rule, filters such as LFS) also converts them then; ``git --git-dir=<git_dir> --work-tree=.
         apply -R`` is always byte-exact, in a workspace that is a repository's top or in none.
         """
-        return self._patch(before, after)
-
-    def write_patch(self, before: str, after: str, path: Path) -> None:
-        """Write `patch` to the file ``path`` in one step; it can be as large as everything that changed."""
-        make_folder(path.parent)
-        with replacing(path) as file:
-            self._patch(before, after, file)
-
-    def _patch(self, before: str, after: str, output: IO[bytes] | None = None) -> bytes:
         root = self._workspace.root
         below = root.relative_to(top_around(root) or root)
         place = f"{below.as_posix()}/" if below.parts else ""
         prefixes = (f"--src-prefix=a/{place}", f"--dst-prefix=b/{place}")
         return self._difference(before, after, "--patch", "--binary", "--full-index", *prefixes, output=output)
+
+    def write_patch(self, before: str, after: str, path: Path) -> None:
+        """Write `patch` to the file ``path`` in one step; it can be as large as everything that changed."""
+        make_folder(path.parent)
+        with replacing(path) as file:
+            self.patch(before, after, file)
 
     def changed_paths(self, before: str, after: str) -> list[str]:
         """The files that differ between two snapshots, relative to the workspace, sorted."""
@@ -413,7 +409,8 @@ def left_by_tests(git: Git, first: str, last: str) -> list[str]:
 
 def _read_tested(git_dir: Path) -> tuple[str, str]:
     with contextlib.suppress(OSError, ValueError):
-        if found := _TESTED_TREES.fullmatch((git_dir / "info" / _TESTED).read_text()):
+        text = (git_dir / "info" / _TESTED).read_text()
+        if found := re.fullmatch("([0-9a-f]{40,64}) ([0-9a-f]{40,64}|)", text):
             return found[1], found[2]
     return "", ""
 

@@ -131,10 +131,8 @@ def with_entries(git: Git, tree: str, entries: Mapping[str, TreeEntry | None]) -
 
 def exchanged(git: Git, tree: str, one: str, other: str) -> str:
     """``tree`` with each file as in the tree ``other`` that is as in the tree ``one``."""
-    if one == other:
-        return tree
-    if tree == one:
-        return other
+    if one in (tree, other):
+        return other if tree == one else tree
     since = changes(git, one, tree)
     found = {path: entry for path, (_, entry) in changes(git, one, other).items() if path not in since}
     return with_entries(git, tree, found) if found else tree

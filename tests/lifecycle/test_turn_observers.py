@@ -37,7 +37,7 @@ class watch:
             recorded=recorded,
         )
 
-    def check(self, run, folder, name, options, carry_out):
+    def check(self, run, folder, name, options, carry_out, stay):
         return {**carry_out(), "path": f"what {name} wrote"}
 """
 STEPS = [

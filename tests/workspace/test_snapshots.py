@@ -573,13 +573,16 @@ def test_restored_files_keep_what_only_tests_have_changed(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("meanwhile", [False, True], ids=["alone", "others-at-work"])
 def test_what_killed_tests_left_is_known_afterwards(tmp_path: Path, meanwhile: bool) -> None:
-    """Snapshots taken meanwhile lack it. If others were writing, it may be theirs, and counts."""
+    """If others that write took a snapshot at that time, what was changed may be theirs, and counts."""
     _fill(tmp_path)
-    killed = _snapshots(tmp_path)
-    running = killed.testing(lambda: meanwhile)
+    killed, others = _snapshots(tmp_path), list[str]()
+    running = killed.testing(lambda: bool(others))
     before = running.__enter__()
     _litter(tmp_path)
-    assert (killed.take() == before) is not meanwhile
+    assert killed.take() == before
+    if meanwhile:
+        others.append("writer")
+        assert killed.take() != before
     after = _snapshots(tmp_path).take()
     assert (after == before) is not meanwhile
     assert _snapshots(tmp_path).take() == after

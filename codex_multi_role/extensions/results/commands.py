@@ -89,7 +89,7 @@ def diff(run: str, role: str | None, turn: int | None, stat: bool, runs_dir: Pat
 def say_left_out(run: RunFolder) -> None:
     """Say what only test runs changed, which is in no patch, commit or checkout."""
     if left := history_of(run).left_out:
-        say(f"left out: {left}")
+        say(f"left by test runs, and no part of the result: {left}")
 
 
 def _style(line: str) -> dict[str, Any]:
@@ -116,7 +116,7 @@ def blame(
     """Show for each line of PATH, a file of the workspace, which turn of which run wrote it.
 
     All earlier runs in the same workspace count. Lines that moved within the file keep their origin. A line without a
-    role came between the turns of a step: from tests, a check or a person. One without a run is by a person.
+    role came between the turns of a step: from a check or a person. One without a run is by a person or left by tests.
 
     If a run judged mutants of this very text, as testgen does, each line has the number of those killed, of all. --json
     also names the tests that kill them or, with --tests, that reach the line, and the file with the prompt of the turn.
@@ -248,9 +248,9 @@ def _lines(applied: Applied, root: Path) -> Iterator[str]:
 def export(run: str, branch: str, repo: Path | None, runs_dir: Path, json: bool) -> None:
     """Make a branch with one commit per turn of RUN (default: the latest run) that changed files.
 
-    It starts at the commit that was checked out when the run started. The author of a commit is the role; what tests,
-    checks or a person changed between turns is a commit of its own. Exporting a run again gives the same commits. The
-    work tree, the index, hooks and signing are not used.
+    It starts at the commit that was checked out when the run started. The author of a commit is the role; what checks
+    or a person changed between turns is a commit of its own. Exporting a run again gives the same commits. The work
+    tree, the index, hooks and signing are not used.
 
     \b
     Examples:

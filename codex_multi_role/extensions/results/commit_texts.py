@@ -21,7 +21,7 @@ HOST_COMMAND = re.compile(
 )
 """Where ``@name``, ``#1``, ``!1``, ``GH-1``, ``https://…`` and ``[skip ci]`` get a blank."""
 BEFORE = "Changes before the run"
-BETWEEN = "Changes between turns: by tests, a check or a person"
+BETWEEN = "Changes between turns: by a check or a person"
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from codex_multi_role.extensions.results.workspace_states import (
     states_of,
 )
 from codex_multi_role.host.programs import exclude_from_path
-from codex_multi_role.presentation.wording import left_out
+from codex_multi_role.presentation.wording import named
 from codex_multi_role.reading.nearest import no_such
 from codex_multi_role.run_folder import RunFolder, TurnFolder, skim_events, skim_with_inherited
 from codex_multi_role.run_folder.events import CopyMerged, FilesApplied, RunEnded, StepStarted, TurnEnded, TurnStarted
@@ -116,8 +116,8 @@ class RunHistory:
 
     @property
     def left_out(self) -> str:
-        """Say what only test runs changed, which is no part of the result; empty if that is nothing."""
-        return left_out(left_by_tests(self.git(), self.states.first, self.states.last))
+        """Name what only test runs changed, which is no part of the result; empty if that is nothing."""
+        return named(left_by_tests(self.git(), self.states.first, self.states.last), 3)
 
     def repositories(self) -> list[Path]:
         """The git folders with the states, that of the run first; those of cancelled items are gone."""

@@ -26,7 +26,7 @@ Trees = tuple[str, str]
 class Change:
     """What led from the state ``before`` to ``after``: a turn of ``role``, the merge of ``copy``, or neither of them.
 
-    A change without both came between the turns: tests, a check or a person made it. ``role`` is the process's name,
+    A change without both came between the turns: a check or a person made it. ``role`` is the process's name,
     ``unit`` the key of the asking unit, empty in a team, or the step in which a change between turns came. ``at``: when
     it was recorded.
     """

@@ -66,7 +66,7 @@ def test_each_change_is_a_commit_of_who_made_it(tmp_path: Path) -> None:
         "somebody: x",
         "codex-multi-role: Changes before the run",
         "writer: writer: writer did it",
-        "codex-multi-role: Changes between turns: by tests, a check or a person",
+        "codex-multi-role: Changes between turns: by a check or a person",
         "tester: tester: tester did it",
     ]
     before, written, _, tested = made.commits

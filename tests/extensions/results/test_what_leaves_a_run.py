@@ -93,7 +93,7 @@ def test_what_the_tests_leave_is_no_part_of_the_result(tmp_path: Path) -> None:
     record = read(report.folder / "run.json")
     assert [each["path"] for each in record["files"]] == ["given.txt", "new.txt"]
     assert (len(left), record["left_by_tests"]) == (2, [*left, "record.txt"])
-    said = f"{left[0]}, {left[1]}, record.txt (changed by test runs alone)"
+    said = f"{left[0]}, {left[1]}, record.txt"
     diff = console("diff", folder=root)
     assert re.findall(r"^diff --git a/(\S+)", diff.stdout, re.MULTILINE) == ["given.txt", "new.txt"]
     assert "+given\n" in diff.stdout
@@ -106,6 +106,7 @@ def test_what_the_tests_leave_is_no_part_of_the_result(tmp_path: Path) -> None:
     assert (tmp_path / "fresh/given.txt").read_text() == "given\n"
     assert (root / "given.txt").read_text() == "given\nagain\n"
     assert (root / "record.txt").read_text() == "first\nagain\nagain\n"
+    assert "left by test runs" in diff.stderr
     for told in (diff, exported, applied, console("show", folder=root)):
         assert said in told.stdout + told.stderr
     assert said in (report.folder / "report.html").read_text()

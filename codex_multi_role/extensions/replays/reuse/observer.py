@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
@@ -27,8 +27,9 @@ from codex_multi_role.extensions.replays.reuse.turn_inputs import (
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import RunFolder, TurnFolder, list_turns
 from codex_multi_role.run_folder.turn_folder import REUSED
+from codex_multi_role.steps.observers import CarryOut
 from codex_multi_role.steps.recovery import is_settled
-from codex_multi_role.steps.resources import RunResources
+from codex_multi_role.steps.resources import RunResources, Stay
 from codex_multi_role.steps.turn import Attempt
 from codex_multi_role.steps.turn_record import NEW_THREAD, TurnPrompt, TurnResult
 from codex_multi_role.workspace.git import Git, RecordedGit
@@ -148,14 +149,13 @@ class Reuse:
         return "no earlier run has this turn" if before is None else _differences(before.basis.inputs, inputs)
 
     def check(
-        self, run: RunResources, folder: Path, name: str, options: Mapping[str, object], carry_out: Callable[[], Json]
+        self, run: RunResources, folder: Path, name: str, options: Mapping[str, object], carry_out: CarryOut, stay: Stay
     ) -> Json:
         """The result of a check; that of an earlier run if only times differ and the files are the same."""
         from codex_multi_role.extensions.replays.reuse.timed_results import TimedResult  # as in `_names`
 
         before = run.snapshots.take() if run.settings.changes_workspace else ""
-        with run.progress.stays.at(run.workspace.root, may_write=name != "tests") as stay:
-            result = carry_out()
+        result = carry_out()
         if stay.shared:
             return result
         python = run.settings.tests.python

@@ -126,7 +126,7 @@ def _tests(run: RunEvidence, history: RunHistory) -> list[str]:
 def _recorded_tests(history: RunHistory) -> tuple[TestsEnded | BaselineMeasured | None, TestsEnded | None, bool]:
     """The last tests before the first change, the first of all, and whether any ran after the last turn with changes.
 
-    Nothing is before a first change that no turn made: tests, a check or a person changed files at an unknown time.
+    Nothing is before a first change that no turn made: a check or a person changed files at an unknown time.
     """
     states = history.states
     changes = [*states.changes, *(change for inside in states.in_copies.values() for change in inside)]
@@ -152,7 +152,11 @@ def _is_of(event: RunEvent, turns: set[tuple[str, int]]) -> bool:
 def _files(history: RunHistory) -> list[str]:
     lines = history.folder.redact(diff(history.folder, stat=True).text).splitlines()
     more = [f"and {len(lines) - MOST_FILE_LINES} more lines"] if len(lines) > MOST_FILE_LINES else []
-    left = [f"left out: {code(history.folder.redact(history.left_out))}"] if history.left_out else []
+    left = (
+        [f"left by test runs, and no part of this: {code(history.folder.redact(history.left_out))}"]
+        if history.left_out
+        else []
+    )
     return ["### Files", "", *code_block(lines[:MOST_FILE_LINES]), *more, *left]
 
 
