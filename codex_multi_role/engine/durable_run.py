@@ -80,8 +80,7 @@ class DurableRun:
         if not flow.finally_ or ending.status == RunStatus.PARKED:
             return ending
         try:
-            services = replace(self._run.services, baseline=self._run.services.baseline.stopped())
-            return after_final_checks(flow, replace(self._run, services=services), self.state, ending, ids)
+            return after_final_checks(flow, self._run, self.state, ending, ids)
         except RunHalted as halted:
             return halted.ending
         except BaseException as error:  # as above

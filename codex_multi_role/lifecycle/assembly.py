@@ -186,8 +186,8 @@ def _searches_web(definitions: Definitions, catalog: Callable[[], RoleSpecCatalo
 
 
 def _only_reads(definitions: Definitions, catalog: Callable[[], RoleSpecCatalog], name: str) -> bool:
-    """Of Codex's own settings, those of models are known to start nothing that writes."""
-    role = catalog().role(name)
-    settings = (*role_settings(role), *definitions.options.answers.config)
-    writes = role.may_change_workspace or role.auto_approve.commands or set(role.tools) - TOOLS.keys()
-    return not writes and all(setting.startswith("model") for setting in settings)
+    """Whether it is certain: of all settings for Codex, only those of models are known to start nothing."""
+    role = next((each for each in catalog().roles if each.name == name), None)
+    if role is None or role.may_change_workspace or role.auto_approve.commands or set(role.tools) - TOOLS.keys():
+        return False
+    return all(each.startswith("model") for each in (*role_settings(role), *definitions.options.answers.config))

@@ -174,8 +174,8 @@ def _recorded(run: RunResources, asked: TurnPrompt, question: Ask, record: Recor
         finished = finished_before(run, place, asked.role.name, may_decline=question.tolerate or question.may_decline)
         if finished is not None:
             return finished.as_json()
-        if not _may_precede_tests(run, question):
-            run.after_baseline()
+        if question.tests or question.copy or not run.settings.only_reads(question.role.name):
+            run.after_baseline()  # anyone else neither changes the files nor reads what the tests say
         in_copy = run.in_copy(question.copy, fresh=asked.repair + asked.step == 0)
         try:
             turn = _taken(in_copy, question, replace(asked, place=place))
@@ -187,11 +187,6 @@ def _recorded(run: RunResources, asked: TurnPrompt, question: Ask, record: Recor
             return TurnResult(asked.role.name, asked.instance, 0, "", "failed", error.reason, str(error)).as_json()
 
     return TurnResult(**record(f"{asked.role.name} {which}", work))
-
-
-def _may_precede_tests(run: RunResources, question: Ask) -> bool:
-    """Whether the role can be asked while the tests run before the first change: it neither changes nor reads them."""
-    return run.settings.only_reads(question.role.name) and not (question.tests or question.copy)
 
 
 def _taken(run: RunResources, question: Ask, asked: TurnPrompt) -> TurnResult:

@@ -206,7 +206,7 @@ def left_by_runs(run: RunFolder, failing: Collection[str]) -> dict[str, int]:
     Each test counts for the latest of these runs.
     """
     left, found = set(failing), dict[str, int]()
-    for other in _others_in(run, "workspace") if left else ():
+    for other in _others_here(run) if left else ():
         if own := left.intersection(_last_result(other).get("new_failures_tests") or ()):
             found[other.name] = len(own)
             left -= own
@@ -214,21 +214,20 @@ def left_by_runs(run: RunFolder, failing: Collection[str]) -> dict[str, int]:
 
 
 def last_seconds(run: RunFolder) -> float:
-    """How long the tests took before the latest earlier run for this workspace that measured them; 0.0 if none did."""
-    results = (
-        read_object(other / "baseline/result.json") for other in _others_in(run, "source_workspace", "workspace")
-    )
+    """How long the tests took before the latest earlier run that measured them in this workspace; 0.0 if none did."""
+    results = (read_object(other / "baseline/result.json") for other in _others_here(run))
     return next((float(result["seconds"]) for result in results if result), 0.0)
 
 
-def _others_in(run: RunFolder, *keys: str) -> Iterator[Path]:
-    """The other runs, the latest first, with the same folder under the first of the ``keys`` that ``run.json`` has."""
+def _others_here(run: RunFolder) -> Iterator[Path]:
+    """The other runs for the same workspace, also those in a worktree of it, the latest first."""
 
-    def folder(record: Json) -> object:
-        return next(filter(None, map(record.get, keys)), None)
+    def place(folder: Path) -> object:
+        record = read_object(folder / "run.json")
+        return record.get("source_workspace") or record.get("workspace")
 
-    own = folder(read_object(run.record_path))
-    return (other for other in run.others() if folder(read_object(other / "run.json")) == own)
+    own = place(run.path)
+    return (other for other in run.others() if place(other) == own)
 
 
 def _last_result(run: Path) -> Json:

@@ -203,10 +203,7 @@ class RunResources:
         return self.services.catalog_now()
 
     def after_baseline(self) -> None:
-        """Wait for the tests before the first change, as all work does that may change files or needs their result.
-
-        Raises what they raised, and `RunInterrupted`.
-        """
+        """Wait for the tests before the first change. Raises what they raised, and `RunInterrupted`."""
         self.services.baseline.wait(self.progress.stopping)
 
     def trees(self) -> Trees:

@@ -86,62 +86,47 @@ def tree_of(run: RunResources) -> Json:
 
 @contextmanager
 def beside_baseline(run: RunResources) -> Iterator[RunResources]:
-    """While the block works with what it gets, the tests run as they were before the first change, if not done yet.
+    """While the block works with what it gets, the tests run as they were before the first turn, if not done yet.
 
-    Whoever needs them, or may disturb them, waits: see `RunResources.after_baseline`. At the end of the block they are
-    stopped, and a later session measures as long as nobody has begun to write. Raises `StorageError`.
+    Of a fork, that is the first of the run that it came from. Who may disturb them or needs them waits: see
+    `RunResources.after_baseline`. At the end of the block they are stopped; a later session measures as long as nobody
+    has begun to write. Raises `StorageError`.
     """
-    baseline = run.services.baseline
-    is_over = baseline.is_measured or not run.settings.tests.baseline or _has_writer_begun(run)
-    if is_over and not _held(run).exists():
+    baseline, held = run.services.baseline, run.services.folder.path / HELD
+    if held.exists():  # the session before was killed meanwhile
+        _put_back(run, held)
+    if baseline.is_measured or not run.settings.tests.baseline or _has_writer_begun(run):
         yield run
         return
-    (before, now), stopping = _states(run), baseline.stopping
+    before, stopping = first_snapshot(run.services.folder), baseline.stopping
+    rewinds = bool(before) and run.snapshots.find_in((), before) and before != run.snapshots.take()
     own = replace(run, progress=replace(run.progress, stopping=stopping))
     with run.progress.stopping.calling(stopping.set), ThreadPoolExecutor(1, thread_name_prefix="baseline") as pool:
-        baseline = replace(baseline, tests=pool.submit(_measure_at, own, before, now), rewinds=before != now)
+        tests = pool.submit(_measure_rewound, own, before, held) if rewinds else pool.submit(_measure, own, baseline)
         try:
-            yield replace(run, services=replace(run.services, baseline=baseline))
+            yield replace(run, services=replace(run.services, baseline=replace(baseline, tests=tests, rewinds=rewinds)))
         finally:
             stopping.set()
 
 
 def _has_writer_begun(run: RunResources) -> bool:
-    turns = own_turns(run.services.folder)
-    return not all(run.settings.only_reads(run.catalog.role_of(instance)) for instance, _ in turns)
+    roles = {run.catalog.role_of(instance) for instance, _ in own_turns(run.services.folder)}
+    return not all(map(run.settings.only_reads, roles))
 
 
-def _held(run: RunResources) -> Path:
-    return run.services.folder.path / HELD
-
-
-def _states(run: RunResources) -> tuple[str, str]:
-    """The state before the first turn, which in a fork may have been another run's, and the present one.
-
-    Both are empty before the first turn.
-    """
-    before, held = first_snapshot(run.services.folder), _held(run)
-    if not (before and run.snapshots.find_in((), before)):
-        return "", ""
-    return before, held.read_text() if held.exists() else run.snapshots.take()
-
-
-def _measure_at(run: RunResources, before: str, now: str) -> None:
-    """Measure the state ``before``; the present one is on disk meanwhile, for a session after a kill.
-
-    Raises `CodexUnavailable`, `StorageError`, `RunInterrupted`.
-    """
-    if before == now:
-        _measure(run, run.services.baseline)
-        return
-    write_text(_held(run), now)
+def _measure_rewound(run: RunResources, before: str, held: Path) -> None:
+    """Measure the state ``before``; meanwhile the present one is in ``held``, for a session after a kill."""
+    write_text(held, run.snapshots.take())
     try:
-        if not run.services.baseline.is_measured:
-            run.snapshots.restore(before)
-            _measure(run, run.services.baseline)
+        run.snapshots.restore(before)
+        _measure(run, run.services.baseline)
     finally:
-        run.snapshots.restore(now)
-        _held(run).unlink()
+        _put_back(run, held)
+
+
+def _put_back(run: RunResources, held: Path) -> None:
+    run.snapshots.restore(held.read_text())
+    held.unlink()
 
 
 def _baseline_of(run: RunResources) -> Baseline:
@@ -165,6 +150,7 @@ def _measure_in_copy(run: RunResources, baseline: Baseline, before: str) -> None
 
 
 def _measure(run: RunResources, baseline: Baseline) -> None:
+    """Raises `CodexUnavailable`, `StorageError`, `RunInterrupted`."""
     baseline.require_sandbox()
     in_copy = baseline.workspace is None
     last = 0.0 if in_copy else last_seconds(run.services.folder)
@@ -208,9 +194,8 @@ def _tests(run: RunResources, context: CheckContext, hidden: Callable[[], str] =
     ``hidden`` as in `Snapshots.testing`.
     """
     with run.progress.stays.at(run.workspace.root, may_write=False) as stay:
-        left_out = (
-            run.snapshots.testing(lambda: stay.shared, hidden) if run.settings.changes_workspace else nullcontext("")
-        )
+        snapshots, changes = run.snapshots, run.settings.changes_workspace
+        left_out = snapshots.testing(lambda: stay.shared, hidden) if changes else nullcontext("")
         with left_out as before:
             write_text(make_folder(context.folder) / FILES, before)
             return find_check("tests")(context)
