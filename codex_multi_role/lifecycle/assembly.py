@@ -165,7 +165,7 @@ def _settings(
         steering_absent=steering.absent,
         steering_present=steering.present,
         searches_web=partial(_searches_web, definitions, catalog),
-        only_reads=partial(_only_reads, definitions, catalog),
+        only_reads=partial(only_reads, definitions, catalog),
         yes=options.answers.yes,
         contracts=definitions.contracts,
     )
@@ -185,7 +185,7 @@ def _searches_web(definitions: Definitions, catalog: Callable[[], RoleSpecCatalo
     return role is not None and searches_web((*role_settings(role), *definitions.options.answers.config))
 
 
-def _only_reads(definitions: Definitions, catalog: Callable[[], RoleSpecCatalog], name: str) -> bool:
+def only_reads(definitions: Definitions, catalog: Callable[[], RoleSpecCatalog], name: str) -> bool:
     """Whether it is certain: of all settings for Codex, only those of models are known to start nothing."""
     role = next((each for each in catalog().roles if each.name == name), None)
     if role is None or role.may_change_workspace or role.auto_approve.commands or set(role.tools) - TOOLS.keys():

@@ -152,6 +152,7 @@ def _measure_in_copy(run: RunResources, baseline: Baseline, before: str) -> None
 def _measure(run: RunResources, baseline: Baseline) -> None:
     """Raises `CodexUnavailable`, `StorageError`, `RunInterrupted`."""
     baseline.require_sandbox()
+    run.services.fleet.let_first_start()
     in_copy = baseline.workspace is None
     last = 0.0 if in_copy else last_seconds(run.services.folder)
     run.services.events.publish(BaselineStarted(in_copy=in_copy, last_seconds=last))
