@@ -128,9 +128,9 @@ BEFORE = "tests before the first change"
 
 
 def running_before(last_seconds: float) -> str:
-    """``running (1 min 01 s last time; --no-baseline does without)``."""
-    last = f"{duration(last_seconds)} last time; " if last_seconds else ""
-    return f"running ({last}--no-baseline does without)"
+    """``running (last: 1 min 01 s; skip: --no-baseline)``."""
+    last = f"last: {duration(last_seconds)}; " if last_seconds else ""
+    return f"running ({last}skip: --no-baseline)"
 
 
 def verdict_before(baseline: Mapping[str, Any]) -> str:

@@ -264,12 +264,12 @@ def test_role_that_only_reads_is_asked_while_the_tests_run(tmp_path: Path) -> No
     moments = order(team, "baseline_started", "baseline_measured", "turn_started")
     assert moments[-2:] == ["baseline_measured", "turn_started one"]
     assert sorted(moments[:2]) == ["baseline_started", "turn_started planner"]
-    told = "tests before the first change: running (--no-baseline does without)"
+    told = "tests before the first change: running (skip: --no-baseline)"
     assert told in live(report.folder, "baseline_started")
     assert team.run(flow="own", run_tests=True).exit_code == 0
     (started,) = team.of_type("baseline_started")
     assert started["last_seconds"] == read(report.folder / "baseline/result.json")["seconds"] > 0
-    told = f"running ({duration(started['last_seconds'])} last time; --no-baseline does without)"
+    told = f"running (last: {duration(started['last_seconds'])}; skip: --no-baseline)"
     assert told in live(team.runs / "latest", "baseline_started")
     assert (
         PlainLines(Progress())
