@@ -23,15 +23,7 @@ from codex_multi_role.workspace.git import Git, last_words
 from codex_multi_role.workspace.paths import PathRefused, Workspace
 from codex_multi_role.workspace.repository import top_around
 from codex_multi_role.workspace.state_files import CACHES, escaped, present, state_files
-from codex_multi_role.workspace.trees import (
-    REPOSITORY,
-    changes,
-    exchanged,
-    measure_commit,
-    repositories_in,
-    with_entries,
-    without,
-)
+from codex_multi_role.workspace.trees import REPOSITORY, changes, exchanged, measure_commit, repositories_in, without
 
 # `!diff` lets git detect binary files.
 _ATTRIBUTES = "* -text -eol -ident -filter !working-tree-encoding !diff !merge\n"
@@ -171,9 +163,8 @@ class Snapshots:
         if before and not left and not self._testing:
             self._note_tested(before, tree)
         elif left and forced:
-            found, names = changes(self._git, before, left), {*os.fsdecode(forced).split("\0")}
-            written = {path: was for path, (was, _) in found.items() if path in names}
-            self._note_tested(before, with_entries(self._git, left, written))
+            written = os.fsdecode(forced).split("\0")
+            self._note_tested(before, exchanged(self._git, left, left, before, written))
         return tree
 
     def _add(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -129,13 +129,13 @@ def with_entries(git: Git, tree: str, entries: Mapping[str, TreeEntry | None]) -
     return git.run("write-tree", index=index).stdout.decode().strip()
 
 
-def exchanged(git: Git, tree: str, one: str, other: str) -> str:
-    """``tree`` with each file as in the tree ``other`` that is as in the tree ``one``."""
-    if one in (tree, other):
+def exchanged(git: Git, tree: str, one: str, other: str, only: Container[str] | None = None) -> str:
+    """``tree`` with each file, or with ``only`` those, as in the tree ``other`` that is as in the tree ``one``."""
+    if one == other or (tree == one and only is None):
         return other if tree == one else tree
-    since = changes(git, one, tree)
-    found = {path: entry for path, (_, entry) in changes(git, one, other).items() if path not in since}
-    return with_entries(git, tree, found) if found else tree
+    found, since = changes(git, one, other), changes(git, one, tree)
+    chosen = {path: entry for path, (_, entry) in found.items() if path not in since and path in (only or found)}
+    return with_entries(git, tree, chosen) if chosen else tree
 
 
 def check_out(git: Git, entries: Mapping[str, TreeEntry], folder: Path) -> None:

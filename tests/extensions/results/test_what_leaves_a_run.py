@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.console import console
-from tests.support.teams import WRITER, TeamFolder, read, say
+from tests.support.teams import WRITER, TeamFolder, read, say, with_flow
 from tests.support.workspaces import commit_all, git
 
 pytestmark = [pytest.mark.usefixtures("scripted_codex"), pytest.mark.real]
@@ -110,3 +110,19 @@ def test_what_the_tests_leave_is_no_part_of_the_result(tmp_path: Path) -> None:
     for told in (diff, exported, applied, console("show", folder=root)):
         assert said in told.stdout + told.stderr
     assert said in (report.folder / "report.html").read_text()
+
+
+def test_what_tests_in_copies_leave_is_not_merged(tmp_path: Path) -> None:
+    """Otherwise both copies would have changed the same file of the repository."""
+    files = [[{"path": f"{name}.txt", "content": "new\n"}] for name in "ab"]
+    team = TeamFolder(tmp_path, {"one": WRITER}, {"one": [say(files=each) for each in files]})
+    step = {"id": "write", "ask": "one", "for_each": [1, 2], "concurrency": 1, "isolate": "worktree"}
+    with_flow(team, {"steps": [step]})
+    for name, text in {"record.txt": "first\n", "given.txt": "old\n", "test_all.py": LITTERS}.items():
+        (team.workspace / name).write_text(text)
+    commit_all(team.workspace)
+    report = team.run(run_tests=True, flow="own")
+    assert report.exit_code == 0, report
+    assert [each["path"] for each in read(report.folder / "run.json")["files"]] == ["a.txt", "b.txt"]
+    merged = [paths for each in team.of_type("copy_merged") for paths in each["paths"]]
+    assert merged == ["a.txt", "b.txt"]
