@@ -309,6 +309,19 @@ def test_stopped_run_stops_the_tests_and_measures_again(tmp_path: Path) -> None:
     assert moments == ["baseline_started", "baseline_measured", "turn_started one"]
 
 
+def test_run_that_fails_meanwhile_ends_the_tests_before_its_final_checks(tmp_path: Path) -> None:
+    team = planned(tmp_path, {"ask": "planner"}, until=("never",))
+    team.plays["planner"] = [{"fault": {"status": 400}}]
+    team.write_plays()
+    check = {"id": "clean", "check": "command", "with": {"argv": ["touch", "cleaned.txt"]}}
+    with_flow(team, {"steps": [{"ask": "planner"}, {"ask": "one"}], "finally": [check]})
+    report = team.run(flow="own", run_tests=True)
+    assert (report.exit_code, report.outcome) == (3, "bad_request"), report
+    assert (team.workspace / "cleaned.txt").exists()
+    assert not team.of_type("baseline_measured")
+    assert [event["problem"] for event in team.of_type("final_check_ended")] == [""]
+
+
 def test_failure_of_the_tests_is_raised_where_they_are_awaited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise StorageError("the disk is full")
