@@ -161,7 +161,7 @@ class RunTests:
 
     run_tests: bool = option(True, "Run pytest after each turn that changed files.", use=BOUNDING)
     baseline: bool = option(
-        True, "Run the tests once before the first turn, so that old failures do not count.", use=BOUNDING
+        True, "Run the tests once before the first change, so that old failures do not count.", use=BOUNDING
     )
     allow_removed_tests: tuple[str, ...] = option(
         (),

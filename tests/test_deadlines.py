@@ -19,6 +19,7 @@ PACKAGE = Path(codex_multi_role.__file__).parent
 
 CHILD = "a reader of its own thread: it ends with the pipe, and the pipe with the child, which has deadlines"
 STEPS = "waits for turns, repairs and checks, each of which has its deadlines"
+BASELINE = "the probe of the sandbox and one test run, which have PROBE_SECONDS and --test-seconds; stopping wakes it"
 DONE = "of a future that is done"
 PROVIDERS = "processes, each with its provider's time limit"
 INSPECTED = "a program, given ANSWER_SECONDS (checks/interpreter.py)"
@@ -108,6 +109,10 @@ PLACES = {
         "while not (found := process.environ()) and _is_starting(process)",
     ): "STARTING_SECONDS from the start of the process",
     ("host/processes.py", "mine.result()"): DONE,
+    ("steps/baseline.py", "woken.wait()"): BASELINE,
+    ("steps/baseline.py", "self.tests.result()"): DONE,
+    ("steps/baseline.py", "self.tests.exception()"): "programs that are being ended: `stopping` is set",
+    ("steps/test_runs.py", "with ThreadPoolExecutor(1, thread_name_prefix='baseline')"): "as self.tests.exception",
     ("run_folder/event_log.py", "mine.published.result()"): DONE,
     ("run_folder/turn_ends.py", "turn.result()"): "one small file",
     ("host/processes.py", "os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)"): "returns at once",

@@ -30,6 +30,7 @@ from codex_multi_role.presentation.outcome import (
 )
 from codex_multi_role.presentation.progress import AT_WORK, Progress, RoleProgress
 from codex_multi_role.presentation.wording import (
+    BEFORE,
     amounts,
     compact,
     cost_in_words,
@@ -259,7 +260,7 @@ def _tests_line(progress: Progress) -> Text:
         words = (verdict(vars(progress.tests)), STYLES[tone_of(judged(vars(progress.tests)), BAD)])
         return _unwrapped(Text.assemble(f"tests {progress.tests.number:03d}: ", words, f"   {files}"))
     if progress.baseline is not None:
-        return _unwrapped(Text(f"tests before the first turn: {verdict_before(vars(progress.baseline))}   {files}"))
+        return _unwrapped(Text(f"{BEFORE}: {verdict_before(vars(progress.baseline))}   {files}"))
     return _unwrapped(Text(files))
 
 

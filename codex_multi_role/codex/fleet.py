@@ -192,6 +192,10 @@ class Fleet:
             return
         if self._first_alone:
             wait([self._first], timeout=READY_SECONDS)
+        self.let_first_start()
+
+    def let_first_start(self) -> None:
+        """Wait until the process started ``ahead``, if any, answers, at most `AHEAD_SECONDS`."""
         self._others_may_start.wait(AHEAD_SECONDS)
 
     def _note_member(self, role: str) -> None:

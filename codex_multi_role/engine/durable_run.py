@@ -61,7 +61,10 @@ class DurableRun:
         ids = JournalSlots(partial(refuse_when_stopping, self._run), slots, save=self._run.services.save)
         walk = FlowWalk(self._flows, Scope(self._run, ids, Asker(self._run, Instances()), self.state))
         try:
+            if self._run.services.baseline.rewinds:
+                self._run.after_baseline()
             end = walk.walk()
+            self._run.after_baseline()
             if end.exit_code == 0:
                 self._test_what_is_left(ids)
             self.outcome = walk.outcome(end)

@@ -154,6 +154,8 @@ class FanOut:
 
         ``given``: the outcomes of items that are not repeated, because the parent run did them.
         """
+        if has_limit(self._step):
+            self._scope.run.after_baseline()  # which does not count as time of an item
         state = self._scope.state
         results = ItemResults(self._scope.run.services.folder.path, given=True)
         context = state.context()

@@ -61,7 +61,8 @@ def _recorder(step_id: str, slot: JournalSlots | None) -> Recorder:
 def _problem(run: RunResources, unit: Unit, ending: Ending) -> str:
     """Why the check's result is bad, or why it could not run. Nobody is asked directly: the run may be stopping."""
     stopping = CancellationToken()
-    progress, services = replace(run.progress, stopping=stopping), replace(run.services, ask_person=None)
+    progress, baseline = replace(run.progress, stopping=stopping), run.services.baseline.stopped()
+    services = replace(run.services, ask_person=None, baseline=baseline)
     seconds = unit.step.limits.seconds if unit.step.limits is not None else None
     try:
         with stopped_after(seconds, stopping.set):

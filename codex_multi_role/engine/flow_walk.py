@@ -199,6 +199,7 @@ class FlowWalk:
         run, key = scope.run, unit.key
 
         def make(_: int) -> Json:
+            run.after_baseline()
             run.copy_for_call(key, is_placed=unit.step.place is not None)
             return {"copy": key}
 

@@ -12,6 +12,7 @@ from itertools import chain
 from pathlib import Path
 
 from codex_multi_role.catalog import RoleSpecCatalog
+from codex_multi_role.checks.tools import TOOLS
 from codex_multi_role.codex.codex_settings import searches_web
 from codex_multi_role.codex.fleet import Fleet, instance_name
 from codex_multi_role.codex.warm_home import WarmHomes, user_store
@@ -164,6 +165,7 @@ def _settings(
         steering_absent=steering.absent,
         steering_present=steering.present,
         searches_web=partial(_searches_web, definitions, catalog),
+        only_reads=partial(only_reads, definitions, catalog),
         yes=options.answers.yes,
         contracts=definitions.contracts,
     )
@@ -181,3 +183,11 @@ def _budget(definitions: Definitions, folder: RunFolder, clock: WorkClock) -> Bu
 def _searches_web(definitions: Definitions, catalog: Callable[[], RoleSpecCatalog], name: str) -> bool:
     role = next((each for each in catalog().roles if each.name == name), None)
     return role is not None and searches_web((*role_settings(role), *definitions.options.answers.config))
+
+
+def only_reads(definitions: Definitions, catalog: Callable[[], RoleSpecCatalog], name: str) -> bool:
+    """Whether it is certain: of all settings for Codex, only those of models are known to start nothing."""
+    role = next((each for each in catalog().roles if each.name == name), None)
+    if role is None or role.may_change_workspace or role.auto_approve.commands or set(role.tools) - TOOLS.keys():
+        return False
+    return all(each.startswith("model") for each in (*role_settings(role), *definitions.options.answers.config))

@@ -53,7 +53,6 @@ from codex_multi_role.run_folder import (
     RunFolder,
     close_unfinished,
     list_turns,
-    own_turns,
 )
 from codex_multi_role.run_folder.events import FlowsReloaded, RunForked, Warning
 from codex_multi_role.run_folder.folder import RELOADED, new_numbered
@@ -332,13 +331,12 @@ class Session:
 
     def _drive(self, parts: RunResources, roles: LiveRoles, stop: Stop) -> Ending:
         from codex_multi_role.engine import CallableFlows, DurableRun  # lazy: the processes start meanwhile
-        from codex_multi_role.steps.test_runs import measure_baseline  # as above
+        from codex_multi_role.steps.test_runs import beside_baseline  # as above
 
         flows = CallableFlows(self._definitions.flows, cache(self._definitions.bound))
-        with self._journal(parts) as begin:
+        with self._journal(parts) as begin, ExitStack() as stack:
             stop.interrupts = False
-            if not any(own_turns(self._folder)):
-                measure_baseline(parts)
+            parts = stack.enter_context(beside_baseline(parts))
             while True:
                 durable = DurableRun(flows, self._state, parts)
                 begin(durable)

@@ -9,6 +9,7 @@ from codex_multi_role.host.spelling import printable
 from codex_multi_role.presentation.outcome import Incident, incident_in_words, playbook_in_words, status_in_words
 from codex_multi_role.presentation.progress import ACTIVITIES, Progress
 from codex_multi_role.presentation.wording import (
+    BEFORE,
     answer_in_words,
     clock,
     cost_in_words,
@@ -16,6 +17,7 @@ from codex_multi_role.presentation.wording import (
     failed_tests,
     one_line,
     plural,
+    running_before,
     verdict,
     verdict_before,
 )
@@ -165,7 +167,7 @@ def _incident(event: Incident) -> list[str]:
 
 @_lines.register
 def _baseline_started(event: events.BaselineStarted) -> list[str]:
-    return [f"tests before the first turn{_in_copy(event)}: running"]
+    return [f"{BEFORE}{_in_copy(event)}: {running_before(event.last_seconds)}"]
 
 
 def _in_copy(event: events.BaselineStarted | events.BaselineMeasured) -> str:
@@ -176,7 +178,7 @@ def _in_copy(event: events.BaselineStarted | events.BaselineMeasured) -> str:
 def _baseline_measured(event: events.BaselineMeasured) -> list[str]:
     problem = f"; every later failure counts: {event.problem}" if event.problem else ""
     told = f"{verdict_before(vars(event))}{_how_long(event)}{problem}"
-    return [f"tests before the first turn{_in_copy(event)}: {told}"]
+    return [f"{BEFORE}{_in_copy(event)}: {told}"]
 
 
 @_lines.register

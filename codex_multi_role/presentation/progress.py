@@ -380,7 +380,8 @@ def _tests_ended(event: events.TestsEnded, progress: Progress) -> None:
 @_apply.register
 def _baseline_started(event: events.BaselineStarted, progress: Progress) -> None:
     if not event.in_copy:
-        progress.baseline = events.BaselineMeasured("running", passed=0, failed=0, errors=0, skipped=0, seconds=0.0)
+        seconds = event.last_seconds
+        progress.baseline = events.BaselineMeasured("running", passed=0, failed=0, errors=0, skipped=0, seconds=seconds)
 
 
 @_apply.register
@@ -453,6 +454,8 @@ def _run_forked(event: events.RunForked, progress: Progress) -> None:
 @_apply.register
 def _run_ended(event: events.RunEnded, progress: Progress) -> None:
     progress.ended = event
+    if progress.baseline is not None and progress.baseline.status == "running":
+        progress.baseline = None  # stopped with the run
     progress.work.seconds, progress.work.at = event.totals.get("seconds") or progress.work.seconds, event.at
     for role in progress.roles.values():
         _stop_working(role)

@@ -127,8 +127,22 @@ def verdict(tests: Mapping[str, Any]) -> str:
     return "; ".join(filter(None, [told, denied_in_words(tests.get("forbidden") or {}), unseen]))
 
 
+BEFORE = "tests before the first change"
+
+
+def running_before(last_seconds: float) -> str:
+    """``running (last: 1 min 01 s; skip: --no-baseline)``."""
+    last = f"last: {duration(last_seconds)}; " if last_seconds else ""
+    return f"running ({last}skip: --no-baseline)"
+
+
 def verdict_before(baseline: Mapping[str, Any]) -> str:
-    """As `verdict`, of the tests before the first turn: ``failed: 3 passed, 2 failed (1 left by run 2026…)``."""
+    """As `verdict`, of the tests before the first change: ``failed: 3 passed, 2 failed (1 left by run 2026…)``.
+
+    If they run, their ``seconds`` are those of the last time.
+    """
+    if baseline["status"] == "running":
+        return running_before(baseline["seconds"])
     left = ", ".join(f"{count} left by run {run}" for run, count in baseline["left_by"].items())
     return f"{verdict(baseline)} ({left})" if left else verdict(baseline)
 

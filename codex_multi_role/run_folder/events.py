@@ -304,9 +304,13 @@ class TestsEnded(RunEvent):
 
 @dataclass(frozen=True)
 class BaselineStarted(RunEvent):
-    """The tests run before the first turn; ``in_copy`` as in `BaselineMeasured`."""
+    """The tests run before the first change; ``in_copy`` as in `BaselineMeasured`.
+
+    ``last_seconds``: how long they took the last time, 0.0 if unknown.
+    """
 
     in_copy: bool = False
+    last_seconds: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -174,6 +174,8 @@ def _recorded(run: RunResources, asked: TurnPrompt, question: Ask, record: Recor
         finished = finished_before(run, place, asked.role.name, may_decline=question.tolerate or question.may_decline)
         if finished is not None:
             return finished.as_json()
+        if question.tests or question.copy or not run.settings.only_reads(question.role.name):
+            run.after_baseline()  # anyone else neither changes the files nor reads what the tests say
         in_copy = run.in_copy(question.copy, fresh=asked.repair + asked.step == 0)
         try:
             turn = _taken(in_copy, question, replace(asked, place=place))

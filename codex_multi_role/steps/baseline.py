@@ -5,11 +5,12 @@ Old failures do not count: a result is judged by what changed since the run bega
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from threading import Lock
+from threading import Event, Lock
 from typing import TYPE_CHECKING
 
 from codex_multi_role.checks.moved_tests import TestSources
@@ -23,14 +24,16 @@ from codex_multi_role.checks.test_changes import (
     matches,
     unstable_functions,
 )
+from codex_multi_role.errors import RunInterrupted
 from codex_multi_role.reading.json_files import read_object
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.steps.cancellation_token import CancellationToken
 
 if TYPE_CHECKING:
     from codex_multi_role.checks.session_report import SessionReport
 
-NOT_MEASURED = "the tests did not run before the first turn"
+NOT_MEASURED = "the tests did not run before the first change"
 KINDS = ("new_failures", "still_failing", "fixed", "removed", "moved", "dropped", "flaky")
 OTHER_FIGURES = ("other_counts", "forbidden")
 OFTEN_EMPTY = frozenset({*KINDS, *(f"{kind}_tests" for kind in (*KINDS, "forbidden")), "not_seen", *OTHER_FIGURES})
@@ -47,7 +50,8 @@ class Baseline:
     """``folder`` has the result of the tests as they were; ``pytest_cmd``: how they were started, empty for pytest.
 
     ``workspace``: where they ran; empty for copies of it. ``require_sandbox`` waits until the sandbox of the tests has
-    worked once, and raises if it does not.
+    worked once, and raises if it does not. ``tests``: set if this session measures them, until ``stopping`` is set;
+    ``rewinds``: the workspace is not in its present state meanwhile.
     """
 
     folder: Path
@@ -55,6 +59,28 @@ class Baseline:
     pytest_cmd: str = ""
     require_sandbox: Callable[[], object] = lambda: None
     lock: Lock = field(default_factory=Lock)
+    tests: Future[None] | None = None
+    stopping: CancellationToken = field(default_factory=CancellationToken)
+    rewinds: bool = False
+
+    def wait(self, stopping: CancellationToken) -> None:
+        """Wait until the tests have ended. Raises what they raised, and `RunInterrupted` once ``stopping`` is set."""
+        if self.tests is None:
+            return
+        woken = Event()
+        self.tests.add_done_callback(lambda _: woken.set())
+        with stopping.calling(woken.set):
+            woken.wait()
+        if not self.tests.done():
+            raise RunInterrupted
+        self.tests.result()
+
+    def stopped(self) -> Baseline:
+        """The baseline for which nobody waits any more: if the tests still run, they end now."""
+        self.stopping.set()
+        if self.tests is not None:
+            self.tests.exception()
+        return replace(self, tests=None)
 
     @cached_property
     def of_copies(self) -> Baseline:
@@ -86,7 +112,7 @@ class Baseline:
             return NOT_MEASURED
         if result["status"] not in UNJUDGED and self.report.tests:
             return ""
-        return f"before the first turn, the tests ended so: {result['status']} {result['reason']}".strip()
+        return f"before the first change, the tests ended so: {result['status']} {result['reason']}".strip()
 
     def judge(
         self,
@@ -187,14 +213,28 @@ def left_by_runs(run: RunFolder, failing: Collection[str]) -> dict[str, int]:
     Each test counts for the latest of these runs.
     """
     left, found = set(failing), dict[str, int]()
-    workspace = read_object(run.record_path).get("workspace")
-    for other in run.others() if left else ():
-        if read_object(other / "run.json").get("workspace") != workspace:
-            continue
+    for other in _others_here(run) if left else ():
         if own := left.intersection(_last_result(other).get("new_failures_tests") or ()):
             found[other.name] = len(own)
             left -= own
     return found
+
+
+def last_seconds(run: RunFolder) -> float:
+    """How long the tests took before the latest earlier run that measured them in this workspace; 0.0 if none did."""
+    results = (read_object(other / "baseline/result.json") for other in _others_here(run))
+    return next((float(result["seconds"]) for result in results if result), 0.0)
+
+
+def _others_here(run: RunFolder) -> Iterator[Path]:
+    """The other runs for the same workspace, also those in a worktree of it, the latest first."""
+
+    def place(folder: Path) -> object:
+        record = read_object(folder / "run.json")
+        return record.get("source_workspace") or record.get("workspace")
+
+    own = place(run.path)
+    return (other for other in run.others() if place(other) == own)
 
 
 def _last_result(run: Path) -> Json:

@@ -27,6 +27,7 @@ def check_step(run: RunResources, unit: Unit) -> StepOutcome:
     options = unit.fill("with")
 
     def work(place: int) -> Json:
+        run.after_baseline()
         try:
             return _carry_out(run.in_copy("", fresh=False), unit, place, options)
         except CodexMultiRoleError as error:

@@ -39,6 +39,7 @@ def placed_outcome(run: RunResources, unit: Unit, inputs: Mapping[str, Any]) -> 
     placer = run.services.placer if run.within in ("", unit.key) else None
 
     def submit(number: int) -> Json:
+        run.after_baseline()
         return {"run": "" if placer is None else placer.submit(run, unit, inputs, number)}
 
     def wait(_: int) -> Json:

@@ -107,10 +107,11 @@ class TestSettings:
 class RunSettings:
     """What applies to the whole session.
 
-    ``changes_workspace``: whether anything may. ``protect``: what the flow keeps every role from changing;
-    ``first_protected``: its state at the start. ``steering_absent``: globs of files that steer a run and did not exist
-    at its start, except ``steering_present``. ``searches_web``: whether the role of that name has Codex's own
-    web search. ``yes`` approves every review. ``contracts``: what roles must answer.
+    ``changes_workspace``: whether anything may; ``only_reads``: whether no turn of the role of that name can.
+    ``protect``: what the flow keeps every role from changing; ``first_protected``: its state at the start.
+    ``steering_absent``: globs of files that steer a run and did not exist at its start, except ``steering_present``.
+    ``searches_web``: whether the role of that name has Codex's own web search. ``yes`` approves every review.
+    ``contracts``: what roles must answer.
     """
 
     goal: str
@@ -124,6 +125,7 @@ class RunSettings:
     steering_absent: tuple[str, ...] = ()
     steering_present: frozenset[str] = frozenset()
     searches_web: Callable[[str], bool] = lambda _: False
+    only_reads: Callable[[str], bool] = lambda _: False
     yes: bool = False
     contracts: Contracts = NO_CONTRACTS
 
@@ -199,6 +201,10 @@ class RunResources:
     @property
     def catalog(self) -> RoleSpecCatalog:
         return self.services.catalog_now()
+
+    def after_baseline(self) -> None:
+        """Wait for the tests before the first change. Raises what they raised, and `RunInterrupted`."""
+        self.services.baseline.wait(self.progress.stopping)
 
     def trees(self) -> Trees:
         """Snapshots of the workspace, if anything may change it, and of the copies in use."""

@@ -35,6 +35,7 @@ def review_step(run: RunResources, unit: Unit) -> StepOutcome:
 
 def decide(run: RunResources, question: Question) -> Json:
     """A person's final answer: ``approved``, ``comment``, ``by``, ``at``. Raises `ReviewWaiting`, `RunInterrupted`."""
+    run.after_baseline()
     return _Review(run, question).decide()
 
 

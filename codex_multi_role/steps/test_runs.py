@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
@@ -16,6 +17,7 @@ from codex_multi_role.checks import CheckContext, find_check
 from codex_multi_role.checks.moved_tests import TestSources
 from codex_multi_role.host.atomic import make_folder, write_text
 from codex_multi_role.reading.json_types import Json
+from codex_multi_role.run_folder import own_turns
 from codex_multi_role.run_folder.events import BaselineMeasured, BaselineStarted, TestsEnded, TestsStarted, Warning
 from codex_multi_role.run_folder.past import first_snapshot
 from codex_multi_role.steps.baseline import (
@@ -24,6 +26,7 @@ from codex_multi_role.steps.baseline import (
     QUICK_SECONDS,
     Baseline,
     confirmed,
+    last_seconds,
     left_by_runs,
     report_in,
 )
@@ -31,6 +34,7 @@ from codex_multi_role.steps.check_context import context_of, observed
 from codex_multi_role.steps.protection import checked
 from codex_multi_role.steps.resources import RunResources
 from codex_multi_role.workspace import PathRefused
+from codex_multi_role.workspace.hidden_files import hidden_files
 from codex_multi_role.workspace.trees import paths_of, text_of
 
 if TYPE_CHECKING:
@@ -90,36 +94,49 @@ def tree_of(run: RunResources) -> Json:
     return {TREE: run.snapshots.take() if run.settings.changes_workspace else ""}
 
 
-def measure_baseline(run: RunResources) -> None:
-    """Run the tests as they were before the first turn, which of a fork is the first of the run that it came from.
-
-    Raises `CodexUnavailable`, `StorageError`, `RunInterrupted`.
-    """
-    baseline = run.services.baseline
-    if baseline.is_measured or not run.settings.tests.baseline:
-        return
-    with _state_before(run):
-        _measure(run, baseline)
-
-
 @contextmanager
-def _state_before(run: RunResources) -> Iterator[None]:
-    """The workspace as it was before the first turn, which in a fork may have been another run's.
+def beside_baseline(run: RunResources) -> Iterator[RunResources]:
+    """While the block works with what it gets, the tests run as they were before the first turn, if not done yet.
 
-    The present state is on disk meanwhile, for a session after a kill.
+    Of a fork, that is the first of the run that it came from. Who may disturb them or needs them waits: see
+    `RunResources.after_baseline`. At the end of the block they are stopped; a later session measures as long as nobody
+    has begun to write. Raises `StorageError`.
     """
-    before, held = first_snapshot(run.services.folder), run.services.folder.path / HELD
-    now = held.read_text() if held.exists() else run.snapshots.take() if before else before
-    if now == before or not run.snapshots.find_in((), before):
-        yield
+    baseline, held = run.services.baseline, run.services.folder.path / HELD
+    if held.exists():  # the session before was killed meanwhile
+        _put_back(run, held)
+    if baseline.is_measured or not run.settings.tests.baseline or _has_writer_begun(run):
+        yield run
         return
-    write_text(held, now)
+    before, stopping = first_snapshot(run.services.folder), baseline.stopping
+    rewinds = bool(before) and run.snapshots.find_in((), before) and before != run.snapshots.take()
+    own = replace(run, progress=replace(run.progress, stopping=stopping))
+    with run.progress.stopping.calling(stopping.set), ThreadPoolExecutor(1, thread_name_prefix="baseline") as pool:
+        tests = pool.submit(_measure_rewound, own, before, held) if rewinds else pool.submit(_measure, own, baseline)
+        try:
+            yield replace(run, services=replace(run.services, baseline=replace(baseline, tests=tests, rewinds=rewinds)))
+        finally:
+            stopping.set()
+
+
+def _has_writer_begun(run: RunResources) -> bool:
+    roles = {run.catalog.role_of(instance) for instance, _ in own_turns(run.services.folder)}
+    return not all(map(run.settings.only_reads, roles))
+
+
+def _measure_rewound(run: RunResources, before: str, held: Path) -> None:
+    """Measure the state ``before``; meanwhile the present one is in ``held``, for a session after a kill."""
+    write_text(held, run.snapshots.take())
     try:
         run.snapshots.restore(before)
-        yield
+        _measure(run, run.services.baseline)
     finally:
-        run.snapshots.restore(now)
-        held.unlink()
+        _put_back(run, held)
+
+
+def _put_back(run: RunResources, held: Path) -> None:
+    run.snapshots.restore(held.read_text())
+    held.unlink()
 
 
 def _baseline_of(run: RunResources) -> Baseline:
@@ -143,11 +160,15 @@ def _measure_in_copy(run: RunResources, baseline: Baseline, before: str) -> None
 
 
 def _measure(run: RunResources, baseline: Baseline) -> None:
+    """Raises `CodexUnavailable`, `StorageError`, `RunInterrupted`."""
     baseline.require_sandbox()
+    run.services.fleet.let_first_start()
     in_copy = baseline.workspace is None
-    run.services.events.publish(BaselineStarted(in_copy))
+    last = 0.0 if in_copy else last_seconds(run.services.folder)
+    run.services.events.publish(BaselineStarted(in_copy=in_copy, last_seconds=last))
     context = context_of(run, baseline.folder, _own_command(run))
-    result = checked(run, baseline.folder, partial(_tests, run, context), (), "")
+    hidden = partial(hidden_files, run.snapshots, run.workspace)
+    result = checked(run, baseline.folder, partial(_tests, run, context, hidden), (), "")
     left_by = {} if in_copy else left_by_runs(run.services.folder, baseline.failing)
     event = BaselineMeasured(problem=baseline.problem, in_copy=in_copy, left_by=left_by, **_figures(result))
     run.services.events.publish(event)
@@ -181,10 +202,14 @@ def _second_look(run: RunResources, folder: Path, context: CheckContext, seconds
     return report_in(folder)
 
 
-def _tests(run: RunResources, context: CheckContext) -> Json:
-    """The result of the tests, with the state of the files before them; what they leave is not the run's result."""
+def _tests(run: RunResources, context: CheckContext, hidden: Callable[[], str] = str) -> Json:
+    """The result of the tests, with the state of the files before them; what they leave is not the run's result.
+
+    ``hidden`` as in `Snapshots.testing`.
+    """
     with run.progress.stays.at(run.workspace.root, may_write=False) as stay:
-        left_out = run.snapshots.testing(lambda: stay.shared) if run.settings.changes_workspace else nullcontext("")
+        snapshots, changes = run.snapshots, run.settings.changes_workspace
+        left_out = snapshots.testing(lambda: stay.shared, hidden) if changes else nullcontext("")
         with left_out as before:
             write_text(make_folder(context.folder) / FILES, before)
             return find_check("tests")(context)

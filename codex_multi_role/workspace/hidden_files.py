@@ -30,7 +30,15 @@ LEVELS = 4
 
 
 def hidden_files(snapshots: Snapshots, workspace: Workspace) -> str:
-    """A digest of the hidden files after a snapshot, and of the repository; `TOO_MUCH` if it cannot be made."""
+    """A digest of the hidden files after a snapshot, and of the repository; `TOO_MUCH` if it cannot be made.
+
+    While the tests run before the first change, it is that of before: they do not start while it is made.
+    """
+    with snapshots.hiding:
+        return snapshots.hidden or _digest(snapshots, workspace)
+
+
+def _digest(snapshots: Snapshots, workspace: Workspace) -> str:
     untracked = frozenset(snapshots.untracked())
     found = ContentDigest(untracked.__contains__, workspace.forbidden, modes=True)
     try:

@@ -13,7 +13,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
-from threading import Lock
+from threading import Lock, RLock
 from typing import IO
 
 from codex_multi_role.errors import StorageError
@@ -63,6 +63,7 @@ class Snapshots:
         self._written: tuple[tuple[int, ...], str] | None = None
         self._tested = ("", "")
         self._testing: tuple[str, str, Callable[[], bool]] | None = None
+        self.hidden, self.hiding = "", RLock()
 
     @property
     def is_prepared(self) -> bool:
@@ -117,19 +118,23 @@ class Snapshots:
             return self._without_tested(self._on_disk(force))
 
     @contextlib.contextmanager
-    def testing(self, is_shared: Callable[[], bool]) -> Iterator[str]:
+    def testing(self, is_shared: Callable[[], bool], hidden: Callable[[], str] = str) -> Iterator[str]:
         """While the block runs, tests do; yields the snapshot before. Later ones lack what changed only then.
 
-        ``is_shared``: whether others may have written meanwhile, so that all of it counts.
+        ``is_shared``: whether others may have written meanwhile, so that all of it counts. ``hidden``: what
+        `hidden_files` says before, to be said until the tests have ended.
         """
-        with self._lock:
-            now = self._on_disk()
-            self._testing = self._testing or (self._without_tested(now), now, is_shared)
-            before, there, _ = self._testing
-            self._note_tested(before, there if is_shared() else "")
+        with self.hiding:
+            with self._lock:
+                now = self._on_disk()
+                self._testing = self._testing or (self._without_tested(now), now, is_shared)
+                before, there, _ = self._testing
+                self._note_tested(before, there if is_shared() else "")
+            self.hidden = hidden()
         try:
             yield before
         finally:
+            self.hidden = ""
             with self._lock:
                 now, self._testing = self._on_disk(), None
                 self._note_tested(before, there if is_shared() else now)

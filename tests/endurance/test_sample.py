@@ -16,7 +16,7 @@ import pytest
 from tests.endurance.__main__ import endure
 from tests.endurance.faults import FAULTS
 from tests.endurance.points import Point, Points, choose, choose_pairs
-from tests.endurance.scenarios import CYCLES, EVERY_CHILD, EVERY_MESSAGE, FAN_OUT, MIXED, PLAN_SOLVE, Scenario
+from tests.endurance.scenarios import CYCLES, EVERY_CHILD, EVERY_MESSAGE, FAN_OUT, MIXED, PLAN_SOLVE, PLANNED, Scenario
 from tests.endurance.trial import Trial, Undisturbed, undisturbed
 from tests.support.disks import small_disk
 
@@ -46,7 +46,7 @@ def wrong(trials: Sequence[Trial]) -> list[object]:
 
 @pytest.mark.parametrize(
     ("scenario", "pairs"),
-    [(CYCLES, 0), (CYCLES, 1), (FAN_OUT, 0), (PLAN_SOLVE, 0), (MIXED, 0)],
+    [(CYCLES, 0), (CYCLES, 1), (FAN_OUT, 0), (PLAN_SOLVE, 0), (MIXED, 0), (PLANNED, 0)],
 )
 def test_run_killed_anywhere_resumes_like_undisturbed_run(
     tmp_path: Path, scenario: Scenario, pairs: int, left_alone: LeftAlone

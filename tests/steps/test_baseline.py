@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import re
 import shlex
+import signal
 from pathlib import Path
 
 import pytest
 
 from codex_multi_role import UsageError, fork
 from codex_multi_role.cli.live import picture
+from codex_multi_role.errors import StorageError
+from codex_multi_role.presentation.plain import PlainLines
 from codex_multi_role.presentation.progress import Progress
+from codex_multi_role.presentation.wording import duration
 from codex_multi_role.run_folder import read_events
+from codex_multi_role.run_folder.events import BaselineStarted
 from codex_multi_role.steps.baseline import Baseline
 from tests.support.console import console
 from tests.support.long_run import by_default
+from tests.support.processes import interrupted
 from tests.support.teams import Record, TeamFolder, read, say, warnings, with_flow
 
 pytestmark = [pytest.mark.usefixtures("scripted_codex"), pytest.mark.real]
@@ -140,10 +146,11 @@ def test_without_a_baseline_every_failure_counts(tmp_path: Path) -> None:
     team = team_that(tmp_path, writes(code=RIGHT))
     report = team.run(run_tests=True, baseline=False)
     assert (report.exit_code, report.outcome) == (1, "tests_failed")
-    assert result(team)["without_baseline"] == "the tests did not run before the first turn"
+    assert result(team)["without_baseline"] == "the tests did not run before the first change"
     assert result(team)["new_failures_tests"] == ["test_red.py::test_old"]
     why = (
-        "new failures: test_red.py::test_old; every failure counted as new: the tests did not run before the first turn"
+        "new failures: test_red.py::test_old; every failure counted as new: "
+        "the tests did not run before the first change"
     )
     assert why in report.reason
 
@@ -168,7 +175,7 @@ def test_result_that_a_kill_cut_short_is_measured_again(tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "result.json").write_text('{"status": "pas')
     assert not Baseline(folder).is_measured
-    assert Baseline(folder).problem == "the tests did not run before the first turn"
+    assert Baseline(folder).problem == "the tests did not run before the first change"
 
 
 def test_role_that_changes_nothing_costs_no_test_run(tmp_path: Path) -> None:
@@ -209,19 +216,126 @@ def test_old_failures_name_the_run_that_left_them(tmp_path: Path) -> None:
     assert (measured["failed"], measured["left_by"]) == (2, {first.run_id: 1})
     page = (report.folder / "report.html").read_text()
     assert f"failed: 2 failed (1 left by run {first.run_id})" in page
-    told = f"tests before the first turn: failed: 2 failed (1 left by run {first.run_id})"
+    told = f"tests before the first change: failed: 2 failed (1 left by run {first.run_id})"
     assert told in live(report.folder, "baseline_measured")
     elsewhere = team_that(tmp_path / "elsewhere", writes(code=WRONG))
     elsewhere.run(run_tests=True, runs_dir=team.runs)
     assert elsewhere.of_type("baseline_measured")[0]["left_by"] == {}
 
 
-def test_baseline_is_shown_while_it_runs(tmp_path: Path) -> None:
-    team = team_that(tmp_path, writes(code=RIGHT))
-    team.run(run_tests=True)
-    kinds = [event["type"] for event in team.events]
-    assert kinds.index("baseline_started") < kinds.index("baseline_measured") < kinds.index("turn_started")
-    assert "tests before the first turn: running" in live(team.runs / "latest", "baseline_started")
+SLOW = """\
+import time
+from pathlib import Path
+
+EVENTS = Path(__file__).parents[1] / "runs/latest/events.jsonl"
+
+
+def test_slow():
+    Path("left.txt").write_text("by the tests")
+    end = time.monotonic() + 60
+    while not all(text in EVENTS.read_text() for text in {texts}):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+"""
+PLANNED = ('"turn_ended"', '"role": "one", "pid"')
+"""What the events say once the first turn has ended, and the process of the role ``one`` has started."""
+
+
+def planned(folder: Path, first: Record, until: tuple[str, ...] = PLANNED, **planner: object) -> TeamFolder:
+    """Before the role that writes comes ``first``, in a project whose tests run until the events have these texts."""
+    plans = {"behaviors": {"timeout_policy": "planner"}, **planner}
+    team = TeamFolder(folder, {"planner": plans, "one": BOTH}, {"planner": [say()], "one": [writes(code=RIGHT)]})
+    for name, text in {CODE: "def one():\n    return 1\n", "test_slow.py": SLOW.format(texts=until)}.items():
+        (team.workspace / name).write_text(text)
+    return with_flow(team, {"steps": [first, {"ask": "one"}]})
+
+
+def order(team: TeamFolder, *types: str) -> list[str]:
+    """The events of these types, by type and role."""
+    told = [event for event in team.events if event["type"] in types]
+    return [f"{event['type']} {event.get('role', '')}".strip() for event in told]
+
+
+def test_role_that_only_reads_is_asked_while_the_tests_run(tmp_path: Path) -> None:
+    """Whoever writes has a running process by then, and comes after them. What they leave is in no state meanwhile."""
+    team = planned(tmp_path, {"ask": "planner"})
+    report = team.run(flow="own", run_tests=True)
+    assert (report.exit_code, result(team)["verdict"]) == (0, "passed"), report
+    first, second = team.of_type("step_started")
+    assert first["workspace"] == second["workspace"]
+    moments = order(team, "baseline_started", "baseline_measured", "turn_started")
+    assert moments[-2:] == ["baseline_measured", "turn_started one"]
+    assert sorted(moments[:2]) == ["baseline_started", "turn_started planner"]
+    told = "tests before the first change: running (skip: --no-baseline)"
+    assert told in live(report.folder, "baseline_started")
+    assert team.run(flow="own", run_tests=True).exit_code == 0
+    (started,) = team.of_type("baseline_started")
+    assert started["last_seconds"] == read(report.folder / "baseline/result.json")["seconds"] > 0
+    told = f"running (last: {duration(started['last_seconds'])}; skip: --no-baseline)"
+    assert told in live(team.runs / "latest", "baseline_started")
+    assert (
+        PlainLines(Progress())
+        .of(BaselineStarted(at=started["at"], last_seconds=started["last_seconds"]))[0]
+        .endswith(told)
+    )
+
+
+@pytest.mark.parametrize(
+    ("first", "planner"),
+    [
+        ({"ask": "planner", "limits": {"seconds": 60}}, {}),
+        ({"ask": "planner", "isolate": "worktree"}, {}),
+        ({"ask": "planner"}, {"sandbox": "workspace-write"}),
+        ({"check": "command", "with": {"argv": ["true"]}}, {}),
+    ],
+    ids=["time-limit", "copy", "writer", "check"],
+)
+def test_everything_else_waits_for_the_tests(tmp_path: Path, first: Record, planner: Record) -> None:
+    team = planned(tmp_path, first, until=('"role": "planner", "pid"',), **planner)
+    report = team.run(flow="own", run_tests=True)
+    assert report.exit_code == 0, report
+    moments = order(team, "baseline_started", "baseline_measured", "turn_started")
+    assert moments[:2] == ["baseline_started", "baseline_measured"]
+    assert read(report.folder / "run.json")["left_by_tests"] == ["left.txt"]
+
+
+def test_stopped_run_stops_the_tests_and_measures_again(tmp_path: Path) -> None:
+    """As long as nobody has begun to write: the planner's turn is kept."""
+    team = planned(tmp_path, {"ask": "planner"}, until=("never",))
+    stopped = interrupted(team, ("turn_ended", "planner"), signal.SIGINT, flow="own", run_tests=True)
+    assert (stopped.exit_code, stopped.reason) == (130, "the run was stopped")
+    (team.workspace / "test_slow.py").write_text(SLOW.format(texts=PLANNED))
+    report = team.resume()
+    assert report.exit_code == 0, report
+    moments = order(team, "baseline_started", "baseline_measured", "turn_started")
+    assert moments == ["baseline_started", "baseline_measured", "turn_started one"]
+
+
+def test_run_that_fails_meanwhile_ends_the_tests_before_its_final_checks(tmp_path: Path) -> None:
+    team = planned(tmp_path, {"ask": "planner"}, until=("never",))
+    team.plays["planner"] = [{"fault": {"status": 400}}]
+    team.write_plays()
+    check = {"id": "clean", "check": "command", "with": {"argv": ["touch", "cleaned.txt"]}}
+    with_flow(team, {"steps": [{"ask": "planner"}, {"ask": "one"}], "finally": [check]})
+    report = team.run(flow="own", run_tests=True)
+    assert (report.exit_code, report.outcome) == (3, "bad_request"), report
+    assert (team.workspace / "cleaned.txt").exists()
+    assert not team.of_type("baseline_measured")
+    assert [event["problem"] for event in team.of_type("final_check_ended")] == [""]
+
+
+def test_failure_of_the_tests_is_raised_where_they_are_awaited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise StorageError("the disk is full")
+
+    monkeypatch.setattr("codex_multi_role.steps.test_runs._measure", fail)
+    team = planned(tmp_path, {"ask": "planner"})
+    planner = {"ask": "planner", "next": [{"when": "goal == 'reach it'", "end": "done"}]}
+    with_flow(team, {"steps": [planner, {"ask": "one"}]})
+    for flow in (team, planned(tmp_path / "write", {"ask": "planner"})):
+        report = flow.run(flow="own", run_tests=True)
+        assert (report.exit_code, report.reason) == (3, "the disk is full")
+        assert len(flow.turns()) == 1
 
 
 def test_module_that_cannot_be_imported_hides_no_other_test(tmp_path: Path) -> None:
@@ -243,7 +357,7 @@ def test_what_is_gone_needs_no_baseline(tmp_path: Path) -> None:
     report = team.run(run_tests=True, cycles=1, baseline=False)
     assert (report.exit_code, result(team)["verdict"]) == (1, "gone")
     assert result(team)["removed_tests"] == ["test_green.py::test_one", "test_red.py::test_old"]
-    assert "compared with nothing (the tests did not run before the first turn)" in report.reason
+    assert "compared with nothing (the tests did not run before the first change)" in report.reason
 
 
 def test_removal_is_confirmed_without_a_turn_or_a_test(tmp_path: Path) -> None:
@@ -360,7 +474,7 @@ def test_tests_that_cannot_run_are_told_before_the_first_turn(tmp_path: Path) ->
     team.run(run_tests=True, cycles=1)
     kinds = [event["type"] for event in team.events]
     (warning,) = warnings(team.events)
-    assert warning.startswith("every failure will count as new: before the first turn, the tests ended so: could not")
+    assert warning.startswith("every failure will count as new: before the first change, the tests ended so: could not")
     assert warning.endswith("baseline/pytest_output.txt says why")
     assert kinds.index("warning") < kinds.index("turn_started")
 

@@ -312,6 +312,9 @@ class _Baseline:
     """There are no tests."""
 
     is_measured: bool = False
+    rewinds: bool = False
+
+    def wait(self, _: object) -> None: ...
 
 
 @dataclass(frozen=True)

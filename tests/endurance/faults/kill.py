@@ -7,12 +7,12 @@ import signal
 
 from tests.endurance.faults.fault import KILLED, Fault
 from tests.endurance.marks import MARKS
-from tests.endurance.scenarios import CYCLES, FAN_OUT, MIXED, PLAN_SOLVE
+from tests.endurance.scenarios import CYCLES, FAN_OUT, MIXED, PLAN_SOLVE, PLANNED
 
 
 class Kill(Fault):
     name = "kill"
-    scenarios = (CYCLES, FAN_OUT, PLAN_SOLVE, MIXED)
+    scenarios = (CYCLES, FAN_OUT, PLAN_SOLVE, MIXED, PLANNED)
     marks = MARKS
     exit_code = KILLED
 

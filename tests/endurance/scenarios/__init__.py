@@ -6,6 +6,7 @@ from tests.endurance.scenarios.every_message import EVERY_MESSAGE
 from tests.endurance.scenarios.fan_out import FAN_OUT
 from tests.endurance.scenarios.mixed import MIXED
 from tests.endurance.scenarios.plan_solve import PLAN_SOLVE
+from tests.endurance.scenarios.planned import PLANNED
 from tests.endurance.scenarios.scenario import Scenario
 
-__all__ = ["CYCLES", "EVERY_CHILD", "EVERY_MESSAGE", "FAN_OUT", "MIXED", "PLAN_SOLVE", "Scenario"]
+__all__ = ["CYCLES", "EVERY_CHILD", "EVERY_MESSAGE", "FAN_OUT", "MIXED", "PLANNED", "PLAN_SOLVE", "Scenario"]

@@ -36,7 +36,8 @@ class TurnTaking:
     def take(self) -> TurnResult | None:
         """None if the workspace is not in the state that the turn looked at."""
         run, recorded = self.run, self.turn.recorded
-        with run.progress.stays.at(run.workspace.root), run.progress.workspace_lock:
+        stay = run.progress.stays.at(run.workspace.root, may_write=self.asked.role.writes_itself)
+        with stay, run.progress.workspace_lock:
             before = self._before(recorded)
             if self.turn.basis.workspace and not self._fits(before):
                 return None
