@@ -272,12 +272,12 @@ class RoleSource:
         raise self.missing("prompt_text", "Give prompt_text or prompt_file.")
 
     def _schema_hint(self, given: dict[str, Any], schema_hints: Mapping[str, str], schema: object) -> str:
-        """The role's own hint, otherwise its schema, which the hint for all roles would contradict."""
+        """The role's own hint, otherwise none if it has a schema, which the hint for all roles would contradict."""
         template = given.get("schema_hint_template", given["name"])
         if "schema_hint_template" in given and template not in schema_hints:
             raise self.place("schema_hint_template").unknown("schema hint", template, schema_hints)
         if template not in schema_hints and schema is not None:
-            return json.dumps(schema, ensure_ascii=False, indent=2)
+            return ""
         parameters = {key: _as_text(value) for key, value in given.get("schema_hint_params", {}).items()}
         text = schema_hints.get(template, schema_hints.get("default", ""))
         return fill(text, {"role_name": given["name"]} | parameters)

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from codex_multi_role.catalog import RoleSpecCatalog, list_flows, load_flow
+from codex_multi_role.catalog import RoleSpecCatalog, build_prompt, list_flows, load_flow
 from codex_multi_role.catalog.prompts import CapabilityRules, GeneralPrompts
 from codex_multi_role.lifecycle.team_loading import load_team
 
@@ -49,7 +49,8 @@ def test_loading_it_imports_neither_jinja2_nor_jsonschema() -> None:
 
 
 @pytest.mark.extensions
-def test_schema_hint_of_a_flow_role_is_its_output_schema() -> None:
-    """A role that comes with a flow is shown the schema of its answer and no other format."""
-    solver = load_team("plan-solve", None)[1].role("solver")
-    assert json.loads(solver.schema_hint) == solver.output_schema
+def test_flow_role_is_shown_its_output_schema_only() -> None:
+    catalog = load_team("plan-solve", None)[1]
+    solver = catalog.role("solver")
+    prompt = build_prompt(catalog.general_prompts, solver, "g")
+    assert json.loads(prompt.partition("not the schema:\n")[2]) == solver.output_schema
