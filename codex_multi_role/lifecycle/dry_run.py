@@ -116,9 +116,7 @@ class _FirstPass:
             handoffs = {each: self.state.latest_handoffs[each] for each in dependencies[name]}
             self._add_ask(step, self._catalog.role(name), payload_from(handoffs or before), None)
 
-    def _add_ask(
-        self, step: StepSpec, role: RoleSpec, payload: Json | None, which: str | None, task: str = ""
-    ) -> None:
+    def _add_ask(self, step: StepSpec, role: RoleSpec, payload: Json | None, which: str | None, task: str = "") -> None:
         texts, contracts = self._catalog.general_prompts, self._definitions.contracts
         told = with_needs(role, texts, contracts.for_ask(self._flow.name, step, role))
         prompt = build_prompt(texts, told, self.state.goal, payload, self.state.latest_tests, task=task)

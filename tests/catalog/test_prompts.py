@@ -43,9 +43,7 @@ def test_order_of_a_prompt(shipped: RoleSpecCatalog) -> None:
 
 
 @pytest.mark.parametrize(("material", "times"), [({"text": "x" * 7000}, 1), ({"text": "x" * 9000}, 2)])
-def test_task_is_said_again_after_much_material(
-    shipped: RoleSpecCatalog, material: dict[str, str], times: int
-) -> None:
+def test_task_is_said_again_after_much_material(shipped: RoleSpecCatalog, material: dict[str, str], times: int) -> None:
     """Its first paragraph, right before the description of the answer, wherever the material is."""
     texts, role = shipped.general_prompts, shipped.role("planner")
     task = "Judge this.\nAll of it.\n\nSOURCE:\n"
@@ -74,7 +72,7 @@ def test_rules_follow_the_shape_of_the_answer(shipped: RoleSpecCatalog) -> None:
     closed = {"type": "object", "additionalProperties": False}
     digests = set()
     for fields in ([], ["files"], ["analysis_md"], ["files", "analysis_md"]):
-        schema = {**closed, "properties": dict.fromkeys(fields, {})}
+        schema = {**closed, "properties": {field: {} for field in fields}}
         asked = role.model_copy(update={"output_schema": schema, "schema_hint": ""})
         prompt = build_prompt(texts, asked, "g").partition("RULES:")[2].partition("YOUR ANSWER:")[0]
         assert [field for field, rule in rules.items() if rule in prompt] == fields
@@ -163,12 +161,16 @@ def test_catalog_can_translate_every_part(write: Write) -> None:
     write("---\nname: s\ndescription: d\n---\n", "skills/s/SKILL.md")
     path = write(json.dumps({"version": 1, "general_prompts": general, "roles": roles}))
     catalog = RoleSpecCatalog.load(path, lambda: ["t", "u"])
-    prompt = build_prompt(catalog.general_prompts, catalog.role("a"), "g", {"p": 1}, {"t": 1}, task="<task>", earlier=[{"e": 1}])
+    prompt = build_prompt(
+        catalog.general_prompts, catalog.role("a"), "g", {"p": 1}, {"t": 1}, task="<task>", earlier=[{"e": 1}]
+    )
     untranslated = [line for line in prompt.splitlines() if line and line[0] not in '<{[}] "']
     assert not untranslated
-    assert prompt.startswith("<role_header a>\n\n<text>\n\n<goal_section g>\n\n<task_section <task>>\n\n<earlier_section [")
-    rules = "<rules_header a>\n<tools_allowed>\n<files_read_only>\n<$s>\n<t, u>\n<analysis_rules a>\n"
-    assert prompt.endswith(f"{rules}\n<json_contract a>\n")
+    assert prompt.startswith(
+        "<role_header a>\n\n<text>\n\n<goal_section g>\n\n<task_section <task>>\n\n<earlier_section ["
+    )
+    shown = "<rules_header a>\n<tools_allowed>\n<files_read_only>\n<$s>\n<t, u>\n<analysis_rules a>\n"
+    assert prompt.endswith(f"{shown}\n<json_contract a>\n")
     assert (
         build_repair_prompt(catalog.general_prompts, catalog.role("a"), "p")
         == "<role_header a>\n\n<again>\n\n<json_contract a>\n"

@@ -90,7 +90,7 @@ def prompts(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str, st
     }
 
 
-def answer_schema(flow: str, step: str, role: str) -> Any:  # noqa: ANN401 - a JSON Schema
+def answer_schema(flow: str, step: str, role: str) -> Any:
     flows, catalog = team(flow)
     own = [each for each in steps(flows) if each.id == step.rpartition("/")[2] and role in each.asked]
     return next((each.reply for each in own if each.reply is not None), catalog.role(role).output_schema)
@@ -123,9 +123,9 @@ def problems_of(place: tuple[str, str, str], prompt: str) -> list[str]:
         found.append("its task is not there once")
     if prompt.count("\nYOUR ANSWER:\n") != 1 or prompt.index("\nYOUR ANSWER:\n") < prompt.rindex("\nRULES:\n"):
         found.append("its answer is not described once, at the end")
-    if prompt.count('"additionalProperties"') != json.dumps(schema).count('"additionalProperties"'):
-        if not catalog.role(role).schema_hint:
-            found.append("its schema is not shown once")
+    shown, whole = (text.count('"additionalProperties"') for text in (prompt, json.dumps(schema)))
+    if shown != (0 if catalog.role(role).schema_hint else whole):
+        found.append("its schema is not shown once")
     fields = (schema or {}).get("properties") or {}
     spoken = [OWN_FIELDS[name] for name in OWN_FIELDS if schema and name not in fields]
     said = re.sub(r'(?m)^ *".*$', "", prompt.replace("YOUR ANSWER:", ""))
@@ -147,7 +147,7 @@ def test_edited_role_gets_what_its_file_says(tmp_path: Path, file: Path) -> None
     edited = file.read_text().replace("prompt_text: |\n", "prompt_text: |\n  Edited by hand.\n")
     (roles / file.name).write_text(edited)
     name = yaml.safe_load(edited)["name"]
-    told = {record["role"] for record in first_pass(tmp_path / "w", flow, roles) if "Edited by hand." in record["prompt"]}
-    kept = [record for record in first_pass(tmp_path / "w", flow, roles) if "Edited by hand." not in record["prompt"]]
-    assert told == {name}
-    assert name not in {record["role"] for record in kept}
+    records = first_pass(tmp_path / "w", flow, roles)
+    told = {(record["role"], "Edited by hand." in record["prompt"]) for record in records}
+    assert {role for role, is_edited in told if is_edited} == {name}
+    assert (name, False) not in told
