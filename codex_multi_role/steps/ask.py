@@ -276,8 +276,6 @@ def named_paths(entries: object) -> list[str]:
 
 
 def payload_from(handoffs: dict[str, Any]) -> Json | None:
-    """A single handoff as it is; several under the names of their roles."""
-    if len(handoffs) == 1:
-        only: Json = next(iter(handoffs.values()))
-        return only
-    return handoffs or None
+    """A single handoff as it is, without fields that are null; several under the names of their roles."""
+    given = {role: {key: value for key, value in each.items() if value is not None} for role, each in handoffs.items()}
+    return next(iter(given.values())) if len(given) == 1 else given or None

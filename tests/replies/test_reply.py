@@ -173,6 +173,8 @@ def test_answer_that_fits_is_a_handoff_whatever_its_error_says() -> None:
 def test_error_that_the_schema_declares_is_the_authors() -> None:
     own = {"type": "object", "required": ["error"], "properties": {"error": {"type": "string"}}}
     assert read_reply('{"error": "E501"}', own) == Reply({"error": "E501"}, False, "")
+    nullable = {**own, "properties": {"error": {"type": ["string", "null"]}}}
+    assert read_reply('{"error": "no file"}', nullable).refusal == "no file"
     needs_more = {**own, "required": ["error", "line"]}
     assert read_reply('{"error": "no file"}', needs_more).refusal == "no file"
 
