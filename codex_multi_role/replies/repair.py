@@ -1,9 +1,9 @@
 """Read a JSON object that is not quite JSON, exactly: without spending a turn and without guessing.
 
 The text may differ from JSON in a comma, an inner closing bracket, the style of its quotation marks, keys and numbers,
-comments, Python's literals and tuples, raw line ends, ``\\'`` and a line that ``\\`` continues. In `VERBATIM` fields the
-last two are refused, because code may have both. Every string is taken as written: one that is followed by anything but
-``,``, ``:``, a closing bracket or a comment may have ended too early, at an unescaped quotation mark.
+comments, Python's literals and tuples, raw line ends, ``\\'`` and a line that ``\\`` continues. In `VERBATIM` fields,
+the last two are refused, because code may have both. Every string is taken as written: one that is followed by anything
+but ``,``, ``:``, a closing bracket or a comment may have ended too early, at an unescaped quotation mark.
 """
 
 from __future__ import annotations
