@@ -9,8 +9,10 @@ import sys
 import pytest
 
 from codex_multi_role.catalog import RoleSpecCatalog, build_prompt, list_flows, load_flow
+from codex_multi_role.catalog.definition import check_schema
 from codex_multi_role.catalog.prompts import CapabilityRules, GeneralPrompts
 from codex_multi_role.lifecycle.team_loading import load_team
+from codex_multi_role.reading.places import Place
 
 
 def test_it_has_the_team_of_the_flow_cycles(shipped: RoleSpecCatalog) -> None:
@@ -28,6 +30,12 @@ def test_shipped_catalog_defines_every_general_prompt(shipped: RoleSpecCatalog) 
     assert all(getattr(prompts, key) for key in GeneralPrompts.model_fields)
     assert all(getattr(prompts.capability_rules, key) for key in CapabilityRules.model_fields)
     assert prompts.role_header == "Role: {role_name}"
+
+
+def test_schemas_of_its_team_are_valid(shipped: RoleSpecCatalog) -> None:
+    """Loading does not check them."""
+    for role in shipped.roles:
+        check_schema(role.output_schema, Place(role.source))
 
 
 def test_all_its_flows_load(shipped: RoleSpecCatalog) -> None:
