@@ -21,6 +21,7 @@ from codex_multi_role.catalog.flow_loading import (
 from codex_multi_role.catalog.prompts import (
     CapabilityRules,
     GeneralPrompts,
+    answer_shape,
     build_continue_prompt,
     build_prompt,
     build_repair_prompt,
@@ -52,6 +53,7 @@ __all__ = [
     "RoleSpecCatalog",
     "RouteSpec",
     "StepSpec",
+    "answer_shape",
     "asked_role_files",
     "build_continue_prompt",
     "build_prompt",

@@ -14,13 +14,17 @@ from typing import Annotated
 
 from pydantic import AfterValidator, ConfigDict
 
-from codex_multi_role.catalog.definition import Definition
+from codex_multi_role.catalog.definition import Definition, closed_properties
 from codex_multi_role.catalog.role_spec import RoleSpec
 from codex_multi_role.reading.shipped import packaged_roles
 from codex_multi_role.reading.yaml_source import load_yaml, validate
 
 KNOWN_SECTION = "known_section"
 REFUSAL_RULE = "refusal_rule"
+ANALYSIS = "analysis_md"
+FAR_CHARACTERS = 8000
+"""More material than that after the first paragraph of a task lets the prompt repeat the paragraph."""
+_RULE = re.compile(r"\n(?=[-*] )")
 
 
 def fill(text: str, values: Mapping[str, str]) -> str:
@@ -62,9 +66,10 @@ class _Holding:
 
 
 class CapabilityRules(Definition):
-    """What a role reads about its ``prompt_flags``, skills and tools, one line each.
+    """What a role reads about its ``prompt_flags``, skills, tools and fields, one line each.
 
-    ``skills`` contains ``{skills}``, ``own_tools`` contains ``{tools}``.
+    ``skills`` contains ``{skills}``, ``own_tools`` contains ``{tools}``. ``file_suggestions`` and ``analysis`` are only
+    for roles whose answers have the fields ``files`` and ``analysis_md``.
     """
 
     tools_allowed: str = ""
@@ -76,6 +81,7 @@ class CapabilityRules(Definition):
     file_suggestions: str = ""
     skills: Annotated[str, AfterValidator(_Holding("{skills}"))] = ""
     own_tools: Annotated[str, AfterValidator(_Holding("{tools}"))] = ""
+    analysis: str = ""
 
     def lines(self, role: RoleSpec) -> list[str]:
         """The rules that apply to ``role``. Codex loads a skill when the prompt contains its name as ``$name``."""
@@ -89,11 +95,22 @@ class CapabilityRules(Definition):
         names = ", ".join(f"${skill}" for skill in role.skills)
         return [
             self.tools_allowed if flags.allow_tools else self.tools_forbidden,
-            access[flags.allow_read, flags.allow_write],
-            self.file_suggestions if flags.allow_file_suggestions else "",
+            access[flags.allow_read, flags.allow_write] if flags.allow_tools else "",
+            self.file_suggestions if flags.allow_file_suggestions and not _forbids(role, "files") else "",
             self.skills.replace("{skills}", names) if names else "",
             self.own_tools.replace("{tools}", ", ".join(role.tools)) if role.tools else "",
+            self.analysis if _shows_analysis(role) else "",
         ]
+
+
+def _forbids(role: RoleSpec, field: str) -> bool:
+    fields = closed_properties(role.output_schema or {})
+    return fields is not None and field not in fields
+
+
+def _shows_analysis(role: RoleSpec) -> bool:
+    """Whether the described answer has the field; no rule alone asks for it."""
+    return ANALYSIS in (role.schema_hint if role.output_schema is None else str(role.output_schema.get("properties")))
 
 
 class GeneralPrompts(Definition):
@@ -102,21 +119,24 @@ class GeneralPrompts(Definition):
     ``{role_name}`` is available in all of them; a section also has the placeholder that it is named after. If
     ``known_section`` is blank, every prompt repeats the role's instructions and rules; it is never added to a catalog
     with parts of its own, which may be in another language. ``refusal_rule`` is the end of ``json_contract``, and never
-    added to one that the catalog wrote. The texts for ``{problem}`` and ``{needed}`` are English, so a catalog in
-    another language may leave them out.
+    added to one that the catalog wrote. ``schema_section`` describes the answer of a role without a hint of its own.
+    The texts for ``{problem}`` and ``{needed}`` are English, so a catalog in another language may leave them out.
     """
 
     role_header: str = ""
     goal_section: Annotated[str, AfterValidator(_Holding("{goal}"))] = ""
+    task_section: Annotated[str, AfterValidator(_Holding("{task}"))] = ""
     earlier_section: Annotated[str, AfterValidator(_Holding("{earlier}"))] = ""
     input_section: Annotated[str, AfterValidator(_Holding("{input}"))] = ""
     tests_section: Annotated[str, AfterValidator(_Holding("{tests}"))] = ""
-    json_contract: str = ""
-    refusal_rule: str = ""
-    needed_section: Annotated[str, AfterValidator(_Holding("{needed}"))] = ""
     rules_header: str = ""
     capability_rules: CapabilityRules = CapabilityRules()
     analysis_rules: str = ""
+    task_again_section: Annotated[str, AfterValidator(_Holding("{task}"))] = ""
+    json_contract: str = ""
+    refusal_rule: str = ""
+    schema_section: Annotated[str, AfterValidator(_Holding("{schema}"))] = ""
+    needed_section: Annotated[str, AfterValidator(_Holding("{needed}"))] = ""
     known_section: str = ""
     continue_section: str = ""
     repair_section: str = ""
@@ -131,7 +151,7 @@ class _ShippedCatalog(Definition):
 
 def missing_parts(given: GeneralPrompts) -> list[str]:
     """The keys of the parts that `completed` adds."""
-    rules = [f"capability_rules.{key}" for key in CapabilityRules.model_fields]
+    rules = [f"capability_rules.{key}" for key in CapabilityRules.model_fields if key not in _never_added(given)]
     missing_rules = [key for key in rules if key.partition(".")[2] not in given.capability_rules.model_fields_set]
     excluded = given.model_fields_set | _never_added(given)
     parts = [key for key in GeneralPrompts.model_fields if key not in excluded]
@@ -141,7 +161,8 @@ def missing_parts(given: GeneralPrompts) -> list[str]:
 def _never_added(given: GeneralPrompts) -> set[str]:
     """The parts that belong to others which the catalog wrote itself."""
     written = given.model_fields_set
-    return {*([KNOWN_SECTION] if written else []), *([REFUSAL_RULE] if "json_contract" in written else [])}
+    belongs = {REFUSAL_RULE: "json_contract", "analysis": "analysis_rules"}
+    return {*([KNOWN_SECTION] if written else []), *(key for key, other in belongs.items() if other in written)}
 
 
 def completed(given: GeneralPrompts) -> GeneralPrompts:
@@ -152,7 +173,7 @@ def completed(given: GeneralPrompts) -> GeneralPrompts:
     shipped = validate(_ShippedCatalog, load_yaml(path), path).general_prompts.model_dump(exclude_unset=True)
     written = given.model_dump(exclude_unset=True)
     for key in _never_added(given):
-        shipped.pop(key)
+        (shipped if key in shipped else shipped["capability_rules"]).pop(key)
     rules = shipped["capability_rules"] | written.get("capability_rules", {})
     return GeneralPrompts.model_validate(shipped | written | {"capability_rules": rules})
 
@@ -164,29 +185,45 @@ def build_prompt(
     payload: Mapping[str, object] | None = None,
     tests: Mapping[str, object] | None = None,
     *,
+    task: str = "",
     earlier: Sequence[Mapping[str, object]] = (),
     known: bool = False,
 ) -> str:
     """The prompt of a turn.
 
-    ``payload``: the incoming handoff; ``tests``: the latest test result; ``earlier``: the role's own last handoffs, for
-    a thread that does not remember them; ``known``: the thread still has the role's instructions and rules, so that
-    ``known_section`` takes their place. Order: role header (the first line), role instructions, goal, earlier
-    handoffs, payload, tests, JSON contract, schema hint, rules. Empty parts are left out.
+    ``payload``: the incoming handoff; ``tests``: the latest test result; ``task``: the step's own; ``earlier``: the
+    role's own last handoffs, for a thread that does not remember them; ``known``: the thread still has the role's
+    instructions and rules, so that ``known_section`` takes their place. Order: role header (the first line), role
+    instructions, goal, task, earlier handoffs, payload, tests, rules, the task again if it is far above, and the
+    description of the answer. Empty parts are left out.
     """
     named = {"role_name": role.name}
     reminder = fill(texts.known_section, named) if known else ""
+    first, _, more = task.strip().partition("\n\n")
+    material = [
+        fill(texts.earlier_section, named | {"earlier": _pretty(earlier)}) if earlier else "",
+        fill(texts.input_section, named | {"input": _pretty(payload)}) if payload else "",
+        fill(texts.tests_section, named | {"tests": _pretty(tests)}) if tests else "",
+    ]
+    is_far = first and sum(map(len, [more, *material])) > FAR_CHARACTERS
     sections = [
         fill(texts.role_header, named),
         reminder or role.prompt_text,
         fill(texts.goal_section, named | {"goal": goal}),
-        fill(texts.earlier_section, named | {"earlier": _pretty(earlier)}) if earlier else "",
-        fill(texts.input_section, named | {"input": _pretty(payload)}) if payload else "",
-        fill(texts.tests_section, named | {"tests": _pretty(tests)}) if tests else "",
-        *_contract(texts, role),
+        fill(texts.task_section, named | {"task": task}) if first else "",
+        *material,
         "" if reminder else _rules(texts, role),
+        fill(texts.task_again_section, named | {"task": first}) if is_far else "",
+        *_answer(texts, role),
     ]
     return _joined(sections)
+
+
+def answer_shape(texts: GeneralPrompts, role: RoleSpec) -> str:
+    """How the role's answer looks: its own hint as it is written, otherwise its schema with what that is."""
+    if role.schema_hint or role.output_schema is None:
+        return role.schema_hint
+    return fill(texts.schema_section, {"role_name": role.name, "schema": _pretty(role.output_schema)})
 
 
 def instructions_digest(texts: GeneralPrompts, role: RoleSpec) -> str:
@@ -199,25 +236,28 @@ def build_repair_prompt(texts: GeneralPrompts, role: RoleSpec, problem: str) -> 
     """The prompt that asks for the last answer again; ``problem`` says what was wrong with it."""
     named = {"role_name": role.name}
     repair = fill(texts.repair_section, named | {"problem": problem})
-    return _joined([fill(texts.role_header, named), repair, *_contract(texts, role)])
+    return _joined([fill(texts.role_header, named), repair, *_answer(texts, role)])
 
 
 def build_continue_prompt(texts: GeneralPrompts, role: RoleSpec) -> str:
     """The prompt for a role that stopped before its work was finished."""
     named = {"role_name": role.name}
-    return _joined([fill(texts.role_header, named), fill(texts.continue_section, named), *_contract(texts, role)])
+    return _joined([fill(texts.role_header, named), fill(texts.continue_section, named), *_answer(texts, role)])
 
 
-def _contract(texts: GeneralPrompts, role: RoleSpec) -> list[str]:
+def _answer(texts: GeneralPrompts, role: RoleSpec) -> list[str]:
     """A refusal is not offered where the schema forbids it: a model that it binds could not answer it."""
     may_refuse = (role.output_schema or {}).get("additionalProperties") is not False
     lines = [texts.json_contract, texts.refusal_rule if may_refuse else ""]
     contract = "\n".join(text.strip("\n") for text in lines if text.strip())
-    return [fill(contract, {"role_name": role.name}), role.schema_hint]
+    return [fill(contract, {"role_name": role.name}), answer_shape(texts, role)]
 
 
 def _rules(texts: GeneralPrompts, role: RoleSpec) -> str:
-    lines = [texts.rules_header, *texts.capability_rules.lines(role), texts.analysis_rules]
+    """The rules for the role, without those of a catalog on a field that the role's schema forbids."""
+    rules = _RULE.split(texts.analysis_rules.strip("\n"))
+    allowed = [rule for rule in rules if ANALYSIS not in rule or not _forbids(role, ANALYSIS)]
+    lines = [texts.rules_header, *texts.capability_rules.lines(role), *allowed]
     return "\n".join(fill(line.strip("\n"), {"role_name": role.name}) for line in lines if line.strip())
 
 

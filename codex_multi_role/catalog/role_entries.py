@@ -51,6 +51,7 @@ from codex_multi_role.catalog.role_spec import (
 from codex_multi_role.catalog.source_files import SourceFiles
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.reading.places import Place, Problems
+from codex_multi_role.reading.shipped import packaged_roles
 from codex_multi_role.reading.yaml_source import validate
 
 Text = Annotated[str, StringConstraints(min_length=1)]
@@ -272,12 +273,12 @@ class RoleSource:
         raise self.missing("prompt_text", "Give prompt_text or prompt_file.")
 
     def _schema_hint(self, given: dict[str, Any], schema_hints: Mapping[str, str], schema: object) -> str:
-        """The role's own hint, otherwise its schema, which the hint for all roles would contradict."""
+        """The role's own hint, otherwise none if it has a schema, which the hint for all roles would contradict."""
         template = given.get("schema_hint_template", given["name"])
         if "schema_hint_template" in given and template not in schema_hints:
             raise self.place("schema_hint_template").unknown("schema hint", template, schema_hints)
         if template not in schema_hints and schema is not None:
-            return json.dumps(schema, ensure_ascii=False, indent=2)
+            return ""
         parameters = {key: _as_text(value) for key, value in given.get("schema_hint_params", {}).items()}
         text = schema_hints.get(template, schema_hints.get("default", ""))
         return fill(text, {"role_name": given["name"]} | parameters)
@@ -296,6 +297,8 @@ class RoleSource:
         schema = given.get("output_schema")
         if schema is None:
             return None
+        if isinstance(schema, dict) and self.path.parent == packaged_roles():
+            return schema  # valid, and jsonschema would cost each start of the shipped team 0.05 s
         if isinstance(schema, str):
             return check_schema(files.data(schema, self.place("output_schema")), Place(files.path(schema)))
         return check_schema(schema, self.place("output_schema"))

@@ -34,7 +34,7 @@ UNNAMED = "unnamed"
 # The keys that say what a step does, exactly one per step. A new kind is another field of StepSpec, listed here with
 # the keys that belong only to it.
 STEP_KINDS: dict[str, frozenset[str]] = {
-    "ask": frozenset({"roles", "with_", "prompt", "reply", "isolate", "merge"}),
+    "ask": frozenset({"roles", "with_", "prompt", "prompt_replaces", "reply", "isolate", "merge"}),
     "check": frozenset({"with_", "repeatable"}),
     "review": frozenset({"show", "options", "fields", "time_limit_seconds", "default"}),
     "call": frozenset({"with_", "max_depth", "isolate", "merge", "place"}),
@@ -125,7 +125,12 @@ class StepSpec(Definition):
         {}, "What a role gets instead of the previous answer; a check's options; a called flow's inputs."
     )
     roles: Items[Name] = optional((), "The roles that a template in `ask` chooses from, for each item of `for_each`.")
-    prompt: Text | None = Field(default=None, description="A template that replaces the role's own instructions.")
+    prompt: Text | None = Field(
+        default=None, description="The task (a template), which the role gets after its instructions."
+    )
+    prompt_replaces: StrictBool = Field(
+        default=False, description="Send the `prompt` instead of the role's instructions."
+    )
     reply: Nested[dict[str, JsonValue] | None] = optional(
         None, "A JSON Schema that replaces the role's `output_schema`."
     )
@@ -268,6 +273,8 @@ class StepSpec(Definition):
         for kind, keys in STEP_KINDS.items():
             if stray := sorted(map(self.written_name, given & keys - STEP_KINDS[self.kind])):
                 raise WrongKey(f"{stray[0]} belongs to {kind}", stray[0])
+        if self.prompt_replaces and self.prompt is None:
+            raise WrongKey("prompt_replaces needs a prompt to send instead", "prompt_replaces")
         if self.for_each is None and (stray := sorted(map(self.written_name, given & FAN_OUT_KEYS))):
             raise WrongKey(f"{stray[0]} belongs to for_each", stray[0])
         return self

@@ -75,7 +75,7 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
         self.filters["format"] = lambda text, *given, **named: self.call_binop(None, "%", str(text), named or given)
         indent = self.filters["indent"]  # adds to a list in place
         self.filters["indent"] = lambda value, *given, **named: indent(text_of(value), *given, **named)
-        self.filters |= {"string": text_of, "join": _joining(self.filters["join"])}
+        self.filters |= {"string": text_of, "join": _joining(self.filters["join"]), "tojson": _as_json}
         filters = {name: _of_values(function) for name, function in self.filters.items()}
         self.filters = {name: _with_unknown(name, each, attrgetter("_filtered")) for name, each in filters.items()}
         tests: dict[str, Any] = {**self.tests, "in": _is_in}
@@ -240,6 +240,11 @@ class _Container:
 
     def __contains__(self, part: object) -> bool:
         return part._within(self._value) if isinstance(part, UnknownValue) else part in self._value
+
+
+def _as_json(value: object, indent: int | None = None) -> str:
+    """Plain JSON, as a model reads it; Jinja's own is escaped for HTML."""
+    return json.dumps(plain(value), ensure_ascii=False, indent=indent)
 
 
 def _of_values(function: Callable[..., Any]) -> Callable[..., Any]:

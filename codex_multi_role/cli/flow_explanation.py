@@ -49,6 +49,7 @@ def explanation(flows: Mapping[str, FlowSpec], name: str, catalog: RoleSpecCatal
         "Goal": [(_goal(flow.goal),)] if flow.goal != GoalSpec() else [],
         "Inputs": [(key, spec.type, _requirement(spec), spec.description) for key, spec in flow.inputs.items()],
         "Steps": map(_step_row, chart.nodes),
+        "What roles are sent": [(step.id, _sent(step)) for step in flow.steps if step.ask is not None],
         "If a step goes wrong": [(step.id, if_wrong(step, _what_is_bad(step))) for step in flow.steps],
         "What steps must answer": answer_rows(flows, name, catalog),
         "Ends": _end_rows(flow, chart, catalog),
@@ -92,6 +93,13 @@ def _requirement(spec: InputSpec) -> str:
 def _step_row(node: Node) -> Row:
     targets = dict.fromkeys(f"({end_words(way.to)})" if isinstance(way.to, End) else way.to for way in node.arrows)
     return node.id, "; ".join([node.words, *node.notes]) + f" -> {', '.join(targets)}"
+
+
+def _sent(step: StepSpec) -> str:
+    whose = "each role's" if step.ask == EVERY_ROLE or step.roles else f"the role {step.ask}'s"
+    if step.prompt_replaces:
+        return f"the step's prompt instead of {whose} instructions"
+    return f"{whose} instructions" + (", and the step's prompt as the task" if step.prompt is not None else "")
 
 
 def answer_rows(flows: Mapping[str, FlowSpec], name: str, catalog: RoleSpecCatalog) -> Iterator[Row]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from codex_multi_role.catalog import read_flows
+from codex_multi_role.catalog import build_prompt, read_flows
 from codex_multi_role.cli.completion import role_names
 from codex_multi_role.cli.lazy_group import LazyCommand, LazyGroup
 from codex_multi_role.cli.new_definitions import add_role
@@ -72,13 +72,16 @@ def _row(role: RoleSpec, catalog: RoleSpecCatalog) -> list[object]:
 def show_roles(name: str, roles: Path | None, json: bool) -> None:
     """Show ROLE as runs use it, with its defaults, files, limits and sandbox resolved.
 
+    `prompt` is what it is sent, without what a run adds: the goal, the task of a step and the material.
+
     \b
     Examples:
       codex-multi-role roles show planner
     """
-    shown = open_catalog(roles).role(name).model_dump(mode="json")
+    catalog = open_catalog(roles)
+    role = catalog.role(name)
     put = put_json if json else put_yaml
-    put(shown)
+    put({**role.model_dump(mode="json"), "prompt": build_prompt(catalog.general_prompts, role, "<goal>")})
 
 
 @command(ROLES, name="validate")

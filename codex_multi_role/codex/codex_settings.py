@@ -285,6 +285,11 @@ def needs_user_home(settings: tuple[str, ...]) -> bool:
     return not (defined or provider in BUILT_IN_LOCAL_PROVIDERS)
 
 
+def unread_user_home(settings: tuple[str, ...], environment: Mapping[str, str]) -> Path | None:
+    """The user's own Codex home if a process with these settings gets another one."""
+    return None if needs_user_home(settings) else user_home(environment)
+
+
 def needed_user_home(settings: tuple[str, ...], environment: Mapping[str, str]) -> Path | None:
     """The user's own Codex home if these settings need it, otherwise None."""
     return user_home(environment) if needs_user_home(settings) else None

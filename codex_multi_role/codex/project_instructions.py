@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -21,16 +21,20 @@ MAX_BYTES = 32 * 1024
 
 @dataclass(frozen=True)
 class ProjectInstructions:
-    """Where to look: Codex's settings of the same names. ``developer``: the settings' own text for the role."""
+    """Where to look: Codex's settings of the same names. ``developer``: the settings' own text for the role.
+
+    ``unread_home``: the user's Codex home if the role's process has another one; Codex itself reads only its own.
+    """
 
     workspace: Path
     file_names: tuple[str, ...] = FILE_NAMES
     root_markers: tuple[str, ...] = ROOT_MARKERS
     max_bytes: int = MAX_BYTES
     developer: str = ""
+    unread_home: Path | None = None
 
     @classmethod
-    def configured(cls, workspace: Path, settings: Mapping[str, Any]) -> Self:
+    def configured(cls, workspace: Path, settings: Mapping[str, Any], unread_home: Path | None = None) -> Self:
         """Read ``settings``, Codex's effective configuration. Invalid values are left to Codex to reject."""
         max_bytes = settings.get("project_doc_max_bytes", MAX_BYTES)
         markers = settings.get("project_root_markers")
@@ -40,6 +44,7 @@ class ProjectInstructions:
             ROOT_MARKERS if markers is None else _texts(markers),
             max_bytes if isinstance(max_bytes, int) else MAX_BYTES,
             str(settings.get("developer_instructions", "")),
+            unread_home,
         )
 
     def developer_message(self, folder: Path) -> str:
@@ -54,13 +59,19 @@ class ProjectInstructions:
         return "\n\n".join(filter(None, [self.developer, section]))
 
     def _documents(self, folder: Path) -> Iterator[str]:
+        if self.unread_home is not None and (own := self._document(self.unread_home, FILE_NAMES, MAX_BYTES).strip()):
+            yield own.decode("utf-8", "replace")
         room = self.max_bytes
         for place in (*self._folders_above(), folder):
-            contents = (_read(place / name, room) for name in self.file_names)
-            found = next((each for each in contents if each is not None), b"")
+            found = self._document(place, self.file_names, room)
             room -= len(found)
             if text := found.decode("utf-8", "replace").strip():
                 yield text
+
+    @staticmethod
+    def _document(place: Path, names: Iterable[str], most: int) -> bytes:
+        contents = (_read(place / name, most) for name in names)
+        return next((each for each in contents if each is not None), b"")
 
     def _folders_above(self) -> list[Path]:
         """The folders from the project's root down to the one above the workspace."""

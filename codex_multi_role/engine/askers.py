@@ -144,9 +144,11 @@ class Asker:
         payload = unit.fill("with")  # before a number is drawn, as a failed template must not draw one
         reserved = self.reserve(unit.step.ask or "", state)
         ways = AnswerWays(self._run.settings.contracts)
+        role, task = role_for(reserved.role, unit.step, prompt)
         question = replace(
             reserved,
-            role=role_for(reserved.role, unit.step, lambda _: prompt),
+            role=role,
+            task=task,
             payload=payload or state.input_handoff(self._item, unit.step.prompt),
             tests=state.latest_tests,
             thread=NEW_THREAD if unit.step.isolate else reserved.thread,

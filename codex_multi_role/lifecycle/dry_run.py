@@ -93,9 +93,9 @@ class _FirstPass:
     def _add_unit(self, step: StepSpec, context: Mapping[str, Any], item: Json | None, which: str | None) -> None:
         """Record one unit of ``step``, whatever its kind."""
         if step.ask is not None:
-            role = role_for(self._catalog.role(step.ask), step, lambda template: preview(template, context))
+            role, task = role_for(self._catalog.role(step.ask), step, str(preview(step.prompt or "", context)))
             given: Json = preview(step.with_, context)
-            self._add_ask(step, role, given or self.state.input_handoff(item, step.prompt), which)
+            self._add_ask(step, role, given or self.state.input_handoff(item, step.prompt), which, task)
         elif step.check is not None:
             self._add("check", step, which, {"check": step.check, "with": preview(step.with_, context)})
             self.state.latest_tests = TEST_RESULT if step.check == "tests" else self.state.latest_tests
@@ -116,10 +116,10 @@ class _FirstPass:
             handoffs = {each: self.state.latest_handoffs[each] for each in dependencies[name]}
             self._add_ask(step, self._catalog.role(name), payload_from(handoffs or before), None)
 
-    def _add_ask(self, step: StepSpec, role: RoleSpec, payload: Json | None, which: str | None) -> None:
+    def _add_ask(self, step: StepSpec, role: RoleSpec, payload: Json | None, which: str | None, task: str = "") -> None:
         texts, contracts = self._catalog.general_prompts, self._definitions.contracts
         told = with_needs(role, texts, contracts.for_ask(self._flow.name, step, role))
-        prompt = build_prompt(texts, told, self.state.goal, payload, self.state.latest_tests)
+        prompt = build_prompt(texts, told, self.state.goal, payload, self.state.latest_tests, task=task)
         self._add("ask", step, which, {"role": role.name, "prompt": prompt})
         self.state.absorb_handoff(role.name, role.name, 0, _example_handoff(role), shown=self._flow.shows(step.id))
         if self._definitions.options.tests.run_tests and role.may_change_workspace:

@@ -21,6 +21,7 @@ from codex_multi_role.codex.codex_settings import (
     needed_user_home,
     needs_user_home,
     only_these_skills,
+    unread_user_home,
     without_own_retries,
     without_project_settings,
     without_user_servers,
@@ -161,7 +162,10 @@ class Members:
             permissions = PROFILE
             settings = (*settings, *profile(WriteAccess.of(settings, home), self.read_only, workspace))
         if role.project_instructions:
-            return settings, permissions, ProjectInstructions.configured(workspace, known_settings(settings, home))
+            is_scripted = self.definitions.playbook is not None or self.definitions.stand_in is not None
+            unread = None if is_scripted else unread_user_home(given, os.environ)
+            known = known_settings(settings, home)
+            return settings, permissions, ProjectInstructions.configured(workspace, known, unread)
         return (settings if skills else (WITHOUT_SKILLS, *settings)), permissions, None
 
 

@@ -57,6 +57,9 @@ class Extraction:
     only_text: bool = False
 
 
+NO_OBJECT = "The answer contains no JSON object. Write the object itself."
+
+
 def find_objects(text: str) -> Extraction:
     """Find the objects of an answer. Never raises."""
     search = _Search(text, skips_code=True)
@@ -69,7 +72,7 @@ def find_objects(text: str) -> Extraction:
         return Extraction(problem=str(error))
     if search.objects:
         return Extraction(tuple(search.objects.values()))
-    problem = "The JSON object is empty." if search.met_empty else "The answer contains no JSON object."
+    problem = "The JSON object is empty." if search.met_empty else NO_OBJECT
     return Extraction(problem=problem, only_text=True)
 
 
@@ -116,7 +119,7 @@ class _Search:
         self._check_behind(tag.start())
         end = _THINKING_END.search(self._text, tag.end())
         if end is None:
-            raise InexactObject(f"The answer was cut off: it ends inside {tag[0]}.")
+            raise InexactObject(f"The answer was cut off: it ends inside {tag[0]}. Write a shorter one.")
         self._position = self._behind = end.end()
 
     def _skip_code(self, opening: re.Match[str]) -> None:

@@ -1,7 +1,7 @@
 """Make an answer fit its schema without touching its content: drop what the schema forbids, trim what it names.
 
-Dropped are unexpected fields of a closed object, and a null for an optional field; blanks around the value of a choice
-are removed. An answer is corrected only if all of it then fits.
+Dropped are unexpected fields of a closed object, and a null for an optional field; a missing field that may be null is
+null; blanks around the value of a choice are removed. An answer is corrected only if all of it then fits.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 from codex_multi_role.reading.schema_validation import mismatches
+from codex_multi_role.replies.refusal import takes_null
 
 if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
@@ -71,7 +72,8 @@ def fit(value: Mapping[str, object], schema: Mapping[str, object]) -> Fitting | 
             return Fitting(corrected, made) if corrected else None
         for each in corrections:
             each.apply(corrected)
-            made[each.path] = str(each)
+            if each.value is not None:  # a null says no more than its absence
+                made[each.path] = str(each)
     return None
 
 
@@ -93,6 +95,8 @@ def _corrections_of(error: ValidationError) -> list[Correction] | None:
     if value is None:
         return [Correction(path)] if path and isinstance(path[-1], str) else None
     match error.validator:
+        case "required":
+            return _with_nulls(path, value, rule, error.schema)
         case "additionalProperties" if rule is False:
             return _without_unexpected(path, value, error.schema)
         case "enum" | "const" if path and isinstance(value, str):
@@ -108,6 +112,18 @@ def _without_unexpected(path: _Path, value: Mapping[str, object], schema: Any) -
     known = {*schema.get("properties", ()), *_matching(value, schema.get("patternProperties", ()))}
     unexpected = [name for name in value if name not in known]
     return [Correction((*path, name)) for name in unexpected] if len(unexpected) < len(value) else None
+
+
+def _with_nulls(
+    path: _Path,
+    value: Mapping[str, object],
+    names: Iterable[str],
+    schema: Any,  # noqa: ANN401 - as in jsonschema
+) -> list[Correction] | None:
+    """Null for each missing field that may be null; None if another one is missing too, or the object is empty."""
+    missing = [name for name in names if name not in value]
+    nullable = all(takes_null(schema.get("properties", {}).get(name)) for name in missing)
+    return [Correction((*path, name), None) for name in missing] if nullable and value else None
 
 
 def _matching(names: Iterable[str], patterns: Iterable[str]) -> set[str]:

@@ -45,8 +45,11 @@ def denies_error_only(value: Mapping[str, object], schema: Mapping[str, object] 
 
 
 def declares_error(schema: Mapping[str, object] | None) -> bool:
-    """Whether ``error`` is a field of the role's own handoff, which is then validated like any other."""
-    return ERROR in properties_of(schema)
+    """Whether ``error`` is a field of the role's own handoff, which is then validated like any other.
+
+    One that may be null is how a role declines that a closed schema binds.
+    """
+    return ERROR in properties_of(schema) and not takes_null(properties_of(schema)[ERROR])
 
 
 def _required(schema: Mapping[str, object] | None) -> set[str]:
@@ -58,6 +61,12 @@ def properties_of(schema: Mapping[str, object] | None) -> Mapping[str, object]:
     """The schemas of the fields that ``schema`` declares, by name."""
     properties = (schema or {}).get("properties")
     return properties if isinstance(properties, dict) else {}
+
+
+def takes_null(schema: object) -> bool:
+    """Whether ``schema`` names null among its types."""
+    types = schema.get("type") if isinstance(schema, dict) else None
+    return isinstance(types, list) and "null" in types
 
 
 def _may_be_empty(schema: object) -> bool:

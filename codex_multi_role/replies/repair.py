@@ -1,8 +1,9 @@
 """Read a JSON object that is not quite JSON, exactly: without spending a turn and without guessing.
 
-The text may differ from JSON in a comma, an inner closing bracket, the style of its quotation marks and keys, comments,
-Python's literals and raw line ends. Every string is taken as written: one that is followed by anything but ``,``,
-``:``, a closing bracket or a comment may have ended too early, at an unescaped quotation mark.
+The text may differ from JSON in a comma, an inner closing bracket, the style of its quotation marks, keys and numbers,
+comments, Python's literals and tuples, raw line ends, ``\\'`` and a line that ``\\`` continues. In `VERBATIM` fields,
+the last two are refused, because code may have both. Every string is taken as written: one that is followed by anything
+but ``,``, ``:``, a closing bracket or a comment may have ended too early, at an unescaped quotation mark.
 """
 
 from __future__ import annotations
@@ -19,16 +20,19 @@ MAX_REPAIRED_CHARACTERS = 1_000_000
 _CONTROL = r"\x00-\x08\x0b\x0c\x0e-\x1f"
 _COMMENT_OR_SPACE = re.compile(r"\s++|(?P<comment>(?://|\#)[^\n]*+|/\*(?:[^*]++|\*(?!/))*+(?P<end>\*/)?)")
 _TOKEN = re.compile(
-    rf"""(?P<bracket>[\[{{]) | (?P<mark>[\]}}:,])
+    rf"""(?P<bracket>[\[{{(]) | (?P<mark>[\])}}:,])
     | (?P<double>"(?:[^"\\{_CONTROL}]++|\\.)*+")
-    | (?P<single>'(?:[^'\\{_CONTROL}]++|\\(?:['"\\bfnrt]|u[0-9a-fA-F]{{4}}|x[0-9a-fA-F]{{2}}))*+')
-    | (?P<number>-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?)(?![\w.])
+    | (?P<single>'(?:[^'\\{_CONTROL}]++|\\(?:['"\\bfnrt\n]|u[0-9a-fA-F]{{4}}|x[0-9a-fA-F]{{2}}))*+')
+    | (?P<number>[+-]?(?:(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?)(?![\w.])
     | (?P<word>[^\W\d][\w$]*+|\$[\w$]++)""",
     re.VERBOSE | re.DOTALL,
 )
 _CLOSED_STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"|\'(?:[^\'\\]++|\\.)*+\'', re.DOTALL)
 _LITERALS: Final = {"true": True, "false": False, "null": None, "True": True, "False": False, "None": None}
-_CLOSERS: Final = {"{": "}", "[": "]"}
+_CLOSERS: Final = {"{": "}", "[": "]", "(": ")"}
+VERBATIM: Final = frozenset({"files", "code", "content", "markdown"})
+"""Fields whose texts may be code, where a backslash may be the text's own."""
+_OWN_ESCAPE = re.compile(r"\\(?:(?P<quote>')|(?P<continued>\n)|.)", re.DOTALL)
 _LEFT_OUT = re.compile(
     r"\.\.\.|…|\b(?:rest|remain\w*|unchanged|omitted|same|others?|more|previous|existing|truncated|skipped|abbreviated"
     r"|shortened|continue[sd]?|etc|and so on|as before)\b",
@@ -128,7 +132,7 @@ class TolerantReader:
     def _read_mark(self, mark: str) -> str:
         """Read a comma, colon or closing bracket; returns its role for the next token."""
         top = self._open[-1]
-        if mark in "]}":
+        if mark in "])}":
             return self._close(mark, top)
         wanted, then = ("colon", "value") if mark == ":" else ("comma", "item")
         if top.expects != wanted:
@@ -141,6 +145,8 @@ class TolerantReader:
             self._refuse("a key has no value")
         if self._commented and top.expects == "item":
             self._refuse("a comment may stand for something that was left out")
+        if mark == ")" and isinstance(top.value, list) and len(top.value) == 1 and top.expects == "comma":
+            self._refuse("a value in parentheses is not JSON")
         self._open.pop()
         if _CLOSERS[top.bracket] == mark:
             return "closer"
@@ -205,7 +211,7 @@ class TolerantReader:
 
     def _number(self, token: str) -> object:
         try:
-            number = json.loads(token)
+            number = json.loads(re.sub(r"^([+-]?)(?=\.)", r"\g<1>0", token).removeprefix("+"))
         except ValueError:  # more digits than Python converts
             number = math.inf
         if isinstance(number, float) and math.isinf(number):
@@ -219,6 +225,8 @@ class TolerantReader:
         if kind == "single":
             self._quotation_marks.add("'")
             token = f'"{_SINGLE_TO_DOUBLE.sub(_double_quoted, token[1:-1])}"'
+        if not any(each.key in VERBATIM for each in self._open):
+            token = _OWN_ESCAPE.sub(_without_backslash, token)
         try:
             return str(json.loads(token, strict=False))
         except ValueError:
@@ -242,12 +250,18 @@ class TolerantReader:
 
     def _refuse_truncated(self) -> NoReturn:
         inside = "a string" if self._text[self.position : self.position + 1] in ('"', "'") else "the JSON object"
-        raise InexactObject(f"The answer was cut off: it ends before {inside} does.", len(self._text))
+        raise InexactObject(
+            f"The answer was cut off: it ends before {inside} does. Write a shorter one.", len(self._text)
+        )
 
     def _refuse(self, problem: str) -> NoReturn:
         at = self.position
         near = self._text[max(self._start, at - 20) : at + 20]
         raise InexactObject(f"The JSON object does not parse: {problem}, near {near!r}.", at, is_object=self._is_object)
+
+
+def _without_backslash(found: re.Match[str]) -> str:
+    return "" if found["continued"] else found["quote"] or found[0]
 
 
 def _double_quoted(found: re.Match[str]) -> str:

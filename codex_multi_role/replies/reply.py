@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -12,6 +13,9 @@ from codex_multi_role.replies.extract import FoundObject, find_objects
 from codex_multi_role.replies.fitting import MAX_NAME_CHARACTERS, Correction, fit
 from codex_multi_role.replies.refusal import ERROR, denies_error_only, error_in, is_refusal, properties_of
 
+LOOP = "The answer repeats itself without an end. Write each part once."
+LOOP_CHARACTERS = 2000
+_LOOP = re.compile(r"(.{2,200}?)\1{9,}", re.DOTALL)
 EMPTY = "The answer was empty."
 """The ``problem`` of an empty answer."""
 
@@ -62,11 +66,18 @@ def read_reply(text: str, schema: Mapping[str, object] | None, *, strict: bool =
         return Reply(None, False, EMPTY, only_text=True)
     found = find_objects(text)
     if not found.objects:
-        return Reply(None, False, found.problem, only_text=found.only_text)
+        return Reply(None, False, _loop_in(text) or found.problem, only_text=found.only_text)
     replies = [_reply(each, schema) for each in found.objects]
     if schema is None or strict or not all(reply.problem for reply in replies):
         return _choose(replies)
     return _choose([_corrected(*each, schema) for each in zip(replies, found.objects, strict=True)])
+
+
+def _loop_in(text: str) -> str:
+    """The problem of an answer whose end says the same again and again; empty for any other."""
+    end = text[-LOOP_CHARACTERS:]
+    loop = _LOOP.search(end)
+    return LOOP if loop is not None and 2 * len(loop[0]) > len(end) else ""
 
 
 def _choose(replies: Sequence[Reply]) -> Reply:
@@ -84,6 +95,8 @@ def _reply(found: FoundObject, schema: Mapping[str, object] | None) -> Reply:
     error = error_in(found.value, None if problems else schema)
     if error and is_refusal(found.value, schema):
         return Reply({ERROR: error}, found.repaired, "", refusal=error)
+    if problems and _is_schema(found.value, schema):
+        return Reply(None, found.repaired, "The answer is a JSON Schema. Write an object that fits it.")
     if problems:
         listed = "\n".join(f"- {problem}" for problem in problems)
         return Reply(None, found.repaired, f"The JSON object does not match its schema:\n{listed}")
@@ -92,6 +105,12 @@ def _reply(found: FoundObject, schema: Mapping[str, object] | None) -> Reply:
         problem = f'The JSON object has neither a result nor a reason for declining the task: its "{ERROR}" is {said}.'
         return Reply(None, found.repaired, problem)
     return Reply(found.value, found.repaired, "", error=error)
+
+
+def _is_schema(value: Mapping[str, object], schema: Mapping[str, object] | None) -> bool:
+    """Whether the object describes an answer instead of being one."""
+    described = value.get("properties")
+    return isinstance(described, dict) and "properties" not in properties_of(schema) and "type" in value
 
 
 def _corrected(reply: Reply, found: FoundObject, schema: Mapping[str, object]) -> Reply:

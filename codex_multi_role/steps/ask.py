@@ -5,8 +5,6 @@ turn → repair turns → files → tests, each recorded separately, so that a k
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,6 +12,7 @@ from codex_multi_role.catalog import (
     GeneralPrompts,
     RoleSpec,
     StepSpec,
+    answer_shape,
     build_continue_prompt,
     build_prompt,
     build_repair_prompt,
@@ -52,7 +51,7 @@ TESTS_TOLD = 20
 
 @dataclass(frozen=True)
 class Ask:
-    """What a role is asked: the handoff it starts from and the latest test result, both optional.
+    """What a role is asked: the handoff it starts from, the latest test result and the step's own task, all optional.
 
     ``instance``: the process to ask, named after the role; ``thread`` as in `TurnPrompt`. ``earlier``: the role's own
     last handoff, for a lost thread. ``visit``: the number of this ask of the role. ``tolerate``: a failure is an answer
@@ -68,6 +67,7 @@ class Ask:
     cycle: int
     payload: Json | None = None
     tests: Json | None = None
+    task: str = ""
     thread: str = CURRENT_THREAD
     tolerate: bool = False
     copy: str = ""
@@ -101,17 +101,17 @@ def ask_step(_: RunResources, unit: Unit) -> StepOutcome:
     return unit.ask_role(unit)
 
 
-def role_for(role: RoleSpec, step: StepSpec, fill: Callable[[str], object]) -> RoleSpec:
-    """``role`` with the prompt (rendered), the reply and the limits of the step, if it has its own."""
-    changes: dict[str, Any] = {}
-    if step.prompt is not None:
-        changes["prompt_text"] = str(fill(step.prompt))
+def role_for(role: RoleSpec, step: StepSpec, prompt: str) -> tuple[RoleSpec, str]:
+    """``role`` with the reply and the limits of the step, and its task: the step's ``prompt``, filled in.
+
+    A prompt that replaces the role's instructions is no task.
+    """
+    changes: dict[str, Any] = {"prompt_text": prompt} if step.prompt_replaces else {}
     if step.reply is not None:
-        changes["output_schema"] = step.reply
-        changes["schema_hint"] = json.dumps(step.reply, ensure_ascii=False, indent=2)
+        changes |= {"output_schema": step.reply, "schema_hint": ""}
     if step.limits is not None:
         changes["limits"] = role.limits.model_copy(update=step.limits.model_dump(exclude_none=True))
-    return role.model_copy(update=changes)
+    return role.model_copy(update=changes), "" if step.prompt_replaces else prompt
 
 
 def with_needs(role: RoleSpec, texts: GeneralPrompts, contract: Contract) -> RoleSpec:
@@ -119,7 +119,8 @@ def with_needs(role: RoleSpec, texts: GeneralPrompts, contract: Contract) -> Rol
     if not contract:
         return role
     needed = fill(texts.needed_section, {"needed": in_words(contract)})
-    return role.model_copy(update={"schema_hint": f"{role.schema_hint.rstrip()}\n\n{needed}".strip()})
+    shape = answer_shape(texts, role).rstrip()
+    return role.model_copy(update={"schema_hint": f"{shape}\n\n{needed}".strip()})
 
 
 def _answered(run: RunResources, question: Ask, record: Recorder) -> TurnResult:
@@ -144,12 +145,12 @@ def _next_prompt(run: RunResources, asked: TurnPrompt, turn: TurnResult) -> Turn
 
 def _first_prompt(run: RunResources, question: Ask) -> TurnPrompt:
     texts = run.catalog.general_prompts
-    standing = question.role.prompt_text == run.catalog.role(question.role.name).prompt_text  # not the step's own
+    standing = question.role.prompt_text == run.catalog.role(question.role.name).prompt_text  # no step replaces it
 
     def prompt(earlier: list[Json], known: bool = False) -> str:
         given, before = with_analyses(question.role, [question.payload, earlier], run.services.folder.path)
-        goal = run.settings.goal
-        return build_prompt(texts, question.role, goal, given, _told(question.tests), earlier=before, known=known)
+        goal, tests, task = run.settings.goal, _told(question.tests), question.task
+        return build_prompt(texts, question.role, goal, given, tests, task=task, earlier=before, known=known)
 
     return TurnPrompt(
         role=question.role,
@@ -277,8 +278,6 @@ def named_paths(entries: object) -> list[str]:
 
 
 def payload_from(handoffs: dict[str, Any]) -> Json | None:
-    """A single handoff as it is; several under the names of their roles."""
-    if len(handoffs) == 1:
-        only: Json = next(iter(handoffs.values()))
-        return only
-    return handoffs or None
+    """A single handoff as it is, without fields that are null; several under the names of their roles."""
+    given = {role: {key: value for key, value in each.items() if value is not None} for role, each in handoffs.items()}
+    return next(iter(given.values())) if len(given) == 1 else given or None

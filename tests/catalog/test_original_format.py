@@ -88,21 +88,21 @@ def test_prompt_has_the_catalogs_language_and_order(original: RoleSpecCatalog) -
         "Ziel:\nRömische Zahlen\n\n"
         'Eingabe (gekürztes JSON):\n{\n  "tasks": [\n    "ü"\n  ]\n}\n\n'
         'LATEST TEST RESULT (JSON, measured by the controller):\n{\n  "failed": 1\n}\n\n'
-        "FORMATVERTRAG:\n- Antworte mit genau einem JSON-Objekt.\n"
-        '- Bei Unklarheit: { "error": "<Grund>" }\n\n'
-        "SCHEMA (architect, allgemein):\nsummary: <string>\nstatus: <DONE|CONTINUE>\n{ frei: {} }\n\n"
         "REGELN:\n"
         "- You may use tools and run commands.\n"
         "- You may read files. You must not write, move or delete files.\n"
         "- Use these skills: $python-architect, $uml\n"
-        "- Die Analyse steht nur im Feld analysis_md.\n"
+        "- Die Analyse steht nur im Feld analysis_md.\n\n"
+        "FORMATVERTRAG:\n- Antworte mit genau einem JSON-Objekt.\n"
+        '- Bei Unklarheit: { "error": "<Grund>" }\n\n'
+        "SCHEMA (architect, allgemein):\nsummary: <string>\nstatus: <DONE|CONTINUE>\n{ frei: {} }\n"
     )
 
 
 def test_own_texts_of_a_catalog_leave_out_all_shipped_ones(original: RoleSpecCatalog) -> None:
     """In every prompt that a role can get."""
     parts = [key for key in missing_parts(GeneralPrompts()) if not key.startswith("capability_rules.")]
-    own = dict.fromkeys(parts, "Eigener Text {goal}{earlier}{input}{tests}{needed}{file}")
+    own = dict.fromkeys(parts, "Eigener Text {goal}{task}{earlier}{input}{tests}{schema}{needed}{file}")
     rules = dict.fromkeys(CapabilityRules.model_fields, "Eigene Regel {skills}{tools}")
     texts = completed(GeneralPrompts.model_validate({**own, "capability_rules": rules}))
     catalog = replace(original, general_prompts=texts)
@@ -117,8 +117,8 @@ def test_own_texts_of_a_catalog_leave_out_all_shipped_ones(original: RoleSpecCat
 
 def test_what_has_no_effect_or_is_english_is_noted(original: RoleSpecCatalog) -> None:
     english, policy, unused = original.notes
-    assert english.startswith("general_prompts: the shipped English texts are used for earlier_section, tests_section")
-    assert "analysis_rules" not in english
+    assert english.startswith("general_prompts: the shipped English texts are used for task_section, earlier_section")
+    assert "analysis" not in english
     assert "capability_rules.tools_allowed" in english
     assert policy == 'integrator: timeout_policy "planer" has the limits of "default"; did you mean "planner"?'
     assert unused == "behaviors: can_request_clarification, is_orchestrator, reports_to have no effect here"

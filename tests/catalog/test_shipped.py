@@ -8,9 +8,11 @@ import sys
 
 import pytest
 
-from codex_multi_role.catalog import RoleSpecCatalog, list_flows, load_flow
+from codex_multi_role.catalog import RoleSpecCatalog, build_prompt, list_flows, load_flow
+from codex_multi_role.catalog.definition import check_schema
 from codex_multi_role.catalog.prompts import CapabilityRules, GeneralPrompts
 from codex_multi_role.lifecycle.team_loading import load_team
+from codex_multi_role.reading.places import Place
 
 
 def test_it_has_the_team_of_the_flow_cycles(shipped: RoleSpecCatalog) -> None:
@@ -28,6 +30,12 @@ def test_shipped_catalog_defines_every_general_prompt(shipped: RoleSpecCatalog) 
     assert all(getattr(prompts, key) for key in GeneralPrompts.model_fields)
     assert all(getattr(prompts.capability_rules, key) for key in CapabilityRules.model_fields)
     assert prompts.role_header == "Role: {role_name}"
+
+
+def test_schemas_of_its_team_are_valid(shipped: RoleSpecCatalog) -> None:
+    """Loading does not check them."""
+    for role in shipped.roles:
+        check_schema(role.output_schema, Place(role.source))
 
 
 def test_all_its_flows_load(shipped: RoleSpecCatalog) -> None:
@@ -49,7 +57,8 @@ def test_loading_it_imports_neither_jinja2_nor_jsonschema() -> None:
 
 
 @pytest.mark.extensions
-def test_schema_hint_of_a_flow_role_is_its_output_schema() -> None:
-    """A role that comes with a flow is shown the schema of its answer and no other format."""
-    solver = load_team("plan-solve", None)[1].role("solver")
-    assert json.loads(solver.schema_hint) == solver.output_schema
+def test_flow_role_is_shown_its_output_schema_only() -> None:
+    catalog = load_team("plan-solve", None)[1]
+    solver = catalog.role("solver")
+    prompt = build_prompt(catalog.general_prompts, solver, "g")
+    assert json.loads(prompt.partition("not the schema:\n")[2]) == solver.output_schema

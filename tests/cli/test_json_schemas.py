@@ -166,6 +166,7 @@ EVERY_KEY: dict[str, list[Any]] = {
                     "id": "work",
                     "ask": "one",
                     "prompt": "Do.",
+                    "prompt_replaces": True,
                     "reply": {"type": "object"},
                     "limits": {"idle_seconds": 1, "turn_seconds": 2},
                     "isolate": "worktree",
@@ -248,7 +249,15 @@ MEANING = (
     *("must be relative to", "names nothing", "must be a program", "must be an absolute", "must start with"),
     *("must hold", "minimum and maximum", "the default", "required input", "must_exist"),
     *("exclude each other", "ref needs", "worktree and branch belong", "branch needs", "the same one twice"),
-    *("needs states", "goes with", "needs max_items", "merge belongs", "with a time limit", "give one of"),
+    *(
+        "needs states",
+        "needs a prompt",
+        "goes with",
+        "needs max_items",
+        "merge belongs",
+        "with a time limit",
+        "give one of",
+    ),
 )
 
 

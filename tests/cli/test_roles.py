@@ -28,6 +28,7 @@ def test_list(project: Path) -> None:
 def test_show(project: Path) -> None:
     shown = yaml.safe_load(console("roles", "show", "doer", "--roles", "team", folder=project).stdout)
     assert (shown["name"], shown["sandbox"]) == ("doer", "workspace-write")
+    assert shown["prompt"].startswith(f"Role: doer\n\n{shown['prompt_text'].rstrip()}\n\nGOAL")
     done = console("roles", "show", "doar", "--roles", "team", folder=project)
     assert done.returncode == 2
     assert 'unknown role "doar"; did you mean "doer"?' in done.stderr

@@ -32,6 +32,16 @@ def test_documents_go_from_the_root_down_to_the_workspace(part: Path) -> None:
     assert documents(part) == ["root", "a", "b"]
 
 
+def test_document_of_a_home_that_codex_does_not_read_comes_first(part: Path, tmp_path: Path) -> None:
+    """Its size does not count towards that of the project's."""
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home/AGENTS.md").write_text("the user's\n")
+    for home, shown in ((tmp_path / "home", ["the user's", "root"]), (tmp_path / "none", ["root"])):
+        settings = {"project_doc_max_bytes": 4}
+        message = ProjectInstructions.configured(part, settings, home).developer_message(part)
+        assert message.partition("<INSTRUCTIONS>\n")[2].partition("\n</INSTR")[0].split("\n\n") == shown
+
+
 def test_override_wins_and_fallback_names_come_last(part: Path) -> None:
     (part.parent.parent / "AGENTS.override.md").write_text("override")
     (part / "CLAUDE.md").write_text("fallback")

@@ -120,7 +120,7 @@ def test_called_flow_has_its_own_state_and_returns_its_outcome(tmp_path: Path) -
     }
     walked = Script(tmp_path, {"one": [{}]}).walk({"steps": steps}, inner)
     assert outcome(walked) == ("good", 0)
-    assert [each.role.prompt_text for each in walked.asks] == ["Say reach it."] * 2
+    assert [each.task for each in walked.asks] == ["Say reach it."] * 2
     assert [entry.role for entry in walked.state.history] == ["one", "one"]
 
 

@@ -180,7 +180,7 @@ def test_only_the_item_with_the_wrong_value_fails(tmp_path: Path) -> None:
     results = walked.state.steps["build"].output["results"]
     assert [each["status"] for each in results] == ["done", "failed"]
     assert "task.title is missing" in results[1]["error"]
-    assert [ask.role.prompt_text for ask in walked.asks[1:]] == ["Do a."]
+    assert [ask.task for ask in walked.asks[1:]] == ["Do a."]
 
 
 def test_number_of_the_next_ask_is_not_drawn_by_a_failed_template(tmp_path: Path) -> None:

@@ -171,5 +171,5 @@ def test_nothing_is_written_and_what_a_run_refuses_is_refused(tmp_path: Path) ->
 def test_prompt_says_what_later_steps_read(tmp_path: Path) -> None:
     steps = [{"id": "plan", "ask": "planner"}, {"id": "work", "ask": "writer", "prompt": "{{ steps.plan.n + 1 }}."}]
     first, second = prompts(told(tmp_path, steps))
-    assert "LATER STEPS READ THESE FIELDS OF YOUR ANSWER:\n- n: a number, required (step work reads it)" in first
+    assert "Later steps read these fields of it:\n- n: a number, required (step work reads it)" in first
     assert "LATER STEPS" not in second

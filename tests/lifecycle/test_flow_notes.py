@@ -74,6 +74,13 @@ def test_note_on_what_is_probably_not_meant(tmp_path: Path, steps: str, note: st
     assert notes(tmp_path, steps) == [note]
 
 
+@pytest.mark.parametrize(("more", "is_sent"), [("", False), (", {id: too, ask: critic}", True)])
+def test_note_on_instructions_that_no_step_sends(tmp_path: Path, more: str, is_sent: bool) -> None:
+    replaced = "{id: r, ask: critic, prompt: Now., prompt_replaces: true, next: [{when: steps.r.good, end: done}]}"
+    unsent = f"{tmp_path}/catalog.yaml: role critic: its instructions are never sent, because r replaces them"
+    assert (unsent in notes(tmp_path, replaced + more)) != is_sent
+
+
 @pytest.mark.parametrize("steps", RIGHT)
 def test_no_note_on_what_is_meant(tmp_path: Path, steps: str) -> None:
     assert notes(tmp_path, steps) == []

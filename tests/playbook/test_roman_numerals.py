@@ -45,7 +45,7 @@ class Team:
         assert isinstance(answer, Message)
         reply = read_reply(answer.text, role.output_schema)
         handoff: dict[str, Any] = json.loads(answer.text)
-        assert reply.handoff == handoff
+        assert {key: value for key, value in (reply.handoff or {}).items() if value is not None} == handoff
         self.handoff = handoff
         if role.behaviors.apply_files:
             assert {entry.status for entry in apply_files(self.workspace, handoff["files"])} == {"WROTE"}

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codex_multi_role.replies.extract import find_objects
+from codex_multi_role.replies.extract import NO_OBJECT, find_objects
 from codex_multi_role.replies.repair import MAX_DEPTH
 
 # Strings full of what a careless extractor trips over.
@@ -134,7 +134,7 @@ def test_duplicate_key_does_not_parse(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["[1, 2]", "42", '"text"', "", "no json at all", "use {name} and {a, b}", "{{{x}"])
 def test_without_an_object_it_says_so(text: str) -> None:
-    assert find_objects(text).problem == "The answer contains no JSON object."
+    assert find_objects(text).problem == NO_OBJECT
     assert find_objects(text).only_text
 
 

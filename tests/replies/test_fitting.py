@@ -34,6 +34,36 @@ PLAN: dict[str, Any] = {
 }
 
 
+TEXT_OR_NULL = {"type": ["string", "null"]}
+NULLABLE: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["summary", "notes", "error"],
+    "properties": {"summary": {"type": "string"}, "notes": TEXT_OR_NULL, "error": TEXT_OR_NULL},
+}
+
+
+@pytest.mark.parametrize(
+    ("value", "handoff"),
+    [
+        ({"summary": "a"}, {"summary": "a", "notes": None, "error": None}),
+        ({"summary": "a", "error": "none"}, {"summary": "a", "notes": None, "error": "none"}),
+        ({"notes": "b"}, None),
+        ({}, None),
+    ],
+)
+def test_missing_nullable_field_is_null(value: object, handoff: dict[str, Any] | None) -> None:
+    """Without a warning, which a null is not worth; `strict_output` asks for it again."""
+    reply = _read(value, NULLABLE)
+    assert (reply.handoff, reply.corrections) == (handoff, ())
+    assert read_reply(json.dumps(value), NULLABLE, strict=True).handoff is None
+
+
+@pytest.mark.parametrize("beside", [{}, {"summary": "", "notes": None}])
+def test_role_declines_by_a_nullable_error(beside: dict[str, Any]) -> None:
+    assert _read({**beside, "error": "no access"}, NULLABLE).refusal == "no access"
+
+
 def _read(value: object, schema: dict[str, Any] = PLAN) -> Reply:
     return read_reply(json.dumps(value), schema)
 

@@ -30,6 +30,14 @@ def _read(text: str) -> dict[str, object]:
         ("{'a': 'it\\'s \"x\" \\x41\\u00e9\\n', 'b': \"it's\"}", {"a": 'it\'s "x" A\u00e9\n', "b": "it's"}),
         ('{ // first\n "a": 1, # one\n /* two */ "b": "// x" // last\n}', {"a": 1, "b": "// x"}),
         (r'{"a": "\ud83d\ude00",}', {"a": "\U0001f600"}),
+        ('{"a": [+5, .5, -.5e1, +0.25], "b": +1}', {"a": [5, 0.5, -5.0, 0.25], "b": 1}),
+        (
+            '{"a": (1, "x"), "b": (), "c": (2,), "d": ((1, 2), [3])}',
+            {"a": [1, "x"], "b": [], "c": [2], "d": [[1, 2], [3]]},
+        ),
+        ('{"a": "it\\\'s"}', {"a": "it's"}),
+        ('{"a": "one \\\ntwo"}', {"a": "one two"}),
+        ("{'a': 'one \\\ntwo'}", {"a": "one two"}),
     ],
 )
 def test_what_is_certain_is_repaired(text: str, expected: dict[str, object]) -> None:
@@ -53,6 +61,10 @@ def test_what_is_certain_is_repaired(text: str, expected: dict[str, object]) -> 
         "{'a': '\\d'}",
         "{'a': r'x'}",
         "{'a': ('x')}",
+        '{"a": (1]}',
+        '{"files": [{"path": "a.py", "content": "print(\'it\\\'s\')"}]}',
+        '{"files": [{"path": "a.sh", "content": "cp a \\\n b"}]}',
+        "{'code': 'x = 1 + \\\n 2'}",
         "{'a': [''//'\n]}",
         '{"a": "one\nprint(\'\\n\')"}',
         '{"a": "\x1b"}',
@@ -80,7 +92,6 @@ def test_string_is_never_guessed(text: str) -> None:
             '{"a": [1, }',
             '{"a": [1 2]}',
             '{"a": 01}',
-            '{"a": +1}',
             '{"a": 0x1}',
         ],
         *['{"a": DONE}', '{"a": undefined}', '{"a": `x`}', "{None: 1}", "{1: 2}"],

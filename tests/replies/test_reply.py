@@ -170,9 +170,24 @@ def test_answer_that_fits_is_a_handoff_whatever_its_error_says() -> None:
     assert read_reply(text, opened) == Reply(json.loads(text), False, "", error="No Markdown fence around it.")
 
 
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (json.dumps(FILES), "The answer is a JSON Schema. Write an object that fits it."),
+        ('{"files": [{"path": "a', "The answer was cut off: it ends before a string does. Write a shorter one."),
+        ("Here it is.", "The answer contains no JSON object. Write the object itself."),
+        ('{"files": [' + '{"path": "a"}, ' * 300, "The answer repeats itself without an end. Write each part once."),
+    ],
+)
+def test_problem_says_what_to_do_about_that_damage(text: str, problem: str) -> None:
+    assert read_reply(text, FILES).problem == problem
+
+
 def test_error_that_the_schema_declares_is_the_authors() -> None:
     own = {"type": "object", "required": ["error"], "properties": {"error": {"type": "string"}}}
     assert read_reply('{"error": "E501"}', own) == Reply({"error": "E501"}, False, "")
+    nullable = {**own, "properties": {"error": {"type": ["string", "null"]}}}
+    assert read_reply('{"error": "no file"}', nullable).refusal == "no file"
     needs_more = {**own, "required": ["error", "line"]}
     assert read_reply('{"error": "no file"}', needs_more).refusal == "no file"
 

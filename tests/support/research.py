@@ -159,7 +159,7 @@ def read_with(confidence: float = 0.8, topics: str = "[]") -> Record:
 
 VERIFIES: Record = {
     "text": '{"verified_facts": [{"claim": {{ prompt.split(\'"claim": "\')[1].split(\'",\')[0] | tojson }}, '
-    '"confidence": 0.9, "is_consistent": true, "notes": "all say so"}], "discrepancies": ['
+    '"sources": [], "confidence": 0.9, "is_consistent": true, "notes": "all say so"}], "discrepancies": ['
     "{% if 'in 1887' in prompt and 'in 1889' in prompt %}"
     '{"topic": "year of opening", "description": "1887 or 1889", "preferred_claim": "It was opened in 1887.", '
     '"resolution_basis": "credibility", "notes": "The chronicle was written then."}{% endif %}]}'
@@ -178,7 +178,7 @@ class Researching:
         own = {
             "research_planner": [planned(OPENED, COLOUR, ZEBRA)],
             "researcher": [read_with()],
-            "verifier": [VERIFIES],
+            "fact_checker": [VERIFIES],
         }
         self.team = TeamFolder(folder, {"bystander": {}}, {**PLAYS, **own, **plays}, {"repeat_last": True})
         self.config: tuple[str, ...] = ()

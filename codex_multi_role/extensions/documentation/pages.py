@@ -16,6 +16,7 @@ from codex_multi_role.errors import StorageError
 from codex_multi_role.extensions.documentation.code_graph import repository
 from codex_multi_role.extensions.documentation.document_paths import folder_of, marked, page_of, read_page
 from codex_multi_role.extensions.documentation.document_plan import obsolete_pages, shortened
+from codex_multi_role.extensions.documentation.project_files import project_files
 from codex_multi_role.reading.json_types import Json
 
 WRITTEN: Final = "written"
@@ -46,7 +47,7 @@ class PagesResult(CheckResult):
     """``pages`` were written, ``same`` counts new pages that were identical, ``unchanged`` files kept their page.
 
     Files ``without`` a page have none at all. ``digest`` has the first paragraph of every file's page; the texts after
-    it list what the code defines, and files that no other depends on.
+    it list what the code defines, and files that no other depends on. ``project``: README, manifests and scripts.
     """
 
     status: Literal["written"]
@@ -59,6 +60,7 @@ class PagesResult(CheckResult):
     classes: str
     functions: str
     entry_points: str
+    project: str
 
 
 class DocumentWriteResult(CheckResult):
@@ -109,6 +111,7 @@ class _Writer:
             classes=shortened("\n".join(classes), MAX_NAMES_CHARACTERS),
             functions=shortened("\n".join(functions), MAX_NAMES_CHARACTERS),
             entry_points=shortened("\n".join(path for path in self._files if path not in used), MAX_NAMES_CHARACTERS),
+            project=project_files(self._repo),
         )
 
     def _write_page(self, path: str, note: dict[str, Any]) -> str:

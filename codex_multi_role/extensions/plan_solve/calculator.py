@@ -215,6 +215,8 @@ _FUNCTIONS: dict[str, tuple[int, int, Callable[..., Decimal]]] = {
 
 
 LONGEST_EXPRESSION = 1_000
+LONGEST_LOG = 50
+"""Calculations in a handoff, the latest ones, for whoever checks it."""
 
 _SCHEMA = {
     "type": "object",
@@ -232,8 +234,11 @@ _SCHEMA = {
 
 
 def _call(context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
+    expression = str(arguments["expression"]).strip()
     try:
-        return ToolResult(calculate(str(arguments["expression"])))
+        result = calculate(expression)
+        log = [*context.kept.get("calculations", ()), f"{expression} = {result}"]
+        return ToolResult(result, keep={"calculations": log[-LONGEST_LOG:]})
     except ValueError as error:
         return ToolResult(str(error), success=False)
 

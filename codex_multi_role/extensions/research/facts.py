@@ -25,7 +25,7 @@ class GroupsOptions(CheckOptions):
 
 
 class FactsOptions(GroupsOptions):
-    """``groups`` of ``research_groups``, and the verifier's answer to each, in the same order."""
+    """``groups`` of ``research_groups``, and the fact checker's answer to each, in the same order."""
 
     groups: Rows = Field(description='"{{ steps.<research_groups>.groups }}"')
     single: Rows = Field(description='"{{ steps.<research_groups>.single }}"')
@@ -57,7 +57,7 @@ class FactsResult(CheckResult):
     """``facts``: ``{id: K1, question, claim, confidence, is_consistent, notes, sources, verified}``.
 
     ``discrepancies``: ``{id: D1, question, topic, description, preferred_claim, resolution_basis, notes, sources}``.
-    ``sources`` are the ids of those that the verifier names for a claim, or that make it word for word. A claim of
+    ``sources`` are the ids of those that the fact checker names for a claim, or that make it word for word. A claim of
     sources of one origin has the confidence of one source; a claim of none has none, and is in no section.
     ``sections``: the questions of which something is known.
     """
@@ -145,7 +145,7 @@ def _without_duplicates(facts: list[Json]) -> list[Json]:
 
 
 def _verified(fact: Json, group: Json, sources: dict[str, Json]) -> Json:
-    """``fact`` as the verifier worded it, with the sources that make the claim and the confidence they allow."""
+    """``fact`` as the fact checker worded it, with the sources that make the claim and the confidence they allow."""
     supporting = _supporting_sources(fact, group)
     origins = {sources[name]["origin"] for name in supporting}
     confidence, note = fact["confidence"], ""
@@ -159,7 +159,7 @@ def _verified(fact: Json, group: Json, sources: dict[str, Json]) -> Json:
 
 
 def _supporting_sources(fact: Json, group: Json) -> list[str]:
-    """The sources of ``group`` that make the claim, by the verifier or word for word, and mention all its numbers."""
+    """The sources of ``group`` that make the claim, by the answer or word for word, and mention all its numbers."""
     key = topic_key(fact["claim"])
     word_for_word = {claim["source"] for claim in group["claims"] if topic_key(claim["claim"]) == key}
     named = {*(fact.get("sources") or ()), *word_for_word}

@@ -45,7 +45,7 @@ class ReadyOptions(CheckOptions):
 
     folder: str = Field(default="", description="a folder of documents")
     language: str = Field(default="", pattern=r"^([a-z]{2,3})?$", description="a language's code, such as en")
-    web_role: str = Field(default="researcher", min_length=1, description="the name of a role")
+    web_role: str = Field(default="web_searcher", min_length=1, description="the name of a role")
 
 
 def _longest(options: Mapping[str, object], deadline_seconds: float) -> float:

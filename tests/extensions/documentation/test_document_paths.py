@@ -118,7 +118,7 @@ DOCUMENT = System(
         "document-planning": {"by_layers": [PLANNED], "sample": [{"files": []}], "grouped": [PLANNED]},
         "document-batch": {"sources": [{"files": [], "context": []}], "judge": [NOTED]},
         "document-synthesis": {
-            "pages": [dict.fromkeys(("digest", "classes", "functions", "entry_points"), "")],
+            "pages": [dict.fromkeys(("digest", "classes", "functions", "entry_points", "project"), "")],
             "write": [{}],
             "write_all": [{}],
         },

@@ -87,6 +87,17 @@ def test_page_says_what_the_analyst_said_and_links_what_there_is(pages: Pages) -
     assert read_markdown(pages.text("docs/files/shop/__init__.py.md")).headings == ["shop/__init__.py"]
     assert "- shop/store.py: About shop/store.py." in result["digest"]
     assert result["entry_points"] == "shop/__init__.py\nshop/store.py"
+    assert result["project"] == ""
+
+
+def test_pages_leave_what_installs_and_starts_the_project(pages: Pages) -> None:
+    files = {"README.md": "# Shop\n", "scripts/run.sh": "python -m shop\n", "scripts/.hidden": "x", "other.txt": "y"}
+    for name, text in files.items():
+        (pages.root / name).parent.mkdir(exist_ok=True)
+        (pages.root / name).write_text(text)
+    (pages.root / "setup.py").symlink_to("/etc/hostname")
+    expected = "README.md:\n# Shop\nEND OF README.md\n\nscripts/run.sh:\npython -m shop\nEND OF scripts/run.sh"
+    assert pages.write(STORE)["project"] == expected
 
 
 def test_what_is_there_already_is_not_written_again(pages: Pages) -> None:

@@ -89,6 +89,7 @@ def test_any_text_gives_a_number_or_a_reason(text: str) -> None:
 
 
 def test_tool_answers_or_says_why_not(tmp_path: Path) -> None:
-    assert call("calculator", {"expression": "100 * 1.1"}, tmp_path).text == "110"
+    answered = call("calculator", {"expression": "100 * 1.1"}, tmp_path)
+    assert (answered.text, answered.keep) == ("110", {"calculations": ["100 * 1.1 = 110"]})
     refused = call("calculator", {"expression": "1/0"}, tmp_path)
     assert (refused.text, refused.success) == ("division by zero", False)

@@ -24,7 +24,6 @@ from tests.support.research import (
     OPENED,
     QUESTION,
     TOLL,
-    VERIFIES,
     ZEBRA,
     Researching,
     answer,
@@ -80,7 +79,7 @@ def test_question_is_researched_verified_and_reported(tmp_path: Path) -> None:
     assert [sources[name]["address"] for name in single[0]["sources"]] == ["ledger.txt"]
     assert [fact["confidence"] for fact in found["facts"] if fact["question"] == "Q1"] == [0.6]
     assert found["unanswered"] == ["Q3"]
-    assert given.asked("verifier") == 1
+    assert given.asked("fact_checker") == 1
 
     first = found["searches"][0]
     assert [(each["name"], each["status"]) for each in first["providers"]] == [
@@ -318,7 +317,7 @@ def test_summary_of_wrong_length_is_rewritten(tmp_path: Path) -> None:
     ("role", "state"),
     [
         pytest.param("research_planner", "PLANNING", marks=pytest.mark.long),
-        ("verifier", "VERIFYING"),
+        ("fact_checker", "VERIFYING"),
         pytest.param("synthesizer", "SYNTHESIZING", marks=pytest.mark.long),
     ],
 )
@@ -341,12 +340,8 @@ def test_roles_own_web_search_is_a_provider_like_the_others(tmp_path: Path) -> N
     }
     lie = {"title": "", "url": "javascript:alert(1)", "snippet": "x", "date": ""}
     looks = {"json": {"results": [page, lie]}, "web_search": ["{{ prompt | length }} bridges"]}
-    searches = [
-        {"when": "'Search the web' in prompt and 'zebras' in prompt", **SERVER_ERROR},
-        {"when": "'Search the web' in prompt", **looks},
-        read_with(),
-    ]
-    given = Researching(tmp_path, researcher=[{"choose": searches}], verifier=[VERIFIES])
+    searches = [{"when": "'zebras' in prompt", **SERVER_ERROR}, looks]
+    given = Researching(tmp_path, web_searcher=[{"choose": searches}])
     given.search_with(FILES, {"name": "web", "kind": "codex-web"})
     given.config = ("web_search=live",)
     assert given.run(results=1).outcome == "completed"
@@ -361,8 +356,7 @@ def test_roles_own_web_search_is_a_provider_like_the_others(tmp_path: Path) -> N
 
 def test_pages_that_were_named_without_a_search_do_not_count(tmp_path: Path) -> None:
     invented = {"title": "News", "url": "https://made-up.example/1", "snippet": "It was opened in 1700.", "date": ""}
-    answers = [{"when": "'Search the web' in prompt", "json": {"results": [invented]}}, read_with()]
-    given = Researching(tmp_path, researcher=[{"choose": answers}], verifier=[VERIFIES])
+    given = Researching(tmp_path, web_searcher=[{"json": {"results": [invented]}}])
     given.search_with(FILES, {"name": "web", "kind": "codex-web"})
     given.config = ("web_search=live",)
     assert given.run(results=1).outcome == "completed"
@@ -379,7 +373,7 @@ def test_web_search_without_capable_role_is_refused_before_turn(tmp_path: Path) 
     given.search_with({"name": "web", "kind": "codex-web"})
     report = given.run(sources="")
     assert (report.exit_code, report.outcome) == (2, "wrong_usage")
-    assert "the role researcher has no web search" in report.reason
+    assert "the role web_searcher has no web search" in report.reason
     assert given.asked("research_planner") == 0
 
 

@@ -300,9 +300,9 @@ def test_codex_web_is_left_to_the_flow(searching: Searching) -> None:
 
 def test_codex_web_is_ready_only_if_its_role_can_search(searching: Searching) -> None:
     web = {"name": "web", "kind": "codex-web"}
-    with pytest.raises(UsageError, match="web cannot be used: the role researcher has no web search") as error:
+    with pytest.raises(UsageError, match="web cannot be used: the role web_searcher has no web search") as error:
         searching("", web, check=search_ready)
-    assert "codex_config: {web_search: live} in roles/researcher.yaml" in (error.value.hint or "")
+    assert "codex_config: {web_search: live} in roles/web_searcher.yaml" in (error.value.hint or "")
     assert searching("", web, check=search_ready, web_role="reporter")["providers"] == ["web"]
 
 

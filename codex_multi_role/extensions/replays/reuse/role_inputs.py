@@ -16,7 +16,7 @@ from uuid import uuid4
 
 from codex_multi_role.catalog import RoleSpec, RoleSpecCatalog
 from codex_multi_role.checks.tools import find_tool, tool_code
-from codex_multi_role.codex.codex_settings import LEAN, known_settings, needed_user_home
+from codex_multi_role.codex.codex_settings import LEAN, known_settings, needed_user_home, unread_user_home
 from codex_multi_role.codex.permissions import WriteAccess, has_own_rules
 from codex_multi_role.codex.project_instructions import ProjectInstructions
 from codex_multi_role.extensions.replays.reuse.turn_inputs import RoleInputs, digest
@@ -73,7 +73,8 @@ class RoleReader:
         }
         instructions = ""
         if role.project_instructions:
-            found = ProjectInstructions.configured(self.definitions.workspace, settings)
+            unread = unread_user_home(given, os.environ) if self._model_digest is None else None
+            found = ProjectInstructions.configured(self.definitions.workspace, settings, unread)
             instructions = found.developer_message(folder)
         scripted = self._model_digest is not None
         return RoleInputs(parts, instructions, _refusal(given), _outside(role, given, home), scripted)
