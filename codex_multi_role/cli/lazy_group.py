@@ -41,6 +41,7 @@ class LazyGroup(click.Group):
     ``sections``: headings of ``--help`` by the first command below each. ``default``: the command that is meant if the
     first argument is an option or a goal. ``foreign``: our command by a name that people know from other programs.
     ``installed``: the commands of extensions, which are looked up only for a name that is not in ``targets``.
+    ``ended``: what to do instead of a command that is no more; its name is never taken as a goal.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class LazyGroup(click.Group):
         default: str = "",
         foreign: Mapping[str, str] | None = None,
         installed: Registry[click.Command | LazyCommand] | None = None,
+        ended: Mapping[str, str] | None = None,
         **settings: object,
     ) -> None:
         super().__init__(**settings)  # type: ignore[arg-type]  # click's own keywords, passed through
@@ -59,6 +61,7 @@ class LazyGroup(click.Group):
         self.default = default
         self.foreign = foreign or {}
         self.installed = installed
+        self.ended = ended or {}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Our own, then those of each extension."""
@@ -85,6 +88,8 @@ class LazyGroup(click.Group):
     def _is_goal(self, args: Sequence[str]) -> bool:
         """Whether the first argument is a goal rather than a command, perhaps a misspelt one."""
         first, *others = args
+        if first in self.ended:
+            return False
         if first.startswith("-") or (others and not others[0].startswith("-")):
             return False
         return " " in first or not (self._is_command(first) or self._suggestion(first))
@@ -144,6 +149,8 @@ class LazyGroup(click.Group):
             return [*offered, *command.shell_complete(inner, incomplete)]
 
     def _unknown(self, name: str) -> str:
+        if name in self.ended:
+            return f'"{name}" is no command any more; {self.ended[name]}'
         otherwise = "; put a goal in quotes, and options after it" if self.default else ""
         return f'unknown command "{name}"{self._suggestion(name) or otherwise}'
 

@@ -64,6 +64,14 @@ FOREIGN = {
     **{"continue": "resume", "help": "--help", "version": "--version", "login": "codex login"},
 }
 """What other programs call our commands: these words are not taken as goals."""
+ENDED = {
+    "bisect": "`export --branch NAME` makes one commit per turn, in which `git bisect run COMMAND` finds the turn",
+    **dict.fromkeys(
+        ("bundle", "verify"), "record with `run --record FILE`; `run --replay FILE` runs it again without a model"
+    ),
+    "replay-test": "`run --replay FILE` exits with 3 if anything is not as recorded",
+}
+"""What to do instead of commands that earlier versions had."""
 
 HELP = """Run a team of Codex agents on one goal. Roles and flows are YAML; every turn is recorded in runs/<id>/.
 
@@ -107,6 +115,7 @@ group = LazyGroup(
     default="run",
     foreign=FOREIGN,
     installed=INSTALLED,
+    ended=ENDED,
     help=HELP,
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},

@@ -224,9 +224,8 @@ class Session:
             with stop_signals(family.kill) as stop:
                 ending = stop.explain(self._run(events, states, stop))
             write_state(self._folder, self._state)
-            report = self._record.close(ending, self._clock.seconds, self._result, self._files)
+            report = self._closed(events, ending)
             self._publish_last_state(states, report)
-            self._close_sources(events, report)
             if self._definitions.options.place.worktree:
                 keep_worktree(self._folder, report, self._last_snapshot)
             events.publish(ended(report, self._last_snapshot))
@@ -234,10 +233,16 @@ class Session:
             events.close()
         return report
 
-    def _close_sources(self, events: EventLog, report: RunReport) -> None:
-        for source in sources_of(self._definitions.options.added).values():
-            for note in source.close(self._definitions, self._folder, report):
-                events.publish(Warning(note))
+    def _closed(self, events: EventLog, ending: Ending) -> RunReport:
+        """Record how the run ended. What answered in place of the models may find that it has failed."""
+        report = self._record.close(ending, self._clock.seconds, self._result, self._files)
+        try:
+            for source in sources_of(self._definitions.options.added).values():
+                for note in source.close(self._definitions, self._folder, report):
+                    events.publish(Warning(note))
+        except CodexMultiRoleError as error:
+            report = self._record.close(ending_for(error), self._clock.seconds, self._result, self._files)
+        return report
 
     def _publish_last_state(self, states: States, report: RunReport) -> None:
         """Publish the final state. A run that is parked or was interrupted stays in its current state."""

@@ -119,16 +119,6 @@ def without(git: Git, tree: str, paths: Sequence[str]) -> str:
     return git.run("write-tree", index=index).stdout.decode().strip()
 
 
-def with_entries(git: Git, tree: str, entries: Mapping[str, TreeEntry | None]) -> str:
-    """``tree`` with the files ``entries`` replaced or added; None removes one."""
-    index = git.git_dir / "index.with"
-    git.run("read-tree", tree, index=index)
-    absent_first = sorted(entries.items(), key=lambda item: item[1] is not None)  # a file may replace a folder
-    nothing = TreeEntry("0", "0" * len(tree))
-    put_into(git, index, {path: entry or nothing for path, entry in absent_first})
-    return git.run("write-tree", index=index).stdout.decode().strip()
-
-
 def check_out(git: Git, entries: Mapping[str, TreeEntry], folder: Path) -> None:
     """Write ``entries`` below ``folder``, which need not exist, with their modes."""
     if not entries:
