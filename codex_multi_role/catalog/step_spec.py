@@ -67,7 +67,7 @@ class RouteSpec(Definition):
     end: Text | None = Field(default=None, description="The outcome with which the run ends.")
     exit: Literal[0, 1] | None = Field(default=None, description="The exit code of that end; 0 by default.")
     reason: Text | None = Field(default=None, description="Why it ends (a template).")
-    suggest: Annotated[str, StringConstraints(pattern=r"^(resume|fork|restart|show) RUN( |$)")] | None = Field(
+    suggest: Annotated[str, StringConstraints(pattern=r"^(resume|fork|show) RUN( |$)")] | None = Field(
         default=None,
         description="A helpful command: `fork RUN --from plan` (a template of `inputs`, `cycle` and `cycles`).",
     )

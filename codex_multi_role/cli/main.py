@@ -26,8 +26,7 @@ garbage; Python's default would collect 120 times in a run of twelve turns, in 5
 COMMANDS = {
     "run": ("run", "Run a flow for a goal; `run` can be left out."),
     "resume": ("resume", "Resume a run; finished turns are not repeated."),
-    "fork": ("resume", "Start a new run from a point in another run."),
-    "restart": ("resume", "Redo one task of a run in a new run."),
+    "fork": ("resume", "Start a new run from a point in another run, or redo one task."),
     "approve": ("decision", "Approve what a run asks."),
     "reject": ("decision", "Reject what a run asks, with a reason."),
     "answer": ("decision", "Answer what a run asks with an option or values."),
@@ -69,6 +68,7 @@ ENDED = {
     **dict.fromkeys(
         ("bundle", "verify"), "record with `run --record FILE`; `run --replay FILE` runs it again without a model"
     ),
+    "restart": "`fork RUN --task ID` redoes one task",
     "replay-test": "`run --replay FILE` exits with 3 if anything is not as recorded",
 }
 """What to do instead of commands that earlier versions had."""
@@ -86,7 +86,7 @@ Examples:
   codex-multi-role --goal-file goal.md --workspace ../shop --model gpt-5-codex
   codex-multi-role resume --cycles 6                     continue the latest run where it stopped
   codex-multi-role fork --from develop:2                 start a new run from that point
-  codex-multi-role restart --task T3                     redo one task in a new run
+  codex-multi-role fork --task T3                        redo one task in a new run
   codex-multi-role approve --resume                      approve what the run asks, and resume it
   codex-multi-role show                                  what happened, turn by turn
   codex-multi-role watch                                 watch from another terminal

@@ -65,7 +65,7 @@ def test_run_is_the_latest_unless_named() -> None:
     context = click.Context(group)
     commands = [group.get_command(context, name) for name in COMMANDS]
     runs = {each.name: run for each in commands if each and not each.hidden for run in each.params if run.name == "run"}
-    decided = {"resume", "fork", "restart", "approve", "reject", "answer", "cancel"}
+    decided = {"resume", "fork", "approve", "reject", "answer", "cancel"}
     assert decided | {"show", "watch", "report"} == set(runs)
     assert [name for name, run in runs.items() if run.required] == []
 
@@ -116,6 +116,7 @@ WRONG = [
     (["Shw", "--json"], 'unknown command "Shw"; did you mean "show"?'),
     (["bundle"], '"bundle" is no command any more; record with `run --record FILE`'),
     (["bisect", "--", "pytest"], '"bisect" is no command any more; `export --branch NAME` makes one commit per turn'),
+    (["restart", "--task", "T3"], '"restart" is no command any more; `fork RUN --task ID` redoes one task'),
     (["replay-test", "recordings"], '"replay-test" is no command any more; `run --replay FILE` exits with 3'),
     (["cycles"], '"cycles" is the name of a flow, not a goal'),
     ([""], "'[GOAL]': must not be empty"),
