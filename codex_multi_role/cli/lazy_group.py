@@ -19,10 +19,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LazyCommand:
-    """A command at ``place`` (``module:name``). ``about`` is its line in ``--help``, which a hidden one has not."""
+    """A command at ``place`` (``module:name``). ``about`` is its line in ``--help``, which a hidden one has not.
+
+    ``section``: the heading above that line; empty for the name of the extension.
+    """
 
     place: str
     about: str = ""
+    section: str = ""
 
 
 INSTALLED: Registry[click.Command | LazyCommand] = Registry("command", "codex_multi_role.commands", {})
@@ -103,6 +107,15 @@ class LazyGroup(click.Group):
     def _extension(self, name: str) -> str:
         return self.installed.extension(name) if self.installed else ""
 
+    def _section(self, name: str) -> str:
+        command = self.installed.find(name) if self.installed else None
+        own = command.section if isinstance(command, LazyCommand) else ""
+        return own or self._extension(name).replace("_", " ").capitalize()
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands; the text of ``--help`` names the few options."""
+        self.format_commands(ctx, formatter)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands below the headings of ``sections``."""
         rows: dict[str, list[tuple[str, str]]] = {}
@@ -110,7 +123,7 @@ class LazyGroup(click.Group):
         for name in self.list_commands(ctx):
             heading = self.sections.get(name, heading)
             if name not in self.targets:
-                heading = self._extension(name).replace("_", " ").capitalize()
+                heading = self._section(name)
             if (words := self._about(name, formatter.width)) is not None:
                 rows.setdefault(heading, []).append((name, words))
         width = max(len(name) for commands in rows.values() for name, _ in commands)

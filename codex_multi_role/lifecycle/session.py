@@ -12,8 +12,6 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from codex_multi_role.catalog import RoleSpec
-from codex_multi_role.codex.codex_settings import provider_in
 from codex_multi_role.errors import (
     CodexMultiRoleError,
     Ending,
@@ -28,7 +26,7 @@ from codex_multi_role.flow import FlowState, new_state
 from codex_multi_role.host.atomic import write_json
 from codex_multi_role.host.processes import Family, processes_below
 from codex_multi_role.lifecycle.assembly import live_parts
-from codex_multi_role.lifecycle.definitions import Definitions, role_settings
+from codex_multi_role.lifecycle.definitions import Definitions
 from codex_multi_role.lifecycle.journals import is_elsewhere, journals_for
 from codex_multi_role.lifecycle.kept_definitions import RELOADED, keep_definitions
 from codex_multi_role.lifecycle.live_roles import LiveRoles, named_keys
@@ -299,23 +297,15 @@ class Session:
         return replace(steering, existing=(*steering.existing, *self._placement.off_limits))
 
     def _placed(self, services: RunServices, parts: RunResources) -> RunServices:
-        """The services of a run of a worker: every step is saved, and turns wait for their limits."""
+        """The services of a run of a worker: every step is saved."""
         placement = self._placement
         if placement is None:
             return services
         return replace(
             services,
             save=partial(placement.save, parts.trees),
-            permit=lambda role, stopping: placement.permit(self._limited(role), stopping),
             placer=placement.placer,
         )
-
-    def _limited(self, role: RoleSpec) -> list[str]:
-        """What limits over all workers may apply to a turn of the role."""
-        options = self._definitions.options
-        provider = provider_in((*role_settings(role), *options.answers.config))
-        model = role.resolved_model(os.environ, options.answers.model)
-        return [f"provider:{provider}", *([f"model:{model}"] if model else [])]
 
     def _prepare(self, events: EventLog) -> None:
         """Prepare the workspace before the first turn. Raises `SetupFailed`, `UsageError`, `StorageError`."""

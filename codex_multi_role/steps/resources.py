@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from threading import Event
 from typing import TYPE_CHECKING, Protocol
 
-from codex_multi_role.catalog import RoleSpec, RoleSpecCatalog
+from codex_multi_role.catalog import RoleSpecCatalog
 from codex_multi_role.catalog.contracts import NO_CONTRACTS, Contracts
 from codex_multi_role.catalog.prices import PriceList
 from codex_multi_role.checks.interpreter import Interpreter
@@ -82,7 +81,6 @@ class Recorder(Protocol):
     def __call__(self, name: str, work: Work) -> Json: ...
 
 
-Permit = Callable[[RoleSpec, Event], AbstractContextManager[None]]
 """Held during a turn of the role. Waiting for it ends with `RunInterrupted` if the event is set."""
 
 
@@ -134,7 +132,7 @@ class RunServices:
 
     ``catalog_now`` returns the current roles, which may change while the run works. ``sandbox`` wraps a command.
     ``ask_person`` asks the person who is present, None if nobody is. ``states`` receives changes of state; None if
-    nothing is executed. ``permit`` waits until a role's turn may start. ``save`` saves the run outside of this machine,
+    nothing is executed. ``save`` saves the run outside of this machine,
     before the journal records a step. ``placer``: set if workers may walk called flows. ``observers``: those of a run
     that takes turns.
     """
@@ -150,7 +148,6 @@ class RunServices:
     clock: WorkClock
     baseline: Baseline
     ask_person: AskPerson | None = None
-    permit: Permit = lambda _role, _stopping: nullcontext()
     states: States | None = None
     save: Callable[[], object] = lambda: None
     placer: CallPlacer | None = None

@@ -33,7 +33,6 @@ from codex_multi_role.extensions.machines.workers.messages import receive
 from codex_multi_role.extensions.machines.workers.placed_calls import Placer
 from codex_multi_role.extensions.machines.workers.queued_runs import AttemptOver, QueuedRun, QueuedRuns, RunState
 from codex_multi_role.extensions.machines.workers.submission import unpack_definitions
-from codex_multi_role.extensions.machines.workers.turn_limits import TurnLimits
 from codex_multi_role.host.atomic import storage_errors
 from codex_multi_role.lifecycle.placement import Placement
 from codex_multi_role.run_folder import RunFolder
@@ -90,11 +89,9 @@ class RunAttempt:
         If the store cannot be written, nothing is started, and the run is held: what a turn brings could not be saved.
         Raises `AttemptOver` if another worker took the run, `StorageError` if its end cannot be recorded.
         """
-        limits = TurnLimits(self._database)
         placement = Placement(
             journal=lambda: nullcontext(journal.begin),
             save=self._save,
-            permit=limits.permit,
             draining=self._draining,
             begin=self._begin,
             placer=Placer(self._called),
@@ -115,8 +112,6 @@ class RunAttempt:
             return self._given_back(error)
         except CodexMultiRoleError as error:
             return self._refused(error)
-        finally:
-            limits.close()
         return self._record(report)
 
     def _continued_saver(self) -> RunSaver:
