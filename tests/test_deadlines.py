@@ -146,10 +146,6 @@ PLACES = {
         "while (record := found.folder().record())['status'] == RunStatus.QUEUED",
     ): "ends when a worker takes the run, or a person ends it",
     (
-        "extensions/machines/workers/placed_calls.py",
-        "while True",
-    ): "the called run, on which a worker works, or other reservations of the budget; `stopping` ends both",
-    (
         "extensions/machines/journal/run_queue.py",
         "Event().wait()",
     ): "the process ends itself (workers/attempt_process.py)",

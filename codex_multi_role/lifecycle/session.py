@@ -23,7 +23,6 @@ from codex_multi_role.errors import (
     ending_for,
 )
 from codex_multi_role.flow import FlowState, new_state
-from codex_multi_role.host.atomic import write_json
 from codex_multi_role.host.processes import Family, processes_below
 from codex_multi_role.lifecycle.assembly import live_parts
 from codex_multi_role.lifecycle.definitions import Definitions
@@ -37,7 +36,6 @@ from codex_multi_role.lifecycle.preparing import prepare_first
 from codex_multi_role.lifecycle.process_guard import end_earlier_guard, guarded
 from codex_multi_role.lifecycle.run_record import RunRecord, ended, write_state
 from codex_multi_role.lifecycle.run_result import changed_files, run_result
-from codex_multi_role.lifecycle.separate_calls import limits_per_item
 from codex_multi_role.lifecycle.steering import Steering
 from codex_multi_role.lifecycle.stopping import Stop, stop_signals
 from codex_multi_role.reading.json_types import Json
@@ -58,7 +56,6 @@ from codex_multi_role.run_folder.folder import new_numbered
 from codex_multi_role.run_folder.states import RUN, States
 from codex_multi_role.run_options import RunReport
 from codex_multi_role.steps import RunResources, RunServices
-from codex_multi_role.steps.placing import CALL_FILE
 from codex_multi_role.steps.review import answered_meanwhile
 from codex_multi_role.steps.work_clock import WorkClock
 from codex_multi_role.workspace import occupied
@@ -99,7 +96,6 @@ class Session:
         self._ask_person = self._person(ask_person)
         self._fork_note = fork_note
         self._notes = [note] if note else []
-        self._notes += [] if placement is None else limits_per_item(definitions.flows, definitions.catalog)
         self._earlier = earlier
         self._record = RunRecord(definitions, folder, catalog_file, earlier, forked_from)
         if wider := self._record.wider_rights:
@@ -304,7 +300,6 @@ class Session:
         return replace(
             services,
             save=partial(placement.save, parts.trees),
-            placer=placement.placer,
         )
 
     def _prepare(self, events: EventLog) -> None:
@@ -346,8 +341,6 @@ class Session:
                 # per question. The journal is replayed, and the processes stay alive.
                 parts.progress.waits_for.clear()
                 self._state = self._first_state()
-            if self._placement and self._placement.is_called and durable.outcome is not None:
-                write_json(self._folder.path / CALL_FILE, durable.outcome.as_json())
             roles.stop_soon()  # all this ends while the journal closes
             parts.services.fleet.stop_soon()
             return ending

@@ -27,7 +27,7 @@ from codex_multi_role.workspace.commands import Sandbox
 from codex_multi_role.workspace.worktrees import Trees
 
 if TYPE_CHECKING:
-    from codex_multi_role.steps.placing import CallPlacer
+    pass
 
 
 from collections import defaultdict
@@ -133,7 +133,7 @@ class RunServices:
     ``catalog_now`` returns the current roles, which may change while the run works. ``sandbox`` wraps a command.
     ``ask_person`` asks the person who is present, None if nobody is. ``states`` receives changes of state; None if
     nothing is executed. ``save`` saves the run outside of this machine,
-    before the journal records a step. ``placer``: set if workers may walk called flows. ``observers``: those of a run
+    before the journal records a step. ``observers``: those of a run
     that takes turns.
     """
 
@@ -150,7 +150,6 @@ class RunServices:
     ask_person: AskPerson | None = None
     states: States | None = None
     save: Callable[[], object] = lambda: None
-    placer: CallPlacer | None = None
     observers: Callable[[RunResources], Sequence[TurnObserver]] = lambda _: ()
 
 
@@ -201,14 +200,6 @@ class RunResources:
         """Snapshots of the workspace, if anything may change it, and of the copies in use."""
         own = self.snapshots.take() if self.settings.changes_workspace else ""
         return {"": own, **self.services.worktrees.trees()}
-
-    def copy_for_call(self, key: str, *, is_placed: bool) -> None:
-        """Make the copy for a called flow. If a worker may walk the flow, the copy only gets that worker's files."""
-        if is_placed and self.services.placer is not None:
-            with self.progress.workspace_lock:
-                self.services.worktrees.create(key)
-        else:
-            self.in_copy(key, fresh=True)
 
     def in_copy(self, key: str, *, fresh: bool) -> RunResources:
         """The same run, working in the copy with that key instead of the workspace; without a key, where it works.

@@ -171,10 +171,12 @@ def queues(database_url: str | None, runs_dir: Path, json: bool) -> None:
     Examples:
       codex-multi-role queues --database-url postgresql://team@db/runs
     """
-    from codex_multi_role.extensions.machines.workers.overview import queue_records, worker_records
+    from codex_multi_role.extensions.machines.workers.overview import ended_limits, queue_records, worker_records
 
     database = open_database(database_url, runs_dir)
     records, workers = queue_records(database), worker_records(database)
+    if ended := ended_limits(database):
+        say(f"note: turns are no longer limited over all workers: the limits of {', '.join(ended)} do not count")
     if json:
         put_json({"queues": records, "workers": workers})
         return
