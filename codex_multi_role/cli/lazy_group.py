@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING
@@ -108,9 +109,11 @@ class LazyGroup(click.Group):
         return self.installed.extension(name) if self.installed else ""
 
     def _section(self, name: str) -> str:
-        command = self.installed.find(name) if self.installed else None
-        own = command.section if isinstance(command, LazyCommand) else ""
-        return own or self._extension(name).replace("_", " ").capitalize()
+        with suppress(UsageError):  # its line says that it does not load
+            command = self.installed.find(name) if self.installed else None
+            if isinstance(command, LazyCommand) and command.section:
+                return command.section
+        return self._extension(name).replace("_", " ").capitalize()
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands; the text of ``--help`` names the few options."""

@@ -110,7 +110,7 @@ def fork(ctx: click.Context, /, run: str, **values: Any) -> None:  # noqa: ANN40
     Examples:
       codex-multi-role fork --from develop:2 --goal "The same in Rust"
       codex-multi-role fork --task T3
-      codex-multi-role fork 20260131_101500 --from plan --roles ../other/roles --workspace ../attempt
+      codex-multi-role fork 2026 --from plan --roles ../other/roles
     """
     start_from(ctx, *parent_and_changes(ctx, run), f"{RUNNING}:fork", start=values["from"], task=values["task"])
 

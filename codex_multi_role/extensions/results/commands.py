@@ -91,7 +91,7 @@ def blame(path: Path, run: str, runs_dir: Path, json: bool) -> None:
     \b
     Examples:
       codex-multi-role blame roman.py
-      codex-multi-role blame roman.py --json | jq -r '.[] | select(.role == "implementer") | .line'
+      codex-multi-role blame roman.py --json | jq -r '.[].role'
     """
     folder = find_run(run, runs_dir)
     root = Path(str(folder.record().get("workspace", "")))
