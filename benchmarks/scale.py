@@ -2,7 +2,6 @@
 
     python benchmarks/scale.py                      all parts, about 20 minutes
     python benchmarks/scale.py throughput
-    python benchmarks/scale.py fanout
     python benchmarks/scale.py turns
     python benchmarks/scale.py idle
     python benchmarks/scale.py waiting --goals 10000
@@ -11,7 +10,6 @@
 Everything runs on this machine, in a Postgres server of its own.
 
 throughput  goals per minute with 1, 2 and 4 workers, one run each at a time; the model takes 2 s per answer
-fanout      one run whose 32 called flows, of two turns each, are executed by 1 and by 4 workers, one at a time each
 turns       statements, bytes and connections that one run needs, and what each further turn adds; what both keep
 idle        statements per second, and connections: of a worker without runs, and of a run whose model is thinking
 waiting     how long an urgent run waits until a worker has it, while thousands of others wait
@@ -43,14 +41,12 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from codex_multi_role.extensions.machines.workers.queued_runs import RunState
 from codex_multi_role.extensions.machines.workers.run_requests import RunRequest
 from tests.support.databases import PASSWORD, DatabaseServer, execute, new_database, running_server
-from tests.support.placed_calls import WRITES, calling
 from tests.support.shared_runs import SharedRuns
 from tests.support.teams import TeamFolder, say
 
 LATENCY_SECONDS = 2.0
 TURNS = 4
 GOALS = 8
-CALLS = 32
 SAMPLES = 5
 IDLE_SECONDS = 30
 LOOK_SECONDS = 0.02
@@ -88,33 +84,6 @@ def throughput(server: DatabaseServer) -> None:
                 f"{workers} workers  {rates[workers]:6.1f} goals per minute  {rates[workers] / rates[1]:.2f} x",
                 flush=True,
             )
-
-
-def fanout(server: DatabaseServer) -> None:
-    """Measured from the claim of the calling run to its end, which includes merging what the items wrote."""
-    seconds: dict[int, float] = {}
-    for workers in (1, 4):
-        with shared_runs(server) as shared:
-            options = calls(shared.folder / "team").options(flow="own")
-            shared.submit(options, "goal-0")
-            for number in range(workers):
-                shared.start(f"worker-{number}", "--concurrency", "1")
-            shared.wait(partial(has_begun, shared))
-            began = time.monotonic()
-            shared.wait_for(RunState.ENDED, "goal-0", seconds=CALLS * 30)
-            seconds[workers] = time.monotonic() - began
-            assert {code for _, _, code in shared.results()} == {0}, shared.results()
-            assert len(shared.results()) == CALLS + 1
-            print(f"{workers} workers  {seconds[workers]:6.1f} s  {seconds[1] / seconds[workers]:.2f} x", flush=True)
-
-
-def calls(folder: Path) -> TeamFolder:
-    """A team whose flow calls another one for each of `CALLS` items: two turns write its file."""
-    asked = "ITEM {{ inputs.name }}."
-    inner = [{"id": name, "ask": "writer", "prompt": asked} for name in ("write", "revise")]
-    items = [f"item-{number}" for number in range(CALLS)]
-    plays = [{**WRITES, "delay_seconds": LATENCY_SECONDS}] * 2 * CALLS
-    return calling(folder, items, plays, inner, concurrency=CALLS)
 
 
 def has_begun(shared: SharedRuns, run_id: str = "goal-0") -> bool:
@@ -274,7 +243,6 @@ def ended_at_least(shared: SharedRuns, count: int) -> None:
 def main(part: str | None, goals: int | None) -> None:
     parts: dict[str, Callable[[DatabaseServer], None]] = {
         "throughput": throughput,
-        "fanout": fanout,
         "turns": turns,
         "idle": idle,
         "waiting": lambda server: waiting(server, goals or 10_000),

@@ -13,7 +13,7 @@ from codex_multi_role.version import __version__
 if TYPE_CHECKING:
     from codex_multi_role.api.python_team import Flow, Role, Route, Step, Team
     from codex_multi_role.api.recorded_runs import ReportedRun, Run, Turn, load_run, runs
-    from codex_multi_role.api.run_goal import fork, restart, resume, run
+    from codex_multi_role.api.run_goal import fork, resume, run
     from codex_multi_role.catalog import RoleSpec, RoleSpecCatalog
     from codex_multi_role.errors import (
         CodexMultiRoleError,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "api.python_team": ("Flow", "Role", "Route", "Step", "Team"),
     "api.recorded_runs": ("ReportedRun", "Run", "Turn", "load_run", "runs"),
-    "api.run_goal": ("fork", "restart", "resume", "run"),
+    "api.run_goal": ("fork", "resume", "run"),
     "lifecycle.running": ("answer", "cancel_task"),
     "catalog": ("RoleSpec", "RoleSpecCatalog"),
     "errors": (
@@ -82,7 +82,6 @@ __all__ = [
     "events",
     "fork",
     "load_run",
-    "restart",
     "resume",
     "run",
     "runs",

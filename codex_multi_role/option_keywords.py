@@ -49,7 +49,7 @@ class NewRunKeywords(ResumeKeywords, total=False):
 
 
 class ForkKeywords(NewRunKeywords, total=False):
-    """What `fork`, `restart` and `rerun` may change."""
+    """What `fork` and `rerun` may change."""
 
     goal: str
 

@@ -151,10 +151,6 @@ PLACES = {
         "while (record := found.folder().record())['status'] == RunStatus.QUEUED",
     ): "ends when a worker takes the run, or a person ends it",
     (
-        "extensions/machines/workers/placed_calls.py",
-        "while True",
-    ): "the called run, on which a worker works, or other reservations of the budget; `stopping` ends both",
-    (
         "extensions/machines/journal/run_queue.py",
         "Event().wait()",
     ): "the process ends itself (workers/attempt_process.py)",
@@ -174,10 +170,6 @@ PLACES = {
         "extensions/machines/workers/shared_runs.py",
         "while True",
     ): "PATIENCE_SECONDS, or as long as the watched run is worked on",
-    (
-        "extensions/machines/workers/turn_limits.py",
-        "while True",
-    ): "until another turn has ended, or the run stops",
     ("extensions/machines/workers/worker.py", "self._membership.join()"): "one transaction",
     (
         "extensions/machines/workers/worker.py",
@@ -216,8 +208,6 @@ LOCKS = {
     ("codex/transport.py", "self._stop_lock"): "the end of a child: GRACE_SECONDS a step",
     ("codex/transport.py", "self._write_lock"): "WRITE_SECONDS",
     ("codex/wire_log.py", "self._lock"): "one line to a file",
-    ("extensions/machines/workers/called_runs.py", "self._lock"): "one query: PATIENCE_SECONDS; a line to the worker",
-    ("extensions/machines/workers/turn_limits.py", "self._lock"): "a few statements: STATEMENT_SECONDS each",
     ("engine/askers.py", "self._lock"): QUICK,
     ("lifecycle/turn_observers.py", "self._lock"): "one search for entry points, and small files of the run",
     ("engine/flow_walk.py", "self._announce_lock"): "calls of git, GIT_SECONDS each",

@@ -87,4 +87,3 @@ def as_reported_run(call: Callable[Given, RunReport]) -> Callable[Given, Reporte
 
 resume = as_reported_run(running.resume)
 fork = as_reported_run(running.fork)
-restart = as_reported_run(running.restart)

@@ -37,10 +37,12 @@ STEP_KINDS: dict[str, frozenset[str]] = {
     "ask": frozenset({"roles", "with_", "prompt", "prompt_replaces", "reply", "isolate", "merge"}),
     "check": frozenset({"with_", "repeatable"}),
     "review": frozenset({"show", "options", "fields", "time_limit_seconds", "default"}),
-    "call": frozenset({"with_", "max_depth", "isolate", "merge", "place"}),
+    "call": frozenset({"with_", "max_depth", "isolate", "merge"}),
 }
-FAN_OUT_KEYS = frozenset({"as_", "concurrency", "max_items", "needs", "place", "until", "on_item_error"})
-NOT_BESIDE_LISTS = ("as", "for_each", "max_items", "needs", "place", "roles")
+PLACE_ENDED = "items no longer run on other workers; `codex-multi-role batch` spreads goals over machines"
+"""Why a step cannot have the key ``place``, which earlier versions had."""
+FAN_OUT_KEYS = frozenset({"as_", "concurrency", "max_items", "needs", "until", "on_item_error"})
+NOT_BESIDE_LISTS = ("as", "for_each", "max_items", "needs", "roles")
 
 RESERVED_FIELDS = frozenset({"approved", "comment", "by", "at", "option"}) | OF_STEP
 """What templates see of every review, besides the fields that it declares."""
@@ -67,7 +69,7 @@ class RouteSpec(Definition):
     end: Text | None = Field(default=None, description="The outcome with which the run ends.")
     exit: Literal[0, 1] | None = Field(default=None, description="The exit code of that end; 0 by default.")
     reason: Text | None = Field(default=None, description="Why it ends (a template).")
-    suggest: Annotated[str, StringConstraints(pattern=r"^(resume|fork|restart|show) RUN( |$)")] | None = Field(
+    suggest: Annotated[str, StringConstraints(pattern=r"^(resume|fork|show) RUN( |$)")] | None = Field(
         default=None,
         description="A helpful command: `fork RUN --from plan` (a template of `inputs`, `cycle` and `cycles`).",
     )
@@ -167,9 +169,6 @@ class StepSpec(Definition):
     needs: Text | None = Field(
         default=None, description="A template of the ids that an item waits for; their results are `needed`."
     )
-    place: Literal["workers"] | None = Field(
-        default=None, description="If workers execute the run: each item becomes a run that any of them may take."
-    )
     max_items: Annotated[int, Field(ge=1, le=100_000), WHOLE_NUMBER] | None = Field(
         default=None, description="The bound of a `for_each` template, which requires it."
     )
@@ -262,13 +261,18 @@ class StepSpec(Definition):
             raise WrongKey("ask: a template chooses the role of an item, so it needs for_each", "ask")
         return self
 
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_ended_keys(cls, given: object) -> object:
+        if isinstance(given, Mapping) and given.get("place") is not None:
+            raise WrongKey(PLACE_ENDED, "place")
+        return given
+
     @model_validator(mode="after")
     def _check_keys(self) -> Self:
         kinds = [kind for kind in STEP_KINDS if getattr(self, kind) is not None]
         if len(kinds) != 1:
             raise WrongKey(f"give exactly one of {', '.join(STEP_KINDS)}", *kinds[1:2])
-        if self.place is not None and self.kind != "call":
-            raise WrongKey("place belongs to call: only a called flow has a state of its own", "place")
         given = self.model_fields_set
         for kind, keys in STEP_KINDS.items():
             if stray := sorted(map(self.written_name, given & keys - STEP_KINDS[self.kind])):

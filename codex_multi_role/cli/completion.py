@@ -30,9 +30,9 @@ def completion(ctx: click.Context, shell: str) -> None:
 
     \b
     Examples:
-      eval "$(codex-multi-role completion bash)"             in ~/.bashrc; bash 4.4 or later
-      eval "$(codex-multi-role completion zsh)"              in ~/.zshrc, after compinit
-      codex-multi-role completion fish > ~/.config/fish/completions/codex-multi-role.fish
+      eval "$(codex-multi-role completion bash)"      in ~/.bashrc; bash >= 4.4
+      eval "$(codex-multi-role completion zsh)"       in ~/.zshrc, after compinit
+      codex-multi-role completion fish | source       in config.fish
     """
     from click.shell_completion import get_completion_class
 

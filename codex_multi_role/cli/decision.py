@@ -56,7 +56,7 @@ def approve(ctx: click.Context, /, run: str, comment: str, question: str | None,
     \b
     Examples:
       codex-multi-role approve --resume
-      codex-multi-role approve 20260131_101500 --question release.1 --comment "after lunch"
+      codex-multi-role approve --question release.1 --comment "after lunch"
     """
     _decide(ctx, run, approved=True, comment=comment.strip(), question=question, and_resume=and_resume)
 
@@ -110,7 +110,7 @@ def answer(
     \b
     Examples:
       codex-multi-role answer option=ship --resume
-      codex-multi-role answer 20260131_101500 --question release.1 version=1.2.0 draft=false
+      codex-multi-role answer --question release.1 version=1.2.0 draft=false
     """
     if "=" in run:  # the run was left out
         run, values = LATEST, (run, *values)

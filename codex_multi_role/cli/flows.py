@@ -34,7 +34,6 @@ from codex_multi_role.flow import graph
 from codex_multi_role.flow.routing import ends
 from codex_multi_role.lifecycle.definitions import judge
 from codex_multi_role.lifecycle.flow_notes import notes_on
-from codex_multi_role.lifecycle.separate_calls import limits_per_item
 from codex_multi_role.lifecycle.team_check import check_playbooks, load_checked_team, own_flows, require_finish
 from codex_multi_role.lifecycle.team_loading import load_flow_and_called, roles_folder
 from codex_multi_role.presentation.typical import typical_runs
@@ -248,7 +247,7 @@ def _validate(
     if is_named:
         for step, needed in answer_rows(flows, name, catalog):
             put_line(f"    {step} must answer {needed}")
-    for note in notes_on(flows, name, catalog) if is_own else limits_per_item(flows, catalog):
+    for note in notes_on(flows, name, catalog) if is_own else ():
         say(f"note: {note}")
     if is_named and is_own and (unused := unused_roles(flows, catalog)):
         say(f"note: {name} never asks {', '.join(unused)}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING
@@ -19,10 +20,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LazyCommand:
-    """A command at ``place`` (``module:name``). ``about`` is its line in ``--help``, which a hidden one has not."""
+    """A command at ``place`` (``module:name``). ``about`` is its line in ``--help``, which a hidden one has not.
+
+    ``section``: the heading above that line; empty for the name of the extension.
+    """
 
     place: str
     about: str = ""
+    section: str = ""
 
 
 INSTALLED: Registry[click.Command | LazyCommand] = Registry("command", "codex_multi_role.commands", {})
@@ -41,6 +46,7 @@ class LazyGroup(click.Group):
     ``sections``: headings of ``--help`` by the first command below each. ``default``: the command that is meant if the
     first argument is an option or a goal. ``foreign``: our command by a name that people know from other programs.
     ``installed``: the commands of extensions, which are looked up only for a name that is not in ``targets``.
+    ``ended``: what to do instead of a command that is no more; its name is never taken as a goal.
     """
 
     def __init__(
@@ -51,6 +57,7 @@ class LazyGroup(click.Group):
         default: str = "",
         foreign: Mapping[str, str] | None = None,
         installed: Registry[click.Command | LazyCommand] | None = None,
+        ended: Mapping[str, str] | None = None,
         **settings: object,
     ) -> None:
         super().__init__(**settings)  # type: ignore[arg-type]  # click's own keywords, passed through
@@ -59,6 +66,7 @@ class LazyGroup(click.Group):
         self.default = default
         self.foreign = foreign or {}
         self.installed = installed
+        self.ended = ended or {}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Our own, then those of each extension."""
@@ -85,6 +93,8 @@ class LazyGroup(click.Group):
     def _is_goal(self, args: Sequence[str]) -> bool:
         """Whether the first argument is a goal rather than a command, perhaps a misspelt one."""
         first, *others = args
+        if first in self.ended:
+            return False
         if first.startswith("-") or (others and not others[0].startswith("-")):
             return False
         return " " in first or not (self._is_command(first) or self._suggestion(first))
@@ -98,6 +108,17 @@ class LazyGroup(click.Group):
     def _extension(self, name: str) -> str:
         return self.installed.extension(name) if self.installed else ""
 
+    def _section(self, name: str) -> str:
+        with suppress(UsageError):  # its line says that it does not load
+            command = self.installed.find(name) if self.installed else None
+            if isinstance(command, LazyCommand) and command.section:
+                return command.section
+        return self._extension(name).replace("_", " ").capitalize()
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands; the text of ``--help`` names the few options."""
+        self.format_commands(ctx, formatter)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands below the headings of ``sections``."""
         rows: dict[str, list[tuple[str, str]]] = {}
@@ -105,7 +126,7 @@ class LazyGroup(click.Group):
         for name in self.list_commands(ctx):
             heading = self.sections.get(name, heading)
             if name not in self.targets:
-                heading = self._extension(name).replace("_", " ").capitalize()
+                heading = self._section(name)
             if (words := self._about(name, formatter.width)) is not None:
                 rows.setdefault(heading, []).append((name, words))
         width = max(len(name) for commands in rows.values() for name, _ in commands)
@@ -144,6 +165,8 @@ class LazyGroup(click.Group):
             return [*offered, *command.shell_complete(inner, incomplete)]
 
     def _unknown(self, name: str) -> str:
+        if name in self.ended:
+            return f'"{name}" is no command any more; {self.ended[name]}'
         otherwise = "; put a goal in quotes, and options after it" if self.default else ""
         return f'unknown command "{name}"{self._suggestion(name) or otherwise}'
 

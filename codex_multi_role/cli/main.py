@@ -20,14 +20,15 @@ from codex_multi_role.run_folder.folder import PROGRAM
 from codex_multi_role.version import __version__
 
 LEAVING_SECONDS = 2.0
+WIDTH = 80
+"""Of all texts of ``--help``."""
 UNCOLLECTED_OBJECTS = 100_000
 """New objects that trigger a garbage collection. The start of a run creates 80,000, of which fewer than 1,000 are
 garbage; Python's default would collect 120 times in a run of twelve turns, in 50 ms (measured)."""
 COMMANDS = {
     "run": ("run", "Run a flow for a goal; `run` can be left out."),
     "resume": ("resume", "Resume a run; finished turns are not repeated."),
-    "fork": ("resume", "Start a new run from a point in another run."),
-    "restart": ("resume", "Redo one task of a run in a new run."),
+    "fork": ("resume", "Start a new run from a point in another, or redo a task."),
     "approve": ("decision", "Approve what a run asks."),
     "reject": ("decision", "Reject what a run asks, with a reason."),
     "answer": ("decision", "Answer what a run asks with an option or values."),
@@ -40,12 +41,12 @@ COMMANDS = {
     "flows": ("flows", "List, show, draw, check and add flows."),
     "init": ("init", "Create a team of your own."),
     "demo": ("demo", "Watch a team solve a small task. Needs no model and no login."),
-    "schema": ("json_schemas", "Print the JSON Schema of a kind of file, or of a run's events."),
+    "schema": ("json_schemas", "Print the JSON Schema of a kind of file, or of events."),
     "doctor": ("doctor", "Check that everything a run needs is installed."),
     "config": ("config", "Show each setting and where its value comes from."),
     "codex": ("doctor", "Run the bundled Codex binary, for example `codex login`."),
     "completion": ("completion", "Print the completion script of your shell."),
-    "gc": ("gc", "Remove merged copies of the workspace, and worktrees of ended runs."),
+    "gc": ("gc", "Remove merged copies and the worktrees of ended runs."),
 }
 """The module of each command, where its attribute has the name of the command, and its line in ``--help``."""
 SECTIONS = {
@@ -64,37 +65,29 @@ FOREIGN = {
     **{"continue": "resume", "help": "--help", "version": "--version", "login": "codex login"},
 }
 """What other programs call our commands: these words are not taken as goals."""
+ENDED = {
+    "bisect": "`export --branch NAME` makes one commit per turn, in which `git bisect run COMMAND` finds the turn",
+    **dict.fromkeys(
+        ("bundle", "verify"), "record with `run --record FILE`; `run --replay FILE` runs it again without a model"
+    ),
+    "restart": "`fork RUN --task ID` redoes one task",
+    "workers": "`queues` lists them too",
+    "replay-test": "`run --replay FILE` exits with 3 if anything is not as recorded",
+}
+"""What to do instead of commands that earlier versions had."""
 
-HELP = """Run a team of Codex agents on one goal. Roles and flows are YAML; every turn is recorded in runs/<id>/.
-
-`codex-multi-role "the goal"` is short for `codex-multi-role run "the goal"`.
+HELP = """Run a team of Codex agents on one goal, described in YAML.
 
 \b
-Examples:
-  codex-multi-role demo                                  see a team work in a temporary folder; no model is asked
-  codex-multi-role --playbook roman-numerals             the same in this folder
-  codex-multi-role --playbook auto                       try your own team; every answer is automatic
+  codex-multi-role demo                      watch a team; no model is asked
   codex-multi-role "Add a --version flag" --cycles 3
-  codex-multi-role --goal-file goal.md --workspace ../shop --model gpt-5-codex
-  codex-multi-role resume --cycles 6                     continue the latest run where it stopped
-  codex-multi-role fork --from develop:2                 start a new run from that point
-  codex-multi-role restart --task T3                     redo one task in a new run
-  codex-multi-role approve --resume                      approve what the run asks, and resume it
-  codex-multi-role show                                  what happened, turn by turn
-  codex-multi-role watch                                 watch from another terminal
-  codex-multi-role report --open                         everything on one page in the browser
-  codex-multi-role serve                                 live pages in the browser: watch, decide, start runs
-  codex-multi-role doctor                                check that everything a run needs is installed
+  codex-multi-role "the goal"                is short for: run "the goal"
 
-\b
-RUN is an id or a unique prefix of one; the default is the latest run.
-Every option can also be set as CODEX_MULTI_ROLE_<NAME> or as a key of codex-multi-role.yaml, here or in a folder above.
-Precedence: flag, environment, file, default. `config show` shows each value and its source.
+RUN is the start of an id; the default is the latest run. Every option is also CODEX_MULTI_ROLE_<NAME> and a key of
+codex-multi-role.yaml. Each command has --help; --version prints the version.
 
-\b
-Exit codes: 0 goal reached, 1 ended without reaching it, 2 wrong usage or configuration,
-3 a step or Codex failed, 4 parked: waiting for a person, 5 parked: a limit or quota is used up,
-130 interrupted. Runs that exited with 3, 4, 5 or 130 can be resumed.
+Exit codes: 0 goal reached, 1 not reached, 2 wrong usage, 3 failed, 4 waiting for a person, 5 limit used up, 130
+interrupted; from 3 on, `resume` continues.
 """
 
 group = LazyGroup(
@@ -107,9 +100,10 @@ group = LazyGroup(
     default="run",
     foreign=FOREIGN,
     installed=INSTALLED,
+    ended=ENDED,
     help=HELP,
     no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": WIDTH},
     params=[],
 )
 click.version_option(__version__, "--version", "-V", prog_name=PROGRAM)(group)

@@ -54,6 +54,7 @@ START = Setting(
     help="Fork before this visit of the step.",
     show_default="the last visit",
 )
+TASK = Setting(["--task"], metavar="ID", callback=not_empty, help="Redo this task; `show` lists the ids.")
 JSON = Setting(["--json"], is_flag=True, section=Section.OUTPUT, help="Print JSON on standard output.")
 WAIT = Setting(
     ["--wait"],

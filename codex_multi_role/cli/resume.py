@@ -1,4 +1,4 @@
-"""``resume``, ``fork`` and ``restart``: continue a recorded run, or start a new one with its past."""
+"""``resume`` and ``fork``: continue a recorded run, or start a new one with its past."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from codex_multi_role.cli.options import (
     OF_THIS_PROCESS,
     RUNS_DIR,
     START,
+    TASK,
     WAIT,
     command,
     run_argument,
@@ -86,6 +87,7 @@ def resume(ctx: click.Context, /, run: str, **values: Any) -> None:  # noqa: ANN
 @command(
     RUNS_DIR,
     START,
+    TASK,
     *FORKABLE,
     *OF_THIS_PROCESS,
     cls=RunCommand,
@@ -104,31 +106,16 @@ def fork(ctx: click.Context, /, run: str, **values: Any) -> None:  # noqa: ANN40
     to them. With --flow, the inputs of RUN are not carried over. The flow and the roles must lead to the step the same
     way as before.
 
+    With --task, one ended item of a fan-out is done again, together with the items that need it and everything after
+    them. All other results are kept and not paid for again. RUN must not be running then.
+
     \b
     Examples:
       codex-multi-role fork --from develop:2 --goal "The same in Rust"
-      codex-multi-role fork 20260131_101500 --from plan --roles ../other/roles --workspace ../attempt
+      codex-multi-role fork --task T3
+      codex-multi-role fork 2026 --from plan --roles ../other/roles
     """
-    start_from(ctx, *parent_and_changes(ctx, run), f"{RUNNING}:fork", start=values["from"])
-
-
-@command(RUNS_DIR, *FORKABLE, *OF_THIS_PROCESS, cls=RunCommand, use=Use.FORK)
-@run_argument
-@click.option("--task", metavar="ID", required=True, help="The task to redo; `show` lists the ids.")
-@click.pass_context
-def restart(ctx: click.Context, /, run: str, task: str, **values: Any) -> None:  # noqa: ANN401 - the settings above
-    """Redo one task of RUN (default: the latest run) in a new run.
-
-    The task is an item of a finished fan-out. It is redone together with the tasks that depend on it and everything
-    that comes after. The results of all other tasks are kept and not paid for again. RUN is not changed, and must not
-    be running.
-
-    \b
-    Examples:
-      codex-multi-role restart --task T3
-      codex-multi-role restart 20260131_101500 --task T3 --model gpt-5-codex
-    """
-    start_from(ctx, *parent_and_changes(ctx, run), f"{RUNNING}:restart", task=task)
+    start_from(ctx, *parent_and_changes(ctx, run), f"{RUNNING}:fork", start=values["from"], task=values["task"])
 
 
 def parent_and_changes(ctx: click.Context, run: str) -> tuple[RunFolder, ForkKeywords]:

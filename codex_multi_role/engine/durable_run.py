@@ -35,7 +35,7 @@ from codex_multi_role.errors import (
 )
 from codex_multi_role.flow import End, FlowState
 from codex_multi_role.run_folder.past import first_snapshot
-from codex_multi_role.steps import RunResources, StepOutcome
+from codex_multi_role.steps import RunResources
 from codex_multi_role.steps.test_runs import run_tests, without_tree
 
 WRONG_VALUE = "wrong_value"
@@ -44,8 +44,7 @@ WRONG_VALUE = "wrong_value"
 class DurableRun:
     """One run: its flows, its live parts, and the state that a replay rebuilds.
 
-    ``ending`` is resolved when the walk halts in this process. ``outcome``: what a flow that calls this one sees, once
-    it has ended or failed.
+    ``ending`` is resolved when the walk halts in this process.
     """
 
     def __init__(self, flows: CallableFlows, state: FlowState, run: RunResources) -> None:
@@ -53,7 +52,6 @@ class DurableRun:
         self._run = run
         self.state = state
         self.ending: Future[Ending] = Future()
-        self.outcome: StepOutcome | None = None
         self._tested_last = False  # what is recorded there stays: no other step can follow
 
     def work(self, slots: Iterator[JournalSlot]) -> None:
@@ -67,11 +65,9 @@ class DurableRun:
             self._run.after_baseline()
             if end.exit_code == 0:
                 self._test_what_is_left(ids)
-            self.outcome = walk.outcome(end)
             ending = self._ending(end)
         except RunHalted as halted:
             ending = halted.ending
-            self.outcome = walk.failed(ending) if ending.is_of_step else None
         except BaseException as error:  # DBOS has exceptions that are no `Exception`
             ending = ending_for(error)
         self.ending.set_result(self._after_final_checks(self._of_step(ending), ids))

@@ -22,7 +22,6 @@ from codex_multi_role.reading.places import Place
 from codex_multi_role.run_folder.events import DoneIgnored, StepStarted
 from codex_multi_role.run_folder.states import RUN
 from codex_multi_role.steps import StepOutcome, Unit, merge_failure, merged_back, step_failure
-from codex_multi_role.steps.placing import placed_outcome
 
 SAID_DONE = "done"
 FAILED_STEP = "failed"
@@ -174,8 +173,6 @@ class FlowWalk:
         flow, caller = self._flows.specs[name], scope.state
         resolved = flow.resolve_inputs(inputs)
         scope = self._isolated(unit, scope)
-        if unit.step.place is not None and (placed := placed_outcome(scope.run, unit, resolved)):
-            return placed
         state = new_state(flow, self.state.goal, resolved, unit.context["cycles"])
         state.asks |= caller.asks
         calls = (*self._calls, unit.step.id)
@@ -200,7 +197,7 @@ class FlowWalk:
 
         def make(_: int) -> Json:
             run.after_baseline()
-            run.copy_for_call(key, is_placed=unit.step.place is not None)
+            run.in_copy(key, fresh=True)
             return {"copy": key}
 
         unit.record(f"copy {key}", make)

@@ -109,8 +109,6 @@ def step_notes(step: StepSpec) -> Iterator[str]:
         yield "each after the items it depends on"
     if step.isolate is not None:
         yield f"in a {step.isolate} of its own"
-    if step.place is not None:
-        yield f"on {step.place}"
     if step.retry is not None:
         yield f"up to {step.retry.attempts} tries"
     if step.on_error == "skip":

@@ -105,8 +105,6 @@ STEPS_PER_MERGE = 1
 """To merge the copy in which one item, or the step, worked."""
 STEPS_PER_COPY = 1
 """To make the copy for a called flow."""
-STEPS_PER_PLACE = 2
-"""To submit a called flow to workers, and for its outcome."""
 SPARE_STEPS_PER_VISIT = 2
 PAUSES_SECONDS = LONGEST_PAUSE_SECONDS * (PROVIDER_ATTEMPTS - 1)
 """All pauses before a prompt is sent again."""
@@ -170,7 +168,7 @@ class StepEfforts:
             return _alone(self._check_seconds(step, place), STEPS_PER_CHECK)
         if step.review is not None:
             return _alone(step.time_limit_seconds or 0.0, STEPS_PER_REVIEW)
-        own = (STEPS_PER_COPY if step.isolate else 0) + (STEPS_PER_PLACE if step.place else 0)
+        own = STEPS_PER_COPY if step.isolate else 0
         return (called or Effort()).then(Effort(records=own))
 
     def _ask_seconds(self, step: StepSpec, role: RoleSpec) -> float:

@@ -22,7 +22,7 @@ from subprocess import CompletedProcess
 from typing import IO, Any, Literal, cast
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 
-from codex_multi_role.errors import StorageError, how_to_add
+from codex_multi_role.errors import how_to_add
 from codex_multi_role.host.atomic import make_folder, storage_errors
 
 ZIP, SEVEN_ZIP = b"PK\x03\x04", b"7z\xbc\xaf\x27\x1c"
@@ -151,14 +151,6 @@ def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
         with storage_errors(path):
             path.write_bytes(content)
             path.chmod(0o755 if content.startswith(b"#!") else 0o644)
-
-
-def unpack_objects(run: RunGit, pack: bytes, budget: UnpackBudget) -> None:
-    """Add the objects of ``pack`` to the repository, if they are whole. Raises `UnpackingRefused`."""
-    try:
-        run("index-pack", "--strict", f"--max-input-size={budget.max_bytes}", "--stdin", stdin=pack)
-    except StorageError as error:
-        raise UnpackingRefused(f"its states are damaged: {error}") from error
 
 
 def measure_trees(run: RunGit, trees: Collection[str], budget: UnpackBudget) -> None:

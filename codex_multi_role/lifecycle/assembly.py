@@ -8,7 +8,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from decimal import Decimal
 from functools import partial
-from itertools import chain
 from pathlib import Path
 
 from codex_multi_role.catalog import RoleSpecCatalog
@@ -27,7 +26,6 @@ from codex_multi_role.lifecycle.steering import Steering
 from codex_multi_role.lifecycle.turn_observers import InstalledObservers
 from codex_multi_role.run_folder import EventLog, RunFolder, list_turns, own_turns, started_turns
 from codex_multi_role.run_folder.events import ProcessesStarting
-from codex_multi_role.run_folder.placed_runs import as_turn, spent_elsewhere
 from codex_multi_role.steps import RunProgress, RunResources, RunServices, RunSettings, TestSettings
 from codex_multi_role.steps.baseline import Baseline
 from codex_multi_role.steps.budget import Budget, Limits
@@ -174,10 +172,9 @@ def _settings(
 def _budget(definitions: Definitions, folder: RunFolder, clock: WorkClock) -> Budget:
     options = definitions.options
     own = ((definitions.catalog.role_of(instance), turn) for instance, turn in own_turns(folder))
-    elsewhere = ((run_id, as_turn(spent)) for run_id, spent in spent_elsewhere(folder.path).items())
     cost = None if options.limits.max_cost is None else Decimal(str(options.limits.max_cost))
     limits = Limits(options.limits.max_turns, options.limits.max_tokens, options.limits.max_seconds, cost)
-    return Budget(limits, chain(own, elsewhere), clock, definitions.prices.cost)
+    return Budget(limits, own, clock, definitions.prices.cost)
 
 
 def _searches_web(definitions: Definitions, catalog: Callable[[], RoleSpecCatalog], name: str) -> bool:

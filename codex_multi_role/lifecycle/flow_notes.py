@@ -12,7 +12,6 @@ from codex_multi_role.catalog.flow_spec import reached_from, step_place
 from codex_multi_role.catalog.result_reads import is_used
 from codex_multi_role.checks import Check, find_check
 from codex_multi_role.checks.contract import CheckResult, no_time
-from codex_multi_role.lifecycle.separate_calls import limits_per_item
 from codex_multi_role.reading.value_types import type_of_model
 
 FAILURES = (
@@ -24,7 +23,6 @@ FAILURES = (
 
 def notes_on(flows: Mapping[str, FlowSpec], name: str, catalog: RoleSpecCatalog) -> Iterator[str]:
     """Notes on the flow ``name`` of ``flows``, which are those that it calls, without an error in any of them."""
-    yield from limits_per_item(flows, catalog)
     yield from _unsent_roles(flows, catalog)
     flow = flows[name]
     for index, step in enumerate(flow.steps):

@@ -9,17 +9,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from codex_multi_role.catalog import KEPT_SKILLS, RoleSpecCatalog, read_flows
+from codex_multi_role.catalog import KEPT_SKILLS, RoleSpecCatalog
 from codex_multi_role.catalog.prices import PRICES_FILE
 from codex_multi_role.host.atomic import make_folder, storage_errors, write_text
 from codex_multi_role.host.unpacking import write_files
-from codex_multi_role.lifecycle.definitions import Definitions, needs_of
+from codex_multi_role.lifecycle.definitions import Definitions
 from codex_multi_role.lifecycle.model_providers import sources_of
 from codex_multi_role.lifecycle.own_records import require_trusted
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.folder import RECORDING, RELOADED, new_numbered
 from codex_multi_role.run_options import RunOptions
-from codex_multi_role.workspace.preparation import Needs
 
 
 def keep_definitions(definitions: Definitions, folder: RunFolder, target: Path | None = None) -> str:
@@ -96,13 +95,3 @@ def remembered_options(
     if remembered.answers.playbook is None:
         return remembered
     return remembered.changed(playbook=str(catalog.parent / "playbooks" / record["playbook_file"]))
-
-
-def remembered_needs(folder: RunFolder) -> Needs:
-    """What the worktrees and copies of a recorded run need; nothing if it kept no catalog."""
-    record = folder.record()
-    if "catalog_file" not in record:
-        return Needs()
-    options = remembered_options(folder, record)
-    flows = read_flows(options.flow, (folder.catalog_path / record["catalog_file"]).parent)
-    return needs_of(flows[options.flow], options)

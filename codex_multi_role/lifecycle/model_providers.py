@@ -7,7 +7,7 @@ before a run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -102,17 +102,18 @@ class ModelSource:
     """What an option that an extension adds does to the answers of a run, as an entry point of the option's name.
 
     ``require_new``: raises `UsageError` if a new run cannot have it. ``load`` reads what stands in for the models
-    before anything starts. ``start`` returns what replaces the given providers, or is in front of them, until the stack
-    exits. ``close`` is called once the run has ended, and returns messages for the user. ``suggest``: from the option's
-    value and the workspace, the options that are not given. ``person`` returns who answers questions, from the one
-    given. ``writes``: a file outside of the run folder that it writes. ``is_inherited``: forks have the option as well.
-    ``asks``: most turns are asked, so that processes start at once; otherwise each starts for a turn that is asked.
+    before anything starts. ``start`` returns what replaces the given providers, or is in front of them, until the
+    stack exits. ``close`` is called once the run has ended, and yields messages for the user; an error that it
+    raises is then how the run ended. ``suggest``: from the option's value and the workspace, the options that are
+    not given. ``person`` returns who answers questions, from the one given. ``writes``: a file outside of the run
+    folder that it writes. ``is_inherited``: forks have the option as well. ``asks``: most turns are asked, so that
+    processes start at once; otherwise each starts for a turn that is asked.
     """
 
     require_new: Callable[[RunOptions], None] = lambda _: None
     load: Callable[[RunOptions], StandIn] | None = None
     start: Callable[[Definitions, RunFolder, EventLog, ExitStack, ModelProviders], ModelProviders] = _as_given
-    close: Callable[[Definitions, RunFolder, RunReport], list[str]] = lambda _, __, ___: []
+    close: Callable[[Definitions, RunFolder, RunReport], Iterable[str]] = lambda _, __, ___: ()
     suggest: Callable[[Any, Path], dict[str, Any]] = lambda _, __: {}
     person: Callable[[Definitions, RunFolder, AskPerson | None], AskPerson | None] = lambda _, __, person: person
     writes: Callable[[RunOptions], Path | None] = lambda _: None

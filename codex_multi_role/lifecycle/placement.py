@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING
 
 from codex_multi_role.run_folder import RunFolder
-from codex_multi_role.steps.placing import CallPlacer
 from codex_multi_role.workspace.worktrees import Trees
 
 if TYPE_CHECKING:
@@ -22,18 +21,13 @@ class Placement:
     """Where a run is recorded besides its own folder, if a worker's process works on it.
 
     ``journal`` opens another journal than the options name. ``save(take_trees)`` saves the run outside of this machine
-    before a step is recorded; ``take_trees`` snapshots the workspace. ``permit(names, stopping)`` waits until a turn of
-    that provider and model (``provider:…``, ``model:…``) may start. Once ``draining`` is set, the work in progress is
+    before a step is recorded; ``take_trees`` snapshots the workspace. Once ``draining`` is set, the work in progress is
     finished and recorded, and the run ends as interrupted. ``begin`` gets the folder of a new run before anything is
-    done. ``placer`` submits called flows to workers. ``is_called``: another run called this one's flow; its outcome is
-    then left in `CALL_FILE`. ``off_limits``: what no role and no test may write.
+    done. ``off_limits``: what no role and no test may write.
     """
 
     journal: Callable[[], AbstractContextManager[Begin]] | None = None
     save: Callable[[Callable[[], Trees]], object] = lambda _: None
-    permit: Callable[[Sequence[str], Event], AbstractContextManager[None]] = lambda *_: nullcontext()
     begin: Callable[[RunFolder], None] = lambda _: None
-    placer: CallPlacer | None = None
-    is_called: bool = False
     draining: Event = field(default_factory=Event)
     off_limits: tuple[Path, ...] = ()

@@ -1,4 +1,4 @@
-"""Work on a run until it ends: start, resume, fork, restart; and answer or cancel from outside."""
+"""Work on a run until it ends: start, resume, fork; and answer or cancel from outside."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from codex_multi_role.errors import UsageError
 from codex_multi_role.lifecycle.definitions import Definitions, LoadTeam, load_definitions
 from codex_multi_role.lifecycle.kept_definitions import keep_definitions, remembered_options
 from codex_multi_role.lifecycle.model_providers import sources_of
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from codex_multi_role.lifecycle.forking import Fork
     from codex_multi_role.option_keywords import ForkKeywords, ResumeKeywords
 
-__all__ = ["OnEvent", "answer", "cancel_task", "fork", "restart", "resume", "run", "work_on"]
+__all__ = ["OnEvent", "answer", "cancel_task", "fork", "resume", "run", "work_on"]
 
 
 def run(
@@ -115,7 +116,8 @@ def fork(
     reference: str,
     *,
     runs_dir: Path | str = RunPlace.runs_dir,
-    start: str | None,
+    start: str | None = None,
+    task: str | None = None,
     changes: ForkKeywords | None = None,
     on_event: OnEvent | None = None,
     ask_person: AskPerson | None = None,
@@ -123,32 +125,20 @@ def fork(
     """Start a run that shares the past of another up to ``start`` (``STEP[:VISIT]``), and wait until it ends.
 
     Turns, tests, handoffs and role threads up to that point come from the other run. A new folder gets the workspace as
-    it was then. ``changes`` (`RunOptions` fields) override that run's options. Raises everything that `resume` raises
-    except `RunBusy`: a run can be forked while it is running.
+    it was then. With ``task``, named as in `cancel_task`, that ended task is done again instead, with the tasks that
+    need it and everything after them; the results of all others are kept. ``changes`` (`RunOptions` fields) override
+    that run's options. Raises everything that `resume` raises; `RunBusy` only with ``task``, because a run can be
+    forked while it is running.
     """
-    from codex_multi_role.lifecycle.forking import prepare_fork  # lazy: a run without a past needs no part of it
+    from codex_multi_role.lifecycle import forking  # lazy: a run without a past needs no part of it
 
-    made = prepare_fork(RunFolder.find(runs_dir, reference), start, changes or {})
-    return work_on(made, on_event, ask_person)
-
-
-def restart(
-    reference: str,
-    task: str,
-    *,
-    runs_dir: Path | str = RunPlace.runs_dir,
-    changes: ForkKeywords | None = None,
-    on_event: OnEvent | None = None,
-    ask_person: AskPerson | None = None,
-) -> RunReport:
-    """Start a run with the past of another in which one ended task, named as in `cancel_task`, is done again.
-
-    So are the tasks that need it, and everything after them. The results of all other tasks are kept and not paid for
-    again. Raises everything that `fork` raises, and `RunBusy` while a process works on the run.
-    """
-    from codex_multi_role.lifecycle.forking import prepare_restart  # lazy: a run without a past needs no part of it
-
-    made = prepare_restart(RunFolder.find(runs_dir, reference), task, changes or {})
+    if start and task:
+        raise UsageError("fork takes either start or task, not both")
+    parent = RunFolder.find(runs_dir, reference)
+    if task:
+        made = forking.prepare_restart(parent, task, changes or {})
+    else:
+        made = forking.prepare_fork(parent, start, changes or {})
     return work_on(made, on_event, ask_person)
 
 

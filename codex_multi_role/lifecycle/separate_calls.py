@@ -1,15 +1,12 @@
-"""Calls whose flows work elsewhere, in a copy of the workspace or on another machine: lost changes, limits per item."""
+"""Calls whose flows work in a copy of the workspace: copies within it cannot be merged."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, RoleSpec, RoleSpecCatalog, StepSpec
+from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog, StepSpec
 from codex_multi_role.catalog.flow_spec import step_place
-from codex_multi_role.checks import find_check
-from codex_multi_role.errors import UsageError
 from codex_multi_role.reading.places import Problems
-from codex_multi_role.steps.cap import ROLE_KEYS
 
 
 def check_separate_calls(flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog, problems: Problems) -> None:
@@ -25,31 +22,6 @@ def check_separate_calls(flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog
                         f"the flow {step.call} has steps in copies of their own, which cannot be merged into a copy",
                         "Isolate either this step or those.",
                     )
-            with problems.collected():
-                if step.place and not step.isolate and any(_may_change_workspace(each, catalog) for each in inside):
-                    raise (place / "place").error(
-                        f"the flow {step.call} may change the workspace; on another machine its changes would be lost",
-                        "Add `isolate: worktree`: the changes of each item are then merged.",
-                    )
-
-
-def limits_per_item(flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog) -> Iterator[str]:
-    """Which steps give each item on workers the whole limits of a role, as warnings."""
-    for flow in flows.values():
-        for step in flow.steps:
-            if step.call is None or not step.place:
-                continue
-            asked = {each.ask for each in _steps_below(step.call, flows)}
-            names = [role.name for role in catalog.roles if {role.name, EVERY_ROLE} & asked and _is_limited(role)]
-            if names:
-                yield (
-                    f"step {step.id} of flow {flow.name}: on workers, each item may use the whole limits of "
-                    f"{', '.join(names)}; --max-turns, --max-tokens and --max-cost limit all items together"
-                )
-
-
-def _is_limited(role: RoleSpec) -> bool:
-    return any(getattr(role.limits, key) is not None for key in ROLE_KEYS.values())
 
 
 def _steps_below(name: str, flows: Mapping[str, FlowSpec]) -> Iterator[StepSpec]:
@@ -60,14 +32,3 @@ def _steps_below(name: str, flows: Mapping[str, FlowSpec]) -> Iterator[StepSpec]
             seen.add(flow.name)
             waiting += [step.call for step in flow.steps if step.call is not None]
             yield from flow.steps
-
-
-def _may_change_workspace(step: StepSpec, catalog: RoleSpecCatalog) -> bool:
-    if step.check is not None:
-        try:
-            return not find_check(step.check).read_only
-        except UsageError:
-            return False
-    return any(
-        role.may_change_workspace for role in catalog.roles if not {role.name, EVERY_ROLE}.isdisjoint(step.asked)
-    )

@@ -12,8 +12,6 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from codex_multi_role.catalog import RoleSpec
-from codex_multi_role.codex.codex_settings import provider_in
 from codex_multi_role.errors import (
     CodexMultiRoleError,
     Ending,
@@ -25,10 +23,9 @@ from codex_multi_role.errors import (
     ending_for,
 )
 from codex_multi_role.flow import FlowState, new_state
-from codex_multi_role.host.atomic import write_json
 from codex_multi_role.host.processes import Family, processes_below
 from codex_multi_role.lifecycle.assembly import live_parts
-from codex_multi_role.lifecycle.definitions import Definitions, role_settings
+from codex_multi_role.lifecycle.definitions import Definitions
 from codex_multi_role.lifecycle.journals import is_elsewhere, journals_for
 from codex_multi_role.lifecycle.kept_definitions import keep_definitions
 from codex_multi_role.lifecycle.live_roles import LiveRoles, named_keys
@@ -39,7 +36,6 @@ from codex_multi_role.lifecycle.preparing import prepare_first
 from codex_multi_role.lifecycle.process_guard import end_earlier_guard, guarded
 from codex_multi_role.lifecycle.run_record import RunRecord, ended, write_state
 from codex_multi_role.lifecycle.run_result import changed_files, run_result
-from codex_multi_role.lifecycle.separate_calls import limits_per_item
 from codex_multi_role.lifecycle.steering import Steering
 from codex_multi_role.lifecycle.stopping import Stop, stop_signals
 from codex_multi_role.reading.json_types import Json
@@ -59,7 +55,6 @@ from codex_multi_role.run_folder.folder import RELOADED, new_numbered
 from codex_multi_role.run_folder.states import RUN, States
 from codex_multi_role.run_options import RunReport
 from codex_multi_role.steps import RunResources, RunServices
-from codex_multi_role.steps.placing import CALL_FILE
 from codex_multi_role.steps.review import answered_meanwhile
 from codex_multi_role.steps.work_clock import WorkClock
 from codex_multi_role.workspace import occupied
@@ -100,7 +95,6 @@ class Session:
         self._ask_person = self._person(ask_person)
         self._fork_note = fork_note
         self._notes = [note] if note else []
-        self._notes += [] if placement is None else limits_per_item(definitions.flows, definitions.catalog)
         self._earlier = earlier
         self._record = RunRecord(definitions, folder, catalog_file, earlier, forked_from)
         if wider := self._record.wider_rights:
@@ -222,9 +216,8 @@ class Session:
             with stop_signals(family.kill) as stop:
                 ending = stop.explain(self._run(events, states, stop))
             write_state(self._folder, self._state)
-            report = self._record.close(ending, self._clock.seconds, self._found)
+            report = self._closed(events, ending)
             self._publish_last_state(states, report)
-            self._close_sources(events, report)
             if self._definitions.options.place.worktree:
                 keep_worktree(self._folder, report, self._last_snapshot)
             events.publish(ended(report, self._last_snapshot))
@@ -232,10 +225,16 @@ class Session:
             events.close()
         return report
 
-    def _close_sources(self, events: EventLog, report: RunReport) -> None:
-        for source in sources_of(self._definitions.options.added).values():
-            for note in source.close(self._definitions, self._folder, report):
-                events.publish(Warning(note))
+    def _closed(self, events: EventLog, ending: Ending) -> RunReport:
+        """Record how the run ended. What answered in place of the models may find that it has failed."""
+        report = self._record.close(ending, self._clock.seconds, self._found)
+        try:
+            for source in sources_of(self._definitions.options.added).values():
+                for note in source.close(self._definitions, self._folder, report):
+                    events.publish(Warning(note))
+        except CodexMultiRoleError as error:
+            report = self._record.close(ending_for(error), self._clock.seconds, self._found)
+        return report
 
     def _publish_last_state(self, states: States, report: RunReport) -> None:
         """Publish the final state. A run that is parked or was interrupted stays in its current state."""
@@ -292,23 +291,14 @@ class Session:
         return replace(steering, existing=(*steering.existing, *self._placement.off_limits))
 
     def _placed(self, services: RunServices, parts: RunResources) -> RunServices:
-        """The services of a run of a worker: every step is saved, and turns wait for their limits."""
+        """The services of a run of a worker: every step is saved."""
         placement = self._placement
         if placement is None:
             return services
         return replace(
             services,
             save=partial(placement.save, parts.trees),
-            permit=lambda role, stopping: placement.permit(self._limited(role), stopping),
-            placer=placement.placer,
         )
-
-    def _limited(self, role: RoleSpec) -> list[str]:
-        """What limits over all workers may apply to a turn of the role."""
-        options = self._definitions.options
-        provider = provider_in((*role_settings(role), *options.answers.config))
-        model = role.resolved_model(os.environ, options.answers.model)
-        return [f"provider:{provider}", *([f"model:{model}"] if model else [])]
 
     def _prepare(self, events: EventLog) -> None:
         """Prepare the workspace before the first turn. Raises `SetupFailed`, `UsageError`, `StorageError`."""
@@ -349,8 +339,6 @@ class Session:
                 # per question. The journal is replayed, and the processes stay alive.
                 parts.progress.waits_for.clear()
                 self._state = self._first_state()
-            if self._placement and self._placement.is_called and durable.outcome is not None:
-                write_json(self._folder.path / CALL_FILE, durable.outcome.as_json())
             roles.stop_soon()  # all this ends while the journal closes
             parts.services.fleet.stop_soon()
             return ending

@@ -12,7 +12,6 @@ from codex_multi_role.presentation.wording import (
     BEFORE,
     answer_in_words,
     clock,
-    cost_in_words,
     duration,
     failed_tests,
     one_line,
@@ -22,7 +21,7 @@ from codex_multi_role.presentation.wording import (
     verdict_before,
 )
 from codex_multi_role.run_folder import Question, RunEvent, events
-from codex_multi_role.run_folder.cost import Cost, dollars
+from codex_multi_role.run_folder.cost import dollars
 from codex_multi_role.run_folder.typed_answers import how_to_answer
 
 PENDING = "PENDING"
@@ -140,12 +139,6 @@ def _turn_ended(event: events.TurnEnded) -> list[str]:
     cost = "" if event.cost is None else f", {dollars(event.cost)}"
     took = f" in {duration(event.seconds)}" if event.seconds else ""  # unknown of a killed turn
     return _about(event.role, f"turn {event.turn} {status}{why}{took}, {tokens}{cost}{said}")
-
-
-@_lines.register
-def _placed_run_ended(event: events.PlacedRunEnded) -> list[str]:
-    turns = int(event.totals.get("turns") or 0)
-    return [f"run {event.run_id} on workers: {plural(turns, 'turn')}, {cost_in_words(Cost.of_totals(event.totals))}"]
 
 
 @_lines.register

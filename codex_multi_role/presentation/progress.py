@@ -6,7 +6,7 @@ A new event needs one function here, registered for its class.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import singledispatch
 from pathlib import Path
 from typing import Self
@@ -98,9 +98,7 @@ class WrittenFiles:
 class Progress:
     """The whole run. ``started``: its latest session's start. ``at`` is the time of the latest event.
 
-    ``step_costs``: of the run's own steps, with what they called. ``placed_runs``: what workers execute for items, by
-    run ID.
-
+    ``step_costs``: of the run's own steps, with what they called.
     ``tests``: the latest, with the status ``running`` until they end. ``questions``: those a person is asked now, by
     key. ``starting``: the roles whose processes the session started at once. ``forked``: from where and how, if the run
     is a fork. ``folder``: where a viewer reads it, if that is another process than the run's.
@@ -113,7 +111,6 @@ class Progress:
     work: WorkDone = field(default_factory=WorkDone)
     roles: dict[str, RoleProgress] = field(default_factory=dict)
     step_costs: dict[str, Cost] = field(default_factory=dict)
-    placed_runs: dict[str, events.PlacedRunEnded] = field(default_factory=dict)
     tests: events.TestsEnded | None = None
     baseline: events.BaselineMeasured | None = None
     files: WrittenFiles = field(default_factory=WrittenFiles)
@@ -143,30 +140,26 @@ class Progress:
 
     @property
     def turns(self) -> int:
-        """The turns that have ended, with those on workers."""
-        return sum(role.turns for role in self.roles.values()) + self._placed("turns")
+        """The turns that have ended."""
+        return sum(role.turns for role in self.roles.values())
 
     @property
     def input_tokens(self) -> int:
-        return sum(role.input_tokens for role in self.roles.values()) + self._placed("input_tokens")
+        return sum(role.input_tokens for role in self.roles.values())
 
     @property
     def output_tokens(self) -> int:
-        return sum(role.output_tokens for role in self.roles.values()) + self._placed("output_tokens")
+        return sum(role.output_tokens for role in self.roles.values())
 
     @property
     def tokens(self) -> int:
-        """Input and output tokens of all roles and of the items on workers."""
+        """Input and output tokens of all roles."""
         return self.input_tokens + self.output_tokens
 
     @property
     def cost(self) -> Cost:
-        """Of all roles and of the items on workers."""
-        placed = (Cost.of_totals(run.totals) for run in self.placed_runs.values())
-        return sum((*(role.cost for role in self.roles.values()), *placed), Cost())
-
-    def _placed(self, figure: str) -> int:
-        return sum(int(run.totals.get(figure) or 0) for run in self.placed_runs.values())
+        """Of all roles."""
+        return sum((role.cost for role in self.roles.values()), Cost())
 
     def left(self, now: str) -> dict[str, float]:
         """Return what is left of each limit at ``now`` (an event's ``at``)."""
@@ -338,15 +331,6 @@ def _count_usage(progress: Progress, role: RoleProgress, now: events.UsageCounte
         role.output_tokens -= before.output_tokens
     role.cost += cost
     progress.step_costs[role.step] = progress.step_costs.get(role.step, Cost()) + cost
-
-
-@_apply.register
-def _placed_run_ended(event: events.PlacedRunEnded, progress: Progress) -> None:
-    step, costs = progress.position.step_of(event.unit), progress.step_costs
-    before = progress.placed_runs.get(event.run_id, replace(event, totals={}))
-    costs[step] = costs.get(step, Cost()) + Cost.of_totals(event.totals) - Cost.of_totals(before.totals)
-    progress.work.turns += int(event.totals.get("turns") or 0) - int(before.totals.get("turns") or 0)
-    progress.placed_runs[event.run_id] = event
 
 
 @_apply.register

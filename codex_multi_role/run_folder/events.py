@@ -256,18 +256,6 @@ class CopyMerged(RunEvent):
 
 
 @dataclass(frozen=True)
-class PlacedRunEnded(RunEvent):
-    """The run that workers execute for an item has ended or was parked. ``unit``: the key of the item.
-
-    ``totals``: all that it has spent, as in its ``run.json``. They replace those of an earlier event of the same run.
-    """
-
-    run_id: str
-    unit: str
-    totals: dict[str, int | float | None]
-
-
-@dataclass(frozen=True)
 class TestsStarted(RunEvent):
     __test__ = False
     number: int

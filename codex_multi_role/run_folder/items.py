@@ -118,6 +118,6 @@ def find_open_task(folder: RunFolder, task: str) -> str:
         why = f": {found['reason']}" if found["reason"] else ""
         raise UsageError(
             f"the task {task} of the run {folder.run_id} is {found['state']}{why}",
-            f"`{folder.command('restart', '--task', task)}` redoes it.",
+            f"`{folder.command('fork', '--task', task)}` redoes it.",
         )
     return str(found["unit"])

@@ -12,7 +12,6 @@ from codex_multi_role.host.redaction import Redactor
 from codex_multi_role.reading.json_files import read_json, read_object
 from codex_multi_role.run_folder.cost import Cost
 from codex_multi_role.run_folder.folder import RunFolder, instance_in, new_numbered, number_of
-from codex_multi_role.run_folder.placed_runs import spent_elsewhere
 
 PREFIX = "turn_"
 KILLED = {"status": "interrupted", "outcome": "killed", "reason": "the run was killed during this turn"}
@@ -184,24 +183,19 @@ def origin_in_words(origin: Mapping[str, Any]) -> str:
 
 
 def totals_of(run: RunFolder, seconds: float = 0.0) -> dict[str, Any]:
-    """The run's own totals, with those of items on workers: ``{turns, repairs, input_tokens, output_tokens, seconds}``.
+    """The run's totals: ``{turns, repairs, input_tokens, output_tokens, seconds}``.
 
     And as in `Cost`: ``cost``, None if any turn has no price, and ``unpriced_turns``.
 
     ``seconds``: the known working time, which is at least that of its latest turn.
     """
     turns = [turn for _, turn in own_turns(run)]
-    own = {
+    return {
         "turns": len(turns),
         "repairs": sum(turn.get("repair_of") is not None for turn in turns),
         "input_tokens": sum(turn.get("tokens", {}).get("input", 0) for turn in turns),
         "output_tokens": sum(turn.get("tokens", {}).get("output", 0) for turn in turns),
-    }
-    elsewhere = spent_elsewhere(run.path).values()
-    cost = sum([*map(Cost.of_turn, turns), *map(Cost.of_totals, elsewhere)], Cost())
-    return {
-        **{name: number + sum(spent[name] for spent in elsewhere) for name, number in own.items()},
-        **cost.as_json(),
+        **sum(map(Cost.of_turn, turns), Cost()).as_json(),
         "seconds": max([round(seconds, 3), *(float(turn.get("worked_seconds", 0.0)) for turn in turns)]),
     }
 

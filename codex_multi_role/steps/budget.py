@@ -26,8 +26,6 @@ Price = Callable[[str, TokenUsage], Decimal | None]
 """What a model's provider charges, in dollars; None if no price is known."""
 
 NO_COST = Decimal()
-SMALLEST_SHARE = Decimal("0.01")
-"""Of what is left of a maximum cost, for a run on workers."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +40,6 @@ class Limits:
 
 class Budget:
     """Counts usage against the limits. The ledger of earlier sessions is read from their ``turn.json``.
-
-    What runs on workers use, which items of this run became, is counted under their run IDs.
 
     ``clock`` counts the seconds that all sessions worked on the run; turns that run in parallel share them.
     ``exceeded`` is set, permanently, by the model request that exceeds a limit: it ends all running turns.
@@ -65,7 +61,6 @@ class Budget:
         self._clock = clock
         self._price = price
         self._unpriced: dict[str, set[str]] = defaultdict(set)
-        self._reserved: set[str] = set()
         self.exceeded = CancellationToken()
         self._exceeded: Callable[[], BudgetUsedUp] | None = None
         for role, turn in ledger:
@@ -126,38 +121,6 @@ class Budget:
                 self._exceeded = next(partial(self._error, cap) for cap in self._caps() if cap.what == SECONDS)
             return self._exceeded() if self._exceeded else None
 
-    def reserve_share(self, run_id: str, peers: int, worked_seconds: float = 0.0) -> Limits:
-        """Reserve turns, tokens and money for a run on workers: its share of what is left of each.
-
-        ``peers``: how many of them there are at once.
-
-        Returns the limits of that run, which include what it has spent and ``worked_seconds``. All of them have the
-        time that is left. Raises `BudgetUsedUp` if nothing is left.
-        """
-        with self._lock:
-            self._require_rest()
-            others = max(1, peers - len(self._reserved - {run_id}))
-            turns = _extended(self._turns, run_id, self._limits.turns, others)
-            tokens = _extended(self._tokens, run_id, self._limits.tokens, others)
-            cost = self._extended_cost(run_id, others)
-            self._reserved.add(run_id)
-            most = self._limits.seconds
-            seconds = None if most is None else worked_seconds + most - self._clock.seconds
-            return Limits(turns, tokens, seconds, cost)
-
-    def count_elsewhere(
-        self, run_id: str, turns: int, tokens: int, cost: Decimal = NO_COST, *, is_reserved: bool
-    ) -> None:
-        """Count what a run on workers may use, or has used, instead of what was counted for it before."""
-        with self._lock:
-            self._turns[run_id], self._tokens[run_id], self._cost[run_id] = turns, tokens, cost
-            (self._reserved.add if is_reserved else self._reserved.discard)(run_id)
-
-    @property
-    def is_shared(self) -> bool:
-        """Whether something is reserved for runs on workers, which may leave some of it."""
-        return bool(self._reserved)
-
     def _add(self, role: str, model: str, usage: TokenUsage) -> None:
         self._tokens[role] += usage.total
         self._add_cost(role, model, self._price(model, usage))
@@ -197,14 +160,7 @@ class Budget:
         else:
             self._cost[role] += cost
 
-    def _extended_cost(self, run_id: str, others: int) -> Decimal | None:
-        """As `_extended`."""
-        if (most := self._limits.cost) is None:
-            return None
-        self._cost[run_id] += max(SMALLEST_SHARE, (most - sum(self._cost.values())) / others)
-        return self._cost[run_id]
-
-    def _require_rest(self, role: RoleSpec | None = None) -> None:
+    def _require_rest(self, role: RoleSpec) -> None:
         used_up = (partial(self._error, cap) for cap in self._caps(role) if cap.is_used_up())
         if (error := self._exceeded or next(used_up, None)) is not None:
             raise error()
@@ -246,11 +202,3 @@ def _of_role(ledger: Mapping[str, Amount], name: str) -> Amount:
 
 def _sum(ledger: Mapping[str, Amount]) -> Amount:
     return sum(ledger.values())
-
-
-def _extended(ledger: Counter[str], run_id: str, limit: int | None, others: int) -> int | None:
-    """Add the run's share of what is left to what it has in the ledger; returns the sum."""
-    if limit is None:
-        return None
-    ledger[run_id] += max(1, (limit - ledger.total()) // others)
-    return ledger[run_id]

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from threading import Event
 from typing import TYPE_CHECKING, Protocol
 
-from codex_multi_role.catalog import RoleSpec, RoleSpecCatalog
+from codex_multi_role.catalog import RoleSpecCatalog
 from codex_multi_role.catalog.contracts import NO_CONTRACTS, Contracts
 from codex_multi_role.catalog.prices import PriceList
 from codex_multi_role.checks.interpreter import Interpreter
@@ -28,7 +27,7 @@ from codex_multi_role.workspace.commands import Sandbox
 from codex_multi_role.workspace.worktrees import Trees
 
 if TYPE_CHECKING:
-    from codex_multi_role.steps.placing import CallPlacer
+    pass
 
 
 from collections import defaultdict
@@ -82,7 +81,6 @@ class Recorder(Protocol):
     def __call__(self, name: str, work: Work) -> Json: ...
 
 
-Permit = Callable[[RoleSpec, Event], AbstractContextManager[None]]
 """Held during a turn of the role. Waiting for it ends with `RunInterrupted` if the event is set."""
 
 
@@ -136,8 +134,8 @@ class RunServices:
 
     ``catalog_now`` returns the current roles, which may change while the run works. ``sandbox`` wraps a command.
     ``ask_person`` asks the person who is present, None if nobody is. ``states`` receives changes of state; None if
-    nothing is executed. ``permit`` waits until a role's turn may start. ``save`` saves the run outside of this machine,
-    before the journal records a step. ``placer``: set if workers may walk called flows. ``observers``: those of a run
+    nothing is executed. ``save`` saves the run outside of this machine,
+    before the journal records a step. ``observers``: those of a run
     that takes turns.
     """
 
@@ -152,10 +150,8 @@ class RunServices:
     clock: WorkClock
     baseline: Baseline
     ask_person: AskPerson | None = None
-    permit: Permit = lambda _role, _stopping: nullcontext()
     states: States | None = None
     save: Callable[[], object] = lambda: None
-    placer: CallPlacer | None = None
     observers: Callable[[RunResources], Sequence[TurnObserver]] = lambda _: ()
 
 
@@ -210,14 +206,6 @@ class RunResources:
         """Snapshots of the workspace, if anything may change it, and of the copies in use."""
         own = self.snapshots.take() if self.settings.changes_workspace else ""
         return {"": own, **self.services.worktrees.trees()}
-
-    def copy_for_call(self, key: str, *, is_placed: bool) -> None:
-        """Make the copy for a called flow. If a worker may walk the flow, the copy only gets that worker's files."""
-        if is_placed and self.services.placer is not None:
-            with self.progress.workspace_lock:
-                self.services.worktrees.create(key)
-        else:
-            self.in_copy(key, fresh=True)
 
     def in_copy(self, key: str, *, fresh: bool) -> RunResources:
         """The same run, working in the copy with that key instead of the workspace; without a key, where it works.

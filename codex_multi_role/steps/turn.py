@@ -67,7 +67,6 @@ def take_turn(run: RunResources, asked: TurnPrompt) -> TurnResult:
         last = attempt == PROVIDER_ATTEMPTS
         try:
             with (
-                run.services.permit(asked.role, run.progress.stopping),
                 run.services.fleet.borrowed(asked.instance) as client,
                 _running(run, asked.instance),
                 run.progress.stays.at(run.workspace.root, may_write=asked.role.writes_itself) as stay,

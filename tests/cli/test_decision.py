@@ -154,7 +154,7 @@ def test_run_without_terminal_waits_for_answer_from_elsewhere(team: TeamFolder) 
     assert outcome(team) == ("shipped", 0)
 
 
-@pytest.mark.parametrize("name", ["run", "resume", "fork", "restart", "approve", "reject", "answer"])
+@pytest.mark.parametrize("name", ["run", "resume", "fork", "approve", "reject", "answer"])
 def test_await_answers_is_an_option_of_every_run_command(name: str) -> None:
     """Every command that works on a run can wait for an answer from elsewhere."""
     command = group.get_command(click.Context(group), name)

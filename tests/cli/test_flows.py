@@ -233,16 +233,6 @@ def test_validate_tells_the_roles_that_are_never_asked(project: Path) -> None:
     assert done.stderr == "note: half never asks doer\n"
 
 
-def test_validate_warns_of_role_limits_for_each_item(project: Path) -> None:
-    roles, call = project / "team", "{id: each, call: once, for_each: [a], isolate: worktree, place: workers}"
-    (roles / "flows" / "many.yaml").write_text(f"steps: [{call}]\n")
-    catalog = roles / "catalog.yaml"
-    limited = re.sub("(name: thinker.*)", r"\1\n    limits: {max_turns: 3}", catalog.read_text(), count=1)
-    catalog.write_text(limited)
-    done = console("flows", "validate", "--roles", "team", "many", folder=project)
-    assert done.stderr.startswith("note: step each of flow many: on workers, each item may use the whole limits of ")
-
-
 def test_validate_looks_at_all_flows_and_names_what_is_wrong(project: Path) -> None:
     (project / "team" / "flows" / "wrong.yaml").write_text("steps:\n  - ask: thinkr\n")
     done = console("flows", "validate", "--roles", "team", folder=project)

@@ -197,7 +197,6 @@ EVERY_KEY: dict[str, list[Any]] = {
                     "max_depth": 2,
                     "for_each": "{{ vars.v }}",
                     "max_items": 3,
-                    "place": "workers",
                     "next": [
                         {"when": "true", "to": "work"},
                         {"end": "no", "exit": 1, "reason": "Why.", "suggest": "resume RUN"},

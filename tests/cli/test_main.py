@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -65,7 +66,7 @@ def test_run_is_the_latest_unless_named() -> None:
     context = click.Context(group)
     commands = [group.get_command(context, name) for name in COMMANDS]
     runs = {each.name: run for each in commands if each and not each.hidden for run in each.params if run.name == "run"}
-    decided = {"resume", "fork", "restart", "approve", "reject", "answer", "cancel"}
+    decided = {"resume", "fork", "approve", "reject", "answer", "cancel"}
     assert decided | {"show", "watch", "report"} == set(runs)
     assert [name for name, run in runs.items() if run.required] == []
 
@@ -73,8 +74,7 @@ def test_run_is_the_latest_unless_named() -> None:
 @pytest.mark.extensions
 def test_help_groups_commands_and_options(tmp_path: Path) -> None:
     headings = [line for line in console("--help", folder=tmp_path).stdout.splitlines() if re.match(r"\w.*:$", line)]
-    assert headings[:6] == [  # those of extensions follow
-        "Options:",
+    assert headings[:5] == [  # those of extensions follow
         "Run:",
         "Decide:",
         "Look:",
@@ -91,9 +91,27 @@ def test_help_groups_commands_and_options(tmp_path: Path) -> None:
 def test_help_shows_commands_examples_and_exit_codes(tmp_path: Path) -> None:
     done = console_process("--help", folder=tmp_path)
     assert done.returncode == 0
-    for words in ("--playbook roman-numerals", "resume --cycles", "doctor", "130 interrupted", "--version"):
+    for words in ("demo", "--cycles 3", "Exit codes:", "130", "--version"):
         assert words in done.stdout
     assert done.stderr == ""
+
+
+def test_help_fits_a_terminal_of_80_columns() -> None:
+    """The list of commands on one screen."""
+    context = click.Context(group, info_name="codex-multi-role", terminal_width=80, max_content_width=80)
+    texts = {"": group.get_help(context), **dict(help_texts(group, context))}
+    assert [(name, line) for name, text in texts.items() for line in text.splitlines() if len(line) > 80] == []
+    assert len(texts[""].splitlines()) <= 60
+
+
+def help_texts(parent: click.Group, context: click.Context) -> Iterator[tuple[str, str]]:
+    for name in parent.list_commands(context):
+        command = parent.get_command(context, name)
+        assert command is not None
+        inner = click.Context(command, info_name=name, parent=context, terminal_width=80, max_content_width=80)
+        yield f"{context.command_path} {name}", command.get_help(inner)
+        if isinstance(command, click.Group):
+            yield from help_texts(command, inner)
 
 
 @pytest.mark.real
@@ -114,10 +132,14 @@ WRONG = [
     (["lst"], 'unknown command "lst"; did you mean "runs"?'),
     (["stop"], 'unknown command "stop"; did you mean "cancel"?'),
     (["Shw", "--json"], 'unknown command "Shw"; did you mean "show"?'),
+    (["bundle"], '"bundle" is no command any more; record with `run --record FILE`'),
+    (["bisect", "--", "pytest"], '"bisect" is no command any more; `export --branch NAME` makes one commit per turn'),
+    (["restart", "--task", "T3"], '"restart" is no command any more; `fork RUN --task ID` redoes one task'),
+    (["replay-test", "recordings"], '"replay-test" is no command any more; `run --replay FILE` exits with 3'),
     (["cycles"], '"cycles" is the name of a flow, not a goal'),
     ([""], "'[GOAL]': must not be empty"),
     (["make it", "--goal", "x"], "the goal is given twice: GOAL and --goal"),
-    ([], "Examples:"),
+    ([], "Exit codes:"),
     (["run"], "missing goal"),
     (["--goal", "  "], "'--goal': must not be empty"),
     (["--goal", "x", "--cycles", "0"], "'--cycles': 0 is not in the range"),

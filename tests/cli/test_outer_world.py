@@ -29,7 +29,6 @@ LOOKING = (
 )
 """Commands that start no process."""
 READERS = (
-    pytest.param(("verify",), marks=pytest.mark.extensions),
     pytest.param(("batch",), marks=pytest.mark.extensions),
     ("run", "--goal-file"),
     pytest.param(("run", "x", "--replay"), marks=pytest.mark.extensions),
@@ -39,11 +38,10 @@ READERS = (
 WRITERS = (
     ("report", "-o"),
     ("show", "--svg"),
-    pytest.param(("bundle", "-o"), marks=pytest.mark.extensions),
     pytest.param(("run", "x", "--junit"), marks=pytest.mark.extensions),
     pytest.param(("batch", "g", "--output"), marks=pytest.mark.extensions),
 )
-OF_EXTENSIONS = [pytest.param(each, marks=pytest.mark.extensions) for each in ("rerun", "bundle -o b")]
+OF_EXTENSIONS = [pytest.param(each, marks=pytest.mark.extensions) for each in ("rerun",)]
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.usefixtures("scripted_codex")
 EXTENSIONS = find_spec("codex_multi_role.extensions") is not None
 RUNS = "my runs"
 """Not the default folder of runs, so that every command must name it, and quote it."""
-CONTINUE = {"answer", "approve", "batch", "fork", "reject", "resume", "restart"}
+CONTINUE = {"answer", "approve", "batch", "fork", "reject", "resume"}
 USAGE: Record = {"usage": {"input_tokens": 90, "output_tokens": 10}}
 THREE: list[Record] = [{"id": name, "ask": "one"} for name in ("a", "b", "c")]
 REVIEW: list[Record] = [
@@ -227,7 +227,7 @@ def test_every_command_in_a_refusal_works(shell: Shell, name: str) -> None:
     [
         (("show", "r"), "runs", "show r"),
         (("show", "r"), "-my 'runs'", """show r --runs-dir '-my '"'"'runs'"'"''"""),
-        (("restart", "r", "--task", "-T 1"), "x", "restart r --task '-T 1' --runs-dir x"),
+        (("fork", "r", "--task", "-T 1"), "x", "fork r --task '-T 1' --runs-dir x"),
     ],
 )
 def test_commands_are_quoted_for_a_shell(words: tuple[str, ...], runs_dir: str, command: str) -> None:

@@ -37,7 +37,7 @@ def option_keywords() -> str:
     classes = (
         _class("ResumeKeywords", "TypedDict, total=False", "What `resume` may change.", shared),
         _class("NewRunKeywords", "ResumeKeywords, total=False", "What is given to a new run or a fork.", forked),
-        _class("ForkKeywords", "NewRunKeywords, total=False", "What `fork`, `restart` and `rerun` may change.", goal),
+        _class("ForkKeywords", "NewRunKeywords, total=False", "What `fork` and `rerun` may change.", goal),
         _class("RunKeywords", "NewRunKeywords, total=False", "The options of `run` beside the goal.", rest),
         _class("OptionKeywords", "RunKeywords, total=False", "All options.", goal),
     )

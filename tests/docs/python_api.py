@@ -33,9 +33,8 @@ More modules have public names: [`codex_multi_role.extensions.results`](#codex_m
 """
 MODULES = {
     "codex_multi_role.extensions.results": (
-        "What a run changed: as a patch, as a branch with one commit per turn, and the turn that first made a command "
-        "fail, or pass.",
-        ("diff", "Diff", "export", "Exported", "bisect", "BisectedRun", "Trial", "Change"),
+        "What a run changed: as a patch, and as a branch with one commit per turn.",
+        ("diff", "Diff", "export", "Exported"),
     ),
     "codex_multi_role.extensions.replays": (
         "A run again, asking only the turns that changed; see [Repeat only what changed](../how-to/rerun.md).",

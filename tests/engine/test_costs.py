@@ -13,7 +13,6 @@ import pytest
 
 from codex_multi_role import RunReport
 from codex_multi_role.catalog import RoleSpec
-from codex_multi_role.codex.usage import TokenUsage
 from codex_multi_role.errors import BudgetUsedUp, DefinitionError
 from codex_multi_role.lifecycle.definitions import load_definitions
 from codex_multi_role.presentation.progress import Progress
@@ -67,14 +66,6 @@ def test_no_turn_starts_while_a_price_is_unknown() -> None:
         budget(9 * DOLLAR, earlier).require_prices(ONE, "m")
     unused = {"tokens": {"input": 0, "output": 0}, "model": "gone", "cost": None}
     budget(9 * DOLLAR, unused).require_prices(ONE, "m")
-
-
-def test_runs_on_workers_share_what_is_left() -> None:
-    shared = budget(10 * DOLLAR)
-    shared.spend(ONE, "m", TokenUsage(2, 0, 0))
-    assert [shared.reserve_share(run_id, 2).cost for run_id in "ab"] == [4, 4]
-    shared.count_elsewhere("a", 1, 0, DOLLAR, is_reserved=False)
-    assert shared.reserve_share("c", 2).cost == 3
 
 
 def two(folder: Path) -> TeamFolder:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from codex_multi_role import RunReport, answer, fork, restart
+from codex_multi_role import RunReport, answer, fork
 from codex_multi_role.errors import UsageError
 from tests.support.forks import STEPS, Built, Parent, build, builders, forked
 from tests.support.processes import running, wait_for
@@ -80,15 +80,15 @@ def guarded(tmp_path: Path) -> TeamFolder:
 REPLAYS = "codex_multi_role.extensions.replays"
 
 
-@pytest.mark.sample("fork", "restart")
-@pytest.mark.parametrize("start", ["fork", "restart", pytest.param("rerun", marks=pytest.mark.extensions)])
+@pytest.mark.sample("fork")
+@pytest.mark.parametrize("start", ["fork", "task", pytest.param("rerun", marks=pytest.mark.extensions)])
 def test_protected_files_of_restored_workspace_stay(guarded: TeamFolder, start: str) -> None:
     """They are protected as they are restored, and not as in the empty folder that the new run starts with."""
     guarded.events.clear()
     runs, on_event = guarded.runs, guarded.events.append
     again: dict[str, Callable[[], RunReport]] = {
         "fork": lambda: fork("latest", runs_dir=runs, start="build", on_event=on_event),
-        "restart": lambda: restart("latest", "solve.1.0", runs_dir=runs, on_event=on_event),
+        "task": lambda: fork("latest", task="solve.1.0", runs_dir=runs, on_event=on_event),
         "rerun": lambda: import_module(REPLAYS).rerun("latest", runs_dir=runs, on_event=on_event),
     }
     report = again[start]()

@@ -69,7 +69,7 @@ def test_restarted_run_can_be_restarted_and_keeps_its_results(solved_chain: Team
 def test_killed_task_restart_resumes_without_repeated_turns(solved_chain: TeamFolder) -> None:
     team = solved_chain
     solvers(team, solved("a2"), NEVER, NEVER)
-    arguments = [sys.executable, "-m", "codex_multi_role", "restart", "latest", "--task", "A", "--json"]
+    arguments = [sys.executable, "-m", "codex_multi_role", "fork", "latest", "--task", "A", "--json"]
     pipe = subprocess.PIPE
     process = subprocess.Popen(
         [*arguments, "--playbook", "playbook.yaml"], cwd=team.folder, text=True, stdout=pipe, stderr=pipe
@@ -90,7 +90,7 @@ def test_parked_run_is_restarted_and_solves_what_was_left_too(tmp_path: Path) ->
         restart(team, "B")
     solvers(team, solved("a2"), solved("b"), solved("c"))
     changes: ForkKeywords = {"playbook": str(team.playbook), "max_turns": 20}
-    report = codex_multi_role.restart("latest", "A", runs_dir=team.runs, changes=changes, on_event=team.events.append)
+    report = codex_multi_role.fork("latest", task="A", runs_dir=team.runs, changes=changes, on_event=team.events.append)
     assert report.outcome == "success"
     assert [each["result"] for each in results(team)] == ["a2", "b", "c"]
 
@@ -99,12 +99,13 @@ def test_parked_run_is_restarted_and_solves_what_was_left_too(tmp_path: Path) ->
 @pytest.mark.usefixtures("real_codex")
 def test_command_and_what_cannot_be_restarted(solved_chain: TeamFolder) -> None:
     team = solved_chain
-    done = console("restart", "latest", "--task", "B", "--quiet", folder=team.folder)
+    done = console("fork", "latest", "--task", "B", "--quiet", folder=team.folder)
     assert done.returncode == 0, done.stderr
     assert len(list_runs(team.runs)) == 2
-    done = console("restart", "latest", "--task", "Z", folder=team.folder)
+    done = console("fork", "latest", "--task", "Z", folder=team.folder)
     assert (done.returncode, "has no task 'Z'" in done.stderr, "It has A, B, C." in done.stderr) == (2, True, True)
-    assert console("restart", "nope", "--task", "A", folder=team.folder).returncode == 2
+    assert console("fork", "nope", "--task", "A", folder=team.folder).returncode == 2
+    assert console("fork", "--task", "A", "--from", "solve", folder=team.folder).returncode == 2
     assert len(list_runs(team.runs)) == 2
 
 

@@ -122,7 +122,7 @@ COMMANDS = {
     "report": ["report"],
     "resume": ["resume"],
     "fork": ["fork", "--from", HOSTILE],
-    "restart": ["restart", "--task", HOSTILE],
+    "fork task": ["fork", "--task", HOSTILE],
     "approve": ["approve", "--comment", HOSTILE],
     "reject": ["reject", "--comment", HOSTILE],
     "answer": ["answer", "latest", f"option={HOSTILE}", "--comment", HOSTILE],
@@ -161,9 +161,6 @@ OF_EXTENSIONS = {
     "export elsewhere": ["export", "--branch", HOSTILE],
     "pr": ["pr"],
     "rerun": ["rerun", "--dry-run"],
-    "bundle": ["bundle", "-o", "x.bundle"],
-    "verify": ["verify", f"conflicting/{NAMES[0]}"],
-    "replay-test": ["replay-test", "recordings"],
     "batch": ["batch", "goals.jsonl"],
 }
 EXACT = {"show result", "diff", "diff of a turn", "diff stat"}
@@ -184,14 +181,11 @@ NOT_DONE = {
         "export elsewhere",
         "resume",
         "fork",
-        "restart",
+        "fork task",
         "approve",
         "reject",
         "answer",
         "cancel",
-        "bundle",
-        "verify",
-        "replay-test",
     ),
     *("no such run", "no such option", "no such command", "flows missing", "roles validate", "roles missing", "batch"),
 }
@@ -297,9 +291,9 @@ def test_every_command_that_prints_names_is_tried() -> None:
 
 @pytest.mark.extensions
 def test_every_command_of_an_extension_is_tried() -> None:
-    """`serve` has tests of its own below, `bisect` and `work-on` start processes, and the others need a database."""
+    """`serve` has tests of its own below, `work-on` starts a process, and the others need a database."""
     tried = {arguments[0] for arguments in OF_EXTENSIONS.values()}
-    assert tried | {"serve", "bisect", "work-on", "worker", "workers", "queues"} == {
+    assert tried | {"serve", "work-on", "worker", "workers", "queues"} == {
         *group.list_commands(click.Context(group))
     } - {*EVERY_COMMAND}
 

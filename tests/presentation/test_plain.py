@@ -136,8 +136,3 @@ def test_turn_in_a_fan_out_names_its_task() -> None:
     asked = e.TurnStarted("solver.2", 1, 1, 1, None, unit="solve.1.0")
     told = lines_of(e.StateChanged("solve.1.0", "parser", "IN_PROGRESS", ""), asked)
     assert told[-1].endswith("  solver.2: turn 1 starts, for task parser")
-
-
-def test_item_on_workers_says_what_it_spent() -> None:
-    over = e.PlacedRunEnded("first.each.1.0", "each.1.0", {"turns": 3, "cost": 0.8})
-    assert lines_of(over) == ["10:15:01  run first.each.1.0 on workers: 3 turns, $0.80"]

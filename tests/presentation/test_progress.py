@@ -5,7 +5,6 @@ from dataclasses import replace
 from codex_multi_role.presentation.progress import REPAIRING, STARTING, WORKING, Progress
 from codex_multi_role.run_folder import RunEvent
 from codex_multi_role.run_folder import events as e
-from codex_multi_role.run_folder.cost import Cost
 from tests.support.recorded_runs import ROLES, ended, in_order, started, turn, whole_run
 
 
@@ -221,21 +220,3 @@ def test_tasks_are_named_and_so_is_the_one_a_role_works_on() -> None:
 def test_fork_is_not_among_the_warnings() -> None:
     progress = Progress.of(in_order(started(), e.RunForked("forked from first before team:2")))
     assert (progress.forked, progress.warnings) == ("forked from first before team:2", [])
-
-
-def test_items_on_workers_count_once_for_their_step() -> None:
-    """Each event has all that the run has spent so far."""
-
-    def spent(turns: int, cost: float) -> e.PlacedRunEnded:
-        totals: dict[str, int | float | None] = {"turns": turns, "input_tokens": 10 * turns, "cost": cost}
-        return e.PlacedRunEnded("first.build.1.0", "build.1.0", totals)
-
-    progress = uses(0, *turn("planner", 1, 1), e.StepStarted("build", 1, 1), spent(1, 0.5), spent(3, 1.25))
-    assert progress.step_costs == {"": Cost.of(0.42), "build": Cost.of(1.25)}
-    assert progress.cost == Cost.of(1.67)
-    assert (progress.turns, progress.tokens, progress.left(progress.at)["turns"]) == (4, 1264, 16)
-
-
-def test_items_on_workers_without_a_price_are_unpriced() -> None:
-    progress = uses(0, e.PlacedRunEnded("first.build.1.0", "build.1.0", {"turns": 3, "cost": None}))
-    assert progress.step_costs == {"build": Cost(unpriced_turns=3)}

@@ -93,13 +93,3 @@ def test_fork_takes_over_the_turns_of_such_roles(team: TeamFolder) -> None:
         forked = fork("latest", runs_dir=team.runs, start="team:2")
     turns = load_run(forked.run_id, runs_dir=team.runs).turns
     assert [turn.number for turn in turns if turn.role == "catalog"] == [1, 2]
-
-
-@pytest.mark.real
-@pytest.mark.extensions
-def test_bundle_of_such_roles_is_verified(tmp_path: Path) -> None:
-    team = TeamFolder(tmp_path, {"tests": WRITER, "items": {}}, {"tests": [say("tested")], "items": [say("listed")]})
-    team.run(record=tmp_path / "run.ndjson")
-    made = console("bundle", "--output", "run.bundle", folder=team.folder)
-    verified = console("verify", "run.bundle", folder=team.folder)
-    assert (made.returncode, verified.returncode) == (0, 0), made.stderr + verified.stderr

@@ -45,16 +45,6 @@ def test_interruption_shows_what_was_used_in_the_end() -> None:
     assert str(used.interruption()) == "220 of 100 tokens are used: one 150, two 70"
 
 
-def test_exceeded_limit_admits_no_turn_even_if_others_used_less() -> None:
-    """A run on workers may leave some of what was reserved for it, but the running turns were interrupted already."""
-    used = budget(Limits(tokens=100))
-    used.reserve_share("on workers", 2)
-    used.spend(ONE, "m", TokenUsage(60))
-    used.count_elsewhere("on workers", 1, 0, is_reserved=False)
-    with pytest.raises(BudgetUsedUp):
-        used.reserve_turn(ONE)
-
-
 def test_limits_of_a_role_concern_that_role() -> None:
     """A resumed run has the role from its own copy, which nobody should edit."""
     one = limited("one", max_tokens=100)

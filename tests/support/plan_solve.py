@@ -108,7 +108,7 @@ def restart(team: TeamFolder, task: str, run: str = "latest") -> RunReport:
     """Restart ``task`` of ``run`` with the playbook as it is now."""
     team.events.clear()
     changes: ForkKeywords = {"playbook": str(team.playbook)}
-    return codex_multi_role.restart(run, task, runs_dir=team.runs, changes=changes, on_event=team.events.append)
+    return codex_multi_role.fork(run, task=task, runs_dir=team.runs, changes=changes, on_event=team.events.append)
 
 
 def solvers(team: TeamFolder, *plays: Record) -> None:

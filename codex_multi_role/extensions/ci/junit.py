@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -30,11 +30,6 @@ def junit_report(run: EndedRun) -> bytes:
     Cases of the run's tests keep their names, so that a CI system can tell new ones from known ones.
     """
     return _document({PROGRAM: [_run_case(run)], **({"tests": list(_test_cases(run, run.tests))} if run.tests else {})})
-
-
-def junit_suite(name: str, cases: Iterable[Case]) -> bytes:
-    """Create a report on something other than a run."""
-    return _document({name: list(map(_junit_case, cases))})
 
 
 def _document(suites: Mapping[str, list[TestCase]]) -> bytes:

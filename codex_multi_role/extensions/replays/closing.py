@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,30 +10,27 @@ from codex_multi_role.codex.failures import REPLAY_DIFFERS
 from codex_multi_role.errors import CodexMultiRoleError, ExitCode
 from codex_multi_role.extensions.replays.comparison import keep_end, kept_in
 from codex_multi_role.extensions.replays.recording import Recording, RecordingFile
+from codex_multi_role.extensions.replays.replay_server import NEAREST
 from codex_multi_role.extensions.replays.run_outcome import differences, outcome_of, places_of
 from codex_multi_role.host.atomic import storage_errors
 from codex_multi_role.lifecycle.definitions import Definitions
+from codex_multi_role.presentation.wording import plural
 from codex_multi_role.run_folder import RunFolder, list_turns
 from codex_multi_role.run_options import RunReport
 
-Close = Callable[[Definitions, RunFolder, RunReport], list[str]]
+
+class NotAsRecorded(CodexMultiRoleError):
+    """A replay did not end as the recorded run did."""
+
+    reason = "not_as_recorded"
 
 
 def close_recording(definitions: Definitions, folder: RunFolder, report: RunReport) -> list[str]:
-    """Write the outcome of a recorded run. Returns messages for the user, as all functions here that do not raise."""
-    return _noted(_close, definitions, folder, report)
-
-
-def compare_end(definitions: Definitions, folder: RunFolder, report: RunReport) -> list[str]:
-    """Compare the outcome of a replay with that of the recorded run."""
-    return _noted(_compare, definitions, folder, report)
-
-
-def _noted(close: Close, definitions: Definitions, folder: RunFolder, report: RunReport) -> list[str]:
+    """Write the outcome of a recorded run. Returns messages for the user; does not raise."""
     try:
-        return close(definitions, folder, report)
+        return _close(definitions, folder, report)
     except CodexMultiRoleError as error:
-        return [f"the end of the run cannot be compared or recorded: {error}"]
+        return [f"the end of the run cannot be recorded: {error}"]
 
 
 def _close(definitions: Definitions, folder: RunFolder, report: RunReport) -> list[str]:
@@ -51,14 +48,36 @@ def _close(definitions: Definitions, folder: RunFolder, report: RunReport) -> li
     return [file.problem] if file.problem else []
 
 
-def _compare(definitions: Definitions, folder: RunFolder, report: RunReport) -> list[str]:
-    recording, kept = recording_of(definitions), kept_in(folder.path)
-    if recording.ended is None or "began_with" not in kept or report.exit_code == ExitCode.INTERRUPTED:
-        return []  # nothing to compare with, or the run never started, or was interrupted
-    now = _named(definitions, folder, outcome_of(report, definitions, folder, kept["began_with"]))
-    found = differences(recording.ended, now)
+def compare_end(definitions: Definitions, folder: RunFolder, report: RunReport) -> Iterator[str]:
+    """Compare the outcome of a replay with that of the recorded run; yields each difference.
+
+    With ``replay_match: nearest``, differences before the end are no reason to fail. Raises `NotAsRecorded`, and
+    `StorageError` if nothing can be compared; a run that failed by itself keeps its reason.
+    """
+    kept, code = kept_in(folder.path), ExitCode(report.exit_code)
+    if "began_with" not in kept or code.is_parked or code is ExitCode.INTERRUPTED:
+        return  # the run never started, or has not ended
+    recording = recording_of(definitions)
+    found = _differences(definitions, folder, report, recording, kept["began_with"])
     keep_end(folder.path, found)
-    return [f"{REPLAY_DIFFERS}{each}" for each in found]
+    yield from (f"{REPLAY_DIFFERS}{each}" for each in found)
+    passed_over = definitions.options.added.get("replay_match") == NEAREST
+    everything = [*(() if passed_over else kept["on_the_way"]), *found]
+    if everything and code is not ExitCode.FAILED:
+        more = f" (and {plural(len(everything) - 1, 'more difference')})" if everything[1:] else ""
+        raise NotAsRecorded(
+            f"{REPLAY_DIFFERS}{everything[0]}{more}",
+            "If the change is meant, record the run again; `replay.json` in the run folder has all differences.",
+        )
+
+
+def _differences(
+    definitions: Definitions, folder: RunFolder, report: RunReport, recording: Recording, began_with: str
+) -> list[str]:
+    if recording.ended is None:
+        return ["the recording was cut short: its run did not end"]
+    now = _named(definitions, folder, outcome_of(report, definitions, folder, began_with))
+    return differences(recording.ended, now)
 
 
 def recording_of(definitions: Definitions) -> Recording:

@@ -1,15 +1,15 @@
 """Differences between a replay and its recording: reported at once, and kept in the run's folder for programs.
 
 ``replay.json`` has ``recording``, its name; ``began_with``, the state of the workspace; ``on_the_way``, the differences
-before the end; ``played``, the numbers of the recording's lines that were; and, once the run has ended,
-``differences``, those of its outcome. The diffs of prompts are in ``replay/``.
+before the end; and, once the run has ended, ``differences``, those of its outcome. The diffs of prompts are in
+``replay/``.
 """
 
 from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,12 +32,6 @@ def kept_in(run_folder: Path) -> dict[str, Any]:
 def keep_end(run_folder: Path, differences: Sequence[str]) -> None:
     """Raises `StorageError`."""
     write_json(run_folder / FILE, {**kept_in(run_folder), "differences": differences})
-
-
-def keep_played(run_folder: Path, lines: Iterable[int]) -> None:
-    """Raises `StorageError`."""
-    kept = kept_in(run_folder)
-    write_json(run_folder / FILE, {**kept, "played": sorted({*kept.get("played", ()), *lines})})
 
 
 class LiveDifferences:

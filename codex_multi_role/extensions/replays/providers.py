@@ -8,7 +8,7 @@ from typing import Any
 
 from codex_multi_role.errors import UsageError
 from codex_multi_role.extensions.replays.closing import close_recording, compare_end, recording_file, recording_of
-from codex_multi_role.extensions.replays.comparison import LiveDifferences, keep_played
+from codex_multi_role.extensions.replays.comparison import LiveDifferences
 from codex_multi_role.extensions.replays.recorder import RecordingProxy
 from codex_multi_role.extensions.replays.recording import Recording
 from codex_multi_role.extensions.replays.replay_server import ReplayServer
@@ -93,7 +93,6 @@ def start_replay(
     match = definitions.options.added.get("replay_match", ReplayOptions.replay_match)
     places = places_of(definitions, folder)
     server = stack.enter_context(ReplayServer(recording, match, places, on_the_way.prompt_differs))
-    stack.callback(keep_played, folder.path, server.played)
 
     def provider(role: str) -> Settings:
         # The name as well: Codex depends on it, for example when it compacts a conversation.

@@ -30,7 +30,6 @@ Line = dict[str, Any]
 
 VERSION = 1
 OWNER_ONLY = 0o600
-LINE = "line_number"
 """The field, of every line that was read, that has its number in the file."""
 PLAYABLE = (*ENDS.values(), BROKEN)
 TURN, COMPACTION = "turn", "compaction"
@@ -80,16 +79,12 @@ class _Ended(_Checked):
 
 @dataclass(frozen=True)
 class RecordedTurn:
-    """One recorded turn: the answers to its requests, by kind and step; ``exchanges`` is never empty.
-
-    ``lines``: the numbers of its lines, also of answers to requests that were sent again.
-    """
+    """One recorded turn: the answers to its requests, by kind and step; ``exchanges`` is never empty."""
 
     unit: str
     ask: AnswerKey
     prompt: str
     exchanges: Mapping[tuple[str, int], Line]
-    lines: frozenset[int] = frozenset()
 
     @property
     def finished(self) -> bool:
@@ -102,7 +97,7 @@ class RecordedTurn:
 
 @dataclass(frozen=True)
 class Recording:
-    """A recorded run. ``ended`` is None if the file ends before the run did; ``unknown``: lines of no known kind."""
+    """A recorded run. ``ended`` is None if the file ends before the run did."""
 
     path: Path
     header: Line
@@ -110,7 +105,6 @@ class Recording:
     ended: Line | None
     models: Mapping[str, str]
     providers: Mapping[str, str]
-    unknown: tuple[int, ...] = ()
 
     @property
     def name(self) -> str:
@@ -141,7 +135,6 @@ class Recording:
                 header=lines[0],
                 turns=tuple(_turns(exchanges)),
                 ended=ended,
-                unknown=tuple(line[LINE] for line in lines[1:] if line is not ended and line not in exchanges),
                 models={line["role"]: line["model"] for line in reversed(exchanges) if line.get("model")},
                 providers={line["role"]: line["provider"] for line in reversed(exchanges)},
             )
@@ -164,7 +157,7 @@ def _lines(path: Path) -> Iterator[Line]:
             if number == len(lines):
                 return  # cut short by a kill
             raise DefinitionError(f"{path}:{number}:{error.colno}: not valid JSON: {error.msg}") from error
-        yield {**(value if isinstance(value, dict) else {}), LINE: number}
+        yield value if isinstance(value, dict) else {}
 
 
 def _require(path: Path, shape: type[_Checked], line: Line) -> None:
@@ -184,7 +177,7 @@ def _turns(exchanges: list[Line]) -> Iterator[RecordedTurn]:
         ask = AnswerKey(str(first["role"]), int(first["visit"]), int(first["repair"]), int(first["attempt"]))
         prompt = next((str(line["prompt"]) for line in lines if "prompt" in line), "")
         answers = {(str(line["kind"]), int(line["step"])): _checked(line) for line in lines}
-        yield RecordedTurn(str(first.get("unit", "")), ask, prompt, answers, frozenset(line[LINE] for line in lines))
+        yield RecordedTurn(str(first.get("unit", "")), ask, prompt, answers)
 
 
 def _checked(line: Line) -> Line:

@@ -17,7 +17,7 @@ from codex_multi_role.codex.failures import REPLAY_DIFFERS
 from codex_multi_role.errors import CodexMultiRoleError, UsageError
 from codex_multi_role.extensions.replays.answers import BROKEN, TEXT, events_of
 from codex_multi_role.extensions.replays.normalization import PathNames, normalize
-from codex_multi_role.extensions.replays.recording import COMPACTION, LINE, Line, RecordedTurn, Recording
+from codex_multi_role.extensions.replays.recording import COMPACTION, Line, RecordedTurn, Recording
 from codex_multi_role.playbook.loopback import END_OF_STREAM, JSON, LoopbackHandler, LoopbackServer
 from codex_multi_role.playbook.request import Asked, read_asked
 from codex_multi_role.playbook.responses import encode
@@ -35,8 +35,6 @@ class ReplayServer(LoopbackServer):
     def __init__(self, recording: Recording, match: str, places: PathNames, differs: Differs) -> None:
         self.places = places
         self._recording, self._match, self._differs = recording, match, differs
-        self.played: set[int] = set()
-        """The numbers of the recorded lines."""
         self._playing: dict[str, RecordedTurn] = {}
         self._steps: dict[tuple[str, str], int] = {}
         self._lock = threading.Lock()
@@ -59,7 +57,6 @@ class ReplayServer(LoopbackServer):
             raise self._refusal(
                 MatchedTurn(None, f"role {asked.ask.role}, visit {asked.ask.visit}: no recorded {what}")
             )
-        self.played.add(answer[LINE])
         return self.places.placed(answer)  # type: ignore[no-any-return]
 
     def _turn(self, asked: Asked) -> RecordedTurn:

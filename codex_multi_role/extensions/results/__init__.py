@@ -1,4 +1,4 @@
-"""What a run did to the workspace, derived from its folder at any time: states, patches, branches, lines, trials.
+"""What a run did to the workspace, derived from its folder at any time: states, patches, branches, lines.
 
 The public names are loaded on first use, so that a command imports only the module that it needs.
 """
@@ -11,15 +11,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from codex_multi_role.extensions.results.exporting import Exported, export
     from codex_multi_role.extensions.results.patches import Diff, diff
-    from codex_multi_role.extensions.results.trials import BisectedRun, Trial, bisect
-    from codex_multi_role.extensions.results.workspace_states import Change
 
-__all__ = ["BisectedRun", "Change", "Diff", "Exported", "Trial", "bisect", "diff", "export"]
+__all__ = ["Diff", "Exported", "diff", "export"]
 _MODULES = {
     **dict.fromkeys(("Exported", "export"), "exporting"),
     **dict.fromkeys(("Diff", "diff"), "patches"),
-    **dict.fromkeys(("BisectedRun", "Trial", "bisect"), "trials"),
-    "Change": "workspace_states",
 }
 
 

@@ -1,4 +1,4 @@
-"""The part of the report with the lines of changed and tested files: who wrote each, and what guards it."""
+"""The part of the report with the lines of changed files, and who wrote each."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from pathlib import Path
 from markupsafe import Markup
 
 from codex_multi_role.errors import CodexMultiRoleError
-from codex_multi_role.extensions.results.line_guards import LineGuards, judged_files, recorded_guards
 from codex_multi_role.extensions.results.lines import LineHistory, LineOrigin, line_history
 from codex_multi_role.extensions.results.run_history import RunHistory, history_of
 from codex_multi_role.presentation.entries import turn_id
@@ -47,13 +46,12 @@ def written_by(origin: LineOrigin) -> str:
 
 @dataclass(frozen=True)
 class ChangedLine:
-    """``turn``: the id of its entry in the report, empty if no turn wrote it. ``guards``: None if nothing is known."""
+    """``turn``: the id of its entry in the report, empty if no turn wrote it."""
 
     number: int
     text: str
     who: str
     turn: str
-    guards: LineGuards | None
 
 
 @dataclass(frozen=True)
@@ -66,15 +64,14 @@ class ChangedFile:
 
 
 class ChangedFiles:
-    """Reads the first `MOST_FILES` of the ``changed`` files and of those with judged mutants, while they are shown.
+    """Reads the first `MOST_FILES` of the ``changed`` files, while they are shown.
 
     A file is left out if it is binary, larger than `MOST_BYTES`, or gone; so are all if git cannot read the states.
     """
 
     def __init__(self, folder: RunFolder, changed: Sequence[str]) -> None:
-        paths = list(dict.fromkeys([*changed, *judged_files(folder)]))
-        self._folder, self._paths = folder, paths[:MOST_FILES]
-        self.more = len(paths) - len(self._paths)
+        self._folder, self._paths = folder, changed[:MOST_FILES]
+        self.more = len(changed) - len(self._paths)
 
     def __bool__(self) -> bool:
         return bool(self._paths) and self._folder.snapshots_path.is_dir()
@@ -93,11 +90,10 @@ class ChangedFiles:
         origins = recorded.origins(path)
         if any("\0" in origin.text for origin in origins):
             return
-        guards = recorded_guards([history], path)
-        shown = [self._line(origin, guards.get(origin.line)) for origin in origins[:MOST_LINES]]
+        shown = [self._line(origin) for origin in origins[:MOST_LINES]]
         yield ChangedFile(path, shown, len(origins) - len(shown))
 
-    def _line(self, origin: LineOrigin, guards: LineGuards | None) -> ChangedLine:
+    def _line(self, origin: LineOrigin) -> ChangedLine:
         text = self._folder.redact(origin.text).expandtabs(4)[:LONGEST_LINE]
         entry = turn_id(origin.role, origin.turn) if origin.role else ""
-        return ChangedLine(origin.line, text, written_by(origin) or BEFORE, entry, guards)
+        return ChangedLine(origin.line, text, written_by(origin) or BEFORE, entry)

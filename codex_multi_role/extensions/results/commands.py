@@ -4,23 +4,14 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from codex_multi_role.cli.options import (
-    CODEX_BIN,
-    JSON,
-    PYTHON,
-    RUNS_DIR,
-    SETTINGS,
-    TEST_SANDBOX,
-    command,
-    run_argument,
-)
+from codex_multi_role.cli.options import JSON, RUNS_DIR, command, run_argument
 from codex_multi_role.cli.output import put_bytes, put_json, put_line, say
 from codex_multi_role.cli.run_reference import find_run
 from codex_multi_role.cli.settings import LookCommand
@@ -28,20 +19,16 @@ from codex_multi_role.errors import ExitCode
 from codex_multi_role.extensions.results.applying import apply_result
 from codex_multi_role.extensions.results.changed_lines import written_by
 from codex_multi_role.extensions.results.exporting import export as export_run
-from codex_multi_role.extensions.results.line_guards import LineGuards, recorded_guards
 from codex_multi_role.extensions.results.lines import line_history, runs_in_the_same_workspace
 from codex_multi_role.extensions.results.patches import diff as diff_of_run
-from codex_multi_role.extensions.results.reached_lines import tests_by_line
 from codex_multi_role.extensions.results.run_history import history_of, result_of
 from codex_multi_role.presentation.wording import plural
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.folder import LATEST
-from codex_multi_role.run_options import RunOptions
 from codex_multi_role.workspace import Workspace
 
 if TYPE_CHECKING:
     from codex_multi_role.extensions.results.applying import Applied
-    from codex_multi_role.extensions.results.run_history import RunHistory
 
 COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 FILE_LINES = ("+++ ", "--- ", "diff ")
@@ -98,79 +85,35 @@ def _style(line: str) -> dict[str, Any]:
     return {"fg": COLOURS[line[0]]} if line[:1] in COLOURS else {}
 
 
-@command(
-    *(RUNS_DIR, SETTINGS["test_seconds"], TEST_SANDBOX, PYTHON, CODEX_BIN, JSON),
-    cls=LookCommand,
-)
+@command(RUNS_DIR, JSON, cls=LookCommand)
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option("--run", default=LATEST, metavar="RUN", show_default=True, help="The last run to look at.")
-@click.option("--tests", multiple=True, metavar="PATH", help="Run these tests, and show how many reach each line.")
-def blame(
-    path: Path,
-    run: str,
-    tests: tuple[str, ...],
-    runs_dir: Path,
-    json: bool,
-    **of_tests: Any,  # noqa: ANN401 - the settings above
-) -> None:
+def blame(path: Path, run: str, runs_dir: Path, json: bool) -> None:
     """Show for each line of PATH, a file of the workspace, which turn of which run wrote it.
 
     All earlier runs in the same workspace count. Lines that moved within the file keep their origin. A line without a
     role came between the turns of a step: from a check or a person. One without a run is by a person or left by tests.
 
-    If a run judged mutants of this very text, as testgen does, each line has the number of those killed, of all. --json
-    also names the tests that kill them or, with --tests, that reach the line, and the file with the prompt of the turn.
+    --json also names the file with the prompt of the turn.
 
     \b
     Examples:
       codex-multi-role blame roman.py
-      codex-multi-role blame roman.py --tests test_roman.py
-      codex-multi-role blame roman.py --json | jq -r '.[] | select(.role == "implementer") | .line'
+      codex-multi-role blame roman.py --json | jq -r '.[].role'
     """
     folder = find_run(run, runs_dir)
     root = Path(str(folder.record().get("workspace", "")))
     below = _below(path, root)
     now = root / below if (root / below).is_file() else None
-    histories = runs_in_the_same_workspace(folder)
-    with line_history(histories) as recorded:
+    with line_history(runs_in_the_same_workspace(folder)) as recorded:
         lines = recorded.origins(below.as_posix(), now)
-    mutants = recorded_guards(histories, below.as_posix(), now)
-    named = [_below(Path(each), root).as_posix() for each in tests]
-    reaching = _reaching(histories[-1], below.as_posix(), named, of_tests) if tests else {}
     if json:
-        known = {line: guards.tests for line, guards in mutants.items()} if not tests else reaching
-        put_json([asdict(each) | _guards(known.get(each.line), mutants.get(each.line)) for each in lines])
+        put_json([asdict(each) for each in lines])
         return
-    columns = [[f"{line.run}  {written_by(line)}" if line.run else "no run" for line in lines]]
-    columns += [[_mutants(mutants.get(line.line, LineGuards())) for line in lines]] if mutants else []
-    columns += [[_tests(reaching.get(line.line)) for line in lines]] if tests else []
-    columns = [[f"{cell:{max(map(len, column), default=0)}}" for cell in column] for column in columns]
-    width = len(str(len(lines)))
-    for line, *cells in zip(lines, *columns, strict=True):
-        put_line("  ".join([*cells, f"{line.line:{width}}", line.text.expandtabs()]))
-
-
-def _reaching(
-    history: RunHistory, path: str, tests: Sequence[str], of_tests: Mapping[str, Any]
-) -> dict[int, tuple[str, ...]]:
-    return tests_by_line(history, path, tests, RunOptions(**of_tests))
-
-
-def _guards(tests: Sequence[str] | None, mutants: LineGuards | None) -> dict[str, object]:
-    """``tests`` is null where nothing was judged or measured, ``mutants`` where none of the line was judged."""
-    if mutants is None:
-        return {"tests": tests, "mutants": None}
-    judged = dict.fromkeys(mutants.killed, "killed") | dict.fromkeys(mutants.survived, "survived")
-    return {"tests": tests, "mutants": judged}
-
-
-def _mutants(guards: LineGuards) -> str:
-    judged = len(guards.killed + guards.survived)
-    return f"{len(guards.killed)}/{judged} killed" if judged else ""
-
-
-def _tests(names: Sequence[str] | None) -> str:
-    return "" if names is None else plural(len(names), "test")
+    wrote = [f"{line.run}  {written_by(line)}" if line.run else "no run" for line in lines]
+    longest, width = max(map(len, wrote), default=0), len(str(len(lines)))
+    for who, line in zip(wrote, lines, strict=True):
+        put_line(f"{who:{longest}}  {line.line:{width}}  {line.text.expandtabs()}")
 
 
 def _below(path: Path, root: Path) -> Path:

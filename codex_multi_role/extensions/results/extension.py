@@ -2,9 +2,10 @@
 
 from codex_multi_role.cli.lazy_group import LazyCommand
 
-diff = LazyCommand(f"{__package__}.commands:diff", "Show what a run, a role or a turn changed.")
-blame = LazyCommand(f"{__package__}.commands:blame", "Show which turn wrote each line of a file.")
-apply = LazyCommand(f"{__package__}.commands:apply", "Bring the result of a run into a checkout.")
-export = LazyCommand(f"{__package__}.commands:export", "Make a branch with one commit per turn.")
-bisect = LazyCommand(f"{__package__}.bisect_command:bisect", "Find the turn that broke it.")
-pr = LazyCommand(f"{__package__}.pull_request_command:pr", "Describe a run as a pull request, and create it.")
+diff = LazyCommand(f"{__package__}.commands:diff", "Show what a run, a role or a turn changed.", "Look")
+blame = LazyCommand(f"{__package__}.commands:blame", "Show which turn wrote each line of a file.", "Look")
+apply = LazyCommand(f"{__package__}.commands:apply", "Bring the result of a run into a checkout.", "Use the result")
+export = LazyCommand(f"{__package__}.commands:export", "Make a branch with one commit per turn.", "Use the result")
+pr = LazyCommand(
+    f"{__package__}.pull_request_command:pr", "Describe a run as a pull request; create it.", "Use the result"
+)

@@ -85,8 +85,8 @@ class Again:
         if "/" in unit:
             outer = unit.partition("/")[0]
             raise UsageError(
-                f"the task {task} is in a called flow; only tasks of the run's own flow can be restarted",
-                f"`{parent.command('restart', '--task', outer)}` if that is one.",
+                f"the task {task} is in a called flow; only tasks of the run's own flow can be redone",
+                f"`{parent.command('fork', '--task', outer)}` if that is one.",
             )
         if state not in (COMPLETED, FAILED, SKIPPED):
             raise UsageError(

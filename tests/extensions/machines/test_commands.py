@@ -185,17 +185,20 @@ def test_unreachable_database_is_named(on_workers: RunsWithoutWorkers) -> None:
 
 
 @pytest.mark.extensions
-@pytest.mark.parametrize("command", ["diff", "bundle"])
-def test_run_without_saved_state_says_what_is_missing(on_workers: RunsWithoutWorkers, command: str) -> None:
+def test_run_without_saved_state_says_what_is_missing(on_workers: RunsWithoutWorkers) -> None:
     on_workers.submit("first")
-    more = ["-o", "x.bundle"] if command == "bundle" else []
-    done = on_workers.command(command, "first", *more)
+    done = on_workers.command("diff", "first")
     assert done.returncode == 2
     assert "run first" in done.stderr
 
 
-@pytest.mark.sample("workers", "queues")
-@pytest.mark.parametrize("command", [("workers",), ("queues",), ("runs",), ("watch", "--all")])
+def test_limits_of_an_earlier_version_are_named(on_workers: RunsWithoutWorkers) -> None:
+    execute(on_workers.url, "INSERT INTO codex_multi_role.settings VALUES ('limit:model:gpt-5', '4')")
+    assert "the limits of model:gpt-5 do not count" in on_workers.command("queues").stderr
+
+
+@pytest.mark.sample("queues")
+@pytest.mark.parametrize("command", [("queues",), ("runs",), ("watch", "--all")])
 def test_command_closes_its_connections(command: tuple[str, ...], database_url: str, tmp_path: Path) -> None:
     assert console("queues", "--database-url", database_url, folder=tmp_path).returncode == 0
     done = console(*command, "--database-url", database_url, folder=tmp_path)

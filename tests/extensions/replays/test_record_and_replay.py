@@ -285,6 +285,7 @@ def test_replay_that_leaves_another_file_says_so(tmp_path: Path) -> None:
     told = "file grown.txt: content differs from the recording"
     assert read(report.folder / "replay.json")["differences"] == [told]
     assert f"not as recorded: {told}" in warnings(team.events)
+    assert (report.exit_code, report.outcome, report.status) == (3, "not_as_recorded", "failed")
 
 
 def test_existing_file_is_not_overwritten(tmp_path: Path) -> None:

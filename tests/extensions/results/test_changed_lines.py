@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 
@@ -16,7 +15,6 @@ from codex_multi_role.extensions.results.changed_lines import (
     MOST_LINES,
     ChangedFiles,
 )
-from codex_multi_role.extensions.results.line_guards import RESULTS
 from tests.support.histories import History
 
 pytestmark = pytest.mark.real
@@ -56,17 +54,6 @@ def test_binary_and_large_files_are_left_out(tmp_path: Path) -> None:
     history.turn("writer", {"large.txt": "x\n" * MOST_BYTES, "image.bin": b"a\0\n", "a.txt": "1\n"})
     history.ended()
     assert [file.path for file in ChangedFiles(history.run, names)] == ["a.txt"]
-
-
-def test_tested_file_is_shown_with_what_guards_it(tmp_path: Path) -> None:
-    history = History(tmp_path, {"sign.py": "1\n2\n"})
-    history.turn("tester", {"test_sign.py": "x\n"})
-    history.ended()
-    judged = {"ids": ["2.1"], "survivors": [], "matrix": {"test_sign::test_it": ["2.1"]}}
-    (history.run.path / RESULTS).write_text(json.dumps({"results": [{"file": "sign.py", "mutation": judged}]}))
-    _, tested = ChangedFiles(history.run, ["test_sign.py"])
-    assert tested.path == "sign.py"
-    assert [line.guards and line.guards.tests for line in tested.lines] == [None, ("test_sign::test_it",)]
 
 
 def test_states_that_are_gone_show_nothing(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""``diff``, ``export`` and ``bisect`` as Python functions: of a run as an object or by its id, with the same errors."""
+"""``diff`` and ``export`` as Python functions: of a run as an object or by its id, with the same errors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from codex_multi_role import Run, RunNotFound, UsageError, load_run
-from codex_multi_role.extensions.results import Trial, bisect, diff, export
+from codex_multi_role.extensions.results import diff, export
 from tests.support.histories import commit_all
 from tests.support.scripted_codex import codex_replaced
 from tests.support.teams import WRITER, Record, TeamFolder, say
@@ -56,26 +56,6 @@ def test_export_makes_a_commit_per_turn_once(recorded: Run) -> None:
     assert (again.commits, again.is_new) == (made.commits, False)
 
 
-def test_bisect_finds_the_turn_and_reports_each_trial(recorded: Run) -> None:
-    told: list[tuple[str, str]] = []
-
-    def note(name: str, trial: Trial | None) -> None:
-        told.append((name, trial.outcome if trial else ""))
-
-    command = ["sh", "-c", "grep 2 a.txt && echo too much && exit 1 || exit 0"]
-    found = bisect(recorded, command, repeat=1, test_sandbox=False, on_trial=note)
-    assert (found.last, found.changed, found.names) == ("pass", True, ("one turn 3",))
-    assert [(change.role, change.turn) for change in found.candidates] == [("one", 3)]
-    assert told[0] == ("one turn 3", "pass")
-    assert (found.state, found.output) == ("one turn 2", "2\ntoo much")
-    assert found.executions == len(told)
-
-
-def test_result_that_never_changes_has_no_candidates(recorded: Run) -> None:
-    found = bisect(recorded, ["true"], repeat=1, test_sandbox=False)
-    assert (found.last, found.changed, found.candidates, found.output) == ("pass", False, (), "")
-
-
 def test_missing_run_and_wrong_arguments_are_of_one_family(recorded: Run, tmp_path: Path) -> None:
     wrong: Any = 7
     with pytest.raises(RunNotFound):
@@ -86,12 +66,6 @@ def test_missing_run_and_wrong_arguments_are_of_one_family(recorded: Run, tmp_pa
         diff(recorded, role="two")
     with pytest.raises(UsageError, match="is not in a git repository"):
         export(recorded, branch="x", repo=tmp_path)
-    commands: tuple[str | list[str], ...] = ("pytest -q", [])
-    for command in commands:
-        with pytest.raises(UsageError, match="command must be a list of words"):
-            bisect(recorded, command)
-    with pytest.raises(UsageError, match="repeat must be from 1 to 25, not 0"):
-        bisect(recorded, ["true"], repeat=0)
 
 
 def test_run_without_changes_is_an_error_where_something_is_made(tmp_path: Path) -> None:
@@ -102,5 +76,3 @@ def test_run_without_changes_is_an_error_where_something_is_made(tmp_path: Path)
     assert diff(report).patches == ()
     with pytest.raises(UsageError, match="changed no files"):
         export(report, branch="x")
-    with pytest.raises(UsageError, match="changed no files"):
-        bisect(report, ["true"])

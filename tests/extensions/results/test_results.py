@@ -105,32 +105,10 @@ def test_blame_names_run_role_and_turn(history: History, tmp_path: Path) -> None
         (3, "", "", 0),
     ]
     assert lines[0]["prompt"].endswith("runs/first/writer/turn_002/prompt.txt")
-    assert (lines[0]["tests"], lines[0]["mutants"]) == (None, None)
     for name in ("nowhere.py", "."):
         wrong = console("blame", name, folder=history.workspace, variables={"CODEX_MULTI_ROLE_RUNS_DIR": "../runs"})
         assert (wrong.returncode, wrong.stdout) == (2, "")
         assert f"{name} is not a file in the latest recorded state" in wrong.stderr
-
-
-def test_blame_shows_the_mutants_that_tests_kill(history: History, tmp_path: Path) -> None:
-    judged = {"ids": ["1.1", "1.2"], "survivors": [{"id": "1.2"}], "matrix": {"test_a::test_it": ["1.1"]}}
-    (history.run.path / "results.json").write_text(json.dumps({"results": [{"file": "a.txt", "mutation": judged}]}))
-    shown = console("blame", "workspace/a.txt", folder=tmp_path).stdout
-    assert shown == "first  writer 2  1/2 killed  1  1\nfirst  writer 1              2  2\n"
-    first, second = json.loads(console("blame", "workspace/a.txt", "--json", folder=tmp_path).stdout)
-    assert (first["tests"], first["mutants"]) == (["test_a::test_it"], {"1.1": "killed", "1.2": "survived"})
-    assert second["tests"] is None
-
-
-@pytest.mark.sample("blame")
-def test_blame_shows_how_many_tests_reach_a_line(tmp_path: Path) -> None:
-    history = History(tmp_path, {"one.py": "def one():\n    return 1\n"})
-    history.turn("tester", {"test_one.py": "from one import one\n\ndef test_it():\n    assert one() == 1\n"})
-    history.ended()
-    given = ("blame", "workspace/one.py", "--tests", "workspace/test_one.py")
-    assert console(*given, folder=tmp_path).stdout == (
-        "no run          1  def one():\nno run  1 test  2      return 1\n"
-    )
 
 
 def test_commands_work_with_the_runs_in_the_workspace(tmp_path: Path) -> None:

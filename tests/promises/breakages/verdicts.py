@@ -13,8 +13,6 @@ from codex_multi_role.engine.fan_out import FanOut
 from codex_multi_role.engine.flow_walk import FlowWalk
 from codex_multi_role.extensions.documentation.quality import BELOW, PASSED, _Gate
 from codex_multi_role.extensions.research.search_providers import _has_searched
-from codex_multi_role.extensions.results.bisecting import _StateSearch
-from codex_multi_role.extensions.results.line_guards import _has_same_text
 from codex_multi_role.flow.routing import continues
 from codex_multi_role.flow.state import passes
 from codex_multi_role.host.spelling import folded
@@ -97,16 +95,6 @@ STALE = (
     ),
 )
 VERDICTS = (
-    broken(
-        "results that vary name no turn",
-        returns(_StateSearch.are_confirmed, True),
-        ("extensions/results/test_bisecting.py::test_change_is_found_despite_wrong_results[seeds0]",),
-    ),
-    broken(
-        "no figure of mutants counts for another text",
-        returns(_has_same_text, True),
-        ("extensions/results/test_line_guards.py::test_nothing_is_known_of_another_text",),
-    ),
     broken(
         "what a turn changed of the protected is put back",
         returns(ProtectedState.put_back, list[str]()),

@@ -39,7 +39,7 @@ def batch(ctx: click.Context, /, file: Path, **values: Any) -> None:  # noqa: AN
       codex-multi-role batch goals.jsonl --concurrency 4 --max-turns 20
       codex-multi-role batch goals.jsonl --resume
       codex-multi-role batch goals.jsonl --shard 1/3 --json > events.ndjson
-      codex-multi-role batch goals.jsonl --max-tokens 200000 --total-max-tokens 5000000
+      codex-multi-role batch goals.jsonl --total-max-tokens 5000000
     """
     ctx.exit(run_batch(ctx, file, values["name"]))
 

@@ -1,4 +1,4 @@
-"""``worker``, ``workers`` and ``queues``: take part in the runs of a database, and see who works on what."""
+"""``worker`` and ``queues``: take part in the runs of a database, and see who works on what."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ import click
 
 from codex_multi_role.cli.options import JSON, QUIET, RUNS_DIR, command
 from codex_multi_role.cli.output import put_json, put_table, say
-from codex_multi_role.cli.setting import Setting, assignments, not_empty
+from codex_multi_role.cli.setting import Setting, not_empty
 from codex_multi_role.cli.tables import Column
-from codex_multi_role.errors import UsageError
 from codex_multi_role.extensions.machines.commands.options import DATABASE_URL, STORE
 from codex_multi_role.host.atomic import make_folder
 from codex_multi_role.host.programs import require_unsteered
@@ -85,14 +84,6 @@ QUEUE_COLUMNS: Sequence[Column | str] = (
     "queue", *(Column(name, number=True) for name in ("waiting", "held", "running", "parked", "ended")),
     Column("oldest (s)", number=True), Column("why", text=20),
 )  # fmt: skip
-LIMIT_COLUMNS = ("limit", Column("turns at once", number=True), Column("in use", number=True))
-LIMIT = _own(
-    ["--limit"],
-    metavar="NAME=N",
-    multiple=True,
-    callback=assignments,
-    help="Limit turns at the same time: provider:NAME=N or model:NAME=N, or none for N; repeatable.",
-)
 UNTIL_EMPTY = _own(["--until-empty"], is_flag=True, help="Leave when no run waits that this worker could take.")
 
 
@@ -108,8 +99,8 @@ def worker(**values: Any) -> None:  # noqa: ANN401 - the settings above
 
     \b
     Examples:
-      codex-multi-role worker --database-url postgresql://team@db/runs --concurrency 4
-      codex-multi-role worker --database-url postgresql://team@db/runs --labels linux,gpu --store s3://team/runs
+      codex-multi-role worker --database-url postgresql://team@db/runs
+      codex-multi-role worker --labels linux,gpu --store s3://team/runs
     """
     from codex_multi_role.extensions.machines.workers.membership import WorkerSettings
     from codex_multi_role.extensions.machines.workers.submission import open_store
@@ -163,25 +154,6 @@ def _drain_on_signals(worker: Worker) -> None:
         signal.signal(number, drain)
 
 
-@command(DATABASE_URL, RUNS_DIR, JSON)
-def workers(database_url: str | None, runs_dir: Path, json: bool) -> None:
-    """List the workers: what they offer, what they work on, and when they last reported.
-
-    \b
-    Examples:
-      codex-multi-role workers --database-url postgresql://team@db/runs
-    """
-    from codex_multi_role.extensions.machines.workers.overview import worker_records
-
-    records = worker_records(open_database(database_url, runs_dir))
-    if json:
-        put_json(records)
-    elif records:
-        put_table(WORKER_COLUMNS, [_worker_cells(record) for record in records])
-    else:
-        say(f"no workers; start one with `{command_line('worker', database_url=database_url or '')}`")
-
-
 def _worker_cells(record: Json) -> list[object]:
     reported = f"{record['silent_seconds']} s ago"
     offers = ", ".join([*record["queues"], *(f"+{label}" for label in record["labels"])])
@@ -189,42 +161,31 @@ def _worker_cells(record: Json) -> list[object]:
     return [record["name"], record["state"], places, ", ".join(record["runs"]) or "-", offers, record["host"], reported]
 
 
-@command(DATABASE_URL, RUNS_DIR, LIMIT, JSON)
-def queues(database_url: str | None, runs_dir: Path, limit: Sequence[str], json: bool) -> None:
-    """List the queues: how many runs wait, for how long, and why; and the limits on turns at the same time.
+@command(DATABASE_URL, RUNS_DIR, JSON)
+def queues(database_url: str | None, runs_dir: Path, json: bool) -> None:
+    """List the queues and the workers of a database.
 
-    A limit applies to all workers of the database, which must be PostgreSQL.
+    How many runs wait, for how long, and why; and what each worker takes and works on, and when it last reported.
 
     \b
     Examples:
       codex-multi-role queues --database-url postgresql://team@db/runs
-      codex-multi-role queues --database-url postgresql://team@db/runs --limit provider:openai=20 --limit model:gpt-5=4
-      codex-multi-role queues --database-url postgresql://team@db/runs --limit model:gpt-5=none
     """
-    from codex_multi_role.extensions.machines.workers.overview import queue_records
-    from codex_multi_role.extensions.machines.workers.turn_limits import limit_records, set_limit
+    from codex_multi_role.extensions.machines.workers.overview import ended_limits, queue_records, worker_records
 
-    most = dict(map(_limit, limit))
     database = open_database(database_url, runs_dir)
-    for name, number in most.items():
-        set_limit(database, name, number)
-    records, limits = queue_records(database), limit_records(database)
+    records, workers = queue_records(database), worker_records(database)
+    if ended := ended_limits(database):
+        say(f"note: turns are no longer limited over all workers: the limits of {', '.join(ended)} do not count")
     if json:
-        put_json({"queues": records, "limits": limits})
+        put_json({"queues": records, "workers": workers})
         return
     if records:
         names = ("queue", "waiting", "held", "running", "parked", "ended", "oldest_seconds", "why")
         put_table(QUEUE_COLUMNS, [[record[name] for name in names] for record in records])
     else:
         say("no runs have been submitted")
-    if limits:
-        put_table(LIMIT_COLUMNS, [[record[name] for name in ("limit", "most", "in_use")] for record in limits])
-
-
-def _limit(text: str) -> tuple[str, int | None]:
-    name, _, most = text.rpartition("=")
-    if most == "none":
-        return name, None
-    if not most.isdecimal():
-        raise UsageError(f"--limit {text}: {most} is not a number of turns", "Give a number, or none for no limit.")
-    return name, int(most)
+    if workers:
+        put_table(WORKER_COLUMNS, [_worker_cells(record) for record in workers])
+    else:
+        say(f"no workers; start one with `{command_line('worker', database_url=database_url or '')}`")

@@ -9,8 +9,6 @@ probe                                                written before a worker sta
 
 from codex_multi_role.extensions.machines.store.restoring import (
     SavedState,
-    fetch_file,
-    fetch_snapshots,
     fill_workspace,
     read_saved,
     restore_run,
@@ -30,8 +28,6 @@ __all__ = [
     "StoreUnwritable",
     "WorkspaceSource",
     "bundle_workspace",
-    "fetch_file",
-    "fetch_snapshots",
     "fill_workspace",
     "make_workspace",
     "read_saved",

@@ -11,9 +11,9 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from codex_multi_role.extensions.machines.store.saved_files import OWN_OF_A_MACHINE, SNAPSHOTS
-from codex_multi_role.extensions.machines.store.state_manifest import SavedFile, read_piece, read_pieces, read_states
+from codex_multi_role.extensions.machines.store.state_manifest import SavedFile, read_piece, read_states
 from codex_multi_role.extensions.machines.store.store import Store, in_parallel
-from codex_multi_role.host.atomic import make_folder, replacing, storage_errors
+from codex_multi_role.host.atomic import replacing, storage_errors
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.workspace import Snapshots, Workspace
 from codex_multi_role.workspace.manifest import MANIFEST, OF_RUN, Manifest
@@ -85,27 +85,6 @@ def _move_copies(folder: Path, workspace: Workspace, trees: Mapping[str, str]) -
             fill_again(manifest, copy, workspace, tree)
         elif not copy.removed_at:
             manifest.change(copy.key, removed_at=datetime.now(UTC).isoformat(timespec="milliseconds"))
-
-
-def fetch_file(store: Store, manifest: str, path: str) -> bytes | None:
-    """The content of a file in the run folder that ``manifest`` names; None if it has none. Raises `StorageError`."""
-    file = read_states(store, manifest)[1].get(path)
-    return None if file is None else b"".join(read_pieces(store, file))
-
-
-def fetch_snapshots(store: Store, manifest: str, git_dir: Path, known: str = "") -> str:
-    """Add the saved run's snapshots to the repository ``git_dir``; returns the latest one of its workspace.
-
-    ``known``: a manifest whose snapshots the repository has. Raises `StorageError`.
-    """
-    latest, files = read_states(store, manifest)
-    existing = read_states(store, known)[1] if known else {}
-    new = sorted(path for path in files.keys() - existing.keys() if path.startswith(PACKS))
-    folder = make_folder(git_dir / "objects" / "pack")
-    for are_indexes in (False, True):  # git opens the pack of every index that it sees
-        some = [path for path in new if path.endswith(".idx") is are_indexes]
-        in_parallel(lambda path: _restore_file(store, folder / PurePosixPath(path).name, files[path]), some)
-    return latest.tree
 
 
 def _read(store: Store, name: str) -> tuple[SavedState, dict[str, SavedFile], tuple[str, ...]]:

@@ -1,8 +1,8 @@
 """The process that a worker starts for one run: ``python -m`` and the name of this module, with ``--order N``.
 
 It reads its order from the descriptor N, and stops when its standard input closes, because its worker is gone then. It
-reports to the worker in lines of JSON: ``run_id`` when it has a run, ``waits`` while it only waits for runs on
-other places (empty when no longer), ``problem`` when it has to wait for something else, ``result`` at its end.
+reports to the worker in lines of JSON: ``run_id`` when it has a run, ``problem`` when it has to wait for something
+else, ``result`` at its end.
 """
 
 from __future__ import annotations

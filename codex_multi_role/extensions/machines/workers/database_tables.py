@@ -55,8 +55,6 @@ runs = Table(
     Column("record", JSON),
     Column("exit_code", Integer),
     Column("resumes_at", Float),
-    Column("parent", String(100), index=True),
-    Column("waits_for", String(100)),
     Column("submitted_at", Float, nullable=False),
     Column("changed_at", Float, nullable=False),
     Index("runs_by_state", "state", "queue", "priority", "rank"),
@@ -66,7 +64,6 @@ runs = Table(
 ``journal_version``: of the first process that worked on the run; programs of another version cannot continue it.
 ``attempt`` numbers the processes that worked on the run: only the latest one's writes count. ``enqueued``: whether DBOS
 knows that the run waits. ``record``: the latest ``run.json``. ``manifest``: the latest saved state in the store.
-``parent``: the run that called this one's flow; ``waits_for``: the parked run that this one was parked for.
 """
 
 workers = Table(

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import sqlalchemy as sa
 
 from codex_multi_role.errors import StorageError
-from codex_multi_role.extensions.machines.workers.called_runs import stop_run
 from codex_multi_role.extensions.machines.workers.database import Database, DatabaseUnreachable
 from codex_multi_role.extensions.machines.workers.database_tables import messages, runs, server_seconds, workers
-from codex_multi_role.extensions.machines.workers.messages import STOP
 from codex_multi_role.extensions.machines.workers.queued_runs import QueuedRuns, RunState
 
 SETTLED_SECONDS = 10.0
@@ -26,7 +22,6 @@ def keep_house(database: Database, queued: QueuedRuns) -> list[str]:
     lines = _bury_the_dead(database)
     for part in (
         _take_over,
-        partial(_stop_abandoned, database),
         _resume_parked,
         _release_held,
         _complete_enqueuing,
@@ -58,25 +53,9 @@ def _take_over(queued: QueuedRuns) -> list[str]:
     ]
 
 
-def _stop_abandoned(database: Database, queued: QueuedRuns) -> list[str]:
-    """Stop the runs whose parent has ended, for example because it was cancelled."""
-    parents = runs.alias()
-    ended = sa.select(parents.c.run_id).where(parents.c.state == RunState.ENDED)
-    told = sa.select(messages.c.run_id).where(messages.c.kind == STOP)
-    is_left = sa.or_(runs.c.state.not_in((RunState.ENDED, RunState.RUNNING)), runs.c.run_id.not_in(told))
-    called = queued.list(runs.c.parent.in_(ended), runs.c.state != RunState.ENDED, is_left, limit=AT_ONCE)
-    return [
-        f"run {run.run_id} is stopped: run {run.request.parent}, which called it, has ended"
-        for run in called
-        if stop_run(database, queued, run, f"run {run.request.parent}, which called it, has ended")
-    ]
-
-
 def _resume_parked(queued: QueuedRuns) -> list[str]:
     answered = sa.select(messages.c.run_id).where(messages.c.kind == "answer")
-    called = runs.alias()
-    moved = sa.select(called.c.run_id).where(called.c.state.not_in((RunState.PARKED, RunState.HELD)))
-    is_due = (runs.c.resumes_at <= server_seconds(), runs.c.run_id.in_(answered), runs.c.waits_for.in_(moved))
+    is_due = (runs.c.resumes_at <= server_seconds(), runs.c.run_id.in_(answered))
     due = queued.list(runs.c.state == RunState.PARKED, sa.or_(*is_due), limit=AT_ONCE)
     return [
         f"run {run.run_id} is resumed: what it was parked for is over"

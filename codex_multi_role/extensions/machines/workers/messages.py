@@ -29,13 +29,6 @@ def send_stop(database: Database, run_id: str) -> None:
     _send(database, run_id, STOP, {})
 
 
-def withdraw_stop(database: Database, run_id: str) -> None:
-    """Remove what would stop the run, sent while it ended by itself."""
-    stop = sa.delete(messages).where(messages.c.run_id == run_id, messages.c.kind == STOP)
-    with database.transaction() as connection:
-        connection.execute(stop)
-
-
 def _send(database: Database, run_id: str, kind: str, body: Json) -> None:
     row = {"run_id": run_id, "kind": kind, "body": body, "sent_at": server_seconds()}
     with database.transaction() as connection:

@@ -1,4 +1,4 @@
-"""Who works on what, what waits, and why: the records of ``workers`` and ``queues``."""
+"""Who works on what, what waits, and why: the records of ``queues``."""
 
 from __future__ import annotations
 
@@ -8,11 +8,20 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 
 from codex_multi_role.extensions.machines.workers.database import Database
-from codex_multi_role.extensions.machines.workers.database_tables import runs, server_seconds
+from codex_multi_role.extensions.machines.workers.database_tables import runs, server_seconds, settings
 from codex_multi_role.extensions.machines.workers.membership import KnownWorker, list_workers
 from codex_multi_role.extensions.machines.workers.queued_runs import RunState
 from codex_multi_role.extensions.machines.workers.run_requests import can_take
 from codex_multi_role.reading.json_types import Json
+
+LIMIT = "limit:"
+
+
+def ended_limits(database: Database) -> list[str]:
+    """The limits of providers and models that earlier versions set in the database; nothing reads them."""
+    names = sa.select(settings.c.name).where(settings.c.name.startswith(LIMIT)).order_by(settings.c.name)
+    with database.transaction() as connection:
+        return [name.removeprefix(LIMIT) for name in connection.scalars(names)]
 
 
 def worker_records(database: Database) -> list[Json]:

@@ -121,7 +121,7 @@ class QueuedRuns:
     def _lowest_ranks(connection: sa.Connection) -> Mapping[int, int]:
         """By priority, the rank of the run that is next."""
         lowest = sa.select(runs.c.priority, sa.func.min(runs.c.rank)).where(runs.c.state == RunState.WAITING)
-        return dict(connection.execute(lowest.where(runs.c.parent.is_(None)).group_by(runs.c.priority)).all())
+        return dict(connection.execute(lowest.group_by(runs.c.priority)).all())
 
     def find(self, run_id: str) -> QueuedRun | None:
         with self._database.transaction() as connection:
@@ -211,7 +211,6 @@ class QueuedRuns:
             "why": lost if given_up else why,
             "enqueued": given_up,
             "resumes_at": None,
-            "waits_for": None,
             "exit_code": int(ExitCode.FAILED) if given_up else None,
             "changed_at": server_seconds(),
             "crashes": crashes,
@@ -248,10 +247,6 @@ class QueuedRuns:
         same = (runs.c.run_id == run.run_id, runs.c.attempt == run.attempt, runs.c.state == run.state)
         with self._database.transaction() as connection:
             connection.execute(sa.update(runs).where(*same).values(request=request.as_json()))
-
-    def called_by(self, run_id: str) -> Sequence[QueuedRun]:
-        """The runs that workers execute for items of that run. Waits while the database cannot be reached."""
-        return self._database.patiently(lambda: self.list(runs.c.parent == run_id))
 
     def tell_engine(self, run: QueuedRun) -> None:
         """Complete `enqueue_again`, also one that was cut short between the row and the engine's queue."""

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import codex_multi_role.lifecycle.running as running
-from codex_multi_role.errors import CodexMultiRoleError, ExitCode, RunInterrupted, RunNotFound, StorageError
+from codex_multi_role.catalog.step_spec import PLACE_ENDED
+from codex_multi_role.errors import CodexMultiRoleError, ExitCode, RunInterrupted, RunNotFound, StorageError, UsageError
 from codex_multi_role.extensions.machines.journal.database_url import files_of_database
 from codex_multi_role.extensions.machines.journal.run_queue import QueuedJournal
 from codex_multi_role.extensions.machines.store import (
@@ -22,23 +23,17 @@ from codex_multi_role.extensions.machines.store import (
     Store,
     StoreUnwritable,
     WorkspaceSource,
-    fetch_snapshots,
     fill_workspace,
     make_workspace,
     restore_run,
 )
-from codex_multi_role.extensions.machines.workers.called_runs import CalledRuns
 from codex_multi_role.extensions.machines.workers.database import Database
 from codex_multi_role.extensions.machines.workers.messages import receive
-from codex_multi_role.extensions.machines.workers.placed_calls import Placer
 from codex_multi_role.extensions.machines.workers.queued_runs import AttemptOver, QueuedRun, QueuedRuns, RunState
 from codex_multi_role.extensions.machines.workers.submission import require_of_no_machine, unpack_definitions
-from codex_multi_role.extensions.machines.workers.turn_limits import TurnLimits
-from codex_multi_role.host.atomic import storage_errors
 from codex_multi_role.lifecycle.placement import Placement
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_options import RunOptions, RunReport
-from codex_multi_role.workspace import Snapshots, Workspace
 from codex_multi_role.workspace.manifest import Manifest
 from codex_multi_role.workspace.worktrees import Trees
 
@@ -75,9 +70,7 @@ class RunAttempt:
         self._runs_dir = folder / "runs"
         self._workspace = folder / "workspaces" / run.run_id
         self._definitions = folder / "definitions" / run.run_id
-        self._start = folder / "starts" / run.run_id
         self._folder = RunFolder(self._runs_dir / run.run_id)
-        self._called = CalledRuns(database, queued, store, run, self._folder, report)
         self._saver: RunSaver
         self._has_saved = bool(run.manifest)
         self._saved_events = 0
@@ -90,17 +83,15 @@ class RunAttempt:
         If the store cannot be written, nothing is started, and the run is held: what a turn brings could not be saved.
         Raises `AttemptOver` if another worker took the run, `StorageError` if its end cannot be recorded.
         """
-        limits = TurnLimits(self._database)
         placement = Placement(
             journal=lambda: nullcontext(journal.begin),
             save=self._save,
-            permit=limits.permit,
             draining=self._draining,
             begin=self._begin,
-            placer=Placer(self._called),
-            is_called=bool(self._run.request.parent),
             off_limits=self._of_workers,
         )
+        if self._run.request.parent:
+            return self._refused(UsageError(f"this is an item of run {self._run.request.parent}: {PLACE_ENDED}"))
         try:
             self._store.require_room()
             self._saver = self._continued_saver()
@@ -115,8 +106,6 @@ class RunAttempt:
             return self._given_back(error)
         except CodexMultiRoleError as error:
             return self._refused(error)
-        finally:
-            limits.close()
         return self._record(report)
 
     def _continued_saver(self) -> RunSaver:
@@ -125,7 +114,6 @@ class RunAttempt:
     def _started(self, placement: Placement) -> RunReport:
         self._remove_folders()  # of an attempt that ended before it saved anything
         workspace = self._make_workspace()
-        self._fill(workspace)
         catalog, playbook = unpack_definitions(self._run.request.definitions, self._store, self._definitions)
         own = {"roles": catalog, "playbook": str(playbook) if playbook else None}
         places = {"workspace": workspace, "runs_dir": self._runs_dir, "run_id": self._run.run_id}
@@ -133,24 +121,12 @@ class RunAttempt:
         options = {**self._run.request.options, **own, **places, "database_url": self._database.url}
         return running.run(RunOptions.from_record(options), placement=placement)
 
-    def _fill(self, workspace: Path) -> None:
-        """Bring a new workspace to the state of the parent that a called flow starts from."""
-        if start := self._run.request.start:
-            fetch_snapshots(self._store, start["manifest"], self._start)
-            Snapshots(self._start, Workspace(workspace.resolve())).fill(start["tree"])
-
     def _begin(self, folder: RunFolder) -> None:
-        """Let the run's snapshots begin with that state, so that they also have the ignored files in it.
-
-        Copies stay in the worker's folder, which is in no project, and is removed as a whole.
-        """
+        """Copies stay in the worker's folder, which is in no project, and is removed as a whole."""
         Manifest(folder.worktrees_path, folder.run_id).keep_files_here()
-        if self._run.request.start:
-            with storage_errors(folder.snapshots_path):
-                self._start.replace(folder.snapshots_path)
 
     def _remove_folders(self) -> None:
-        for place in (self._folder.path, self._workspace, self._definitions, self._start):
+        for place in (self._folder.path, self._workspace, self._definitions):
             shutil.rmtree(place, ignore_errors=True)
 
     def _resumed(self, placement: Placement) -> RunReport:
@@ -205,7 +181,6 @@ class RunAttempt:
     def _publish(self, manifest: str) -> None:
         self._queued.save(self._run, manifest=manifest, record=self._folder.record(), why="")
         self._problem = ""
-        self._called.manifest = manifest
         self._has_saved = True
 
     @property
@@ -231,7 +206,6 @@ class RunAttempt:
                 continue
             try:
                 self._is_cancelled |= receive(self._database, self._folder)
-                self._called.stop_cancelled()
                 if self._has_saved and self._event_bytes != self._saved_events:
                     self._save_now()
             except AttemptOver:
@@ -254,8 +228,7 @@ class RunAttempt:
         state = RunState.PARKED if code.is_parked else RunState.ENDED
         resets_at = self._folder.record().get("resets_at")
         resumes_at = datetime.fromisoformat(resets_at).timestamp() if resets_at else None
-        waits_for = self._called.parked if code.is_parked else None
-        self._end(state=state, why=report.reason, exit_code=int(code), resumes_at=resumes_at, waits_for=waits_for)
+        self._end(state=state, why=report.reason, exit_code=int(code), resumes_at=resumes_at)
         self._remove_folders()  # the store has it all
         return f"{report.outcome}: {report.reason}"
 

@@ -15,8 +15,6 @@ LABEL_SEPARATOR = "+"
 MAX_PRIORITY = 50
 RANKS = 20_000_000
 """How many ranks one priority has; one more than the highest."""
-CALLED_RANK = -1
-"""Of a run that another one waits for: before all others of its priority."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,9 +25,7 @@ class RunRequest:
     as `archive_definitions` returned them. ``workspace``: a `WorkspaceSource` as JSON. ``priority``: the higher, the
     sooner, from -`MAX_PRIORITY` to `MAX_PRIORITY`. Only workers with all ``labels`` take it. ``changes``: of the
     options, since the run was parked.
-
-    If another run called this one's flow, that is its ``parent``, ``unit`` the calling item there, and ``start`` the
-    saved state of the parent that the workspace starts from: ``{manifest, tree}``, empty if it is as in the source.
+    ``parent``: the run that had this one as an item, in an earlier version.
     """
 
     run_id: str
@@ -43,8 +39,6 @@ class RunRequest:
     priority: int = 0
     changes: Json = field(default_factory=dict)
     parent: str = ""
-    unit: str = ""
-    start: Json = field(default_factory=dict)
 
     @property
     def goal(self) -> str:
@@ -100,6 +94,5 @@ def row_values(request: RunRequest, rank: int) -> dict[str, Any]:
         "request": request.as_json(),
         "queue": request.full_queue,
         "priority": request.priority,
-        "rank": CALLED_RANK if request.parent else rank,
-        "parent": request.parent or None,
+        "rank": rank,
     }

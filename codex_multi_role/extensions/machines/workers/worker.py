@@ -55,14 +55,13 @@ class WorkerFolders:
 class RunChild(OwnProcess):
     """One run process. ``queue``: the queue it takes its run from; ``run_id``: empty until it has one.
 
-    ``result``: how the run ended, in words; empty until then. ``waits``: it only waits for runs on other places.
+    ``result``: how the run ended, in words; empty until then.
     ``problem``: what it is waiting out, in words, or empty. They are as of the last `follow`.
     """
 
     def __init__(self, order: Json, log: Path) -> None:
         self.queue = str(order["queue"])
         self.run_id = self.result = self.problem = ""
-        self.waits = False
         _shorten(log)
         super().__init__(own_module("codex_multi_role.extensions.machines.workers.attempt_process"), order, log)
 
@@ -72,7 +71,6 @@ class RunChild(OwnProcess):
         for news in read_records(lines):
             self.run_id = news.get("run_id", self.run_id)
             self.result = news.get("result", self.result)
-            self.waits = bool(news.get("waits", self.waits))
             self.problem = news.get("problem", self.problem)
 
     def drain(self) -> None:
@@ -172,11 +170,8 @@ class Worker:
             self._report(line)
 
     def _fill(self) -> None:
-        """Start run processes for what waits, the most urgent queue first.
-
-        A run that waits for runs that it called does not count: it could otherwise hold the only place for them.
-        """
-        free = self._settings.concurrency - sum(not child.waits for child in self._children)
+        """Start run processes for what waits, the most urgent queue first."""
+        free = self._settings.concurrency - len(self._children)
         for queue, count in self._takeable().items() if free > 0 else ():
             if time.monotonic() < self._not_before.get(queue, 0.0):
                 continue

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from codex_multi_role import fork, restart
+from codex_multi_role import fork
 from codex_multi_role.errors import UsageError
 from codex_multi_role.option_keywords import ForkKeywords
 from tests.support.processes import watched
@@ -91,6 +91,6 @@ def test_task_that_is_done_again_beside_its_run(tmp_path: Path, database_url: st
     team = solver(tmp_path, [fan(["a", "b"])])
     parent = team.run(flow="own", database_url=database_url)
     assert parent.outcome == "success"
-    again = restart("latest", "solve.1.1", runs_dir=team.runs, changes={"run_id": "again"})
+    again = fork("latest", task="solve.1.1", runs_dir=team.runs, changes={"run_id": "again"})
     assert (again.outcome, again.totals["turns"]) == ("success", 1)
     assert read(again.folder / "run.json")["forked_from"]["run_id"] == parent.run_id

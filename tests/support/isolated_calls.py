@@ -1,4 +1,4 @@
-"""Teams whose flow calls another one for each item, in copies of the workspace, on workers if there are any."""
+"""Teams whose flow calls another one for each item, in copies of the workspace."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def calling(
     with_flow(team, {"inputs": {"name": {"type": "string"}}, "steps": steps}, "inner")
     call: Record = {
         "id": "each", "call": "inner", "with": {"name": "{{ item }}"}, "for_each": items,
-        "isolate": "worktree", "place": "workers", "concurrency": 4, **more,
+        "isolate": "worktree", "concurrency": 4, **more,
     }  # fmt: skip
     end = {"id": "end", "ask": "last", "prompt": "{{ steps.each.results | tojson }}"}
     return with_flow(team, {"steps": [call, end]})
