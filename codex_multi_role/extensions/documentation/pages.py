@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -16,13 +16,20 @@ from codex_multi_role.errors import StorageError
 from codex_multi_role.extensions.documentation.code_graph import repository
 from codex_multi_role.extensions.documentation.document_paths import folder_of, marked, page_of, read_page
 from codex_multi_role.extensions.documentation.document_plan import obsolete_pages, shortened
-from codex_multi_role.extensions.documentation.project_files import project_files
 from codex_multi_role.reading.json_types import Json
+from codex_multi_role.workspace import PathRefused, Workspace
 
 WRITTEN: Final = "written"
 UNCHANGED: Final = "unchanged"
 MAX_DIGEST_CHARACTERS = 100_000
 MAX_NAMES_CHARACTERS = 30_000
+MAX_PROJECT_FILE_CHARACTERS = 6_000
+MAX_SCRIPTS = 10
+PROJECT_FILES: Final = (
+    *("README.md", "README.rst", "README.txt", "README", "pyproject.toml", "setup.cfg", "setup.py", "requirements.txt"),
+    *("package.json", "Cargo.toml", "go.mod", "pom.xml", "build.gradle", "Makefile", "justfile", "Dockerfile"),
+)
+SCRIPT_FOLDERS: Final = ("scripts", "bin")
 _FENCE = re.compile(r"\A\s*```(?:mermaid)?\n(.*?)\n?```\s*\Z", re.DOTALL)
 
 
@@ -205,3 +212,22 @@ def _named(text: Any) -> str:  # noqa: ANN401 - as a model wrote it
 
 def _relative(target: Path, here: Path) -> str:
     return Path(os.path.relpath(target, here)).as_posix().replace(" ", "%20").replace("(", "%28").replace(")", "%29")
+
+
+def project_files(repo: Path) -> str:
+    """The README, manifests and scripts of ``repo``, each with its path and the beginning of its text."""
+    return "\n\n".join(_shown_files(Workspace(repo), _project_paths(repo)))
+
+
+def _project_paths(repo: Path) -> list[str]:
+    scripts = [f"{folder}/{file.name}" for folder in SCRIPT_FOLDERS for file in sorted((repo / folder).glob("[!.]*"))]
+    return [*PROJECT_FILES, *scripts[:MAX_SCRIPTS]]
+
+
+def _shown_files(repo: Workspace, paths: list[str]) -> Iterator[str]:
+    for path in paths:
+        try:
+            text = repo.resolve_inside(path).read_text(encoding="utf-8")
+        except (PathRefused, OSError, UnicodeDecodeError):
+            continue
+        yield f"{path}:\n{shortened(text.strip(), MAX_PROJECT_FILE_CHARACTERS)}\nEND OF {path}"
