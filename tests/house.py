@@ -39,7 +39,8 @@ class Figure:
 
 
 # Debts of 2026-11-29. Contracts: templates are read by evaluating them, not from their syntax, 900 lines; verdicts on
-# untidy suites, 400; load errors at the line of the key, 250; what a record names is data, 180. They end with what nobody needs and the one reader.
+# untidy suites, 400; load errors at the line of the key, 250; what a record names is data, 180. They end with what
+# nobody needs and the one reader.
 FIGURES = (
     Figure("folders of the core", 16, "16"),
     Figure("floors of the core", 9, "9"),
