@@ -132,15 +132,14 @@ def said_too(ctx: click.Context, folder: RunFolder, record: Mapping[str, Any]) -
 
     That is added to what is given.
     """
-    from codex_multi_role.lifecycle.own_records import is_own, of_trust, require_said  # here: slow to import
-
-    if is_own(record, folder):
+    own = resolve_name("codex_multi_role.lifecycle.own_records")  # here: it is slow to import
+    if own.is_own(record, folder):
         return {}
     options = record["options"]
     values = {**ctx.params, **{finder.setting.key: value for finder, value in ctx.meta.get(PLACES, ())}}
     if ctx.get_parameter_source("config") in GIVEN_NOW:
-        require_said(f"run {folder.run_id}", {"config": options["config"]}, values)
-    said = {name: values[name] for name in of_trust(options) if name in values}
+        own.require_said(f"run {folder.run_id}", {"config": options["config"]}, values)
+    said = {name: values[name] for name in own.of_trust(options) if name in values}
     return {name: each for name, each in said.items() if RunOptions(**{name: each}).as_record()[name] == options[name]}
 
 

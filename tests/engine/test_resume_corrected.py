@@ -93,9 +93,9 @@ def test_flow_with_a_mistake_is_named_and_not_taken(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("steps", "more", "words"),
     [
-        ([OUTSIDE], {}, "its step command runs a command outside"),
+        ([OUTSIDE], {}, "step command runs without the sandbox"),
         ([COMMAND], {}, "it changes the workspace"),
-        ([], {"finally": [{**OUTSIDE, "id": "stop"}]}, "its step stop runs a command outside"),
+        ([], {"finally": [{**OUTSIDE, "id": "stop"}]}, "step stop runs without the sandbox"),
         ([{"ask": "writer"}], {}, "it asks writer, who may do more than the roles asked so far"),
         ([], {"protect": ["b.py"]}, "it no longer protects a.py"),
     ],
