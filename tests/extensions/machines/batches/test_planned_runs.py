@@ -29,10 +29,17 @@ def planned(common: Defaults, *lines: Record) -> dict[str, PlannedRun]:
 
 def test_line_overrides_options_and_adds_to_inputs_and_config(tmp_path: Path) -> None:
     common = defaults(tmp_path, model="m", cycles=2, inputs={"a": "1"}, config=("x=1",))
-    line = {"goal": "g", "cycles": 5, "inputs": {"b": [1]}, "config": ["y=2"], "roles": "team", "playbook": "p.yaml"}
+    line = {
+        "goal": "g",
+        "cycles": 5,
+        "inputs": {"b": [1]},
+        "config": ["model_verbosity=low"],
+        "roles": "team",
+        "playbook": "p.yaml",
+    }
     run = planned(common, line)["1"]
     assert (run.run_id, run.options.answers.model, run.options.cycles) == ("night-1", "m", 5)
-    assert (run.options.inputs, run.options.answers.config) == ({"a": "1", "b": "[1]"}, ("x=1", "y=2"))
+    assert (run.options.inputs, run.options.answers.config) == ({"a": "1", "b": "[1]"}, ("x=1", "model_verbosity=low"))
     assert (run.options.place.roles, run.options.answers.playbook) == (tmp_path / "team", str(tmp_path / "p.yaml"))
     assert {"model", "cycles", "roles"} <= run.given
 
