@@ -29,6 +29,7 @@ WARM = "extensions/test_generation/plugins/codex_multi_role_warm.py"
 ONE_FILE = "finds the mutants of one file: computation, in proportion to its length"
 READS_FILE = "no future: it reads turn.json"
 PLACES = {
+    ("checks/plugins/codex_multi_role_outcomes.py", "made.get_result()"): "pytest's own, which is there",
     (
         "extensions/test_generation/kill_matrix.py",
         "pool.shutdown(cancel_futures=True)",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import json
+import math
 import os
 import select
 import shutil
@@ -144,10 +145,23 @@ class JsonLines:
 
 
 def put_yaml(value: object) -> None:
-    """Print ``value`` as YAML on stdout, in its own order."""
+    """Print ``value`` as YAML on stdout, in its own order; texts of several lines as they are, if they are harmless.
+
+    Other texts are on one line in quotes: a line that starts within a text could be a command of a workflow's log.
+    """
     import yaml  # here: few commands print YAML
 
-    click.echo(yaml.safe_dump(value, sort_keys=False, allow_unicode=False, width=100), nl=False)
+    class Dumper(yaml.SafeDumper):
+        pass
+
+    def put_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+        lines = text.splitlines()
+        is_plain = len(lines) > 1 and text.isascii() and all(each.isprintable() for each in lines)
+        style = "|" if is_plain and not any(each.lstrip().startswith(("::", "##[")) for each in lines) else None
+        return dumper.represent_scalar("tag:yaml.org,2002:str", text, style)
+
+    Dumper.add_representer(str, put_text)
+    click.echo(yaml.dump(value, Dumper=Dumper, sort_keys=False, allow_unicode=False, width=math.inf), nl=False)
 
 
 def put_table(columns: Sequence[Column | str], rows: Iterable[Sequence[object]]) -> None:

@@ -316,6 +316,9 @@ class _Baseline:
 
     def wait(self, _: object) -> None: ...
 
+    def stopped(self) -> _Baseline:
+        return self
+
 
 @dataclass(frozen=True)
 class _Copies:

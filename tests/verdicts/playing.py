@@ -87,7 +87,7 @@ def walk(
 
 def reply_of(playbook: Playbook, ask: Ask) -> Json | RoleFailed:
     """What the role's turn leaves. A wrong answer has no repair turns."""
-    prompt = f"{ask.role.prompt_text}\n{json.dumps(ask.payload)}"
+    prompt = f"{ask.role.prompt_text}\n{ask.task}\n{json.dumps(ask.payload)}"
     key = AnswerKey(ask.role.name, ask.visit, 0, 1)
     answer = select(playbook, NextStepRequest("turn", (), 0, key, prompt, ask.unit)).answer
     assert isinstance(answer, Message)

@@ -7,7 +7,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 
+from codex_multi_role.extensions.machines.workers.database_tables import settings
 from codex_multi_role.run_folder import Question, Questions, RunFolder
 from tests.support.console import console
 from tests.support.databases import execute
@@ -193,7 +195,8 @@ def test_run_without_saved_state_says_what_is_missing(on_workers: RunsWithoutWor
 
 
 def test_limits_of_an_earlier_version_are_named(on_workers: RunsWithoutWorkers) -> None:
-    execute(on_workers.url, "INSERT INTO codex_multi_role.settings VALUES ('limit:model:gpt-5', '4')")
+    with on_workers.database.transaction() as connection:
+        connection.execute(sa.insert(settings).values(name="limit:model:gpt-5", value="4"))
     assert "the limits of model:gpt-5 do not count" in on_workers.command("queues").stderr
 
 

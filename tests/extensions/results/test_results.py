@@ -92,6 +92,7 @@ def test_conflicts_are_named_with_what_helps(tmp_path: Path) -> None:
     assert "<<<<<<< yours\nmine\n" in (folder / "a.txt").read_text()
 
 
+@pytest.mark.sample("blame")
 def test_blame_names_run_role_and_turn(history: History, tmp_path: Path) -> None:
     assert console(
         "blame", "a.txt", folder=history.workspace, variables={"CODEX_MULTI_ROLE_RUNS_DIR": str(tmp_path / "runs")}

@@ -44,7 +44,7 @@ def _refuse(*_: object) -> NoReturn:
 def refusal(whose: str) -> StorageError:
     """The error for rows of another kind."""
     return StorageError(
-        f"{whose} of the journal is no JSON, as earlier versions wrote it, and is not read: it could execute anything",
+        f"{whose} of the journal is not JSON, as earlier versions wrote it, and is not read: it could execute anything",
         "If you trust whoever can write to the database, use the version of codex-multi-role that `run.json` names.",
     )
 

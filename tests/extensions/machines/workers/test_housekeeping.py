@@ -10,7 +10,6 @@ from codex_multi_role.extensions.machines.workers.batch_totals import record_bat
 from codex_multi_role.extensions.machines.workers.database import Database
 from codex_multi_role.extensions.machines.workers.database_tables import runs, workflows
 from codex_multi_role.extensions.machines.workers.housekeeping import AT_ONCE, keep_house
-from codex_multi_role.extensions.machines.workers.membership import Membership, WorkerSettings
 from codex_multi_role.extensions.machines.workers.queued_runs import QueuedRun, QueuedRuns, RunState
 from tests.support.shared_runs import request
 
@@ -136,18 +135,6 @@ def test_run_that_the_engine_does_not_know_stops_no_worker(database: Database, q
     problem, done = keep_house(database, queued)
     assert "unknown" in problem
     assert done == "run two is enqueued again: the process that took it was killed"
-
-
-def test_runs_that_are_told_to_stop_do_not_hide_others(database: Database, queued: QueuedRuns) -> None:
-    queued.submit([request("parent")])
-    queued.save(claimed(queued, "parent"), state=RunState.ENDED)
-    worker = Membership(database, WorkerSettings("a", ("goals",), (), 1))
-    worker.join()
-    names = [f"item {number:03}" for number in range(AT_ONCE + 10)]
-    queued.submit([request(name, parent="parent") for name in names])
-    for name in names:
-        assert queued.claim(name, "a", worker.identity)
-    assert [len(keep_house(database, queued)) for _ in range(3)] == [AT_ONCE, 10, 0]
 
 
 def submit_held(
