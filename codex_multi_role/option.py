@@ -82,8 +82,9 @@ class Option:
 
     ``section``: by default that of the group. ``flags``: by default made from the name. ``flag_value``: the option is a
     text, and on the command line a flag that stands for this one. ``shown_default``: in words, where it is None.
-    ``path``: what a path must lead to. ``name``, ``type`` and ``default`` are those of the field that it is declared
-    with.
+    ``path``: what a path must lead to. ``trust``: it names a place or a program; with ``outside``, only where tests run
+    outside the sandbox; with ``settings``, it decides in place of this user. ``harmless``: a pattern for the beginnings
+    of texts in a list that do not. ``name``, ``type`` and ``default`` are those of the field that it is declared with.
     """
 
     help: str
@@ -94,6 +95,8 @@ class Option:
     shown_default: str = ""
     range: Range | None = None
     path: Literal["any", "folder", "file", "new file"] = "any"
+    trust: Literal["", "always", "outside", "settings"] = ""
+    harmless: str = "$."
     use: Use = Use.ANYWHERE
     name: str = ""
     type: Any = None

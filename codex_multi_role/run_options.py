@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 IN_GOALS = Use.ANYWHERE | Use.GOAL
 BOUNDING = IN_GOALS | Use.BOUND
+HARMLESS = r"(model(_(provider|verbosity|context_window|reasoning_(effort|summary)))?|service_tier)\s*="
+"""Settings of Codex that name neither a program nor a place: a provider that is named is one that the user defined."""
 MOST_REPAIRS = 10
 """The maximum of ``repair_attempts``, because they bound the steps that an ask can record."""
 A_DAY = 86_400
@@ -76,6 +78,7 @@ class RunPlace:
         "Run this shell command in every new worktree or copy of the workspace, in the sandbox of the tests.",
         "COMMAND",
         shown_default="none",
+        trust="outside",
     )
     runs_dir: Path = option(
         Path("runs"), "The folder in which runs are recorded.", "DIR", path="folder", use=Use.BATCH | Use.LOCAL
@@ -95,10 +98,21 @@ class RunAnswers:
         None, "The model for roles that do not name one.", "NAME", shown_default="chosen by Codex", use=BOUNDING
     )
     config: tuple[str, ...] = option(
-        (), "A setting to pass to Codex.", "KEY=VALUE", flags=("-c", "--config"), use=BOUNDING
+        (),
+        "A setting to pass to Codex.",
+        "KEY=VALUE",
+        flags=("-c", "--config"),
+        trust="always",
+        harmless=HARMLESS,
+        use=BOUNDING,
     )
     codex_bin: Path | None = option(
-        None, "The Codex binary.", "PATH", shown_default="the bundled binary", use=Use.ANYWHERE | Use.LOCAL
+        None,
+        "The Codex binary.",
+        "PATH",
+        shown_default="the bundled binary",
+        trust="always",
+        use=Use.ANYWHERE | Use.LOCAL,
     )
     repair_attempts: int = option(
         2, "Maximum number of extra turns to repair an invalid answer.", "N", range=Range(0, MOST_REPAIRS), use=BOUNDING
@@ -111,7 +125,9 @@ class RunAnswers:
         section=Section.WITHOUT_A_MODEL,
         use=IN_GOALS,
     )
-    yes: bool = option(False, "Approve every review without asking.", section=Section.QUESTIONS, use=IN_GOALS)
+    yes: bool = option(
+        False, "Approve every review without asking.", section=Section.QUESTIONS, trust="settings", use=IN_GOALS
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,6 +188,7 @@ class RunTests:
         "The command that starts pytest.",
         "COMMAND",
         shown_default="`python -m pytest` in the project's environment",
+        trust="outside",
         use=IN_GOALS,
     )
     python: Path | None = option(
@@ -179,9 +196,10 @@ class RunTests:
         "The Python that runs the tests, or its virtual environment.",
         "PATH",
         shown_default="the project's virtual environment",
+        trust="always",
         use=Use.ANYWHERE | Use.LOCAL,
     )
-    test_sandbox: bool = option(True, "Run the tests in Codex's sandbox, without network.")
+    test_sandbox: bool = option(True, "Run the tests in Codex's sandbox, without network.", trust="outside")
     test_seconds: float = option(
         300.0,
         "Time limit for each test run and each other check.",

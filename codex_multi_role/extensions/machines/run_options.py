@@ -21,6 +21,7 @@ class MachineOptions(AddedOptions):
         "Store the journal in this Postgres database.",
         "URL",
         shown_default="a file in the run folder",
+        trust="always",
         use=Use.BATCH | Use.LOCAL,
     )
 

@@ -71,6 +71,7 @@ QUEUE = Setting(
 )
 STORE = Setting(
     ["--store"],
+    trust="always",
     metavar="ADDRESS",
     callback=not_empty,
     section=TOGETHER,
