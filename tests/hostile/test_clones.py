@@ -35,11 +35,11 @@ HOSTILE: dict[str, object] = {
     **{"host": "0.0.0.0", "public-url": "https://evil.example", "token": "known"},
 }
 COMMANDS = (
-    *(["doctor"], ["doctor", "--json"], ["config", "show"], ["gc"], ["init", "--force"]),
+    *(["doctor"], ["doctor", "--json"], ["config", "show"], ["gc"]),
     *(["run", "Go on", "--dry-run"], ["roles", "list"], ["roles", "validate"], ["roles", "show", "planner"]),
     *(["flows", "list"], ["flows", "show", "cycles"], ["flows", "validate"], ["flows", "graph", "cycles"]),
     *(["runs"], ["show"], ["watch"], ["report"], ["approve"], ["cancel"], ["resume"], ["fork", "--from", "team"]),
-    *(["diff"], ["rerun", "--dry-run"], ["batch", "goals.jsonl"], ["queues"], ["workers"], ["worker"]),
+    *(["diff"], ["rerun", "--dry-run"], ["verify", "bundle.zip"], ["queues"], ["workers"]),
 )
 
 
@@ -52,7 +52,6 @@ def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (origin / CANARY).write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
     (origin / CANARY).chmod(0o755)
     (origin / SETTINGS).write_text(yaml.safe_dump(HOSTILE))
-    (origin / "goals.jsonl").write_text('{"goal": "Go on"}\n')
     git(origin, "init", "--quiet")
     git(origin, "add", ".")
     git(origin, "commit", "--quiet", "-m", "all")
