@@ -48,7 +48,8 @@ class Use(Flag):
     ``RESUME``, ``FORK``: a resumed run or a fork may change it. ``BATCH``: it may be the same for all goals of a batch.
     ``GOAL``: it may be different in each goal of one. ``BOUND``: the worst case of a run depends on it. ``LOCAL``: it
     means nothing on another machine or in another checkout. ``TRUST``: it names a place or a program, so that what a
-    record says counts only as `own_records` has it; ``OUTSIDE``: only where tests run outside the sandbox.
+    record says counts only as `own_records` has it; ``OUTSIDE``: only where tests run outside the sandbox. ``DECIDES``:
+    it decides in place of this user. Settings of others with one of these three count once they are trusted.
     """
 
     RESUME = auto()
@@ -59,6 +60,7 @@ class Use(Flag):
     LOCAL = auto()
     TRUST = auto()
     OUTSIDE = auto()
+    DECIDES = auto()
     ANYWHERE = RESUME | FORK | BATCH
 
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 IN_GOALS = Use.ANYWHERE | Use.GOAL
 BOUNDING = IN_GOALS | Use.BOUND
 ON_THIS_MACHINE = Use.ANYWHERE | Use.LOCAL | Use.TRUST
+HARMLESS = r"(model(_(provider|verbosity|context_window|reasoning_(effort|summary)))?|service_tier)\s*="
+"""Settings of Codex that name neither a program nor a place: a provider that is named is one that the user defined."""
 MOST_REPAIRS = 10
 """The maximum of ``repair_attempts``, because they bound the steps that an ask can record."""
 A_DAY = 86_400
@@ -113,7 +115,9 @@ class RunAnswers:
         section=Section.WITHOUT_A_MODEL,
         use=IN_GOALS,
     )
-    yes: bool = option(False, "Approve every review without asking.", section=Section.QUESTIONS, use=IN_GOALS)
+    yes: bool = option(
+        False, "Approve every review without asking.", section=Section.QUESTIONS, use=IN_GOALS | Use.DECIDES
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

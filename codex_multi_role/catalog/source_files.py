@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from codex_multi_role.catalog.skills import SKILLS_FOLDER, Skill, find_skill, known_skills
-from codex_multi_role.errors import DefinitionError
+from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.reading.nearest import no_such
 from codex_multi_role.reading.places import Place
 from codex_multi_role.reading.shipped import definition_folders, packaged_roles
@@ -18,8 +19,11 @@ LOCAL_ROLES = Path("roles")
 def settings_file(name: str, folder: Path) -> Path | None:
     """The file ``name`` in ``folder``, the catalog's, otherwise a shipped one; None if there is neither.
 
-    With the packaged catalog, a project's own file takes precedence and needs no catalog beside it.
+    With the packaged catalog, a project's own file takes precedence and needs no catalog beside it. Raises `UsageError`
+    for a name that roles could write in a folder without a catalog.
     """
+    if not re.fullmatch(r"[^/]+\.ya?ml", name):
+        raise UsageError(f"{name} cannot be a settings file beside a catalog", "Name it NAME.yaml, without a folder.")
     places = definition_folders(LOCAL_ROLES if folder == packaged_roles() else folder)
     return next((place / name for place in places if (place / name).is_file()), None)
 

@@ -56,7 +56,8 @@ def show_config(json: bool) -> None:
 def _settings() -> Iterator[Row]:
     """The settings of `run`, then those of the commands of extensions that are not the same."""
     settings = [*KNOWN, *settings_of_extensions({each.key for each in KNOWN}).values()]
-    with SettingsCommand("settings", known=KNOWN, params=settings).make_context("settings", []) as context:
+    every, here = SettingsCommand("settings", known=KNOWN, params=settings), click.get_current_context()
+    with every.make_context("settings", [], parent=here) as context:
         yield from [_row(context, setting) for setting in settings]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import textwrap
 from collections.abc import Iterator, Mapping
@@ -19,7 +20,6 @@ from codex_multi_role.cli.setting import FOLDER, Setting
 from codex_multi_role.cli.settings import FILE, settings_of_extensions
 from codex_multi_role.cli.team import option_for
 from codex_multi_role.errors import StorageError, UsageError
-from codex_multi_role.lifecycle.steering import SETTINGS_OF_CHECKS
 from codex_multi_role.option import Use
 from codex_multi_role.reading.shipped import STARTERS, definition_folders, list_starters
 from codex_multi_role.run_options import added_options
@@ -104,18 +104,18 @@ def starter_files(purpose: str) -> Iterator[tuple[Path, bytes]]:
 
 def with_editor_comments(files: Mapping[Path, bytes]) -> dict[Path, bytes]:
     """``files`` with a first line by which editors find the schema of each, and these schemas."""
-    kinds = {path: kind for path in files if (kind := _kind_of(path))}
+    kinds = {path: kind for path, content in files.items() if (kind := _kind_of(path, content))}
     commented = {path: editor_comment(path, LOCAL_ROLES, kind).encode() for path, kind in kinds.items()}
     whole = {path: commented.get(path, b"") + content for path, content in files.items()}
     return whole | schema_files(LOCAL_ROLES, sorted({*kinds.values()}))
 
 
-def _kind_of(path: Path) -> str:
-    """The kind of schema for a file of a project; empty for the settings of checks."""
+def _kind_of(path: Path, content: bytes) -> str:
+    """The kind of schema for a file of a project; empty for the settings of checks, which have no name."""
     if path == Path(FILE):
         return "settings"
     if path.parent == LOCAL_ROLES:
-        return "catalog" if path.stem == "catalog" else "" if path.name in SETTINGS_OF_CHECKS else "role"
+        return "catalog" if path.stem == "catalog" else "role" if re.search(rb"^name:", content, re.MULTILINE) else ""
     return {"flows": "flow", "playbooks": "playbook"}.get(path.parent.name, "")
 
 

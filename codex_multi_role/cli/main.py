@@ -43,6 +43,7 @@ COMMANDS = {
     "demo": ("demo", "Watch a team solve a small task. Needs no model and no login."),
     "schema": ("json_schemas", "Print the JSON Schema of a kind of file, or of events."),
     "doctor": ("doctor", "Check that everything a run needs is installed."),
+    "trust": ("trust", "Let settings that came with a repository name programs and the like."),
     "config": ("config", "Show each setting and where its value comes from."),
     "codex": ("doctor", "Run the bundled Codex binary, for example `codex login`."),
     "completion": ("completion", "Print the completion script of your shell."),

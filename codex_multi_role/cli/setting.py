@@ -28,6 +28,7 @@ class Setting(click.Option):
 
     ``section``: its heading in the ``--help`` of commands with many options, one of `Section` or an extension's own.
     ``is_secret``: `config show` hides it. ``is_key``: of an extension's settings, whether settings files may have it.
+    ``trust``: a settings file of others may not decide it, as `trusted_settings` has it.
     """
 
     def __init__(
@@ -36,6 +37,7 @@ class Setting(click.Option):
         section: str | None = None,
         is_secret: bool = False,
         is_key: bool = True,
+        trust: bool = False,
         **keywords: Any,  # noqa: ANN401 - click's own
     ) -> None:
         is_plain_flag = keywords.get("is_flag") and "/" not in declarations[0]
@@ -43,6 +45,7 @@ class Setting(click.Option):
         self.section = section
         self.is_secret = is_secret
         self.is_key = is_key
+        self.trust = trust
         self.key = str(self.name)
         self.envvar = PREFIX + self.key.upper()
 
@@ -69,11 +72,13 @@ class Setting(click.Option):
 
 @dataclass(frozen=True)
 class Found:
-    """A value in the settings file ``path``, as it would be typed; ``name``: its key, as written there."""
+    """A ``value`` of ``setting`` in a settings file, as it would be typed; ``name`` and ``written``: as it is there."""
 
     value: str | list[str]
     path: Path
     name: str
+    setting: Setting
+    written: object
 
 
 def assignments(ctx: click.Context, param: click.Parameter, values: Sequence[str]) -> tuple[str, ...]:
@@ -149,6 +154,7 @@ def setting_of(option: Option, *, remembered: bool = False) -> Setting:
     repeatable = "; repeatable." if option.kind in (tuple, dict) else "."
     told = option.help.removesuffix(".") + repeatable
     keywords: dict[str, Any] = {"help": told, "metavar": option.metavar or None, "section": option.section}
+    keywords["trust"] = bool(option.use & (Use.TRUST | Use.OUTSIDE | Use.DECIDES))
     keywords |= {"shell_complete": COMPLETIONS.get(option.name), "show_default": option.shown_default or None}
     given = {name: each for name, each in keywords.items() if each} | ({"show_default": False} if remembered else {})
     return Setting(_flags(option), **given, **_values(option))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,11 +31,14 @@ from codex_multi_role.host.settings_files import (
 from codex_multi_role.host.workflow_log import runs_here
 from codex_multi_role.option import Section, Use
 from codex_multi_role.reading.nearest import did_you_mean, no_such
+from codex_multi_role.run_folder.folder import PROGRAM
 from codex_multi_role.run_options import added_options, is_playbook_file
 
 FILE = SETTINGS_FILE
-OTHER_VARIABLES = frozenset(f"{PREFIX}{name}" for name in ("DEBUG", "COMMAND", "RUN", "TESTS_OVERDUE", "MEASURING"))
-"""Variables that are not settings: one for people, and those of the processes of a run."""
+OTHER_VARIABLES = frozenset(
+    f"{PREFIX}{name}" for name in ("DEBUG", "TRUST", "COMMAND", "RUN", "TESTS_OVERDUE", "MEASURING")
+)
+"""Variables that are not settings: two for people, and those of the processes of a run."""
 HELP_NAMES = frozenset({"-h", "--help"})
 OTHER_OPTIONS = "Options"
 LONG_LIST = 15
@@ -78,7 +81,8 @@ class SettingsCommand(click.Command):
 
     def read_settings(self, ctx: click.Context) -> bool:
         """Read files and check variables; return whether any of them are not settings of the core."""
-        ctx.meta[FOUND] = read_files(self.known)
+        is_first = FOUND not in ctx.meta and not ctx.resilient_parsing
+        ctx.meta[FOUND] = read_files(self.known, say if is_first else lambda _: None)
         ctx.default_map = {key: found.value for key, found in ctx.meta[FOUND].items()}
         unknown = _unknown_variables(self.known)
         if unknown and _unknown_variables({**self.known, **settings_of_runs()}):
@@ -188,9 +192,21 @@ def settings_of_extensions(known: Container[str]) -> dict[str, Setting]:
     return {key: each for key, each in {**of_commands, **settings_of_runs()}.items() if key not in known}
 
 
-def read_files(known: Mapping[str, Setting]) -> dict[str, Found]:
-    """Read the nearest settings file and, for what it does not set, the user's. Raises `DefinitionError`."""
-    return {**read_file(user_file(), known), **(read_file(nearest, known) if (nearest := find_nearest()) else {})}
+def read_files(known: Mapping[str, Setting], report: Callable[[str], object]) -> dict[str, Found]:
+    """Read the nearest settings file and, for what it does not set, the user's. Raises `DefinitionError`.
+
+    What may be somebody else's and needs a word is left out, and reported in one line.
+    """
+    nearest = find_nearest()
+    found = read_file(nearest, known) if nearest else {}
+    if nearest and found:
+        from codex_multi_role.cli.trusted_settings import left_out  # here: git is not needed without a file
+
+        if left := left_out(nearest, found):
+            names = ", ".join(each.replace("_", "-") for each in left)
+            report(f"warning: {nearest}: left out until you trust them: {names}; read the file, then `{PROGRAM} trust`")
+            found = {name: each for name, each in found.items() if name not in left}
+    return {**read_file(user_file(), known), **found}
 
 
 def find_nearest() -> Path | None:
@@ -237,7 +253,7 @@ def read_file(path: Path, known: Mapping[str, Setting]) -> dict[str, Found]:
                 name, place = (key, key) if part is None else _of_workspace(path, str(part))
                 setting = _find(path, name, known)
                 if given is not None:
-                    values[setting.key] = Found(_as_typed(path, place, given, setting), path, key)
+                    values[setting.key] = Found(_as_typed(path, place, given, setting), path, key, setting, given)
     problems.raise_found()
     return values
 

@@ -29,6 +29,11 @@ def user_folder(kind: Literal["CACHE", "STATE"], name: str, environment: Mapping
     return parent / "codex-multi-role" / name
 
 
+def trusted_folder() -> Path:
+    """The folder of what this user said about settings files. No role and no test may write it."""
+    return user_folder("STATE", "trusted", os.environ).resolve()
+
+
 def make_private(folder: Path) -> None:
     """Create the folder. Raises `OSError`, also if others can write there."""
     folder.parent.mkdir(parents=True, exist_ok=True)

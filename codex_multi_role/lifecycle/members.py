@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -33,6 +34,7 @@ from codex_multi_role.codex.thread import ThreadSettings
 from codex_multi_role.codex.warm_home import WarmHomes, user_store
 from codex_multi_role.host.processes import Family
 from codex_multi_role.host.programs import loaded_in_temporary_folders, program_path
+from codex_multi_role.host.user_cache import make_private, trusted_folder
 from codex_multi_role.lifecycle.definitions import Definitions, role_settings
 from codex_multi_role.lifecycle.model_providers import ModelProviders, sources_of
 from codex_multi_role.lifecycle.own_records import own_place
@@ -226,7 +228,10 @@ def unwritable_paths(definitions: Definitions, folder: RunFolder, steering: Stee
     Raises `UsageError` for a path that the sandbox cannot protect.
     """
     runs_dir = folder.path.parent
-    ours = [place for place in (user_store(os.environ), all_places(), own_place()) if place.is_dir()]
+    with suppress(OSError):  # a folder that does not exist could be made by a role
+        make_private(trusted_folder())
+    places = (user_store(os.environ), all_places(), own_place(), trusted_folder())
+    ours = [place for place in places if place.is_dir()]
     written = (source.writes(definitions.options) for source in sources_of(definitions.options.added).values())
     files = [path.resolve() for path in written if path is not None and path.is_file()]
     below = repositories_below(definitions.workspace, runs_dir)

@@ -24,10 +24,7 @@ from codex_multi_role.lifecycle.team_loading import load_team
 from codex_multi_role.option import Option, Use
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.folder import RELOADED
-from codex_multi_role.run_options import options_for
-
-HARMLESS = r"(model(_(provider|verbosity|context_window|reasoning_(effort|summary)))?|service_tier)\s*="
-"""Settings of Codex that name neither a program nor a place: a provider that is named is one that the user defined."""
+from codex_multi_role.run_options import HARMLESS, options_for
 
 _COMMANDS = ("argv", "cwd", "environment", "pytest_cmd")
 """Options of checks that say which command runs, and how."""

@@ -4,7 +4,7 @@ from codex_multi_role.workspace.applied_files import AppliedFile, apply_files, w
 from codex_multi_role.workspace.commands import CommandResult, run_command
 from codex_multi_role.workspace.created_files import created, existing_anywhere, unescaped
 from codex_multi_role.workspace.occupation import occupied
-from codex_multi_role.workspace.paths import FORK_MARK, PathRefused, Workspace, in_place, is_repository, project_name
+from codex_multi_role.workspace.paths import FORK_MARK, PathRefused, Workspace, is_repository, matches, project_name
 from codex_multi_role.workspace.protected import ProtectedFiles, RestoredFiles
 from codex_multi_role.workspace.repository import ignored_folders, repositories_below
 from codex_multi_role.workspace.snapshots import Snapshots
@@ -24,8 +24,8 @@ __all__ = [
     "created",
     "existing_anywhere",
     "ignored_folders",
-    "in_place",
     "is_repository",
+    "matches",
     "occupied",
     "project_name",
     "repositories_below",

@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from codex_multi_role.host.settings_files import PYPROJECT, holds_settings
-from codex_multi_role.workspace.paths import covers, in_place, patterns_of
+from codex_multi_role.workspace.paths import covers, matches, patterns_of
 
 CACHES = ("__pycache__", ".*_cache", ".hypothesis", ".venv", "node_modules", ".tox", ".nox")
 """Folders that are recreated all the time, or hold thousands of third-party files."""
@@ -58,16 +58,17 @@ def _candidates(path: Path, tails: Iterable[Sequence[str]]) -> Iterator[Path]:
 
 
 def created(root: Path, absent: Sequence[str], present: Collection[str], left_out: Collection[Path]) -> list[str]:
-    """Those globs of ``absent`` that match something now; for one that begins with ``**/``, each path it matches.
+    """The paths, as globs, that those of ``absent`` match now, and did not at first, when they matched ``present``.
 
-    ``present``: the paths that such a glob matched at first.
+    A path through a link is left out if what it leads to is there itself: an earlier link stays.
     """
     anywhere = [each for each in absent if each.startswith(ANYWHERE)]
-    found = [each for each in absent if each not in anywhere and in_place(root, each)]
+    found = {path for each in absent if each not in anywhere for path in matches(root, each)}.difference(present)
     if anywhere:
-        paths = existing_anywhere(root, anywhere, left_out)
-        found += [glob.escape(path) for path in paths if path not in present]
-    return found
+        real = {os.path.realpath(root / path) for path in found}
+        paths = {path for path in existing_anywhere(root, anywhere, left_out) if path not in present}
+        found |= {path for path in paths if os.path.realpath(root / path) not in real}
+    return [glob.escape(path) for path in sorted(found)]
 
 
 def unescaped(name: str) -> str:

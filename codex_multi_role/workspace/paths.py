@@ -44,9 +44,9 @@ def covers(patterns: Iterable[Pattern], path: str) -> bool:
     return any(_matches(pattern, parts) for pattern in patterns)
 
 
-def in_place(root: Path, glob: str) -> bool:
-    """Whether ``glob`` matches anything in ``root``, including a dangling symlink."""
-    return bool(glob_in(glob, root_dir=root))  # noqa: PTH207 - Path.glob leaves dangling symlinks out
+def matches(root: Path, glob: str) -> list[str]:
+    """What ``glob`` matches in ``root``, relative to it, including dangling symlinks and hidden files."""
+    return glob_in(glob, root_dir=root, include_hidden=True)  # noqa: PTH207 - Path.glob leaves dangling symlinks out
 
 
 def _matches(pattern: Sequence[str], path: Sequence[str]) -> bool:

@@ -10,6 +10,7 @@ import pytest
 from codex_multi_role.cli.options import RUN
 from codex_multi_role.cli.run import OF_THE_RUN, run
 from codex_multi_role.cli.settings import FILE
+from codex_multi_role.cli.trusted_settings import VARIABLE
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.host.settings_files import PYPROJECT
 from codex_multi_role.run_options import OPTIONS, RunOptions
@@ -21,6 +22,7 @@ DOCS = Path(__file__).parents[2] / "docs/how-to"
 @pytest.fixture(autouse=True)
 def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(VARIABLE, "true")
 
 
 @pytest.fixture

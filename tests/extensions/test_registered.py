@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from importlib.metadata import distribution
-from pathlib import Path
 from typing import get_type_hints
 
 import pytest
 
-from codex_multi_role.catalog.source_files import LOCAL_ROLES
 from codex_multi_role.checks import CHECKS, find_check
 from codex_multi_role.checks.contract import CheckResult
 from codex_multi_role.checks.tools import TOOLS, find_tool
 from codex_multi_role.cli.lazy_group import INSTALLED, load
 from codex_multi_role.cli.main import COMMANDS
-from codex_multi_role.lifecycle.steering import FROM_ANY_FOLDER
 
 OURS = distribution("codex-multi-role").entry_points
 
@@ -51,9 +48,3 @@ def test_every_command_goes_by_its_own_name(name: str) -> None:
     assert command.name == name
     assert name not in COMMANDS
     assert command.hidden or not any(each.required for each in command.params if each.name == "run")
-
-
-def test_settings_of_every_check_are_off_limits_in_any_folder() -> None:
-    settings = [find_check(name).settings for name in (*CHECKS, *_names("checks"))]
-    files = {Path(each.file) for each in settings if each is not None}
-    assert {f"**/{LOCAL_ROLES / file}" for file in files} <= {*FROM_ANY_FOLDER}

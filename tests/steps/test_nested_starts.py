@@ -17,16 +17,18 @@ pytestmark = pytest.mark.real
 
 SUB_SETTINGS, SUB_CATALOG, SUB_SEARCH = f"a/sub/{SETTINGS}", f"a/sub/{CATALOG}", "a/sub/roles/search.yaml"
 PLANT = (
-    f"mkdir -p a/sub/roles; echo '{EVIL}' > {SUB_CATALOG}; echo 'test_sandbox: false' > {SUB_SETTINGS}; "
-    f"echo x > {SUB_SEARCH}; echo x > a/sub/roles/main.yml"
+    f"mkdir -p a/sub/roles/x; echo '{EVIL}' > {SUB_CATALOG}; echo 'test_sandbox: false' > {SUB_SETTINGS}; "
+    f"echo x > {SUB_SEARCH}; echo x > a/sub/roles/x/main.yml"
 )
 
 
 def test_submitted_files_that_would_steer_it_are_refused(tmp_path: Path) -> None:
-    made = team(tmp_path, submitted(SUB_SETTINGS, SUB_CATALOG, SUB_SEARCH, "a/Roles/catalog.yml", "a/roles/tasks.yml"))
+    made = team(
+        tmp_path, submitted(SUB_SETTINGS, SUB_CATALOG, SUB_SEARCH, "a/Roles/catalog.yml", "a/roles/x/tasks.yml")
+    )
     report = made.run()
     refused = dict.fromkeys((SUB_SETTINGS, SUB_CATALOG, SUB_SEARCH, "a/Roles/catalog.yml"), "unsafe path")
-    assert reasons(report.folder) == {**refused, "a/roles/tasks.yml": None}
+    assert reasons(report.folder) == {**refused, "a/roles/x/tasks.yml": None}
 
 
 def test_existing_catalog_and_settings_are_read_only(tmp_path: Path) -> None:
@@ -46,7 +48,7 @@ def test_what_a_command_creates_is_removed_after_the_turn(tmp_path: Path, by_lin
     script = "mkdir -p a/sub a/x; cd a; echo x > x/catalog.yaml; ln -s ../x sub/roles" if by_link else PLANT
     made = team(tmp_path, shell(script), kind=TeamFolder)
     report = made.run()
-    assert set(state(made.workspace)) == ({"a/x/catalog.yaml"} if by_link else {"a/sub/roles/main.yml"})
+    assert set(state(made.workspace)) == ({"a/x/catalog.yaml"} if by_link else {"a/sub/roles/x/main.yml"})
     restored = ["a/sub/roles"] if by_link else [SUB_SETTINGS, SUB_CATALOG, SUB_SEARCH]
     assert read(report.folder / "writer/turn_001/turn.json")["protected_restored"] == restored
 
@@ -55,7 +57,7 @@ def test_what_a_check_creates_is_removed_after_it(tmp_path: Path) -> None:
     steps: list[Record] = [{"id": "run", "check": "command", "with": {"argv": ["/bin/sh", "-c", PLANT]}}]
     made = with_flow(team(tmp_path, kind=TeamFolder), {"steps": steps})
     report = made.run(flow="own")
-    assert set(state(made.workspace)) == {"a/sub/roles/main.yml"}
+    assert set(state(made.workspace)) == {"a/sub/roles/x/main.yml"}
     told = read(report.folder / "checks/run.1/result.json")["protected_restored"]
     assert told == [SUB_SETTINGS, SUB_CATALOG, SUB_SEARCH]
 
@@ -68,7 +70,7 @@ def test_copy_brings_none_of_it_back(tmp_path: Path) -> None:
     made = team(tmp_path, shell(PLANT), kind=TeamFolder)
     made = with_flow(made, {"steps": [{"id": "go", "ask": "writer", "isolate": "worktree"}]})
     made.run(flow="own")
-    assert set(state(made.workspace)) == {"a/sub/roles/main.yml"}
+    assert set(state(made.workspace)) == {"a/sub/roles/x/main.yml"}
 
 
 @pytest.mark.parametrize("guarded", [pytest.param(True, marks=pytest.mark.long), False])
@@ -90,4 +92,4 @@ def test_files_left_by_a_killed_run_are_removed(tmp_path: Path, guarded: bool) -
     made.plays["writer"] = [say()]
     made.write_plays()
     assert made.resume(playbook=str(made.playbook)).outcome == "cycles_used_up"
-    assert set(state(made.workspace)) == {".gitignore", "a/sub/roles/main.yml", f"own/{CATALOG}"}
+    assert set(state(made.workspace)) == {".gitignore", "a/sub/roles/x/main.yml", f"own/{CATALOG}"}

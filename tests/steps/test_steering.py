@@ -24,12 +24,12 @@ SEARCH, PRICES = "roles/search.yaml", "roles/prices.yaml"
 def test_what_a_role_submits_over_what_steers_a_run_is_refused(tmp_path: Path) -> None:
     paths = ["roles/reader.yaml", CATALOG, "Roles/x.md", "roles/flows/cycles.yaml", "roles/prompts/p.md", "link/a.yaml"]
     paths += [SETTINGS, f"sub/{SETTINGS}", "playbook.yaml", "./CODEX-multi-role.yaml"]
-    made = team(tmp_path, submitted(*paths, "sub/roles/reader.yaml"))
+    made = team(tmp_path, submitted(*paths, "sub/roles/x/reader.yaml"))
     (tmp_path / "link").symlink_to("roles")
     before = state(tmp_path)
     report = made.run()
-    assert reasons(report.folder) == {**dict.fromkeys(paths, "unsafe path"), "sub/roles/reader.yaml": None}
-    assert state(tmp_path) == {**before, "sub/roles/reader.yaml": EVIL.encode()}
+    assert reasons(report.folder) == {**dict.fromkeys(paths, "unsafe path"), "sub/roles/x/reader.yaml": None}
+    assert state(tmp_path) == {**before, "sub/roles/x/reader.yaml": EVIL.encode()}
     assert not made.of_type("roles_reloaded")
 
 
@@ -58,7 +58,52 @@ def test_nested_catalog_cannot_be_moved_with_its_folder(tmp_path: Path) -> None:
     assert state(tmp_path) == {**before, "config/fine.txt": b"x\n"}
 
 
-PLANT = f"mkdir -p roles; echo '{EVIL}' > {CATALOG}; echo 'test_sandbox: false' > {SETTINGS}; echo x > roles/main.yml"
+PLACES = (
+    *("roles/lint.yaml", "a/roles/lint.yml", "a/roles/.lint.yaml", "A/Roles/LINT.YAML", "a/roles/planner.yml"),
+    *("a/roles/flows/cycles.yaml", "a/roles/playbooks/auto.yaml", "a/roles/skills/evil/SKILL.md"),
+    *("a/roles/starters/own/catalog.yaml", "a/roles/roles/lint.yaml", "src/plugin/roles/analyst.yaml"),
+    *("src/plugin/roles/new.yaml", "conf/lint.yaml", "conf/flows/own.yaml", "linked/roles/new.yaml", "later/lint.yaml"),
+    *("around.yaml", "around/roles/flows/new.yaml", SETTINGS, f"a/b/{SETTINGS}"),
+)
+"""Whoever reads it, and wherever the next run starts. ``linked/roles`` leads to ``conf``, ``around/roles`` to the top,
+and a file of ``a/links/roles`` to ``later/lint.yaml``, which does not exist yet."""
+OF_OTHER_TOOLS = (
+    "a/roles/web/tasks/main.yml",
+    "a/roles/web/flows/x.yaml",
+    "a/roles/models.py",
+    "conf/x.md",
+    "a/x.yaml",
+)
+
+
+@pytest.mark.parametrize("by_command", [False, True])
+def test_no_place_that_next_run_reads_is_written(tmp_path: Path, by_command: bool) -> None:
+    """What other tools keep in a folder ``roles`` stays writable."""
+    every = (*PLACES, *OF_OTHER_TOOLS)
+    script = "; ".join(f"mkdir -p $(dirname {path}); echo '{EVIL}' > {path}" for path in every)
+    made = team(tmp_path, shell(f"{script}; true") if by_command else submitted(*every), kind=TeamFolder)
+    for path in ("src/plugin/roles/analyst.yaml", "conf/mine.yaml", "a/links/roles/mine.yaml", "around/mine.yaml"):
+        (made.workspace / path).parent.mkdir(parents=True, exist_ok=True)
+        (made.workspace / path).write_text("mine\n")
+    for path, target in {
+        "linked/roles": "../conf",
+        "around/roles": "..",
+        "a/links/roles/lint.yaml": "../../../later/lint.yaml",
+    }.items():
+        (made.workspace / path).parent.mkdir(parents=True, exist_ok=True)
+        (made.workspace / path).symlink_to(target)
+    before = state(made.workspace)
+    report = made.run()
+    if not by_command:
+        refused = {**dict.fromkeys(PLACES, "unsafe path"), **dict.fromkeys(OF_OTHER_TOOLS)}
+        assert reasons(report.folder) == refused
+    assert {path: text for path, text in state(made.workspace).items() if path not in OF_OTHER_TOOLS} == before
+    assert {*OF_OTHER_TOOLS} <= {*state(made.workspace)}
+    assert (made.workspace / "linked/roles").readlink() == Path("../conf")
+
+
+PLANT = f"mkdir -p roles; echo '{EVIL}' > {CATALOG}; echo 'test_sandbox: false' > {SETTINGS}"
+PLANT += "; mkdir -p roles/x; echo x > roles/x/main.yml"
 PLANT += f"; echo 'version: 1' > {SEARCH}; echo 'models: {{}}' > {PRICES}"
 
 
@@ -66,9 +111,10 @@ PLANT += f"; echo 'version: 1' > {SEARCH}; echo 'models: {{}}' > {PRICES}"
 def test_what_would_steer_the_next_run_is_removed_after_the_turn(tmp_path: Path, has_roles: bool) -> None:
     made = team(tmp_path, shell(PLANT), kind=TeamFolder)
     if has_roles:
-        (made.workspace / "roles/tasks.yml").write_text("- ansible: yes\n")
+        (made.workspace / "roles/x").mkdir()
+        (made.workspace / "roles/x/tasks.yml").write_text("- ansible: yes\n")
     report = made.run()
-    left = {"roles/main.yml", *(["roles/tasks.yml"] if has_roles else [])}
+    left = {"roles/x/main.yml", *(["roles/x/tasks.yml"] if has_roles else [])}
     assert set(state(made.workspace)) == left
     removed = read(report.folder / "writer/turn_001/turn.json")["protected_restored"]
     assert removed == [SETTINGS, CATALOG, PRICES, SEARCH]
@@ -192,7 +238,7 @@ def test_copy_brings_none_of_it_back(tmp_path: Path) -> None:
     assert state(tmp_path) == {**before, "a.txt": b"x\n", "b.txt": EVIL.encode()}
     [merged] = made.of_type("copy_merged")
     conflicts = {entry["path"]: entry["kind"] for entry in merged["conflicts"]}
-    assert conflicts == dict.fromkeys(("roles/reader.yaml", CATALOG, "roles/link.yaml"), "off limits") | {}
+    assert conflicts == {CATALOG: "off limits"}  # the others were new, and removed after the turn
 
 
 def test_catalog_that_is_reached_by_a_link_keeps_its_link(tmp_path: Path) -> None:
@@ -218,9 +264,9 @@ def test_catalog_in_workspace_root_leaves_other_files_writable(tmp_path: Path) -
     assert reasons(report.folder) == {
         "search.yaml": "unsafe path",
         "flows/own.yaml": "unsafe path",
-        "compose.yaml": None,
+        "compose.yaml": "unsafe path",
     }
-    assert state(tmp_path) == {**before, "a.txt": b"x\n", "compose.yaml": EVIL.encode()}
+    assert state(tmp_path) == {**before, "a.txt": b"x\n"}
 
 
 def test_steering_files_left_by_killed_run_are_set_aside(tmp_path: Path) -> None:
@@ -235,7 +281,7 @@ def test_steering_files_left_by_killed_run_are_set_aside(tmp_path: Path) -> None
     wait_for(kept / CATALOG)
     assert not (made.workspace / SETTINGS).exists()
     assert not (made.workspace / CATALOG).exists()
-    assert (made.workspace / "roles/main.yml").exists()
+    assert (made.workspace / "roles/x/main.yml").exists()
     made.plays["writer"] = [say()]
     made.write_plays()
     assert made.resume(playbook=str(made.playbook)).outcome == "cycles_used_up"
@@ -273,7 +319,7 @@ def test_files_of_killed_turn_are_removed_after_next_turn(tmp_path: Path) -> Non
     made = team(tmp_path, shell(f"{PLANT}; sleep 60"), kind=TeamFolder)
     (made.workspace / ".gitignore").write_text(f"{SETTINGS}\nroles/\n")  # what is ignored is in no snapshot
     process = made.start()
-    wait_for(made.workspace / "roles/main.yml")
+    wait_for(made.workspace / "roles/x/main.yml")
     Family.of_run((made.runs / "latest").resolve(), PART).kill()
     process.kill()
     process.communicate(timeout=20)
@@ -281,7 +327,7 @@ def test_files_of_killed_turn_are_removed_after_next_turn(tmp_path: Path) -> Non
     made.write_plays()
     report = made.resume(playbook=str(made.playbook))
     assert report.outcome == "cycles_used_up", report
-    assert set(state(made.workspace)) == {".gitignore", "roles/main.yml"}
+    assert set(state(made.workspace)) == {".gitignore", "roles/x/main.yml"}
 
 
 REPOSITORY = "mkdir objects refs; echo 'ref: refs/heads/main' > HEAD; touch config a.txt"

@@ -24,6 +24,7 @@ queues = LazyCommand(f"{__package__}.commands.workers:queues", "List the queues 
 SHARED_RUNS = Setting(
     ["--database-url"],
     section=Section.TEAM,
+    trust=True,
     metavar="URL",
     callback=not_empty,
     help="Also the runs that the workers of this database execute.",

@@ -15,7 +15,14 @@ from codex_multi_role.extensions.machines.extension import SHARED_RUNS
 if TYPE_CHECKING:
     from codex_multi_role.extensions.machines.workers.shared_runs import SharedRuns
 
-HOST = Setting(["--host"], metavar="NAME", default="127.0.0.1", callback=not_empty, help="The address to listen on.")
+HOST = Setting(
+    ["--host"],
+    trust=True,
+    metavar="NAME",
+    default="127.0.0.1",
+    callback=not_empty,
+    help="The address to listen on.",
+)
 PORT = Setting(
     ["--port"],
     metavar="N",
@@ -25,6 +32,7 @@ PORT = Setting(
 )
 PUBLIC_URL = Setting(
     ["--public-url"],
+    trust=True,
     metavar="URL",
     callback=not_empty,
     help="The public address, if visitors come through a proxy; they then need the token.",
@@ -33,6 +41,7 @@ PUBLIC_URL = Setting(
 TOKEN = Setting(
     ["--token"],
     is_secret=True,
+    trust=True,
     metavar="TEXT",
     help="The access token for visitors. Set it in the environment: other users can see command lines.",
     show_default="none for this machine only, otherwise generated and printed",

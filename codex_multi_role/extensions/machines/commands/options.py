@@ -71,6 +71,7 @@ QUEUE = Setting(
 )
 STORE = Setting(
     ["--store"],
+    trust=True,
     metavar="ADDRESS",
     callback=not_empty,
     section=TOGETHER,

@@ -1,0 +1,106 @@
+"""Settings that may be somebody else's: which values need a word of this user, and whether it was given.
+
+A file that git tracks came with the repository, and one in a folder without git came from anywhere. What is not tracked
+was written here. The word is a digest of these values, in the user's state folder, so that it holds until they change.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from codex_multi_role.cli.setting import PREFIX, Found
+from codex_multi_role.errors import CodexMultiRoleError
+from codex_multi_role.host.atomic import storage_errors, write_bytes
+from codex_multi_role.host.user_cache import expanded, is_only_ours, make_private, trusted_folder
+from codex_multi_role.run_options import HARMLESS
+from codex_multi_role.workspace.git import UserGit
+from codex_multi_role.workspace.paths import is_git_folder
+from codex_multi_role.workspace.repository import top_around
+
+VARIABLE = f"{PREFIX}TRUST"
+"""Set to true where nobody can be asked, as in CI: every settings file counts."""
+CONFIG = "config"
+GOAL = "goal"
+"""It is told to a model, whatever it says."""
+TRUE = ("1", "true", "yes", "on")
+
+
+def needing(found: Mapping[str, Found]) -> dict[str, object]:
+    """What is written for settings that name a program, leave the sandbox, answer questions or reach elsewhere."""
+    return {name: each.written for name, each in found.items() if _needs_word(each)}
+
+
+def left_out(file: Path, found: Mapping[str, Found]) -> list[str]:
+    """Those settings ``found`` in ``file`` that need a word which was not given."""
+    values = needing(found)
+    is_free = not values or os.environ.get(VARIABLE, "").lower() in TRUE or is_trusted(file, values) or _is_own(file)
+    return [] if is_free else [*values]
+
+
+def _needs_word(found: Found) -> bool:
+    setting, folder = found.setting, found.path.parent
+    texts = [found.value] if isinstance(found.value, str) else found.value
+    if setting.trust:
+        harmless = HARMLESS if setting.key == CONFIG else "$."
+        return any(text != str(setting.default).lower() and not re.match(harmless, text) for text in texts)
+    places = (place for text in texts for place in (text, text.partition("=")[2]))
+    return setting.key != GOAL and any(_leads_out(place, folder) for place in places)
+
+
+def _leads_out(text: str, folder: Path) -> bool:
+    """Whether a path or an address leads out of ``folder``; names, numbers and patterns do not."""
+    top = Path(os.path.realpath(folder))
+    real = Path(os.path.realpath(top / expanded(text.replace("\0", ""))))
+    return "://" in text or not real.is_relative_to(top) or any(map(is_git_folder, real.relative_to(top).parts))
+
+
+def is_trusted(file: Path, values: Mapping[str, object]) -> bool:
+    record = _record(file)
+    with suppress(OSError):
+        return is_only_ours(record.parent) and record.read_text() == _word(values)
+    return False
+
+
+def set_trusted(file: Path, values: Mapping[str, object]) -> None:
+    """Let the settings ``values`` in ``file`` count from now on. Raises `StorageError`."""
+    record = _record(file)
+    with storage_errors(record):
+        make_private(record.parent)
+    write_bytes(record, _word(values).encode())
+
+
+def forget(file: Path) -> None:
+    """Remember no longer what was said about ``file``. Raises `StorageError`."""
+    with storage_errors(_record(file)):
+        _record(file).unlink(missing_ok=True)
+
+
+def _record(file: Path) -> Path:
+    return trusted_folder() / hashlib.sha256(os.fsencode(_place(file))).hexdigest()
+
+
+def _place(file: Path) -> Path:
+    return Path(os.path.realpath(file.parent)) / file.name
+
+
+def _word(values: Mapping[str, object]) -> str:
+    return hashlib.sha256(json.dumps(values, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def _is_own(file: Path) -> bool:
+    """Whether this user wrote it: it is in a repository, and git does not track it, in any case of its name."""
+    place = _place(file)
+    top = top_around(place.parent)
+    if top is None:
+        return False
+    try:
+        pattern = f":(top,icase,literal){place.relative_to(top)}"
+        return not UserGit(top / ".git", top).run("ls-files", "--cached", "-z", "--", pattern).stdout
+    except CodexMultiRoleError:  # git cannot tell
+        return False
