@@ -84,11 +84,11 @@ HELP = """Run a team of Codex agents on one goal, described in YAML.
   codex-multi-role "Add a --version flag" --cycles 3
   codex-multi-role "the goal"                is short for: run "the goal"
 
-RUN is the start of an id; the default is the latest run. Every option is also CODEX_MULTI_ROLE_<NAME> and a key of
-codex-multi-role.yaml. Each command has --help; --version prints the version.
+RUN is the start of an id; the default is the latest run. `config show` explains where options can be set,
+`--version` prints the version.
 
-Exit codes: 0 goal reached, 1 not reached, 2 wrong usage, 3 failed, 4 waiting for a person, 5 limit used up, 130
-interrupted; from 3 on, `resume` continues.
+Exit codes: 0 goal reached, 1 not reached, 2 wrong usage, 3 failed, 4 waiting for a person, 5 limit used up,
+130 interrupted.
 """
 
 group = LazyGroup(
