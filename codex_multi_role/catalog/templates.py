@@ -32,10 +32,12 @@ MAX_CACHED = 512
 class TemplateFailed(DefinitionError):
     """A template could not be filled in, or gave an unusable value.
 
-    ``step``: whose result it read, empty if it read none, or those of several.
+    ``step``: whose result it read, empty if it read none, or those of several. ``missing``: the paths that it read in
+    vain.
     """
 
     step = ""
+    missing: Sequence[tuple[str, ...]] = ()
 
 
 def template_failed(
