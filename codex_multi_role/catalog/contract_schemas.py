@@ -13,7 +13,7 @@ from codex_multi_role.catalog.definition import closed_properties
 from codex_multi_role.catalog.flow_spec import FlowSpec, step_place
 from codex_multi_role.catalog.result_paths import ResultRead
 from codex_multi_role.reading.places import Place, Problems
-from codex_multi_role.reading.value_types import IN_WORDS, type_of_schema
+from codex_multi_role.reading.value_types import ANY, IN_WORDS, MAPPING, ValueType, type_of_schema
 
 Schema = dict[str, Any]
 
@@ -82,15 +82,16 @@ def _conflicts(read: ResultRead, schema: Schema) -> Iterator[str]:
             yield from [f"{read.written} is read here, but the schema of the answer forbids it"] if length > 1 else []
             return
         known, wanted = type_of_schema(said), _wanted(read, length)
-        if wanted and wanted not in known.kinds:
-            must = f"{read.written} must be {IN_WORDS[wanted]} here"
+        if known.kinds.isdisjoint(wanted.kinds):
+            must = f"{read.written} must be {wanted.kinds_in_words} here"
             yield f"{must}, but the schema of the answer says {known.kinds_in_words}"
             return
 
 
-def _wanted(read: ResultRead, length: int) -> str:
-    """The JSON type that the first parts of a path lead to; empty if the template does not fail with any other."""
+def _wanted(read: ResultRead, length: int) -> ValueType:
+    """What the first parts of a path must lead to, because the template fails with anything else."""
     if length == len(read.path):
-        return read.use.type if read.use.fails_otherwise else ""
+        return read.use.needed
     inside = read.path[length]
-    return "object" if isinstance(inside, str) and not hasattr(str, inside) and not hasattr(list, inside) else ""
+    is_field = isinstance(inside, str) and not hasattr(str, inside) and not hasattr(list, inside)
+    return MAPPING if is_field else ANY

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 
-from jinja2 import TemplateError, UndefinedError, nodes
+from jinja2 import TemplateError, UndefinedError
 
-from codex_multi_role.catalog.flow_expressions import attribute_paths, local_names, parse_template, sandbox
+from codex_multi_role.catalog.flow_expressions import local_names, parse_template, paths_of, sandbox
 from codex_multi_role.catalog.shown_fields import OF_STEP
 from codex_multi_role.catalog.templates import TemplateFailed
 from codex_multi_role.catalog.unknown_values import UnknownValue
@@ -44,13 +44,10 @@ def failure(where: Place | str, error: Exception | str, text: str, context: Mapp
 def _read(text: str, context: Mapping[str, object], undefined: str) -> Iterator[tuple[Path, object]]:
     """The paths that the template reads, with their values; only missing ones if they are what was ``undefined``."""
     try:
-        syntax = parse_template(text)
+        own = local_names(parse_template(text))
     except TemplateError:
         return
-    paths = {*attribute_paths(syntax), *((name.name,) for name in syntax.find_all(nodes.Name))}
-    whole = sorted(path for path in paths if not any(other[: len(path)] == path != other for other in paths))
-    outside = [path for path in whole if path[0] in context and path[0] not in local_names(syntax)]
-    values = dict(_resolved(path, context) for path in outside)
+    values = dict(_resolved(path, context) for path in paths_of(text) if path[0] in context and path[0] not in own)
     missing = [path for path, value in values.items() if value is _MISSING]
     found = [path for path in missing if repr(path[-1]) in undefined or UNDEFINED in undefined]
     found = found or [*(values.keys() - {*missing})]

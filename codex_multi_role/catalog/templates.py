@@ -9,10 +9,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from codex_multi_role.catalog.flow_expressions import (
-    attribute_paths,
     has_expressions,
     local_names,
     parse_template,
+    paths_of,
     sandbox,
 )
 from codex_multi_role.errors import DefinitionError
@@ -206,7 +206,7 @@ def _used_names(text: str) -> tuple[set[str], set[str], list[Sequence[str]]]:
 
     syntax = sandbox().parse(text)  # not the shared one: looking for names folds constants in it
     undeclared = meta.find_undeclared_variables(syntax) - sandbox().globals.keys()
-    return undeclared, set(local_names(syntax)), list(attribute_paths(syntax))
+    return undeclared, set(local_names(syntax)), list(paths_of(text))
 
 
 @lru_cache(maxsize=MAX_CACHED)

@@ -6,7 +6,7 @@ from enum import Enum
 from types import EllipsisType
 from typing import Final
 
-from codex_multi_role.reading.value_types import IN_WORDS
+from codex_multi_role.reading.value_types import ANY, COUNTABLE, IN_WORDS, ValueType
 
 ITEM: Final = ...
 """The part of a path that stands for every element of a list."""
@@ -42,9 +42,11 @@ class ValueUse(Enum):
         return kind if kind in IN_WORDS else ""
 
     @property
-    def fails_otherwise(self) -> bool:
-        """Whether the template cannot be evaluated with a value of another type."""
-        return self.value in IN_WORDS
+    def needed(self) -> ValueType:
+        """Without a value of this type, the template cannot be evaluated."""
+        if self is ValueUse.COUNTED:
+            return COUNTABLE
+        return ValueType.of(self.value) if self.value in IN_WORDS else ANY
 
 
 def path_text(path: Path) -> str:

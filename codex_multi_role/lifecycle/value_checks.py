@@ -108,7 +108,7 @@ def _without_effect(step: StepSpec) -> Iterator[tuple[str, str, str]]:
 def _check_until(step: StepSpec, place: Place) -> None:
     if step.until is None or step.for_each is None:
         return
-    if fields_read(f"{{{{ {step.until} }}}}", step.id) - {"visits"}:
+    if fields_read({"when": step.until}, step.id) - {"visits"}:
         raise place.error(
             f"steps.{step.id} has no results of this visit yet", "Read `results`, which are those of the items so far."
         )

@@ -96,6 +96,8 @@ Fields = Mapping[str, ValueType]
 ANY = ValueType.of(*IN_WORDS)
 TEXT, NUMBER, BOOLEAN = ValueType.of("string"), ValueType.of("number"), ValueType.of("boolean")
 LIST, MAPPING = ValueType.of("array"), ValueType.of("object")
+COUNTABLE = ValueType.of("array", "string", "object")
+"""What has a length."""
 
 
 def one_of(*values: object) -> ValueType:
