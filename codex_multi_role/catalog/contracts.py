@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import reduce
-from typing import NamedTuple
+from itertools import chain
 
 from codex_multi_role.catalog.answer_needs import COUNTABLE, Contract, Need, beside, not_required_by
 from codex_multi_role.catalog.explorations import StepName
 from codex_multi_role.catalog.flow_spec import FlowSpec, ways_out
-from codex_multi_role.catalog.result_paths import FlowReader, FlowTemplate, ResultRead, item_of
+from codex_multi_role.catalog.result_paths import FlowReader, FlowTemplate, ResultRead, StepReads, item_of
 from codex_multi_role.catalog.role_spec import RoleSpec
 from codex_multi_role.catalog.step_spec import EVERY_ROLE, StepSpec
 from codex_multi_role.catalog.template_reads import Certain, Source, Wanted
@@ -115,22 +115,9 @@ NO_CONTRACTS = Contracts({}, "", ())
 def _all_templates(reader: FlowReader) -> Iterator[FlowTemplate]:
     """The templates of a flow, and those of the flows that it calls, as they see what its calls give."""
     for step, own in zip(reader.flow.steps, reader.reads.values(), strict=True):
-        yield from own.all
+        yield from chain.from_iterable(own.all)
         if (called := reader.called(step)) is not None:
             yield from _all_templates(called)
-
-
-class _StepCertain(NamedTuple):
-    """As `StepReads`, of one source."""
-
-    before: Certain
-    after: Certain
-    whens: Sequence[Certain]
-    reasons: Sequence[Certain]
-
-    @property
-    def all(self) -> Iterator[Certain]:
-        yield from (self.before, self.after, *self.whens, *self.reasons)
 
 
 class _Ways:
@@ -145,7 +132,7 @@ class _Ways:
     ) -> None:
         self._flow, self._at_end, self._may_finish = reader.flow, at_end, may_finish
         self._steps = {
-            step.id: _StepCertain(
+            step.id: StepReads(
                 certain(step, reads.before, calls=True),
                 certain(step, reads.after),
                 [certain(step, each) for each in reads.whens],

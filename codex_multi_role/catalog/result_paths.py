@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import islice
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from codex_multi_role.catalog.explorations import Exploration, Rule, StepName, explore, unnoted
 from codex_multi_role.catalog.flow_expressions import has_expressions
 from codex_multi_role.catalog.flow_inputs import InputType
-from codex_multi_role.catalog.flow_spec import FlowSpec, step_place
+from codex_multi_role.catalog.flow_spec import FlowSpec, step_place, steps_below
 from codex_multi_role.catalog.flow_steps import NEEDED
 from codex_multi_role.catalog.shown_fields import OF_COPY, OF_ITEM, OF_STEP
 from codex_multi_role.catalog.step_spec import EVERY_ROLE, StepSpec
@@ -23,6 +23,7 @@ from codex_multi_role.catalog.unknown_values import UnknownValue, elements_of, p
 from codex_multi_role.catalog.value_uses import Path, ValueUse, path_text
 from codex_multi_role.reading.places import Place
 
+T = TypeVar("T")
 RESULT = "the flow's result"
 NOT_VISITED = {"visits": 0, "status": "not_started", "error": "", "verdict": ""}
 MAX_CALLS = 3
@@ -104,18 +105,17 @@ class FlowTemplate:
             )
 
 
-class StepReads(NamedTuple):
-    """``before`` a visit's work, ``after`` it, and with each route: its condition, and the reason of its end."""
+class StepReads(NamedTuple, Generic[T]):
+    """What is read ``before`` a visit's work, ``after`` it, and with each route: its condition, its end's reason."""
 
-    before: Sequence[FlowTemplate]
-    after: Sequence[FlowTemplate]
-    whens: Sequence[Sequence[FlowTemplate]]
-    reasons: Sequence[Sequence[FlowTemplate]]
+    before: T
+    after: T
+    whens: Sequence[T]
+    reasons: Sequence[T]
 
     @property
-    def all(self) -> Iterator[FlowTemplate]:
-        for each in (self.before, self.after, *self.whens, *self.reasons):
-            yield from each
+    def all(self) -> Iterator[T]:
+        yield from (self.before, self.after, *self.whens, *self.reasons)
 
 
 class FlowReader:
@@ -155,7 +155,7 @@ class FlowReader:
         return StepName(f"{self._scope}{flow.name}", step_id)
 
     @cached_property
-    def reads(self) -> dict[str, StepReads]:
+    def reads(self) -> dict[str, StepReads[Sequence[FlowTemplate]]]:
         """By step, in the flow's order."""
         return {step.id: self.of_step(index) for index, step in enumerate(self.flow.steps)}
 
@@ -185,7 +185,7 @@ class FlowReader:
         reader._context = {**self._context, "steps": {**self._context["steps"], **dict.fromkeys(steps, NOT_VISITED)}}
         return reader
 
-    def of_step(self, index: int) -> StepReads:
+    def of_step(self, index: int) -> StepReads[Sequence[FlowTemplate]]:
         step = self.flow.steps[index]
         place, reader = step_place(self.flow, index), f"step {step.id}"
         once = _Reading(reader, self._contexts)
@@ -365,14 +365,12 @@ def sole_askers(flow: FlowSpec, flows: Mapping[str, FlowSpec], roles: Sequence[s
     """By role, the only step of ``flow`` that can make its latest handoff; other roles are left out."""
     askers: dict[str, list[str]] = {role: [] for role in roles}
     for step in flow.steps:
-        for role in _asked(step, flows, roles, set()):
+        for role in _asked(step, flows, roles):
             askers.setdefault(role, []).append("" if step.call or step.for_each is not None else step.id)
     return {role: steps[0] for role, steps in askers.items() if len(steps) == 1 and steps[0]}
 
 
-def _asked(step: StepSpec, flows: Mapping[str, FlowSpec], roles: Sequence[str], seen: set[str]) -> set[str]:
+def _asked(step: StepSpec, flows: Mapping[str, FlowSpec], roles: Sequence[str]) -> set[str]:
     """The roles that a step asks, or those of the flow that it calls."""
-    if step.call is not None and step.call in flows and step.call not in seen:
-        seen.add(step.call)
-        return {role for each in flows[step.call].steps for role in _asked(each, flows, roles, seen)}
-    return set(roles) if step.ask == EVERY_ROLE else {*step.asked}
+    asking = (step, *steps_below(flows, step.call or ""))
+    return {role for each in asking for role in (roles if each.ask == EVERY_ROLE else each.asked)}

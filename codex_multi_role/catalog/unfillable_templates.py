@@ -6,8 +6,9 @@ Only what is certain counts: what every evaluation of a template reads, and a st
 from __future__ import annotations
 
 from functools import partial
+from itertools import chain
 
-from codex_multi_role.catalog.flow_spec import FlowSpec, ways_out
+from codex_multi_role.catalog.flow_spec import FlowSpec, reached_from
 from codex_multi_role.catalog.result_paths import NOT_VISITED, FlowReader, FlowTemplate
 from codex_multi_role.catalog.templates import TemplateFailed, render
 from codex_multi_role.catalog.unknown_values import UnknownValue, outcome, tries
@@ -23,7 +24,7 @@ def check_fillable(flow: FlowSpec) -> None:
         unknown = ids - _visited_before(flow, index)
         before = reader.without(unknown).of_step(index).before
         reads = reader.without(unknown - {step.id}).of_step(index)
-        for template in (*before, *reads.after, *(each for when in reads.whens[:1] for each in when)):
+        for template in chain(before, reads.after, *reads.whens[:1]):
             _check(template, unknown, problems)
     for final, place in flow.final_checks:
         for key, value in final.with_.items():
@@ -55,11 +56,6 @@ def _check(template: FlowTemplate, unknown: set[str], problems: Problems) -> Non
 
 def _visited_before(flow: FlowSpec, index: int) -> set[str]:
     """The steps that some path leads through before the first visit of the step at ``index``."""
-    positions = {step.id: position for position, step in enumerate(flow.steps)}
-    reached, waiting = set[str](), [flow.steps[0].id]
-    while waiting:
-        step_id = waiting.pop()
-        if step_id not in reached and positions[step_id] != index:
-            reached.add(step_id)
-            waiting += [route.to for route in ways_out(flow, positions[step_id]) if route.to is not None]
-    return reached
+    first, step = flow.steps[0], flow.steps[index]
+    found = [] if step is first else [first, *reached_from(flow, 0, before=lambda each: each is step)]
+    return {each.id for each in found} - {step.id}

@@ -181,14 +181,3 @@ def known_inputs(step: StepSpec, called: FlowSpec, meanings: Meanings, place: Pl
             except UsageError as error:
                 raise (place / "with" / name).error(str(error), error.hint) from error
     return known
-
-
-def with_called(flows: Mapping[str, FlowSpec], name: str) -> tuple[FlowSpec, ...]:
-    """The flow ``name`` and each flow that it calls, directly or indirectly, once; nearer ones first."""
-    found: dict[str, FlowSpec] = {}
-    waiting = [name]
-    while waiting:
-        if (each := waiting.pop(0)) not in found:
-            found[each] = flows[each]
-            waiting += [step.call for step in flows[each].steps if step.call is not None]
-    return tuple(found.values())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, RoleSpec, RoleSpecCatalog, StepSpec
-from codex_multi_role.catalog.flow_spec import step_place
+from codex_multi_role.catalog.flow_spec import step_place, steps_below
 from codex_multi_role.checks import find_check
 from codex_multi_role.errors import UsageError
 from codex_multi_role.reading.places import Problems
@@ -18,7 +18,7 @@ def check_separate_calls(flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog
         for index, step in enumerate(flow.steps):
             if step.call is None:
                 continue
-            inside, place = list(_steps_below(step.call, flows)), step_place(flow, index)
+            inside, place = steps_below(flows, step.call), step_place(flow, index)
             with problems.collected():
                 if step.isolate and any(each.isolate for each in inside):
                     raise (place / "isolate").error(
@@ -39,7 +39,7 @@ def limits_per_item(flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog) -> 
         for step in flow.steps:
             if step.call is None or not step.place:
                 continue
-            asked = {each.ask for each in _steps_below(step.call, flows)}
+            asked = {each.ask for each in steps_below(flows, step.call)}
             names = [role.name for role in catalog.roles if {role.name, EVERY_ROLE} & asked and _is_limited(role)]
             if names:
                 yield (
@@ -50,16 +50,6 @@ def limits_per_item(flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog) -> 
 
 def _is_limited(role: RoleSpec) -> bool:
     return any(getattr(role.limits, key) is not None for key in ROLE_KEYS.values())
-
-
-def _steps_below(name: str, flows: Mapping[str, FlowSpec]) -> Iterator[StepSpec]:
-    """The steps of the flow and of all that it calls."""
-    seen, waiting = set[str](), [name]
-    while waiting:
-        if (flow := flows.get(waiting.pop())) and flow.name not in seen:
-            seen.add(flow.name)
-            waiting += [step.call for step in flow.steps if step.call is not None]
-            yield from flow.steps
 
 
 def _may_change_workspace(step: StepSpec, catalog: RoleSpecCatalog) -> bool:
