@@ -24,6 +24,7 @@ def has_expressions(value: object) -> bool:
     return isinstance(value, list | tuple) and any(has_expressions(item) for item in value)
 
 
+@lru_cache(maxsize=1024)
 def whole_expression(text: str) -> str | None:
     """``a.b`` for a text that is one whole ``{{ a.b }}``, which keeps its type; None for any other."""
     return sandbox().whole_expression(text)

@@ -11,16 +11,17 @@ from operator import itemgetter
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from codex_multi_role.catalog.explorations import Exploration, Rule, StepName, explore, unnoted
-from codex_multi_role.catalog.flow_expressions import has_expressions
 from codex_multi_role.catalog.flow_inputs import InputType
 from codex_multi_role.catalog.flow_spec import FlowSpec, step_place, steps_below
 from codex_multi_role.catalog.flow_steps import NEEDED
+from codex_multi_role.catalog.result_reads import paths_in
 from codex_multi_role.catalog.shown_fields import OF_COPY, OF_ITEM, OF_STEP
 from codex_multi_role.catalog.step_spec import EVERY_ROLE, StepSpec
 from codex_multi_role.catalog.template_reads import Certain, Source, Wanted, certain_reads, plain_path
-from codex_multi_role.catalog.templates import evaluate, render
-from codex_multi_role.catalog.unknown_values import UnknownValue, elements_of, path_of, use
+from codex_multi_role.catalog.templates import filled, render, value_of_text
+from codex_multi_role.catalog.unknown_values import UnknownValue, elements_of, path_of, tries, use
 from codex_multi_role.catalog.value_uses import Path, ValueUse, path_text
+from codex_multi_role.errors import DefinitionError
 from codex_multi_role.reading.places import Place
 
 T = TypeVar("T")
@@ -64,18 +65,31 @@ class ResultRead:
 
 @dataclass(frozen=True)
 class FlowTemplate:
-    """A template of a flow, and what it reads. ``evaluate``: with the unknown values that it may see."""
+    """A template of a flow, and what it reads in all of its ``contexts``. ``then``: what is done with its value."""
 
-    evaluate: Callable[[], object]
+    text: str
     reader: str
     place: Place
+    contexts: Callable[[], Iterator[Context]]
+    then: Callable[[object], object]
     decides: bool = False
     most: int | None = None
     choices: tuple[str, ...] = ()
 
+    def evaluate(self, fill: Callable[[str, Context], object] = value_of_text) -> object:
+        value = None
+        for context in self.contexts():
+            value = self.then(fill(self.text, context))
+        return value
+
     @cached_property
     def explorations(self) -> Sequence[Exploration]:
         return explore(self.evaluate, decides=self.decides)
+
+    @property
+    def failure(self) -> DefinitionError | None:
+        """Why it can never be filled in."""
+        return tries(lambda: self.evaluate(lambda text, context: render(text, context, self.place))).failure
 
     def certain(self, wanted: Wanted) -> Certain:
         return certain_reads(self.explorations, wanted)
@@ -121,7 +135,8 @@ class StepReads(NamedTuple, Generic[T]):
 class FlowReader:
     """Reads the templates of ``flow``, one of ``flows``. ``added``: fields that an answer gets from elsewhere.
 
-    ``callers``: the flows that lead to the call that is read; ``inputs``: what the call gives, in each of its items.
+    ``callers``: the flows that lead to the call that is read; ``given``: its inputs, as the call's templates, which see
+    ``around``, that of each item.
     """
 
     def __init__(
@@ -131,10 +146,11 @@ class FlowReader:
         roles: Sequence[str] = (),
         added: Sequence[str] = (),
         callers: tuple[str, ...] = (),
-        inputs: Callable[[], Iterator[Context]] = lambda: iter([{}]),
+        given: Mapping[str, object] = {},
+        around: Callable[[], Iterator[Context]] = lambda: iter([{}]),
     ) -> None:
         self.flow, self._flows, self._roles, self._added = flow, flows, roles, added
-        self._callers, self._inputs = callers, inputs
+        self._callers, self._given, self._around = callers, given, around
         self._scope = "".join(f"{caller} > " for caller in callers)
         self._called: dict[str, FlowReader | None] = {}
         asked = {
@@ -163,21 +179,29 @@ class FlowReader:
     def of_result(self) -> list[FlowTemplate]:
         """The reads of what a run shows at its end."""
         place, names = Place(self.flow.source), {name: UnknownValue(name) for name in ("files", "tests")}
-        reading = _Reading(RESULT, lambda: ({**each, **names} for each in self._contexts()))
+        reading = _Reading(RESULT, self._reads_results, lambda: ({**each, **names} for each in self._contexts()))
         keys = ("title", "text", "file", "figures")
         return [each for key in keys for each in reading.of(getattr(self.flow.result, key), place / "result" / key)]
 
     def called(self, step: StepSpec) -> FlowReader | None:
-        """Reads the flow that the step calls with inputs, as it is called there."""
+        """Reads the flow that the step calls with parts of results, as it is called there."""
         if step.id not in self._called:
-            flow = self._flows.get(step.call or "") if has_expressions(step.with_) else None
-            callers = (*self._callers, self.flow.name)
-            self._called[step.id] = (
-                None
-                if flow is None or flow.name in callers
-                else FlowReader(flow, self._flows, self._roles, self._added, callers, partial(self._given, step, flow))
-            )
+            self._called[step.id] = None
+            flow, callers = self._flows.get(step.call or ""), (*self._callers, self.flow.name)
+            given = {name: value for name, value in step.with_.items() if self._reads_results(value, step)}
+            if flow is not None and flow.name not in callers and given:
+                around = partial(self._item_contexts, step)
+                reader = FlowReader(flow, self._flows, self._roles, self._added, callers, given, around)
+                self._called[step.id] = reader
         return self._called[step.id]
+
+    def _reads_results(self, value: object, step: StepSpec | None = None) -> bool:
+        """Whether the templates in ``value`` may read results; in a called flow, those that the call gives."""
+        sources: set[tuple[str, ...]] = {("inputs", name) for name in self._given}
+        sources |= set() if self._callers else {("steps",), ("roles",), ("results",)}
+        if step is not None and self._reads_results(step.for_each):
+            sources |= {("item",), (step.as_,), (NEEDED,)}
+        return any(path[: len(each)] == each[: len(path)] for path in paths_in(value) for each in sources)
 
     def without(self, steps: Collection[str]) -> FlowReader:
         """The same before the ``steps`` have been visited."""
@@ -188,9 +212,12 @@ class FlowReader:
     def of_step(self, index: int) -> StepReads[Sequence[FlowTemplate]]:
         step = self.flow.steps[index]
         place, reader = step_place(self.flow, index), f"step {step.id}"
-        once = _Reading(reader, self._contexts)
-        per_item = _Reading(reader, lambda: self._item_contexts(step))
-        until = _Reading(reader, lambda: ({**each, "results": self._results[step.id]} for each in self._contexts()))
+        is_read = partial(self._reads_results, step=step)
+        once = _Reading(reader, is_read, self._contexts)
+        per_item = _Reading(reader, is_read, lambda: self._item_contexts(step))
+        until = _Reading(
+            reader, is_read, lambda: ({**each, "results": self._results[step.id]} for each in self._contexts())
+        )
         called = self._flows.get(step.call or "")
         uses = {name: _INPUT_KINDS[spec.type][1] for name, spec in called.inputs.items()} if called else {}
         before = [
@@ -214,19 +241,12 @@ class FlowReader:
         )
 
     def _contexts(self) -> Iterator[Context]:
-        specs = self.flow.inputs.items()
-        unknown = {
-            name: UnknownValue(f"{self._scope}inputs.{name}", kind=_INPUT_KINDS[each.type][0]) for name, each in specs
+        inputs: dict[str, object] = {
+            name: UnknownValue(f"{self._scope}inputs.{name}", kind=_INPUT_KINDS[spec.type][0])
+            for name, spec in self.flow.inputs.items()
         }
-        for given in self._inputs():
-            yield {**self._context, "inputs": UnknownValue("inputs", {**unknown, **given})}
-
-    def _given(self, step: StepSpec, called: FlowSpec) -> Iterator[Context]:
-        """The inputs that the step gives to the called flow."""
-        for context in self._item_contexts(step):
-            with unnoted():
-                given = {name: _filled(value, context) for name, value in step.with_.items()}
-            yield given
+        for around in self._around():
+            yield {**self._context, "inputs": UnknownValue("inputs", _Inputs({**inputs, **self._given}, around))}
 
     def _item_contexts(self, step: StepSpec) -> Iterator[Context]:
         """What the templates see that are filled in once per item, if the step has some."""
@@ -235,7 +255,7 @@ class FlowReader:
 
     def _items(self, step: StepSpec, context: Context) -> Iterator[Context]:
         with unnoted():
-            items = [*islice(_filled(step.for_each, context), MAX_ITEMS)]
+            items = [*islice(filled(step.for_each, context), MAX_ITEMS)]
         needed = []
         if step.needs is not None:
             if isinstance(step.for_each, list) and not UnknownValue("an item starts"):
@@ -313,10 +333,23 @@ def item_of(step: StepName) -> StepName:
     return StepName(step.flow, f"{step.id}[]")
 
 
+class _Inputs(dict[str, object]):
+    """The inputs of a called flow, each filled in where it is read. ``context``: what the templates of the call see."""
+
+    def __init__(self, given: Mapping[str, object], context: Context) -> None:
+        super().__init__(given)
+        self._context = context
+
+    def __getitem__(self, name: str) -> object:
+        with unnoted():
+            return filled(super().__getitem__(name), self._context)
+
+
 class _Reading(NamedTuple):
-    """Reads templates in each of the ``contexts`` of one evaluation."""
+    """Reads the templates that satisfy ``is_read`` in each of the ``contexts`` of one evaluation."""
 
     reader: str
+    is_read: Callable[[object], bool]
     contexts: Callable[[], Iterator[Context]]
 
     def of(
@@ -330,35 +363,19 @@ class _Reading(NamedTuple):
         choices: tuple[str, ...] = (),
     ) -> list[FlowTemplate]:
         """The templates in ``value``, also inside of lists and mappings."""
-        if isinstance(value, str) and has_expressions(value):
-            filled = self._in_all(lambda context: use(render(value, context, place), as_))
-            return [FlowTemplate(filled, self.reader, place, decides, most, choices)]
+        if isinstance(value, str):
+            then = partial(use, as_=as_)
+            template = FlowTemplate(value, self.reader, place, self.contexts, then, decides, most, choices)
+            return [template] if self.is_read(value) else []
         inner = (
             value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list | tuple) else ()
         )
         return [each for key, part in inner for each in self.of(part, place / key, decides=decides)]
 
     def of_condition(self, when: str | None, place: Place) -> list[FlowTemplate]:
-        if when is None:
-            return []
-        return [FlowTemplate(self._in_all(lambda context: evaluate(when, context, place)), self.reader, place, True)]
-
-    def _in_all(self, fill: Callable[[Context], object]) -> Callable[[], object]:
-        def in_all() -> object:
-            value = None
-            for context in self.contexts():
-                value = fill(context)
-            return value
-
-        return in_all
-
-
-def _filled(value: object, context: Context) -> Any:  # noqa: ANN401 - the author's
-    if isinstance(value, str):
-        return render(value, context, "")
-    if isinstance(value, Mapping):
-        return {key: _filled(each, context) for key, each in value.items()}
-    return [_filled(each, context) for each in value] if isinstance(value, list | tuple) else value
+        text = f"{{{{ {when} }}}}"
+        template = FlowTemplate(text, self.reader, place, self.contexts, bool, decides=True)
+        return [template] if when is not None and self.is_read(text) else []
 
 
 def sole_askers(flow: FlowSpec, flows: Mapping[str, FlowSpec], roles: Sequence[str]) -> dict[str, str]:

@@ -16,7 +16,7 @@ FIGURES = frozenset({"visits", "status", "error", "comment"})
 
 def fields_read(value: object, step_id: str) -> set[str]:
     """The fields of ``steps.<step_id>`` that the templates in ``value`` read; an empty name for all of them at once."""
-    return {path[2] if len(path) > 2 else "" for path in _paths_in(value) if path[:2] == ("steps", step_id)}
+    return {path[2] if len(path) > 2 else "" for path in paths_in(value) if path[:2] == ("steps", step_id)}
 
 
 def routes_on_result(step: StepSpec) -> bool:
@@ -41,7 +41,7 @@ def shown_whole(text: str) -> frozenset[object]:
 
 def steps_read(value: object) -> set[str]:
     """The steps whose results the templates in ``value`` read."""
-    paths = (path for path in _paths_in(value) if path[0] == "steps" and len(path) > 2)
+    paths = (path for path in paths_in(value) if path[0] == "steps" and len(path) > 2)
     return {path[1] for path in paths if path[2] not in FIGURES}
 
 
@@ -78,7 +78,7 @@ def is_used(flow: FlowSpec, index: int) -> bool:
         each.ask == EVERY_ROLE or _takes_what_is_passed_on(each) for each in following
     )
     own = reads_result([route.model_dump() for route in step.next], step.id)
-    roles = {path[1] for path in _paths_in(flow.model_dump()) if path[0] == "roles" and len(path) > 1}
+    roles = {path[1] for path in paths_in(flow.model_dump()) if path[0] == "roles" and len(path) > 1}
     return is_given or own or _is_read(flow, index) or not roles.isdisjoint(step.asked)
 
 
@@ -102,7 +102,7 @@ def _takes_what_is_passed_on(step: StepSpec) -> bool:
     return step.ask not in (None, EVERY_ROLE) and not step.with_ and (step.for_each is None or step.items_are_roles)
 
 
-def _paths_in(value: object, key: str = "") -> Iterator[tuple[str, ...]]:
+def paths_in(value: object, key: str = "") -> Iterator[tuple[str, ...]]:
     """What the templates and conditions anywhere in ``value`` read; ``key``: its own in what contains it."""
     if isinstance(value, str):
         yield from (
@@ -110,7 +110,7 @@ def _paths_in(value: object, key: str = "") -> Iterator[tuple[str, ...]]:
         )
     elif isinstance(value, Mapping):
         for name, each in value.items():
-            yield from _paths_in(each, str(name))
+            yield from paths_in(each, str(name))
     elif isinstance(value, list | tuple):
         for each in value:
-            yield from _paths_in(each, key)
+            yield from paths_in(each, key)

@@ -14,6 +14,7 @@ from codex_multi_role.catalog.flow_expressions import (
     parse_template,
     paths_of,
     sandbox,
+    whole_expression,
 )
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.reading.nearest import no_such
@@ -121,11 +122,20 @@ def value_of(expression: str, context: Mapping[str, object]) -> object:
     return plain(_expression(expression)(context))
 
 
+def filled(value: object, context: Mapping[str, object]) -> Any:  # noqa: ANN401 - the author's
+    """As `render`, raising whatever evaluating a template raises."""
+    if isinstance(value, str):
+        return value_of_text(value, context)
+    if isinstance(value, Mapping):
+        return {key: filled(each, context) for key, each in value.items()}
+    return [filled(each, context) for each in value] if isinstance(value, list | tuple) else value
+
+
 def value_of_text(text: str, context: Mapping[str, object]) -> object:
     """Likewise for a text with expressions in it; see `render`."""
     from codex_multi_role.catalog.template_sandbox import MAX_CHARACTERS
 
-    whole = sandbox().whole_expression(text)
+    whole = whole_expression(text)
     if whole is not None:
         return value_of(whole, context)
     parts: list[str] = []

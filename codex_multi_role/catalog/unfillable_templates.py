@@ -11,7 +11,7 @@ from itertools import chain
 from codex_multi_role.catalog.flow_spec import FlowSpec, reached_from
 from codex_multi_role.catalog.result_paths import NOT_VISITED, FlowReader, FlowTemplate
 from codex_multi_role.catalog.templates import TemplateFailed, render
-from codex_multi_role.catalog.unknown_values import UnknownValue, outcome, tries
+from codex_multi_role.catalog.unknown_values import UnknownValue, tries
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.reading.places import Place, Problems
 
@@ -44,7 +44,7 @@ def _check_at_the_end(flow: FlowSpec, value: object, place: Place) -> None:
 
 
 def _check(template: FlowTemplate, unknown: set[str], problems: Problems) -> None:
-    failure = outcome(template.explorations).failure
+    failure = template.failure
     for path in failure.missing if isinstance(failure, TemplateFailed) else ():
         if path[0] == "steps" and path[1] in unknown:
             with problems.collected():

@@ -358,12 +358,8 @@ class Tries(NamedTuple, Generic[T]):
 
 
 def tries(evaluate: Callable[[], T]) -> Tries[T]:
-    """Evaluate with different decisions."""
-    return outcome(explore(evaluate, most=MAX_TRIES))
-
-
-def outcome(found: Sequence[Exploration]) -> Tries[Any]:
-    """What all of them gave. A failure that only says that something was an unknown value is none."""
+    """Evaluate with different decisions. A failure that only says that something was an unknown value is none."""
+    found = explore(evaluate, most=MAX_TRIES)
     values = [each.value for each in found if each.failure is None]
     failures = [each.failure for each in found if isinstance(each.failure, DefinitionError)]
     if len(values) == len(found):
