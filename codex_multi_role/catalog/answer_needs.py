@@ -7,28 +7,19 @@ from typing import Final, NamedTuple
 
 from codex_multi_role.catalog.result_paths import ResultRead
 from codex_multi_role.catalog.value_uses import ITEM, Path, ValueUse, path_text
+from codex_multi_role.reading.value_types import IN_WORDS, kind_of
 
 MAX_PROBLEMS = 5
 MAX_READERS = 3
+MAX_SHOWN_CHARACTERS = 40
 MAX_WITHOUT_OUTLINE = 2
 """Required fields that lines alone describe."""
 UNTRUE_TEXTS = frozenset({"0", "false", "no"})
 MISSING: Final = object()
 COUNTABLE = "countable"
 """The type of what has a length, which JSON does not have."""
-NAMES = {
-    **{"array": "a list", "boolean": "true or false", "integer": "a whole number", "null": "null"},
-    **{"number": "a number", "object": "an object", "string": "a text", COUNTABLE: "a list or a text"},
-}
-"""The types in words."""
-_TYPES: Mapping[str, type | tuple[type, ...]] = {
-    "array": list,
-    "boolean": bool,
-    "number": (int, float),
-    "object": Mapping,
-    "string": str,
-    COUNTABLE: (list, str, Mapping),
-}
+_COUNTABLE_KINDS = ("array", "string", "object")
+NAMES = {**IN_WORDS, COUNTABLE: "a list or a text"}
 _OUTLINES = {"boolean": "true", "number": "0", "object": "{…}", "string": '"…"'}
 ONLY_DECIDED = frozenset({ValueUse.DECIDED, ValueUse.PASSED})
 _VERBS = {
@@ -81,8 +72,10 @@ class Need(NamedTuple):
         """Why a value is not one of the kind that templates use, as the end of a sentence; empty if it is."""
         if value is None or value is MISSING:
             return "" if value is MISSING or self.takes_null else "is null"
-        if self.type and not _is(value, self.type):
-            return f"must be {NAMES[self.type]}, not {_kind(value)}"
+        kind = kind_of(value)
+        if self.type and kind not in (_COUNTABLE_KINDS if self.type == COUNTABLE else (self.type,)):
+            shown = f", {value!r}" if isinstance(value, str) and len(value) < MAX_SHOWN_CHARACTERS else ""
+            return f"must be {NAMES[self.type]}, not {NAMES[kind]}{shown}"
         if self.is_decided and isinstance(value, str) and value.strip().casefold() in UNTRUE_TEXTS:
             return f"is the text {value!r}, which would count as true; answer true or false without quotation marks"
         return ""
@@ -186,15 +179,6 @@ def _places(
         inner = value.get(part, MISSING)
         if inner is not MISSING or not rest:
             yield from _places(inner, rest, (*place, part))
-
-
-def _is(value: object, kind: str) -> bool:
-    return isinstance(value, _TYPES[kind]) and (kind == "boolean" or not isinstance(value, bool))
-
-
-def _kind(value: object) -> str:
-    shown = next((NAMES[kind] for kind in _TYPES if _is(value, kind)), "")
-    return f"{shown}, {value!r}" if isinstance(value, str) and len(value) < 40 else shown
 
 
 def beside(contract: Contract, schema: Mapping[str, object]) -> Contract:

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from typing import Any
 
-from codex_multi_role.catalog.answer_needs import NAMES, Contract, Need, said_about
+from codex_multi_role.catalog.answer_needs import Contract, Need, said_about
 from codex_multi_role.catalog.catalog import RoleSpecCatalog
 from codex_multi_role.catalog.contracts import Contracts
 from codex_multi_role.catalog.definition import closed_properties
 from codex_multi_role.catalog.flow_spec import FlowSpec, step_place
 from codex_multi_role.catalog.result_paths import ResultRead
-from codex_multi_role.catalog.value_uses import JSON_TYPES
 from codex_multi_role.reading.places import Place, Problems
+from codex_multi_role.reading.value_types import ANY, IN_WORDS, MAPPING, ValueType, type_of_schema
 
 Schema = dict[str, Any]
 
@@ -40,7 +40,7 @@ def _add(schema: Schema, need: Need) -> None:
         if need.is_required and number == len(need.path) - 1:
             schema["required"] = [*dict.fromkeys([*schema.get("required", []), part])]
         schema = schema.setdefault("properties", {}).setdefault(part, {})
-    if need.type in JSON_TYPES:
+    if need.type in IN_WORDS:
         schema.setdefault("type", need.type)
     if need.most is not None:
         schema.setdefault("maxItems", need.most)
@@ -51,25 +51,27 @@ def check_contracts(contracts: Contracts, flows: Mapping[str, FlowSpec], catalog
     problems = Problems()
     for flow in flows.values():
         for index, step in enumerate(flow.steps):
-            for role in step.asked:
-                schema, place = _written(flow, index, role, catalog)
-                for read in contracts.reads(flow.name, step, role) if schema else ():
+            for role, schema, place in _written(flow, index, catalog):
+                for read in contracts.reads(flow.name, step, role):
                     for problem in _conflicts(read, schema) if read.is_certain else ():
                         with problems.collected():
                             raise read.place.error(f"{problem} ({place})", "Change the template or the schema.")
     problems.raise_found()
 
 
-def _written(flow: FlowSpec, index: int, name: str, catalog: RoleSpecCatalog) -> tuple[Schema, Place]:
-    """The schema of a role's answers in a step, empty without one, and where it is written."""
-    step = flow.steps[index]
-    if step.reply is not None:
-        return step.reply, step_place(flow, index) / "reply"
-    for number, role in enumerate(catalog.roles):
-        if role.name == name:
+def _written(flow: FlowSpec, index: int, catalog: RoleSpecCatalog) -> Iterator[tuple[str, Schema, Place]]:
+    """The schemas of the answers in a step, with the role that answers, and where each is written."""
+    step, place = flow.steps[index], step_place(flow, index)
+    if step.fields:
+        yield "", {"properties": step.fields}, place / "fields"
+    roles = {role.name: (number, role) for number, role in enumerate(catalog.roles)}
+    for name in step.asked:
+        if step.reply is not None:
+            yield name, step.reply, place / "reply"
+        elif name in roles and (schema := roles[name][1].output_schema):
+            number, role = roles[name]
             owner = Place(role.source, ("roles", number) if role.source == catalog.source else ())
-            return role.output_schema or {}, owner / "output_schema"
-    return {}, Place(flow.source)
+            yield name, schema, owner / "output_schema"
 
 
 def _conflicts(read: ResultRead, schema: Schema) -> Iterator[str]:
@@ -79,18 +81,17 @@ def _conflicts(read: ResultRead, schema: Schema) -> Iterator[str]:
         if said is False:  # a field of the answer itself may come from a tool, and is judged with the names of fields
             yield from [f"{read.written} is read here, but the schema of the answer forbids it"] if length > 1 else []
             return
-        types = said.get("type") if isinstance(said, Mapping) else None
-        given = {types} if isinstance(types, str) else {*types} if isinstance(types, list) else set()
-        wanted = _wanted(read, length)
-        if given and wanted and not given & {wanted, "integer" if wanted == "number" else wanted}:
-            named = " or ".join(NAMES.get(each, each) for each in sorted(given))
-            yield f"{read.written} must be {NAMES[wanted]} here, but the schema of the answer says {named}"
+        known, wanted = type_of_schema(said), _wanted(read, length)
+        if known.kinds.isdisjoint(wanted.kinds):
+            must = f"{read.written} must be {wanted.kinds_in_words} here"
+            yield f"{must}, but the schema of the answer says {known.kinds_in_words}"
             return
 
 
-def _wanted(read: ResultRead, length: int) -> str:
-    """The JSON type that the first parts of a path lead to; empty if the template does not fail with any other."""
+def _wanted(read: ResultRead, length: int) -> ValueType:
+    """What the first parts of a path must lead to, because the template fails with anything else."""
     if length == len(read.path):
-        return read.use.type if read.use.fails_otherwise else ""
+        return read.use.needed
     inside = read.path[length]
-    return "object" if isinstance(inside, str) and not hasattr(str, inside) and not hasattr(list, inside) else ""
+    is_field = isinstance(inside, str) and not hasattr(str, inside) and not hasattr(list, inside)
+    return MAPPING if is_field else ANY

@@ -6,14 +6,13 @@ A field is required if every way onwards reads it without a guard; of any other,
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import reduce
-from typing import NamedTuple
+from itertools import chain
 
 from codex_multi_role.catalog.answer_needs import COUNTABLE, Contract, Need, beside, not_required_by
 from codex_multi_role.catalog.explorations import StepName
 from codex_multi_role.catalog.flow_spec import FlowSpec, ways_out
-from codex_multi_role.catalog.result_paths import INPUTS, FlowReader, ResultRead, StepReads, TemplateReads, item_of
+from codex_multi_role.catalog.result_paths import FlowReader, FlowTemplate, ResultRead, StepReads, item_of
 from codex_multi_role.catalog.role_spec import RoleSpec
 from codex_multi_role.catalog.step_spec import EVERY_ROLE, StepSpec
 from codex_multi_role.catalog.template_reads import Certain, Source, Wanted
@@ -40,9 +39,7 @@ class Contracts:
         self._roles = [role.name for role in roles]
         self._finishing = {role.name for role in roles if role.behaviors.can_finish}
         self._contracts: dict[tuple[str, str, str], Contract] = {}
-        self._reads: dict[str, Mapping[str, StepReads]] = {}
-        self._of_result: list[TemplateReads] = []
-        self._of_inputs: dict[str, Certain] = {}
+        self._readers: dict[str, FlowReader] = {}
 
     def of(self, flow: str, step_id: str, role: str) -> Contract:
         """What ``role`` must answer in a step of ``flow``."""
@@ -58,10 +55,9 @@ class Contracts:
     def reads(self, flow: str, step: StepSpec, role: str) -> Iterator[ResultRead]:
         """What is read of the answers of ``role``, with paths within an answer."""
         wanted = self._answer(flow, step, role)
-        for name in self.flows:
-            yield from self._read_in(name, wanted)
-        for reads in self._of_result:
-            yield from reads.of(wanted)
+        templates = [each for name in self.flows for each in _all_templates(self._reader(name))]
+        for template in (*templates, *self._reader(self.name).of_result):
+            yield from template.of(wanted)
 
     def judged(self, flow: str, step: StepSpec, role: RoleSpec) -> Contract:
         """As `of`, without what the schema of the role or the step decides: what its fields may be."""
@@ -83,24 +79,10 @@ class Contracts:
         own = [each for each in ANSWERED if each["status"] == "done" or not is_single]
         return Wanted(Source(of, role), {**called, of: own, item_of(of): [item]})
 
-    def _reads_of(self, flow: str) -> Mapping[str, StepReads]:
-        if flow not in self._reads:
-            reader = FlowReader(self.flows[flow], self.flows, self._roles, self.added)
-            self._reads[flow] = reader.reads()
-            self._of_result += reader.reads_of_result() if flow == self.name else []
-        return self._reads[flow]
-
-    def _read_in(self, flow: str, wanted: Wanted, calls: tuple[str, ...] = ()) -> Iterator[ResultRead]:
-        """The reads of ``flow``, and those that the flows that it calls make through their inputs."""
-        for step, own in zip(self.flows[flow].steps, self._reads_of(flow).values(), strict=True):
-            for reads in own.all:
-                yield from reads.of(wanted)
-                called = "" if step.call in calls else step.call or ""
-                for at, path, is_certain in _given(reads, wanted) if called else ():
-                    for read in self._read_in(called, _inputs(called), (*calls, flow)):
-                        if read.path[: len(at)] == at:
-                            inside = (*path, *read.path[len(at) :])
-                            yield replace(read, path=inside, is_certain=is_certain and read.is_certain)
+    def _reader(self, flow: str) -> FlowReader:
+        if flow not in self._readers:
+            self._readers[flow] = FlowReader(self.flows[flow], self.flows, self._roles, self.added)
+        return self._readers[flow]
 
     def _always(self, flow: str, step_id: str, wanted: Wanted, calls: tuple[str, ...] = ()) -> Certain:
         """What every way reads that leads onwards from a step."""
@@ -108,23 +90,15 @@ class Contracts:
         known = (*calls, flow)
         ends = [self._always(name, call, wanted, known) for name, call in calling if name not in known]
         ends += [Certain()] if flow == self.name or not ends else []
-        return self._ways(flow, wanted, reduce(Certain.alternatively, ends)).after(step_id)
+        return self._ways(self._reader(flow), wanted, reduce(Certain.alternatively, ends)).after(step_id)
 
-    def _ways(self, flow: str, wanted: Wanted, at_end: Certain, calls: tuple[str, ...] = ()) -> _Ways:
-        def certain(step: StepSpec, reads: Sequence[TemplateReads]) -> Certain:
+    def _ways(self, reader: FlowReader, wanted: Wanted, at_end: Certain) -> _Ways:
+        def certain(step: StepSpec, reads: Sequence[FlowTemplate], *, calls: bool = False) -> Certain:
             found = reduce(Certain.then, (each.certain(wanted) for each in reads), Certain())
-            if step.call and step.call not in (*calls, flow):
-                for at, path, is_certain in (given for each in reads for given in _given(each, wanted)):
-                    found = found.then(_passed_on(self._from_start(step.call, (*calls, flow)), at, path, is_certain))
-            return found
+            called = reader.called(step) if calls else None
+            return found.then(self._ways(called, wanted, Certain()).from_start()) if called else found
 
-        return _Ways(self.flows[flow], self._reads_of(flow), certain, at_end, self.may_finish)
-
-    def _from_start(self, flow: str, calls: tuple[str, ...]) -> Certain:
-        """What every way through a called flow reads of its inputs."""
-        if flow not in self._of_inputs:
-            self._of_inputs[flow] = self._ways(flow, _inputs(flow), Certain(), calls).from_start()
-        return self._of_inputs[flow]
+        return _Ways(reader, certain, at_end, self.may_finish)
 
     def may_finish(self, step: StepSpec) -> bool:
         """Whether a role may end the run in the step, whatever follows it."""
@@ -138,38 +112,12 @@ def _schema_of(step: StepSpec, role: RoleSpec) -> Mapping[str, object]:
 NO_CONTRACTS = Contracts({}, "", ())
 
 
-def _inputs(flow: str) -> Wanted:
-    return Wanted(Source(StepName(flow, ""), INPUTS))
-
-
-def _given(reads: TemplateReads, wanted: Wanted) -> Iterator[tuple[Path, Path, bool]]:
-    """The parts of the wanted source that a template gives to a called flow: as which input, and whether always."""
-    for at, (source, *path), is_certain in reads.given():
-        if wanted.source.includes(source):
-            yield at, tuple(path), is_certain
-
-
-def _passed_on(inner: Certain, at: Path, path: Path, is_certain: bool) -> Certain:
-    """What a called flow reads of an input, as reads of the result that is given to it."""
-
-    def moved(keys: frozenset[tuple[Path, bool]]) -> frozenset[tuple[Path, bool]]:
-        inside = {((*path, *each[len(at) :]), is_null) for each, is_null in keys if each[: len(at)] == at}
-        return frozenset(key for key in inside if is_certain or ITEM in key[0][len(path) :])
-
-    return Certain(moved(inner.read), moved(inner.missed))
-
-
-class _StepCertain(NamedTuple):
-    """As `StepReads`, of one source."""
-
-    before: Certain
-    after: Certain
-    whens: Sequence[Certain]
-    reasons: Sequence[Certain]
-
-    @property
-    def all(self) -> Iterator[Certain]:
-        yield from (self.before, self.after, *self.whens, *self.reasons)
+def _all_templates(reader: FlowReader) -> Iterator[FlowTemplate]:
+    """The templates of a flow, and those of the flows that it calls, as they see what its calls give."""
+    for step, own in zip(reader.flow.steps, reader.reads.values(), strict=True):
+        yield from chain.from_iterable(own.all)
+        if (called := reader.called(step)) is not None:
+            yield from _all_templates(called)
 
 
 class _Ways:
@@ -177,24 +125,23 @@ class _Ways:
 
     def __init__(
         self,
-        flow: FlowSpec,
-        reads: Mapping[str, StepReads],
-        certain: Callable[[StepSpec, Sequence[TemplateReads]], Certain],
+        reader: FlowReader,
+        certain: Callable[..., Certain],
         at_end: Certain,
         may_finish: Callable[[StepSpec], bool],
     ) -> None:
-        self._flow, self._at_end, self._may_finish = flow, at_end, may_finish
+        self._flow, self._at_end, self._may_finish = reader.flow, at_end, may_finish
         self._steps = {
-            step.id: _StepCertain(
-                certain(step, reads[step.id].before),
-                certain(step, reads[step.id].after),
-                [certain(step, each) for each in reads[step.id].whens],
-                [certain(step, each) for each in reads[step.id].reasons],
+            step.id: StepReads(
+                certain(step, reads.before, calls=True),
+                certain(step, reads.after),
+                [certain(step, each) for each in reads.whens],
+                [certain(step, each) for each in reads.reasons],
             )
-            for step in flow.steps
+            for step, reads in zip(reader.flow.steps, reader.reads.values(), strict=True)
         }
         everything = reduce(Certain.then, (each for step in self._steps.values() for each in step.all), at_end)
-        self._onwards = {step.id: Certain(everything.read) for step in flow.steps}
+        self._onwards = {step.id: Certain(everything.read) for step in self._flow.steps}
 
     def after(self, step_id: str) -> Certain:
         """What is read from the end of a step's work on, until it is visited again."""

@@ -44,7 +44,7 @@ class Exploration:
 
     ``decides``: what it decides by matters for the flow, not only for a text. ``made``: its decisions; ``rules`` what
     some of them are about, ``asked`` the values of which it decided whether they are given. ``walked``: the elements
-    that it walked through. ``failed``: it has no value.
+    that it walked through. ``failure``: why it has no ``value``.
     """
 
     given: tuple[bool, ...] = ()
@@ -59,8 +59,8 @@ class Exploration:
     is_silent: bool = False
     walks: ValueUse = ValueUse.WALKED
     filtered: object = None
-    failed: bool = False
-    value: object = None
+    failure: Exception | None = None
+    value: Any = None
 
     def decide(self, name: str, rule: Rule | None = None) -> bool:
         number = len(self.made)
@@ -124,14 +124,16 @@ MAX_EXPLORATIONS = 16
 """Of how many sequences of decisions all are explored, to find what a template reads."""
 
 
-def explore(evaluate: Callable[[], object], *, decides: bool) -> list[Exploration]:
-    """What ``evaluate`` reads."""
+def explore(
+    evaluate: Callable[[], object], *, most: int = MAX_EXPLORATIONS, decides: bool = False
+) -> list[Exploration]:
+    """Evaluate with different decisions."""
     found = []
-    for exploration in explorations(MAX_EXPLORATIONS, decides=decides):
+    for exploration in explorations(most, decides=decides):
         try:
             exploration.value = exploration.run(evaluate)
-        except Exception:  # a template may raise anything for a value it was not written for
-            exploration.failed = True
+        except Exception as failure:  # a template may raise anything for a value it was not written for
+            exploration.failure = failure
         found.append(exploration)
     _note_indispensable(found)
     return found
@@ -140,7 +142,7 @@ def explore(evaluate: Callable[[], object], *, decides: bool) -> list[Exploratio
 def _note_indispensable(found: Sequence[Exploration]) -> None:
     """Note the values without which every evaluation fails, such as after a test for null alone."""
     for name, path in {name: path for each in found for name, path in each.asked.items()}.items():
-        without = [each.failed for each in found if each.made.get(name) is False]
+        without = [each.failure is not None for each in found if each.made.get(name) is False]
         if len(path) > 1 and without and all(without):
             for each in found:
                 each.notes |= {ValueNote(path, ValueUse.PASSED): None} if each.made.get(name) else {}

@@ -74,7 +74,12 @@ def type_of(part: nodes.Node, types: Fields) -> ValueType:
 
 
 def never_decided(syntax: nodes.Template, types: Fields) -> Iterator[tuple[str, str]]:
-    """Message and hint for each comparison that is never true, always true, or always fails."""
+    """Message and hint for each comparison that is never true, always true, or always fails, and sums that do."""
+    for added in syntax.find_all(nodes.Add):
+        one, other = type_of(added.left, types), type_of(added.right, types)
+        if not one.can_be_less(other):
+            kinds = f"{one.kinds_in_words} and {other.kinds_in_words}"
+            yield f"{_shown(added.left)} + {_shown(added.right)} adds {kinds}", ""
     for part in syntax.find_all(nodes.Compare):
         left = part.expr
         for operand in part.ops:

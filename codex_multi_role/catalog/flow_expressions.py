@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from itertools import chain, takewhile
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ def has_expressions(value: object) -> bool:
     return isinstance(value, list | tuple) and any(has_expressions(item) for item in value)
 
 
+@lru_cache(maxsize=1024)
 def whole_expression(text: str) -> str | None:
     """``a.b`` for a text that is one whole ``{{ a.b }}``, which keeps its type; None for any other."""
     return sandbox().whole_expression(text)
@@ -57,18 +59,26 @@ def name_or_constant(node: nodes.Node) -> object:
     return None
 
 
-def attribute_paths(syntax: nodes.Template) -> Iterator[tuple[str, ...]]:
-    """``(name, attribute, …)`` of every ``name.attribute``, however deep, and ``name["attribute"]``.
+@lru_cache(maxsize=1024)
+def paths_of(text: str) -> tuple[tuple[str, ...], ...]:
+    """``(name, attribute, …)`` of all that a template reads, as far as it names them, without methods that it calls."""
+    return tuple(_paths(parse_template(text)))
 
-    Called ones, such as ``name.items()``, are methods.
-    """
+
+def _paths(part: nodes.Node) -> Iterator[tuple[str, ...]]:
     from jinja2 import nodes
 
-    methods = {id(call.node) for call in syntax.find_all(nodes.Call)}
-    for taken in syntax.find_all((nodes.Getattr, nodes.Getitem)):
-        path = name_or_constant(taken) if id(taken) not in methods else None
-        if isinstance(path, tuple) and all(isinstance(part, str) for part in path):
-            yield path
+    inner = part.iter_child_nodes()
+    match part:
+        case nodes.Name(ctx="store" | "param"):
+            return
+        case nodes.Call(node=nodes.Getattr(node=owner) | nodes.Getitem(node=owner)):
+            inner = chain([owner], part.iter_child_nodes(exclude=("node",)))
+        case nodes.Name() | nodes.Getattr() | nodes.Getitem() if isinstance(path := name_or_constant(part), tuple):
+            yield tuple(takewhile(lambda each: isinstance(each, str), path))
+            return
+    for each in inner:
+        yield from _paths(each)
 
 
 def local_names(syntax: nodes.Template) -> set[str]:

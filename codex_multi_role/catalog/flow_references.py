@@ -17,12 +17,22 @@ from codex_multi_role.errors import UsageError
 from codex_multi_role.reading.nearest import no_such
 from codex_multi_role.reading.places import Place, Problems
 from codex_multi_role.reading.schema_validation import schema_problems
-from codex_multi_role.reading.value_types import ANY, LIST, MAPPING, NUMBER, TEXT, Fields, ValueType, fields_named
+from codex_multi_role.reading.value_types import (
+    ANY,
+    IN_WORDS,
+    LIST,
+    MAPPING,
+    NUMBER,
+    TEXT,
+    Fields,
+    ValueType,
+    fields_named,
+)
 
 # Rendered once per step, or once per item of its fan-out, with the names of the item.
 _STEP_TEMPLATES = ("for_each", "concurrency", "set")
 _ITEM_TEMPLATES = ("ask", "prompt", "review", "show", "with_")
-_WANTED = {"for_each": "list", "needs": "list", "concurrency": "number"}
+_WANTED = {"for_each": "array", "needs": "array", "concurrency": "number"}
 _RESULT_NAMES: Fields = {"files": ANY, "tests": ANY}
 AT_THE_END: Fields = {"outcome": TEXT, "exit_code": NUMBER}
 """What the checks at the end of a run see besides."""
@@ -129,7 +139,7 @@ def _check_kind(step: StepSpec, key: str, place: Place, types: Fields) -> None:
 
     known = type_of_value(value, types)
     if wanted not in known.kinds:
-        raise (place / key).error(f"must be a {wanted}, but {value} is {known.in_words}")
+        raise (place / key).error(f"must be {IN_WORDS[wanted]}, but {value} is {known.in_words}")
 
 
 def check_calls(flows: Mapping[str, FlowSpec]) -> None:

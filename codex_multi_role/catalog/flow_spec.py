@@ -223,3 +223,19 @@ def never_reached(flow: FlowSpec) -> tuple[str, ...]:
     """The steps that no route from the first one leads to, in the flow's order."""
     reached = {flow.steps[0].id, *(step.id for step in reached_from(flow, 0))}
     return tuple(step.id for step in flow.steps if step.id not in reached)
+
+
+def with_called(flows: Mapping[str, FlowSpec], name: str) -> tuple[FlowSpec, ...]:
+    """The flow ``name`` and each of ``flows`` that it calls, directly or indirectly, once; nearer ones first."""
+    found: dict[str, FlowSpec] = {}
+    waiting = [name]
+    while waiting:
+        if (each := waiting.pop(0)) not in found and each in flows:
+            found[each] = flows[each]
+            waiting += [step.call for step in flows[each].steps if step.call is not None]
+    return tuple(found.values())
+
+
+def steps_below(flows: Mapping[str, FlowSpec], name: str) -> list[StepSpec]:
+    """The steps of the flow ``name`` and of all that it calls."""
+    return [step for flow in with_called(flows, name) for step in flow.steps]

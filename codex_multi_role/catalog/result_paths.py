@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
+from functools import cached_property, partial
 from itertools import islice
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
-from codex_multi_role.catalog.explorations import Exploration, NotedPath, Rule, StepName, explore, unnoted
-from codex_multi_role.catalog.flow_expressions import has_expressions
+from codex_multi_role.catalog.explorations import Exploration, Rule, StepName, explore, unnoted
 from codex_multi_role.catalog.flow_inputs import InputType
-from codex_multi_role.catalog.flow_spec import FlowSpec, step_place
+from codex_multi_role.catalog.flow_spec import FlowSpec, step_place, steps_below
 from codex_multi_role.catalog.flow_steps import NEEDED
+from codex_multi_role.catalog.result_reads import paths_in
 from codex_multi_role.catalog.shown_fields import OF_COPY, OF_ITEM, OF_STEP
 from codex_multi_role.catalog.step_spec import EVERY_ROLE, StepSpec
 from codex_multi_role.catalog.template_reads import Certain, Source, Wanted, certain_reads, plain_path
-from codex_multi_role.catalog.templates import value_of, value_of_text
-from codex_multi_role.catalog.unknown_values import UnknownValue, elements_of, path_of, use
-from codex_multi_role.catalog.value_uses import ITEM, Path, ValueUse, path_text
+from codex_multi_role.catalog.templates import filled, render, value_of_text
+from codex_multi_role.catalog.unknown_values import UnknownValue, elements_of, path_of, tries, use
+from codex_multi_role.catalog.value_uses import Path, ValueUse, path_text
+from codex_multi_role.errors import DefinitionError
 from codex_multi_role.reading.places import Place
 
+T = TypeVar("T")
 RESULT = "the flow's result"
-INPUTS = "inputs"
+NOT_VISITED = {"visits": 0, "status": "not_started", "error": "", "verdict": ""}
 MAX_CALLS = 3
 """How deep the results of called flows are seen."""
 MAX_ITEMS = 20
@@ -59,15 +63,33 @@ class ResultRead:
     choices: tuple[str, ...] = ()
 
 
-class TemplateReads(NamedTuple):
-    """What one template reads. ``input``: which part of the inputs of the called flow it gives, if that."""
+@dataclass(frozen=True)
+class FlowTemplate:
+    """A template of a flow, and what it reads in all of its ``contexts``. ``then``: what is done with its value."""
 
-    explorations: Sequence[Exploration]
+    text: str
     reader: str
     place: Place
-    input: Path = ()
+    contexts: Callable[[], Iterator[Context]]
+    then: Callable[[object], object]
+    decides: bool = False
     most: int | None = None
     choices: tuple[str, ...] = ()
+
+    def evaluate(self, fill: Callable[[str, Context], object] = value_of_text) -> object:
+        value = None
+        for context in self.contexts():
+            value = self.then(fill(self.text, context))
+        return value
+
+    @cached_property
+    def explorations(self) -> Sequence[Exploration]:
+        return explore(self.evaluate, decides=self.decides)
+
+    @property
+    def failure(self) -> DefinitionError | None:
+        """Why it can never be filled in."""
+        return tries(lambda: self.evaluate(lambda text, context: render(text, context, self.place))).failure
 
     def certain(self, wanted: Wanted) -> Certain:
         return certain_reads(self.explorations, wanted)
@@ -96,87 +118,119 @@ class TemplateReads(NamedTuple):
                 self.choices if (source, *path) in given else (),
             )
 
-    def given(self) -> Iterator[tuple[Path, NotedPath, bool]]:
-        """The parts of results that the template gives as they are, as which input, and whether it always does."""
-        if not self.input:
-            return
-        found = [dict(_parts(each.value)) for each in self.explorations if not each.failed]
-        for at, path in dict.fromkeys(each for parts in found for each in parts.items()):
-            yield (*self.input, *at), path, all(parts.get(at) == path for parts in found)
 
+class StepReads(NamedTuple, Generic[T]):
+    """What is read ``before`` a visit's work, ``after`` it, and with each route: its condition, its end's reason."""
 
-def _parts(value: object) -> Iterator[tuple[Path, NotedPath]]:
-    if path := path_of(value):
-        yield (), plain_path(path)
-    elif isinstance(value, UnknownValue):
-        yield from (((ITEM,), plain_path(path_of(each))) for each in elements_of(value) if path_of(each))
-
-
-class StepReads(NamedTuple):
-    """``before`` a visit's work, ``after`` it, and with each route: its condition, and the reason of its end."""
-
-    before: Sequence[TemplateReads]
-    after: Sequence[TemplateReads]
-    whens: Sequence[Sequence[TemplateReads]]
-    reasons: Sequence[Sequence[TemplateReads]]
+    before: T
+    after: T
+    whens: Sequence[T]
+    reasons: Sequence[T]
 
     @property
-    def all(self) -> Iterator[TemplateReads]:
-        for each in (self.before, self.after, *self.whens, *self.reasons):
-            yield from each
+    def all(self) -> Iterator[T]:
+        yield from (self.before, self.after, *self.whens, *self.reasons)
 
 
 class FlowReader:
-    """Reads the templates of ``flow``, one of ``flows``. ``added``: fields that an answer gets from elsewhere."""
+    """Reads the templates of ``flow``, one of ``flows``. ``added``: fields that an answer gets from elsewhere.
+
+    ``callers``: the flows that lead to the call that is read; ``given``: its inputs, as the call's templates, which see
+    ``around``, that of each item.
+    """
 
     def __init__(
-        self, flow: FlowSpec, flows: Mapping[str, FlowSpec], roles: Sequence[str] = (), added: Sequence[str] = ()
+        self,
+        flow: FlowSpec,
+        flows: Mapping[str, FlowSpec],
+        roles: Sequence[str] = (),
+        added: Sequence[str] = (),
+        callers: tuple[str, ...] = (),
+        given: Mapping[str, object] = {},
+        around: Callable[[], Iterator[Context]] = lambda: iter([{}]),
     ) -> None:
-        self._flow, self._flows, self._added = flow, flows, added
-        own = StepName(flow.name, "")
-        inputs = {
-            name: UnknownValue(
-                f"inputs.{name}", path=(Source(own, INPUTS, INPUTS), name), kind=_INPUT_KINDS[spec.type][0]
-            )
-            for name, spec in flow.inputs.items()
-        }
+        self.flow, self._flows, self._roles, self._added = flow, flows, roles, added
+        self._callers, self._given, self._around = callers, given, around
+        self._scope = "".join(f"{caller} > " for caller in callers)
+        self._called: dict[str, FlowReader | None] = {}
         asked = {
-            role: self._answer(Source(StepName(flow.name, step), role, f"roles.{role}"), given=True)
+            role: self._answer(Source(self._name(flow, step), role, f"roles.{role}"), given=True)
             for role, step in sole_askers(flow, flows, roles).items()
         }
         self._context: Context = {
             "goal": UnknownValue("goal", kind="string"),
-            INPUTS: UnknownValue(INPUTS, inputs),
             **{name: UnknownValue(name, kind="number") for name in ("cycle", "cycles", "index")},
-            "vars": UnknownValue("vars"),
-            "roles": UnknownValue("roles", asked, path=(Source(own, EVERY_ROLE, "roles"),)),
-            "steps": {step.id: self._seen(flow, step, f"steps.{step.id}") for step in flow.steps},
+            "vars": UnknownValue(f"{self._scope}vars"),
+            "roles": UnknownValue(f"{self._scope}roles", asked, path=(Source(self._name(flow, "")),)),
+            "steps": {step.id: self._seen(flow, step, f"{self._scope}steps.{step.id}") for step in flow.steps},
         }
+        self._results = {step.id: self._context["steps"][step.id]["results"] for step in flow.steps}
 
-    def reads(self) -> dict[str, StepReads]:
+    def _name(self, flow: FlowSpec, step_id: str) -> StepName:
+        """A step; those of a called flow are other ones than where it runs alone."""
+        return StepName(f"{self._scope}{flow.name}", step_id)
+
+    @cached_property
+    def reads(self) -> dict[str, StepReads[Sequence[FlowTemplate]]]:
         """By step, in the flow's order."""
-        return {step.id: self._of_step(index, step) for index, step in enumerate(self._flow.steps)}
+        return {step.id: self.of_step(index) for index, step in enumerate(self.flow.steps)}
 
-    def reads_of_result(self) -> list[TemplateReads]:
+    @cached_property
+    def of_result(self) -> list[FlowTemplate]:
         """The reads of what a run shows at its end."""
-        place, names = Place(self._flow.source), {name: UnknownValue(name) for name in ("files", "tests")}
-        reading = _Reading(RESULT, lambda: iter([{**self._context, **names}]))
+        place, names = Place(self.flow.source), {name: UnknownValue(name) for name in ("files", "tests")}
+        reading = _Reading(RESULT, self._reads_results, lambda: ({**each, **names} for each in self._contexts()))
         keys = ("title", "text", "file", "figures")
-        return [each for key in keys for each in reading.of(getattr(self._flow.result, key), place / "result" / key)]
+        return [each for key in keys for each in reading.of(getattr(self.flow.result, key), place / "result" / key)]
 
-    def _of_step(self, index: int, step: StepSpec) -> StepReads:
-        place, reader = step_place(self._flow, index), f"step {step.id}"
-        once = _Reading(reader, lambda: iter([self._context]))
-        per_item = _Reading(reader, lambda: self._item_contexts(step))
-        results = {"results": self._context["steps"][step.id]["results"]} if step.until is not None else {}
-        until = _Reading(reader, lambda: iter([{**self._context, **results}]))
+    def called(self, step: StepSpec) -> FlowReader | None:
+        """Reads the flow that the step calls with parts of results, as it is called there."""
+        if step.id not in self._called:
+            self._called[step.id] = None
+            flow, callers = self._flows.get(step.call or ""), (*self._callers, self.flow.name)
+            given = {name: value for name, value in step.with_.items() if self._reads_results(value, step)}
+            if flow is not None and flow.name not in callers and given:
+                around = partial(self._item_contexts, step)
+                reader = FlowReader(flow, self._flows, self._roles, self._added, callers, given, around)
+                self._called[step.id] = reader
+        return self._called[step.id]
+
+    def _reads_results(self, value: object, step: StepSpec | None = None) -> bool:
+        """Whether the templates in ``value`` may read results; in a called flow, those that the call gives."""
+        sources: set[tuple[str, ...]] = {("inputs", name) for name in self._given}
+        sources |= set() if self._callers else {("steps",), ("roles",), ("results",)}
+        if step is not None and self._reads_results(step.for_each):
+            sources |= {("item",), (step.as_,), (NEEDED,)}
+        return any(path[: len(each)] == each[: len(path)] for path in paths_in(value) for each in sources)
+
+    def without(self, steps: Collection[str]) -> FlowReader:
+        """The same before the ``steps`` have been visited."""
+        reader = copy(self)
+        reader._context = {**self._context, "steps": {**self._context["steps"], **dict.fromkeys(steps, NOT_VISITED)}}
+        return reader
+
+    def of_step(self, index: int) -> StepReads[Sequence[FlowTemplate]]:
+        step = self.flow.steps[index]
+        place, reader = step_place(self.flow, index), f"step {step.id}"
+        is_read = partial(self._reads_results, step=step)
+        once = _Reading(reader, is_read, self._contexts)
+        per_item = _Reading(reader, is_read, lambda: self._item_contexts(step))
+        until = _Reading(
+            reader, is_read, lambda: ({**each, "results": self._results[step.id]} for each in self._contexts())
+        )
+        called = self._flows.get(step.call or "")
+        uses = {name: _INPUT_KINDS[spec.type][1] for name, spec in called.inputs.items()} if called else {}
         before = [
             *once.of(step.for_each, place / "for_each", ValueUse.ITEMS, decides=True, most=step.max_items),
             *once.of(step.concurrency, place / "concurrency", ValueUse.NUMBER, decides=True),
             *per_item.of(step.needs, place / "needs", ValueUse.WALKED, decides=True),
             *(per_item.of(step.ask, place / "ask", decides=True, choices=step.roles) if step.roles else ()),
             *(each for key in ("prompt", "review", "show") for each in per_item.of(getattr(step, key), place / key)),
-            *self._given(step, place / "with", per_item),
+            *(
+                each
+                for name, value in step.with_.items()
+                for each in per_item.of(value, place / "with" / name, uses.get(name, ValueUse.PASSED))
+            ),
         ]
         routes = [(route, place / "next" / number) for number, route in enumerate(step.next)]
         return StepReads(
@@ -186,35 +240,35 @@ class FlowReader:
             [once.of(route.reason, at / "reason") for route, at in routes],
         )
 
-    def _given(self, step: StepSpec, place: Place, reading: _Reading) -> Iterator[TemplateReads]:
-        """Of ``with``: of what a role or a check gets, or the inputs of the flow that the step calls."""
-        called = self._flows.get(step.call or "")
-        for name, value in step.with_.items():
-            spec = called.inputs.get(name) if called else None
-            found = reading.of(value, place / name, _INPUT_KINDS[spec.type][1] if spec else ValueUse.PASSED)
-            for each in found:
-                yield each._replace(input=each.place.path[len(place.path) :]) if spec else each
+    def _contexts(self) -> Iterator[Context]:
+        inputs: dict[str, object] = {
+            name: UnknownValue(f"{self._scope}inputs.{name}", kind=_INPUT_KINDS[spec.type][0])
+            for name, spec in self.flow.inputs.items()
+        }
+        for around in self._around():
+            yield {**self._context, "inputs": UnknownValue("inputs", _Inputs({**inputs, **self._given}, around))}
 
     def _item_contexts(self, step: StepSpec) -> Iterator[Context]:
         """What the templates see that are filled in once per item, if the step has some."""
-        if step.for_each is None:
-            yield self._context
-            return
+        for context in self._contexts():
+            yield from [context] if step.for_each is None else self._items(step, context)
+
+    def _items(self, step: StepSpec, context: Context) -> Iterator[Context]:
         with unnoted():
-            items = [*islice(_filled(step.for_each, self._context), MAX_ITEMS)]
+            items = [*islice(filled(step.for_each, context), MAX_ITEMS)]
         needed = []
         if step.needs is not None:
             if isinstance(step.for_each, list) and not UnknownValue("an item starts"):
                 return
-            results = elements_of(self._context["steps"][step.id]["results"])
+            results = elements_of(self._results[step.id])
             needed = [each for each in results if UnknownValue("needed")][:1]
         for index, item in enumerate(items):
             own = {step.as_: item, "item": item, "index": index}
-            yield {**self._context, **own, NEEDED: UnknownValue(NEEDED, elements=needed)}
+            yield {**context, **own, NEEDED: UnknownValue(NEEDED, elements=needed)}
 
     def _seen(self, flow: FlowSpec, step: StepSpec, name: str, depth: int = 0) -> UnknownValue:
         """The step as templates see it."""
-        of = StepName(flow.name, step.id)
+        of = self._name(flow, step.id)
         fields = {} if depth else _engine_fields(of, name, OF_STEP)
         if step.for_each is None and step.ask != EVERY_ROLE:
             return self._unit(flow, step, name, fields, depth)
@@ -237,7 +291,7 @@ class FlowReader:
         self, flow: FlowSpec, step: StepSpec, name: str, fields: dict[str, Any], depth: int, role: str = ""
     ) -> UnknownValue:
         """What a step or an item leaves, beside the ``fields`` that the engine adds."""
-        of = StepName(flow.name, step.id)
+        of = self._name(flow, step.id)
         elsewhere = Source(of, EVERY_ROLE, name)
         fields |= {
             each: UnknownValue(f"{name}.{each}", path=(elsewhere, each)) for each in (OF_COPY if step.isolate else ())
@@ -279,10 +333,23 @@ def item_of(step: StepName) -> StepName:
     return StepName(step.flow, f"{step.id}[]")
 
 
+class _Inputs(dict[str, object]):
+    """The inputs of a called flow, each filled in where it is read. ``context``: what the templates of the call see."""
+
+    def __init__(self, given: Mapping[str, object], context: Context) -> None:
+        super().__init__(given)
+        self._context = context
+
+    def __getitem__(self, name: str) -> object:
+        with unnoted():
+            return filled(super().__getitem__(name), self._context)
+
+
 class _Reading(NamedTuple):
-    """Reads templates in each of the ``contexts`` of one evaluation."""
+    """Reads the templates that satisfy ``is_read`` in each of the ``contexts`` of one evaluation."""
 
     reader: str
+    is_read: Callable[[object], bool]
     contexts: Callable[[], Iterator[Context]]
 
     def of(
@@ -294,52 +361,33 @@ class _Reading(NamedTuple):
         decides: bool = False,
         most: int | None = None,
         choices: tuple[str, ...] = (),
-    ) -> list[TemplateReads]:
-        """The reads of the templates in ``value``, also inside of lists and mappings."""
-        if isinstance(value, str) and has_expressions(value):
-            found = self._explored(lambda context: use(value_of_text(value, context), as_), decides=decides)
-            return [TemplateReads(found, self.reader, place, (), most, choices)]
+    ) -> list[FlowTemplate]:
+        """The templates in ``value``, also inside of lists and mappings."""
+        if isinstance(value, str):
+            then = partial(use, as_=as_)
+            template = FlowTemplate(value, self.reader, place, self.contexts, then, decides, most, choices)
+            return [template] if self.is_read(value) else []
         inner = (
             value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list | tuple) else ()
         )
         return [each for key, part in inner for each in self.of(part, place / key, decides=decides)]
 
-    def of_condition(self, when: str | None, place: Place) -> list[TemplateReads]:
-        if when is None:
-            return []
-        found = self._explored(lambda context: bool(value_of(when, context)), decides=True)
-        return [TemplateReads(found, self.reader, place)]
-
-    def _explored(self, evaluate: Callable[[Context], object], *, decides: bool) -> list[Exploration]:
-        def in_all() -> object:
-            value = None
-            for context in self.contexts():
-                value = evaluate(context)
-            return value
-
-        return explore(in_all, decides=decides)
-
-
-def _filled(value: object, context: Context) -> Any:  # noqa: ANN401 - the author's
-    if isinstance(value, str):
-        return value_of_text(value, context) if has_expressions(value) else value
-    if isinstance(value, Mapping):
-        return {key: _filled(each, context) for key, each in value.items()}
-    return [_filled(each, context) for each in value] if isinstance(value, list | tuple) else value
+    def of_condition(self, when: str | None, place: Place) -> list[FlowTemplate]:
+        text = f"{{{{ {when} }}}}"
+        template = FlowTemplate(text, self.reader, place, self.contexts, bool, decides=True)
+        return [template] if when is not None and self.is_read(text) else []
 
 
 def sole_askers(flow: FlowSpec, flows: Mapping[str, FlowSpec], roles: Sequence[str]) -> dict[str, str]:
     """By role, the only step of ``flow`` that can make its latest handoff; other roles are left out."""
     askers: dict[str, list[str]] = {role: [] for role in roles}
     for step in flow.steps:
-        for role in _asked(step, flows, roles, set()):
+        for role in _asked(step, flows, roles):
             askers.setdefault(role, []).append("" if step.call or step.for_each is not None else step.id)
     return {role: steps[0] for role, steps in askers.items() if len(steps) == 1 and steps[0]}
 
 
-def _asked(step: StepSpec, flows: Mapping[str, FlowSpec], roles: Sequence[str], seen: set[str]) -> set[str]:
+def _asked(step: StepSpec, flows: Mapping[str, FlowSpec], roles: Sequence[str]) -> set[str]:
     """The roles that a step asks, or those of the flow that it calls."""
-    if step.call is not None and step.call in flows and step.call not in seen:
-        seen.add(step.call)
-        return {role for each in flows[step.call].steps for role in _asked(each, flows, roles, seen)}
-    return set(roles) if step.ask == EVERY_ROLE else {*step.asked}
+    asking = (step, *steps_below(flows, step.call or ""))
+    return {role for each in asking for role in (roles if each.ask == EVERY_ROLE else each.asked)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
-from codex_multi_role.catalog.flow_expressions import attribute_paths, has_expressions, name_or_constant, parse_template
+from codex_multi_role.catalog.flow_expressions import has_expressions, name_or_constant, parse_template, paths_of
 from codex_multi_role.catalog.flow_spec import FlowSpec, reached_from, step_place
 from codex_multi_role.catalog.step_spec import EVERY_ROLE, StepSpec
 from codex_multi_role.reading.places import Problems
@@ -14,24 +14,19 @@ FIGURES = frozenset({"visits", "status", "error", "comment"})
 """What a template sees of a step beside its result, and a person's comment, which decides nothing."""
 
 
-@lru_cache(maxsize=1024)
-def fields_read(text: str, step_id: str) -> frozenset[str]:
-    """The fields of ``steps.<step_id>`` that a template reads; an empty name for all of them at once."""
-    paths = [path[2:] for path in attribute_paths(parse_template(text)) if path[:2] == ("steps", step_id)]
-    fields = [path[0] for path in paths if len(path) == 1]
-    wholes = paths.count(()) - len(fields)  # each field is taken from one mention of the step
-    return frozenset(fields) | ({""} if wholes else set())
+def fields_read(value: object, step_id: str) -> set[str]:
+    """The fields of ``steps.<step_id>`` that the templates in ``value`` read; an empty name for all of them at once."""
+    return {path[2] if len(path) > 2 else "" for path in paths_in(value) if path[:2] == ("steps", step_id)}
 
 
 def routes_on_result(step: StepSpec) -> bool:
     """Whether a ``when`` of the step's own ``next`` names a field of its result: its author has decided on it."""
-    return any(_is_result(f"{{{{ {route.when} }}}}", step.id) for route in step.next if route.when)
+    return bool(fields_read([{"when": route.when} for route in step.next], step.id) - FIGURES - {""})
 
 
 def reads_result(value: object, step_id: str) -> bool:
     """Whether a template or a condition in ``value``, such as a dumped step, reads the result of the step."""
-    read = [fields_read(text, step_id) for text in _templates(value)]
-    return any(fields - FIGURES for fields in read)
+    return bool(fields_read(value, step_id) - FIGURES)
 
 
 @lru_cache(maxsize=1024)
@@ -46,8 +41,8 @@ def shown_whole(text: str) -> frozenset[object]:
 
 def steps_read(value: object) -> set[str]:
     """The steps whose results the templates in ``value`` read."""
-    paths = (path for text in _templates(value) for path in attribute_paths(parse_template(text)))
-    return {path[1] for path in paths if path[0] == "steps" and len(path) > 2 and path[2] not in FIGURES}
+    paths = (path for path in paths_in(value) if path[0] == "steps" and len(path) > 2)
+    return {path[1] for path in paths if path[2] not in FIGURES}
 
 
 def check_measured(flows: Mapping[str, FlowSpec]) -> None:
@@ -83,12 +78,8 @@ def is_used(flow: FlowSpec, index: int) -> bool:
         each.ask == EVERY_ROLE or _takes_what_is_passed_on(each) for each in following
     )
     own = reads_result([route.model_dump() for route in step.next], step.id)
-    return is_given or own or _is_read(flow, index) or any(_reads_role(flow, role) for role in step.asked)
-
-
-def _reads_role(flow: FlowSpec, role: str) -> bool:
-    paths = (path for text in _templates(flow.model_dump()) for path in attribute_paths(parse_template(text)))
-    return ("roles", role) in {path[:2] for path in paths}
+    roles = {path[1] for path in paths_in(flow.model_dump()) if path[0] == "roles" and len(path) > 1}
+    return is_given or own or _is_read(flow, index) or not roles.isdisjoint(step.asked)
 
 
 def _callers_read(flow: FlowSpec, step: StepSpec, flows: Mapping[str, FlowSpec]) -> bool:
@@ -111,17 +102,15 @@ def _takes_what_is_passed_on(step: StepSpec) -> bool:
     return step.ask not in (None, EVERY_ROLE) and not step.with_ and (step.for_each is None or step.items_are_roles)
 
 
-def _is_result(text: str, step_id: str) -> bool:
-    return bool(fields_read(text, step_id) - FIGURES - {""})
-
-
-def _templates(value: object, key: str = "") -> Iterator[str]:
-    """The templates anywhere in ``value``, and the conditions as such; ``key``: its own in what contains it."""
+def paths_in(value: object, key: str = "") -> Iterator[tuple[str, ...]]:
+    """What the templates and conditions anywhere in ``value`` read; ``key``: its own in what contains it."""
     if isinstance(value, str):
-        yield from [f"{{{{ {value} }}}}"] if key == "when" else [value] if has_expressions(value) else []
+        yield from (
+            paths_of(f"{{{{ {value} }}}}") if key == "when" else paths_of(value) if has_expressions(value) else ()
+        )
     elif isinstance(value, Mapping):
         for name, each in value.items():
-            yield from _templates(each, str(name))
+            yield from paths_in(each, str(name))
     elif isinstance(value, list | tuple):
         for each in value:
-            yield from _templates(each, key)
+            yield from paths_in(each, key)

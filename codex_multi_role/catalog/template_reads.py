@@ -77,7 +77,7 @@ class Certain(NamedTuple):
 def certain_reads(explorations: Sequence[Exploration], wanted: Wanted) -> Certain:
     """What the evaluations read of the wanted source that can be when it is."""
     found: dict[tuple[Path, bool], list[set[NotedPath]]] = {}
-    possible = [each for each in explorations if not each.failed and wanted.can_have(each)]
+    possible = [each for each in explorations if each.failure is None and wanted.can_have(each)]
     for number, each in enumerate(possible):
         for note in each.notes:
             if wanted.source.includes(note.path[0]) and note.use is not ValueUse.ANY:

@@ -9,11 +9,12 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from codex_multi_role.catalog.flow_expressions import (
-    attribute_paths,
     has_expressions,
     local_names,
     parse_template,
+    paths_of,
     sandbox,
+    whole_expression,
 )
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.reading.nearest import no_such
@@ -32,10 +33,12 @@ MAX_CACHED = 512
 class TemplateFailed(DefinitionError):
     """A template could not be filled in, or gave an unusable value.
 
-    ``step``: whose result it read, empty if it read none, or those of several.
+    ``step``: whose result it read, empty if it read none, or those of several. ``missing``: the paths that it read in
+    vain.
     """
 
     step = ""
+    missing: Sequence[tuple[str, ...]] = ()
 
 
 def template_failed(
@@ -119,11 +122,20 @@ def value_of(expression: str, context: Mapping[str, object]) -> object:
     return plain(_expression(expression)(context))
 
 
+def filled(value: object, context: Mapping[str, object]) -> Any:  # noqa: ANN401 - the author's
+    """As `render`, raising whatever evaluating a template raises."""
+    if isinstance(value, str):
+        return value_of_text(value, context)
+    if isinstance(value, Mapping):
+        return {key: filled(each, context) for key, each in value.items()}
+    return [filled(each, context) for each in value] if isinstance(value, list | tuple) else value
+
+
 def value_of_text(text: str, context: Mapping[str, object]) -> object:
     """Likewise for a text with expressions in it; see `render`."""
     from codex_multi_role.catalog.template_sandbox import MAX_CHARACTERS
 
-    whole = sandbox().whole_expression(text)
+    whole = whole_expression(text)
     if whole is not None:
         return value_of(whole, context)
     parts: list[str] = []
@@ -204,7 +216,7 @@ def _used_names(text: str) -> tuple[set[str], set[str], list[Sequence[str]]]:
 
     syntax = sandbox().parse(text)  # not the shared one: looking for names folds constants in it
     undeclared = meta.find_undeclared_variables(syntax) - sandbox().globals.keys()
-    return undeclared, set(local_names(syntax)), list(attribute_paths(syntax))
+    return undeclared, set(local_names(syntax)), list(paths_of(text))
 
 
 @lru_cache(maxsize=MAX_CACHED)

@@ -5,30 +5,27 @@ Only what is certain counts: what every evaluation of a template reads, and a st
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import partial
+from itertools import chain
 
-from codex_multi_role.catalog.explorations import StepName
-from codex_multi_role.catalog.flow_spec import FlowSpec, ways_out
-from codex_multi_role.catalog.result_paths import FlowReader, TemplateReads
-from codex_multi_role.catalog.template_reads import Source, Wanted
-from codex_multi_role.catalog.templates import render
+from codex_multi_role.catalog.flow_spec import FlowSpec, reached_from
+from codex_multi_role.catalog.result_paths import NOT_VISITED, FlowReader, FlowTemplate
+from codex_multi_role.catalog.templates import TemplateFailed, render
 from codex_multi_role.catalog.unknown_values import UnknownValue, tries
-from codex_multi_role.catalog.value_uses import ITEM
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.reading.places import Place, Problems
-
-NOT_VISITED = {"visits": 0, "status": "not_started", "error": "", "verdict": ""}
 
 
 def check_fillable(flow: FlowSpec) -> None:
     """Raise one ``DefinitionError`` for all templates that cannot be filled in when a run first reaches them."""
     problems = Problems()
-    ids = {step.id for step in flow.steps}
-    for index, (step, reads) in enumerate(FlowReader(flow, {}).reads().items()):
+    reader, ids = FlowReader(flow, {}), {step.id for step in flow.steps}
+    for index, step in enumerate(flow.steps):
         unknown = ids - _visited_before(flow, index)
-        _check(flow, reads.before, unknown, problems)
-        _check(flow, (*reads.after, *(each for when in reads.whens[:1] for each in when)), unknown - {step}, problems)
+        before = reader.without(unknown).of_step(index).before
+        reads = reader.without(unknown - {step.id}).of_step(index)
+        for template in chain(before, reads.after, *reads.whens[:1]):
+            _check(template, unknown, problems)
     for final, place in flow.final_checks:
         for key, value in final.with_.items():
             with problems.collected():
@@ -46,26 +43,19 @@ def _check_at_the_end(flow: FlowSpec, value: object, place: Place) -> None:
         raise DefinitionError(message, failure.hint, failure.file, failure.position)
 
 
-def _check(flow: FlowSpec, templates: Iterable[TemplateReads], unknown: set[str], problems: Problems) -> None:
-    states = {StepName(flow.name, each): [NOT_VISITED] for each in unknown}
-    for template in templates:
-        wanted = (Wanted(Source(StepName(flow.name, each)), states) for each in unknown)
-        reads = [read for each in wanted for read in template.of(each) if read.is_certain and ITEM not in read.path]
-        for of, field, place in dict.fromkeys((read.of, read.path[0], read.place) for read in reads):
+def _check(template: FlowTemplate, unknown: set[str], problems: Problems) -> None:
+    failure = template.failure
+    for path in failure.missing if isinstance(failure, TemplateFailed) else ():
+        if path[0] == "steps" and path[1] in unknown:
             with problems.collected():
-                raise place.error(
-                    f"steps.{of}.{field} cannot have a value here: no path leads through the step {of} before",
-                    f"Use the result of an earlier step, or a default: steps.{of}.{field} | default('').",
+                raise template.place.error(
+                    f"{'.'.join(path)} cannot have a value here: no path leads through the step {path[1]} before",
+                    f"Use the result of an earlier step, or a default: {'.'.join(path)} | default('').",
                 )
 
 
 def _visited_before(flow: FlowSpec, index: int) -> set[str]:
     """The steps that some path leads through before the first visit of the step at ``index``."""
-    positions = {step.id: position for position, step in enumerate(flow.steps)}
-    reached, waiting = set[str](), [flow.steps[0].id]
-    while waiting:
-        step_id = waiting.pop()
-        if step_id not in reached and positions[step_id] != index:
-            reached.add(step_id)
-            waiting += [route.to for route in ways_out(flow, positions[step_id]) if route.to is not None]
-    return reached
+    first, step = flow.steps[0], flow.steps[index]
+    found = [] if step is first else [first, *reached_from(flow, 0, before=lambda each: each is step)]
+    return {each.id for each in found} - {step.id}

@@ -12,9 +12,10 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from jinja2 import StrictUndefined, Undefined, UndefinedError
 
-from codex_multi_role.catalog.explorations import Exploration, NotedPath, Rule, ValueNote, explorations, now
-from codex_multi_role.catalog.value_uses import MAPPING_METHODS, TEXT_METHODS, ValueUse, kind_of, operand_use
+from codex_multi_role.catalog.explorations import Exploration, NotedPath, Rule, ValueNote, explore, now
+from codex_multi_role.catalog.value_uses import MAPPING_METHODS, TEXT_METHODS, ValueUse, operand_use
 from codex_multi_role.errors import DefinitionError
+from codex_multi_role.reading.value_types import kind_of
 
 T = TypeVar("T")
 MAX_TRIES = 64
@@ -358,23 +359,19 @@ class Tries(NamedTuple, Generic[T]):
 
 def tries(evaluate: Callable[[], T]) -> Tries[T]:
     """Evaluate with different decisions. A failure that only says that something was an unknown value is none."""
-    values: list[T] = []
-    failures: list[DefinitionError] = []
-    is_certain = True
-    for exploration in explorations(MAX_TRIES):
-        try:
-            values.append(exploration.run(evaluate))
-        except DefinitionError as failure:
-            is_certain = is_certain and not _is_about_unknown(f"{failure} {failure.__cause__}", exploration)
-            failures.append(failure)
-    if values and not failures:
+    found = explore(evaluate, most=MAX_TRIES)
+    values = [each.value for each in found if each.failure is None]
+    failures = [each.failure for each in found if isinstance(each.failure, DefinitionError)]
+    if len(values) == len(found):
         is_one = len(values) == 1 or all(is_known(each) and each == values[0] for each in values)
         return Tries(values[0] if is_one else None)
-    return Tries(None, failures[0] if is_certain and not values else None)
+    is_certain = len(failures) == len(found) and not any(map(_is_about_unknown, found))
+    return Tries(None, failures[0] if is_certain else None)
 
 
-def _is_about_unknown(failure: str, exploration: Exploration) -> bool:
-    """Whether a failure only says that something was an unknown value, which has no number of parts either."""
+def _is_about_unknown(exploration: Exploration) -> bool:
+    """Whether its failure only says that something was an unknown value, which has no number of parts either."""
+    failure = f"{exploration.failure} {exploration.failure and exploration.failure.__cause__}"
     return UnknownValue.__name__ in failure or (exploration.has_iterated and "values to unpack" in failure)
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import Enum
 from types import EllipsisType
 from typing import Final
 
+from codex_multi_role.reading.value_types import ANY, COUNTABLE, IN_WORDS, ValueType
+
 ITEM: Final = ...
 """The part of a path that stands for every element of a list."""
 Path = tuple[str | int | EllipsisType, ...]
-JSON_TYPES = frozenset({"array", "boolean", "number", "object", "string"})
 TEXT_METHODS = frozenset(dir(str)) - frozenset(dir(dict)) - frozenset(dir(list))
 MAPPING_METHODS = frozenset({"get", "items", "keys", "values"})
 
@@ -39,24 +39,20 @@ class ValueUse(Enum):
     @property
     def type(self) -> str:
         kind = self.value.rpartition(" ")[2]
-        return kind if kind in JSON_TYPES else ""
+        return kind if kind in IN_WORDS else ""
 
     @property
-    def fails_otherwise(self) -> bool:
-        """Whether the template cannot be evaluated with a value of another type."""
-        return self.value in JSON_TYPES
+    def needed(self) -> ValueType:
+        """Without a value of this type, the template cannot be evaluated."""
+        if self is ValueUse.COUNTED:
+            return COUNTABLE
+        return ValueType.of(self.value) if self.value in IN_WORDS else ANY
 
 
 def path_text(path: Path) -> str:
     """``tasks[].title``."""
     parts = ("[]" if part is ITEM else f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
     return "".join(parts).removeprefix(".")
-
-
-def kind_of(value: object) -> str:
-    """The JSON type of a constant; empty for null and all else."""
-    kinds = {bool: "boolean", int: "number", float: "number", str: "string", Mapping: "object", list: "array"}
-    return next((name for kind, name in {**kinds, tuple: "array"}.items() if isinstance(value, kind)), "")
 
 
 def operand_use(sign: str, kind: str, *, is_constant: bool, is_right: bool = False) -> ValueUse:

@@ -77,7 +77,7 @@ def require_option_names(kind: type[BaseModel], given: Collection[str]) -> None:
             raise WrongOption(f'the option "{name}" is missing', f"{name}: {option.description}", ())
 
 
-_SAMPLES = {"text": "", "number": 1, "boolean": True, "list": [], "mapping": {}, "null": None}
+_SAMPLES = {"string": "", "number": 1, "boolean": True, "array": [], "object": {}, "null": None}
 
 
 def require_option_values(kind: type[BaseModel], given: Mapping[str, object], types: Mapping[str, ValueType]) -> None:

@@ -10,11 +10,11 @@ from textwrap import wrap
 from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, GoalSpec, InputSpec, RoleSpec, RoleSpecCatalog, StepSpec
 from codex_multi_role.catalog.answer_needs import told
 from codex_multi_role.catalog.flow_references import unused_roles
+from codex_multi_role.catalog.flow_spec import steps_below, with_called
 from codex_multi_role.catalog.prices import MILLION, PriceList
 from codex_multi_role.checks import find_check
 from codex_multi_role.flow import End, worst_case
 from codex_multi_role.flow.chart import Chart, Node, chart_of, end_words
-from codex_multi_role.flow.conditions import with_called
 from codex_multi_role.flow.consequences import if_wrong
 from codex_multi_role.flow.routing import ends
 from codex_multi_role.lifecycle.definitions import role_settings
@@ -183,7 +183,7 @@ def _role_limits(catalog: RoleSpecCatalog) -> Iterator[str]:
 
 
 def _not_counted(flows: Mapping[str, FlowSpec], name: str) -> Iterator[str]:
-    steps = [step for flow in with_called(flows, name) for step in flow.steps]
+    steps = steps_below(flows, name)
     if any(step.review is not None and step.time_limit_seconds is None for step in steps):
         yield "plus the time until a person answers each review"
 

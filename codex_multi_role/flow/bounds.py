@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from codex_multi_role.catalog import FlowSpec, RoleSpec, RoleSpecCatalog, StepSpec
-from codex_multi_role.catalog.flow_spec import step_place
+from codex_multi_role.catalog.flow_spec import step_place, steps_below
 from codex_multi_role.errors import DefinitionError
-from codex_multi_role.flow.conditions import Meanings, known_inputs, may_call, meanings_of, with_called
+from codex_multi_role.flow.conditions import Meanings, known_inputs, may_call, meanings_of
 from codex_multi_role.flow.effort import Effort, StepEfforts, Terms
 from codex_multi_role.flow.visits import most_visits
 from codex_multi_role.reading.places import Place
@@ -96,7 +96,7 @@ def worst_case(
 
 def _seconds_of_baseline(flows: Mapping[str, FlowSpec], name: str, roles: Sequence[RoleSpec], terms: Terms) -> float:
     """The tests before the first turn: in the workspace, and once in a copy of it if steps work in copies."""
-    steps = [step for flow in with_called(flows, name) for step in flow.steps]
+    steps = steps_below(flows, name)
     is_tested = bool(terms.test_seconds) or any(step.check == "tests" for step in steps)
     if not is_tested or not any(role.may_change_workspace for role in roles):
         return 0.0

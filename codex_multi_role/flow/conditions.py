@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, Literal
 
 from jinja2 import nodes
@@ -23,6 +24,8 @@ from codex_multi_role.reading.places import Place
 # A name, such as ("inputs", "target"), with its value or another name for it.
 Meanings = Mapping[object, object]
 UNKNOWN: Final = object()
+Values = Callable[[nodes.Expr], Collection[object]]
+"""What a part of a condition can be; empty if anything."""
 
 _KEEPING = ("list", "map", "reverse", "sort")
 _CHOOSING = ("reject", "rejectattr", "select", "selectattr", "unique")
@@ -63,26 +66,29 @@ def known_value(value: object, meanings: Meanings) -> object:
 
 def known_truth(when: str | None, meanings: Meanings) -> bool | None:
     """Whether the condition holds whatever happens in the run; None if unknown. A missing condition holds."""
-    return True if when is None else _truth(parse_expression(when), meanings)
+    if when is None:
+        return True
+    known = _truths(
+        parse_expression(when), lambda part: [each for each in [_meant(part, meanings)] if each is not UNKNOWN]
+    )
+    return known.pop() if len(known) == 1 else None
 
 
-def _truth(part: nodes.Expr, meanings: Meanings) -> bool | None:
+def _truths(part: nodes.Expr, values: Values) -> set[bool]:
+    """What the truth of a condition can be."""
     match part:
         case nodes.Not(node=inner):
-            truth = _truth(inner, meanings)
-            return None if truth is None else not truth
+            return {not each for each in _truths(inner, values)}
         case nodes.And(left=left, right=right) | nodes.Or(left=left, right=right):
-            decides = isinstance(part, nodes.Or)
-            truths = {_truth(left, meanings), _truth(right, meanings)}
-            return decides if decides in truths else None if None in truths else not decides
+            join = operator.and_ if isinstance(part, nodes.And) else operator.or_
+            return {join(one, other) for one in _truths(left, values) for other in _truths(right, values)}
         case nodes.Compare(expr=left, ops=[nodes.Operand(op=sign, expr=right)]) if sign in _SIGNS:
-            values = _meant(left, meanings), _meant(right, meanings)
             try:
-                return None if UNKNOWN in values else bool(_SIGNS[sign](*values))
+                found = {bool(_SIGNS[sign](one, other)) for one in values(left) for other in values(right)}
             except TypeError:
-                return None
-    value = _meant(part, meanings)
-    return None if value is UNKNOWN else bool(value)
+                found = set()
+            return found or {True, False}
+    return {bool(each) for each in values(part)} or {True, False}
 
 
 def _meant(part: nodes.Expr, meanings: Meanings) -> object:
@@ -95,39 +101,23 @@ def _meant(part: nodes.Expr, meanings: Meanings) -> object:
 def may_be_met(until: str, most: int) -> bool:
     """Whether a condition on the ``results`` of a fan-out may hold after some number of items, of which ``most`` exist.
 
-    Only what compares their number with constants is judged; anything else may hold.
+    Only what compares their number with constants is judged; anything else may hold. Between two constants, all numbers
+    compare alike.
     """
     condition = parse_expression(until)
     constants = [each.value for each in condition.find_all(nodes.Const) if isinstance(each.value, int | float)]
     near = (math.floor(each) + offset for each in constants if abs(each) <= most + 1 for offset in (-1, 0, 1))
     counts = {0, most} | {each for each in near if 0 <= each <= most}
-    return any(_may_be(True, condition, each, counts) for each in counts)
+    return any(True in _truths(condition, partial(_numbers, count=each, fewer=counts)) for each in counts)
 
 
-def _may_be(wanted: bool, part: nodes.Expr, count: int, fewer: Collection[int]) -> bool:
-    """Whether the condition may be ``wanted`` with ``count`` results, of which a filter leaves any number of ``fewer``.
+def _numbers(part: nodes.Expr, count: int, fewer: Collection[int]) -> Collection[object]:
+    """What a constant, or the number of (some) of ``count`` ``results``, can be; empty for anything else.
 
-    Between two constants, all numbers compare alike.
+    A filter leaves any number of ``fewer``.
     """
     match part:
         case nodes.Const(value=value):
-            return bool(value) == wanted
-        case nodes.Not(node=inner):
-            return _may_be(not wanted, inner, count, fewer)
-        case nodes.And(left=left, right=right) | nodes.Or(left=left, right=right):
-            both = [_may_be(wanted, each, count, fewer) for each in (left, right)]
-            return all(both) if isinstance(part, nodes.And) == wanted else any(both)
-        case nodes.Compare(expr=left, ops=[nodes.Operand(op=sign, expr=right)]) if sign in _SIGNS:
-            lefts, rights = (_numbers(each, count, fewer) for each in (left, right))
-            compared = [_SIGNS[sign](one, other) == wanted for one in lefts for other in rights]
-            return any(compared) or not compared
-    return True
-
-
-def _numbers(part: nodes.Expr, count: int, fewer: Collection[int]) -> Collection[float]:
-    """What a constant, or the number of (some) ``results``, can be; empty for anything else."""
-    match part:
-        case nodes.Const(value=int() | float() as value):
             return [value]
         case nodes.Filter(name="length" | "count", node=listed):
             names = []
@@ -191,14 +181,3 @@ def known_inputs(step: StepSpec, called: FlowSpec, meanings: Meanings, place: Pl
             except UsageError as error:
                 raise (place / "with" / name).error(str(error), error.hint) from error
     return known
-
-
-def with_called(flows: Mapping[str, FlowSpec], name: str) -> tuple[FlowSpec, ...]:
-    """The flow ``name`` and each flow that it calls, directly or indirectly, once; nearer ones first."""
-    found: dict[str, FlowSpec] = {}
-    waiting = [name]
-    while waiting:
-        if (each := waiting.pop(0)) not in found:
-            found[each] = flows[each]
-            waiting += [step.call for step in flows[each].steps if step.call is not None]
-    return tuple(found.values())

@@ -8,7 +8,6 @@ from typing import get_type_hints
 
 from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, RoleSpecCatalog, StepSpec
 from codex_multi_role.catalog.contracts import Contracts
-from codex_multi_role.catalog.definition import closed_properties
 from codex_multi_role.catalog.shown_fields import OF_COPY, OfStep
 from codex_multi_role.checks import find_check
 from codex_multi_role.checks.contract import COULD_NOT_RUN
@@ -93,11 +92,8 @@ class KnownFields:
         if role is None or role.tools:  # a tool may add anything
             return None
         schema = role.output_schema if step.reply is None else step.reply
-        listed = None if schema is None else closed_properties(schema)
-        if listed is None:
-            return None
-        own = {name: type_of_schema(each) if isinstance(each, dict) else ANY for name, each in listed.items()}
-        return {**own, **fields_named((*ADDED, *_of_copy(step)))}
+        known = type_of_schema(schema)
+        return None if known.is_open else {**known.fields, **fields_named((*ADDED, *_of_copy(step)))}
 
 
 def _of_review(step: StepSpec) -> Fields:

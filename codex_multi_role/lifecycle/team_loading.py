@@ -7,12 +7,12 @@ from pathlib import Path
 from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog, StepSpec, asked_role_files, check_flows, read_flows
 from codex_multi_role.catalog.contract_schemas import check_contracts
 from codex_multi_role.catalog.flow_references import AT_THE_END
+from codex_multi_role.catalog.flow_spec import step_place, steps_below
 from codex_multi_role.catalog.flow_steps import check_steps
 from codex_multi_role.catalog.source_files import LOCAL_ROLES
 from codex_multi_role.checks import find_check
 from codex_multi_role.checks.tools import find_tool, tool_names
 from codex_multi_role.errors import DefinitionError, UsageError
-from codex_multi_role.lifecycle.separate_calls import check_separate_calls
 from codex_multi_role.lifecycle.step_fields import contracts_of
 from codex_multi_role.lifecycle.value_checks import (
     check_closed_schemas,
@@ -86,13 +86,24 @@ def checked_team(flows: dict[str, FlowSpec], catalog: RoleSpecCatalog) -> tuple[
         _check_checks(flow, catalog, types[name], problems)
         if not is_recorded(flow):
             check_keys(flow, problems)
-    check_separate_calls(flows, catalog, problems)
+    _check_isolated_calls(flows, problems)
     if not any(map(is_recorded, flows.values())):
         check_closed_schemas(catalog, problems)
         problems.raise_found()
         check_contracts(contracts_of(flows, next(iter(flows)), catalog), flows, catalog)
     problems.raise_found()
     return flows, catalog
+
+
+def _check_isolated_calls(flows: dict[str, FlowSpec], problems: Problems) -> None:
+    for flow in flows.values():
+        for index, step in enumerate(flow.steps):
+            if step.call and step.isolate and any(each.isolate for each in steps_below(flows, step.call)):
+                with problems.collected():
+                    raise (step_place(flow, index) / "isolate").error(
+                        f"the flow {step.call} has steps in copies of their own, which cannot be merged into a copy",
+                        "Isolate either this step or those.",
+                    )
 
 
 def _check_checks(flow: FlowSpec, catalog: RoleSpecCatalog, types: Fields, problems: Problems) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 
 from jinja2 import TemplateSyntaxError
 from pydantic import BaseModel
@@ -14,13 +15,12 @@ from codex_multi_role.catalog.definition import closed_properties
 from codex_multi_role.catalog.expression_types import type_of_value
 from codex_multi_role.catalog.flow_expressions import (
     has_expressions,
-    name_or_constant,
-    parse_expression,
-    whole_expression,
 )
 from codex_multi_role.catalog.flow_references import item_types, template_types
 from codex_multi_role.catalog.flow_spec import step_place
+from codex_multi_role.catalog.flow_steps import TEMPLATE_NAMES
 from codex_multi_role.catalog.result_reads import fields_read
+from codex_multi_role.catalog.unknown_values import UnknownValue, tries
 from codex_multi_role.checks.contract import WrongOption, require_option_names, require_option_values
 from codex_multi_role.flow.conditions import may_be_met
 from codex_multi_role.lifecycle.step_fields import KnownFields
@@ -108,7 +108,7 @@ def _without_effect(step: StepSpec) -> Iterator[tuple[str, str, str]]:
 def _check_until(step: StepSpec, place: Place) -> None:
     if step.until is None or step.for_each is None:
         return
-    if fields_read(f"{{{{ {step.until} }}}}", step.id) - {"visits"}:
+    if fields_read({"when": step.until}, step.id) - {"visits"}:
         raise place.error(
             f"steps.{step.id} has no results of this visit yet", "Read `results`, which are those of the items so far."
         )
@@ -119,12 +119,14 @@ def _check_until(step: StepSpec, place: Place) -> None:
 
 def _check_role_of(step: StepSpec, names: Mapping[str, object], place: Place) -> None:
     """Raise `DefinitionError` if an item that is known before a run asks a role that its step does not list."""
-    asked = whole_expression(step.ask or "") if step.roles and not has_expressions(names["item"]) else None
-    path = name_or_constant(parse_expression(asked)) if asked else None
-    if isinstance(path, tuple) and path[0] in names:
-        role = render(step.ask, names, place)
-        if role not in step.roles:
-            raise place.unknown("role", str(role), step.roles)
+    if not step.roles or has_expressions(names["item"]):
+        return
+    unknown = {name: UnknownValue(name) for name in TEMPLATE_NAMES}
+    role = tries(partial(render, step.ask, {**unknown, **names}, place))
+    if role.failure is not None:
+        raise role.failure
+    if isinstance(role.only, str) and role.only not in step.roles:
+        raise place.unknown("role", role.only, step.roles)
 
 
 def check_closed_schemas(catalog: RoleSpecCatalog, problems: Problems) -> None:

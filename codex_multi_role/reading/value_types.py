@@ -13,18 +13,19 @@ from pydantic import BaseModel
 
 # In this order: a boolean is a number for Python, too.
 _KINDS: Mapping[type, str] = {
-    str: "text",
+    str: "string",
     bool: "boolean",
     int: "number",
     float: "number",
-    list: "list",
-    tuple: "list",
-    dict: "mapping",
+    list: "array",
+    tuple: "array",
+    Mapping: "object",
     NoneType: "null",
 }
-_IN_WORDS = {"text": "a text", "number": "a number", "boolean": "true or false", "list": "a list"}
-_IN_WORDS |= {"mapping": "a mapping", "null": "null"}
-_ORDERED = frozenset({"text", "number", "list"})
+IN_WORDS = {"string": "a text", "number": "a number", "boolean": "true or false", "array": "a list"}
+IN_WORDS |= {"object": "an object", "null": "null"}
+"""The kinds of values, which are JSON's types."""
+_ORDERED = frozenset({"string", "number", "array"})
 MOST_SHOWN = 12
 
 
@@ -46,18 +47,18 @@ class ValueType:
 
     @classmethod
     def of_constant(cls, value: object) -> ValueType:
-        kind = next((name for each, name in _KINDS.items() if isinstance(value, each)), "")
+        kind = kind_of(value)
         return cls(frozenset({kind}), frozenset({value}) if isinstance(value, Hashable) else None) if kind else ANY
 
     @classmethod
     def of_fields(cls, fields: Fields, *, is_open: bool = False) -> ValueType:
         """A mapping that can have these fields; others only if it ``is_open``."""
-        return cls(frozenset({"mapping"}), fields=fields, is_open=is_open)
+        return cls(frozenset({"object"}), fields=fields, is_open=is_open)
 
     def __or__(self, other: ValueType) -> ValueType:
         """The type of a value that is of one of both types."""
         values = None if self.values is None or other.values is None else self.values | other.values
-        mappings = [each for each in (self, other) if "mapping" in each.kinds]
+        mappings = [each for each in (self, other) if "object" in each.kinds]
         part = mappings[0] if len(mappings) == 1 else ANY
         return ValueType(self.kinds | other.kinds, values, part.fields, part.is_open)
 
@@ -77,7 +78,7 @@ class ValueType:
 
     @property
     def kinds_in_words(self) -> str:
-        return " or ".join(words for kind, words in _IN_WORDS.items() if kind in self.kinds)
+        return " or ".join(words for kind, words in IN_WORDS.items() if kind in self.kinds)
 
     @property
     def in_words(self) -> str:
@@ -92,9 +93,11 @@ def _comparable(known: ValueType) -> frozenset[str]:
 
 
 Fields = Mapping[str, ValueType]
-ANY = ValueType.of(*_IN_WORDS)
-TEXT, NUMBER, BOOLEAN = ValueType.of("text"), ValueType.of("number"), ValueType.of("boolean")
-LIST, MAPPING = ValueType.of("list"), ValueType.of("mapping")
+ANY = ValueType.of(*IN_WORDS)
+TEXT, NUMBER, BOOLEAN = ValueType.of("string"), ValueType.of("number"), ValueType.of("boolean")
+LIST, MAPPING = ValueType.of("array"), ValueType.of("object")
+COUNTABLE = ValueType.of("array", "string", "object")
+"""What has a length."""
 
 
 def one_of(*values: object) -> ValueType:
@@ -128,12 +131,21 @@ def type_of_annotation(annotation: Any) -> ValueType:  # noqa: ANN401 - whatever
     return next((ValueType.of(name) for each, name in _KINDS.items() if issubclass(written, each)), ANY)
 
 
-def type_of_schema(schema: Mapping[str, Any]) -> ValueType:
-    """What a JSON Schema says; `ANY` where it is more than a type or a choice."""
-    if "enum" in schema:
-        return one_of(*schema["enum"])
-    kinds = {"string": TEXT, "number": NUMBER, "integer": NUMBER, "boolean": BOOLEAN, "array": LIST, "object": MAPPING}
-    return kinds.get(str(schema.get("type")), ANY)
+def type_of_schema(schema: object) -> ValueType:
+    """What the types, choices and properties of a JSON Schema say; its other keywords can only narrow that."""
+    if not isinstance(schema, Mapping):
+        return ANY
+    if choices := schema.get("enum", [schema["const"]] if "const" in schema else []):
+        return one_of(*choices)
+    named, properties = schema.get("type", ANY.kinds), schema.get("properties", {})
+    kinds = {"number" if each == "integer" else each for each in ([named] if isinstance(named, str) else named)}
+    is_open = schema.get("additionalProperties") is not False or "patternProperties" in schema
+    return ValueType(frozenset(kinds), None, {name: type_of_schema(each) for name, each in properties.items()}, is_open)
+
+
+def kind_of(value: object) -> str:
+    """The kind of a constant; empty if JSON has none for it."""
+    return next((name for each, name in _KINDS.items() if isinstance(value, each)), "")
 
 
 def fields_named(names: Iterable[str]) -> Fields:

@@ -86,7 +86,7 @@ def test_contradiction_names_both_places(tmp_path: Path, properties: Json, templ
 def test_contradiction_with_the_schema_of_the_step_is_found(tmp_path: Path) -> None:
     reply = ", reply: {type: object, properties: {n: {type: [string, 'null']}}}"
     said = _validated(tmp_path, None, "{{ steps.plan.n + 1 }}", reply)
-    assert "steps.plan.n must be a number here, but the schema of the answer says null or a text" in said
+    assert "steps.plan.n must be a number here, but the schema of the answer says a text or null" in said
     assert "own.yaml:2:30: step plan: reply)" in said
 
 

@@ -71,7 +71,7 @@ CASES = (
     Case("tasks-null", {"tasks": None}, [build(**EACH)], "build", "for_each", "must be a list, not null"),
     Case("tasks-text", {"tasks": "a, b"}, [build(**EACH)], "build", "for_each",
          'must be a list, not a text (steps.plan.tasks is "a, b")'),
-    Case("tasks-mapping", {"tasks": {"a": 1}}, [build(**EACH)], "build", "for_each", "must be a list, not a mapping"),
+    Case("tasks-mapping", {"tasks": {"a": 1}}, [build(**EACH)], "build", "for_each", "must be a list, not an object"),
     Case("too-many-tasks", {"tasks": [1, 2, 3]}, [build(**EACH)], "build", "for_each", "3 items, max_items is 2"),
     Case("concurrency-text", {"tasks": [1], "most": "two"}, [build(**EACH, concurrency="{{ steps.plan.most }}")],
          "build", "concurrency", "must be a number from 1 to 64, not 'two'"),

@@ -70,7 +70,7 @@ def test_model_gives_the_fields_that_templates_can_name() -> None:
         (dict[str, int], MAPPING),
         (tuple[str, ...], LIST),
         (Literal[True, "auto"], one_of(True, "auto")),
-        (str | None, ValueType.of("text", "null")),
+        (str | None, ValueType.of("string", "null")),
         (Sequence[str], ANY),
         (Any, ANY),
         (object, ANY),
