@@ -274,7 +274,7 @@ def test_run_with_hostile_answers_prints_nothing_of_that_kind(
         _assert_readable((tmp_path / name).read_text())
 
 
-NOT_ON_A_RECORDED_RUN = {"run", "init", "demo", "doctor", "schema", "completion", "codex"}
+NOT_ON_A_RECORDED_RUN = {"run", "init", "demo", "doctor", "schema", "completion", "codex", "trust"}
 """They start processes, or print nothing of a run."""
 
 
