@@ -40,8 +40,8 @@ class Figure:
 
 # Debts of 2026-11-29. Contracts: templates are read by evaluating them, not from their syntax, 900 lines; verdicts on
 # untidy suites, 700, a third of which tells what the sandbox denied and runs the tests in `doctor`; tests beside the
-# first turns, 130; what a record names is data, 180, and settings of others need a word, 260; load errors at the line of
-# the key, 250. They end with what nobody needs, the extensions `measuring` and `setup`, and the one reader.
+# first turns, 130; what a record names is data, 180, and settings of others need a word, 260; load errors at the line
+# of the key, 250. They end with what nobody needs, the extensions `measuring` and `setup`, and the one reader.
 FIGURES = (
     Figure("folders of the core", 16, "16"),
     Figure("floors of the core", 9, "9"),
