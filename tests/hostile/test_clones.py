@@ -39,7 +39,7 @@ COMMANDS = (
     *(["run", "Go on", "--dry-run"], ["roles", "list"], ["roles", "validate"], ["roles", "show", "planner"]),
     *(["flows", "list"], ["flows", "show", "cycles"], ["flows", "validate"], ["flows", "graph", "cycles"]),
     *(["runs"], ["show"], ["watch"], ["report"], ["approve"], ["cancel"], ["resume"], ["fork", "--from", "team"]),
-    *(["diff"], ["rerun", "--dry-run"], ["verify", "bundle.zip"], ["queues"], ["workers"]),
+    *(["diff"], ["rerun", "--dry-run"], ["queues"]),
 )
 
 

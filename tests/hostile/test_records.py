@@ -26,13 +26,7 @@ RESTS = ("resume", "--cycles", "2"), ("fork", "--from", "team"), ("rerun",), ("r
 LOOKS = (
     *(("show",), ("report",), ("diff",), ("blame", "a.txt"), ("runs",), ("watch",), ("gc", "--dry-run")),
     *(("apply", "--to", "checkout"), ("export", "--branch", "made"), ("pr",), ("config", "show"), ("flows", "list")),
-    *(
-        ("bisect", "--", "true"),
-        ("bundle", "--output", "made.bundle"),
-        ("restart", "--task", "T1"),
-        ("approve",),
-        ("cancel",),
-    ),
+    *(("fork", "--task", "T1"), ("approve",), ("cancel",)),
 )
 GIT = ("core.fsmonitor", "core.hooksPath", "diff.evil.textconv", "filter.evil.clean", "core.alternateRefsCommand")
 
