@@ -17,7 +17,14 @@ from tests.support.teams import Record, read_lines, say
 
 pytestmark = pytest.mark.real
 
-ROLES = ("planner", "architect", "implementer", "integrator")
+ROLES: dict[str, Record] = {
+    "planner": {"tasks": [], "next_owner": "architect"},
+    "architect": {},
+    "implementer": {"files": []},
+    "integrator": {"status": "CONTINUE"},
+}
+"""What each answers, beside `ANSWER`."""
+ANSWER: Record = {"key_points": [], "analysis_md": None, "error": None}
 CYCLES, TURNS = 3, 12
 MOST_OWN_MODULES, MOST_OTHER_MODULES = 204, 300
 """Before the processes start: what is imported by then delays the first prompt."""
@@ -38,7 +45,6 @@ NEVER = {
     "coverage",
     "pytest",
     "networkx",
-    "jsonschema",
     "opentelemetry",
     "uvicorn",
 }
@@ -110,7 +116,7 @@ def _prompt(message: Record) -> str:
 def counts(tmp_path_factory: pytest.TempPathFactory) -> Counts:
     folder = tmp_path_factory.mktemp("counted")
     arguments = ["--goal", "count", "--cycles", str(CYCLES), "--no-run-tests", "--quiet"]
-    with answering({role: [say(status="CONTINUE")] * CYCLES for role in ROLES}) as settings:
+    with answering({role: [say(**ANSWER, **more)] * CYCLES for role, more in ROLES.items()}) as settings:
         flags = [part for setting in (*settings, 'model="counted"') for part in ("-c", setting)]
         subprocess.run(
             [sys.executable, "-c", COUNTED, *arguments, *flags], cwd=folder, env=environment(), timeout=60, check=True
@@ -127,13 +133,13 @@ def test_run_imports_only_what_it_uses(counts: Counts) -> None:
 
 
 def test_run_starts_only_its_processes(counts: Counts) -> None:
-    """Git: the workspace's state before and after each cycle, written only once, because nothing changes it.
+    """Git: the workspace's state before and after each cycle, and around the files that its implementer submits.
 
     The shell waits for the end of a run that is killed. A first run on a machine starts one more Codex.
     """
     assert counts.code == ExitCode.GOAL_NOT_REACHED
     assert counts.programs.pop("codex") - len(ROLES) in (0, 1)
-    assert counts.programs == {"git": 6, "sh": 1}
+    assert counts.programs == {"git": 12, "sh": 1}
 
 
 def test_run_looks_through_all_processes_only_at_its_end(counts: Counts) -> None:
@@ -151,7 +157,7 @@ def test_turn_costs_one_request_and_two_statements(counts: Counts) -> None:
     each = ("initialize", "initialized", "account/read", "thread/start", "model/list")
     assert counts.methods == {"turn/start": TURNS, **dict.fromkeys(each, len(ROLES))}
     recorded = Counter(each.split()[0] for each in counts.statements if "steps " in each)
-    assert recorded == {"SELECT": TURNS, "INSERT": TURNS}
+    assert recorded == dict.fromkeys(("SELECT", "INSERT"), TURNS + CYCLES)  # the files of each implementer's answer
 
 
 def test_prompts_do_not_grow_with_the_run(counts: Counts) -> None:

@@ -138,7 +138,7 @@ def test_shipped_flows_work_after_the_first_command_of_readme(tmp_path: Path) ->
     ("command", "module", "extra"),
     [
         ("serve", "h11", "web"),
-        ("workers --database-url sqlite:///none.db", "sqlalchemy", "machines"),
+        ("queues --database-url sqlite:///none.db", "sqlalchemy", "machines"),
         ("runs --database-url postgresql://db.example.org/runs", "sqlalchemy", "machines"),
         (f"{TEAM} --database-url sqlite:///none.db", "dbos", "machines"),
         ("flows validate document", "networkx", "document"),

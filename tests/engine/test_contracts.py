@@ -87,8 +87,8 @@ def test_every_prompt_says_what_later_steps_read(tmp_path: Path) -> None:
     report = _team(tmp_path, TASKS, {"tasks": "none"}, {"tasks": [ONE]}).run(flow="own")
     for turn in ("planner/turn_001", "planner/turn_002"):
         prompt = (report.folder / turn / "prompt.txt").read_text()
-        assert "LATER STEPS READ THESE FIELDS OF YOUR ANSWER:\n- tasks: a list of at most 2 elements, req" in prompt
-    assert "LATER STEPS" not in (report.folder / "worker/turn_001/prompt.txt").read_text()
+        assert "\nLater steps read these fields of it:\n- tasks: a list of at most 2 elements, req" in prompt
+    assert "Later steps" not in (report.folder / "worker/turn_001/prompt.txt").read_text()
 
 
 def test_answer_that_stays_wrong_fails_its_step(tmp_path: Path) -> None:

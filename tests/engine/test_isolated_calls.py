@@ -30,7 +30,11 @@ NESTED: list[Record] = [{"id": "write", "ask": "writer", "isolate": "worktree"}]
     ("inner", "keys", "problem"),
     [
         (NESTED, {}, "isolate: the flow inner has steps in copies of their own"),
-        (None, {"place": "workers"}, "place: items no longer run on other workers; `codex-multi-role batch` spreads"),
+        (
+            None,
+            {"place": "workers"},
+            "step each: items no longer run on other workers; `codex-multi-role batch`",
+        ),
     ],
 )
 def test_calls_that_cannot_work_are_refused(

@@ -196,7 +196,7 @@ def test_skipped_step_without_its_values_hinders_no_change(tmp_path: Path) -> No
     steps: list[Record] = [
         {"ask": "one"},
         {"id": "two", "ask": "one", "prompt": "{{ roles.one.brief }}", "on_error": "skip"},
-        {"id": "three", "ask": "one", "prompt": "{{ inputs.word + 1 }}"},
+        {"id": "three", "ask": "one", "prompt": "{{ inputs.word[9] }}"},
     ]
     team = team_with(tmp_path, *steps)
     assert team.run(flow="own").exit_code == 3
@@ -211,7 +211,7 @@ def test_input_of_work_after_a_skipped_step_cannot_change(tmp_path: Path) -> Non
         {"ask": "one"},
         {"id": "two", "ask": "one", "prompt": "{{ roles.one.brief }}", "on_error": "skip"},
         {"id": "figures", **LOOK},
-        {"id": "three", "ask": "one", "prompt": "{{ inputs.word + 1 }}"},
+        {"id": "three", "ask": "one", "prompt": "{{ inputs.word[9] }}"},
     ]
     team = team_with(tmp_path, *steps)
     assert team.run(flow="own").exit_code == 3

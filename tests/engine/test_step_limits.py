@@ -57,7 +57,7 @@ def test_resume_tries_again_and_what_was_skipped_stays_so(tmp_path: Path) -> Non
 
 def test_limit_is_that_of_each_item(tmp_path: Path) -> None:
     step = {"ask": "one", "for_each": ["a", "b"], "concurrency": 1, "prompt": "{{ item }}", "on_error": "skip"}
-    team = limited(tmp_path, step, {"choose": [{"when": "'\n\na\n' in prompt", **NEVER}, say()]})
+    team = limited(tmp_path, step, {"choose": [{"when": "'\na\n' in prompt", **NEVER}, say()]})
     assert team.run(flow="own").exit_code == 0
     errors = [read(team.runs / f"latest/items/x.1.{index}.json")["outcome"]["error"] for index in (0, 1)]
     assert [bool(error) for error in errors] == [True, False], errors

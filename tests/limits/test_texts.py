@@ -73,7 +73,7 @@ def test_answer_nested_too_deeply_is_asked_for_again(tmp_path: Path) -> None:
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [deep]})
     report = team.run()
     assert [status for _, _, status in team.turns()] == ["invalid_reply", "completed"]
-    assert team.of_type("turn_ended")[0]["reason"] == "The JSON object is nested too deeply."
+    assert team.of_type("turn_ended")[0]["reason"] == "The answer repeats itself without an end. Write each part once."
     assert read(report.folder / "one/turn_002/handoff.json") == {"summary": "flat"}
 
 
