@@ -19,7 +19,7 @@ import psutil
 
 from codex_multi_role.errors import Ending, ExitCode, RunBusy, RunStatus, UsageError
 from codex_multi_role.run_folder import RunFolder
-from codex_multi_role.run_folder.owner import is_alive, is_running, read_owner
+from codex_multi_role.run_folder.owner import is_alive, is_held, is_running, read_owner
 
 
 def stopping_signals() -> list[signal.Signals]:
@@ -118,7 +118,7 @@ def stop_run(folder: RunFolder, is_ending: Callable[[], bool] = lambda: False) -
 
     Raises `UsageError` if no process, or somebody else's, works on it, and `RunBusy` if it does not release the run.
     """
-    if not is_alive(folder):
+    if not (is_alive(folder) and is_held(folder)):
         raise _not_running(folder)
 
     owner = read_owner(folder)

@@ -6,7 +6,7 @@ import fcntl
 import json
 import os
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -97,8 +97,16 @@ def is_running(owner: Mapping[str, Any]) -> bool:
     try:
         process = psutil.Process(owner["pid"])
         return process.create_time() == owner["start_time"] and processes.lives(process)
-    except psutil.Error:
+    except (psutil.Error, KeyError, TypeError, ValueError):  # the last three: no process wrote that file
         return False
+
+
+def is_held(folder: RunFolder) -> bool:
+    """Whether a process has the lock. A folder from elsewhere can name any process, but none has its lock."""
+    with suppress(OSError), folder.owner_path.open() as file:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return False
+    return True
 
 
 def read_owner(folder: RunFolder) -> dict[str, Any]:

@@ -14,8 +14,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from codex_multi_role.errors import RunBusy, StorageError
-from codex_multi_role.run_folder import Owner
+from codex_multi_role.errors import RunBusy, StorageError, UsageError
+from codex_multi_role.lifecycle.stopping import stop_run
+from codex_multi_role.run_folder import Owner, RunFolder
+from codex_multi_role.run_folder.owner import is_alive
 from tests.support.processes import largest_file
 
 HOLD = """
@@ -120,3 +122,20 @@ def test_folder_that_is_gone_is_named(path: Path) -> None:
     path.parent.rmdir()
     with pytest.raises(StorageError, match=r"cannot write .*owner\.json: No such file or directory"):
         Owner(path).acquire()
+
+
+def test_process_that_only_a_folder_names_is_left_alone(path: Path) -> None:
+    """A folder from elsewhere can name any process of this machine, but has no lock."""
+    path.with_name("run.json").write_text(json.dumps({"status": "running"}))
+    with subprocess.Popen(["sleep", "60"]) as named:
+        path.write_text(json.dumps({"pid": named.pid, "start_time": psutil.Process(named.pid).create_time()}))
+        with pytest.raises(UsageError, match="is not running"):
+            stop_run(RunFolder(path.parent))
+        assert named.poll() is None
+        named.kill()
+
+
+@pytest.mark.parametrize("owner", [{"pid": -1, "start_time": 1}, {"pid": "x", "start_time": 1}, {"pid": os.getpid()}])
+def test_owner_that_cannot_be_is_no_live_one(path: Path, owner: dict[str, object]) -> None:
+    path.write_text(json.dumps(owner))
+    assert not is_alive(RunFolder(path.parent))

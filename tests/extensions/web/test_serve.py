@@ -60,7 +60,8 @@ import os, signal, sys
 from pathlib import Path
 from codex_multi_role.run_folder import Owner
 signal.signal(signal.SIGINT, lambda *_: os.write(1, b"asked\\n"))
-Owner(Path(sys.argv[1])).acquire()
+owner = Owner(Path(sys.argv[1]))
+owner.acquire()
 print("there", flush=True)
 sys.stdin.read()
 """
