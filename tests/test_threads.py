@@ -24,6 +24,7 @@ OURS = {
     r"(recording|replay)-connection": "as playbook-connection, and QUIET_SECONDS (extensions/replays/upstream.py)",
     r"item_\d+": "the steps of one item, each with its deadlines (engine/scheduler.py)",
     r"role_\d+": "the turns of one role, each with its deadlines (engine/scheduler.py)",
+    r"Thread-\d+": "watchdog's, in a run that is long enough to watch; ends with its observer (host/watched_files.py)",
     r"role-files": "looks every LOOK_SECONDS whether the run has ended (lifecycle/live_roles.py)",
     r"store_\d+": "files, and requests with REQUEST_SECONDS (store/remote_objects.py)",
     r"search_\d+": "one search provider, with its time limit (extensions/research/search_providers.py)",

@@ -124,6 +124,7 @@ def test_folder_that_is_gone_is_named(path: Path) -> None:
         Owner(path).acquire()
 
 
+@pytest.mark.real
 def test_process_that_only_a_folder_names_is_left_alone(path: Path) -> None:
     """A folder from elsewhere can name any process of this machine, but has no lock."""
     path.with_name("run.json").write_text(json.dumps({"status": "running"}))
