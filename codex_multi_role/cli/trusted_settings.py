@@ -27,7 +27,7 @@ VARIABLE = f"{PREFIX}TRUST"
 """Set to true where nobody can be asked, as in CI: every settings file counts."""
 CONFIG = "config"
 GOAL = "goal"
-"""It is told to a model, whatever it says."""
+"""Only a model reads its text, so no address in it needs a word."""
 TRUE = ("1", "true", "yes", "on")
 
 

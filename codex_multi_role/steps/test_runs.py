@@ -100,7 +100,7 @@ def beside_baseline(run: RunResources) -> Iterator[RunResources]:
 
     Of a fork, that is the first of the run that it came from. Who may disturb them or needs them waits: see
     `RunResources.after_baseline`. At the end of the block they are stopped; a later session measures as long as nobody
-    has begun to write. Raises `StorageError`.
+    has started to write. Raises `StorageError`.
     """
     baseline, held = run.services.baseline, run.services.folder.path / HELD
     if held.exists():  # the session before was killed meanwhile

@@ -36,7 +36,7 @@ HOSTILE: dict[str, object] = {
 }
 COMMANDS = (
     *(["doctor"], ["doctor", "--json"], ["config", "show"], ["gc"]),
-    *(["run", "Go on", "--dry-run"], ["roles", "list"], ["roles", "validate"], ["roles", "show", "planner"]),
+    *(["run", "Continue", "--dry-run"], ["roles", "list"], ["roles", "validate"], ["roles", "show", "planner"]),
     *(["flows", "list"], ["flows", "show", "cycles"], ["flows", "validate"], ["flows", "graph", "cycles"]),
     *(["runs"], ["show"], ["watch"], ["report"], ["approve"], ["cancel"], ["resume"], ["fork", "--from", "team"]),
     *(["diff"], ["rerun", "--dry-run"], ["queues"]),

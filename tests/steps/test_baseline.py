@@ -300,7 +300,7 @@ def test_everything_else_waits_for_the_tests(tmp_path: Path, first: Record, plan
 
 
 def test_stopped_run_stops_the_tests_and_measures_again(tmp_path: Path) -> None:
-    """As long as nobody has begun to write: the planner's turn is kept."""
+    """As long as nobody has started to write: the planner's turn is kept."""
     team = planned(tmp_path, {"ask": "planner"}, until=("never",))
     stopped = interrupted(team, ("turn_ended", "planner"), signal.SIGINT, flow="own", run_tests=True)
     assert (stopped.exit_code, stopped.reason) == (130, "the run was stopped")

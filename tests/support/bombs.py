@@ -49,11 +49,6 @@ def tar_of(*members: tuple[str, bytes], kind: bytes = tarfile.REGTYPE, mode: str
     return data.getvalue()
 
 
-def many_large(git: Git) -> str:
-    blob = make_blob(git, bytes(HUGE * 2**20))
-    return make_tree(git, *(f"100644 blob {blob}\tfile{number}" for number in range(180)))
-
-
 def one_file(git: Git) -> str:
     return make_tree(git, f"100644 blob {make_blob(git, b'x')}\tfile")
 

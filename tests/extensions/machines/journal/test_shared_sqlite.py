@@ -110,7 +110,7 @@ def test_pickled_rows_are_refused_and_run_nothing(tmp_path: Path, label: str | N
             journal.execute("UPDATE workflow_input SET inputs = ?", [evil])
         if table == "another version":
             journal.execute("UPDATE workflow_status SET application_version = '2'")
-    words = "version 2" if table == "another version" else "is no JSON"
+    words = "version 2" if table == "another version" else "is not JSON"
     for command in (
         ("rerun", report.run_id, "--dry-run"),
         ("fork", report.run_id, "--from", "team:2"),
