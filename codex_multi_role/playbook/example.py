@@ -25,8 +25,8 @@ Schema = Mapping[str, Any]
 
 FILLER = "automatic"
 """The text of every field whose schema states none."""
-FILES = "files"
-"""The list of submitted files stays empty unless the schema requires one."""
+NOTHING: Mapping[str, Any] = {"files": [], "error": None}
+"""What these fields of an answer are if their schemas allow it: it submits no files, and declines nothing."""
 MAX_DEPTH = 24
 DEPTH_WITHOUT_EXTRAS = 6
 """Below this depth only what is required is filled, so that a schema that contains itself ends."""
@@ -159,10 +159,9 @@ class _Derivation:
         value: dict[str, Any] = {}
         for name in names:
             inner = f"{path}.{name}"
-            if (depth, name) == (0, FILES) and self._validator.evolve(schema=properties.get(name, True)).is_valid([]):
-                value[name] = []
-            else:
-                value[name] = self._derive(_schema_of(schema, name), inner, depth + 1, 0)
+            part = _schema_of(schema, name)
+            allows = depth == 0 and name in NOTHING and self._validator.evolve(schema=part).is_valid(NOTHING[name])
+            value[name] = NOTHING[name] if allows else self._derive(part, inner, depth + 1, 0)
         return value
 
     def _array(self, schema: Schema, path: str, depth: int) -> list[Any]:

@@ -18,6 +18,7 @@ from tests.docs.newcomer import give
 from tests.docs.pages import EXTENSIONS, MANY_MACHINES, OPERATION, Block, blocks, commands, page_names
 from tests.support.git_hosts import scripted_host
 from tests.support.serving import listening
+from tests.support.teams import Record
 
 pytestmark = pytest.mark.extensions
 LOCAL_PROVIDER = "http://127.0.0.1:8080/v1"
@@ -46,7 +47,19 @@ NEEDS_A_RUN = {"docs/how-to/watch.md": 2, "docs/how-to/resume-and-fork.md": 1}
 RECORDINGS = "docs/how-to/record-and-replay.md"
 SHIPPED_FLOWS = "docs/reference/shipped-flows.md"
 TRIED_ELSEWHERE = (RECORDINGS, SHIPPED_FLOWS, MANY_MACHINES, OPERATION, EXTENSIONS, "examples/")
-ANSWERS = {"name": "docs", "default": {"json": {"summary": "nothing to do", "status": "DONE"}}}
+ANSWER: Record = {"summary": "nothing to do", "key_points": [], "analysis_md": None, "error": None}
+ANSWERS = {
+    "name": "docs",
+    "default": {"json": {"summary": "nothing to do", "status": "DONE"}},
+    "roles": {
+        "planner": [{"json": {**ANSWER, "tasks": [], "next_owner": "architect"}}],
+        "architect": [{"json": ANSWER}],
+        "implementer": [{"json": {**ANSWER, "files": []}}],
+        "integrator": [{"json": {**ANSWER, "status": "DONE"}}],
+    },
+    "repeat_last": True,
+}
+"""What the shipped team answers, and any other role."""
 PAGES = [name for name in page_names() if commands(name) and not name.startswith(TRIED_ELSEWHERE)]
 PLAYS = sorted({each for page in PAGES if page not in PLAYED for each in commands(page) if "--playbook" in each})
 

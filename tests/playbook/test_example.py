@@ -50,6 +50,8 @@ with_pattern = partial(
         ),
         ({"type": "array", "items": {"type": "integer"}}, [0]),
         ({"type": "array", "maxItems": 0}, []),
+        ({"properties": {"error": {"type": ["string", "null"]}, "a": {"const": 1}}}, {"error": None, "a": 1}),
+        ({"properties": {"error": {"type": "string"}}}, {"error": "automatic"}),
         ({"type": "array", "minItems": 3, "uniqueItems": True}, ["automatic", "automatic 2", "automatic 3"]),
         ({"prefixItems": [{"const": 1}, {"type": "string"}], "items": False}, [1, "automatic 2"]),
         ({"anyOf": [{"type": "integer"}, {"type": "number"}]}, 0),

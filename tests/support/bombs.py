@@ -9,8 +9,6 @@ import zipfile
 from codex_multi_role.workspace.git import Git
 
 MANY = "abcdefghij"
-HUGE = 20
-"""Megabytes of zeros, which a pack has as 20 kB."""
 
 
 def make_tree(git: Git, *entries: str) -> str:

@@ -20,13 +20,13 @@ FLOWS = {
 @pytest.mark.parametrize("playbook", FLOWS)
 def test_shipped_flow_replays_with_same_result(playbook: str, tmp_path: Path) -> None:
     arguments, files = FLOWS[playbook]
-    for folder in ("shop", "again"):
+    for folder in ("shop", "again/shop"):  # roles are told the name of the project
         for name, text in {"README.md": "A shop.\n", **files}.items():
-            (tmp_path / folder).mkdir(exist_ok=True)
+            (tmp_path / folder).mkdir(parents=True, exist_ok=True)
             (tmp_path / folder / name).write_text(text)
     record = ["--playbook", playbook, "--workspace", "shop", "--record", "it.ndjson"]
     done = console("run", *record, *arguments, folder=tmp_path)
     assert done.returncode == 0, done.stderr
-    done = console("--replay", "it.ndjson", "--workspace", "again", folder=tmp_path)
+    done = console("--replay", "it.ndjson", "--workspace", "again/shop", folder=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert str(tmp_path) not in (tmp_path / "it.ndjson").read_text()

@@ -78,6 +78,7 @@ def test_results_of_a_fork_name_the_turns_in_copies(tmp_path: Path) -> None:
     run_id = fork(team.run(flow="own").run_id, start="last", runs_dir=team.runs).run_id
     exported = console("export", run_id, "--branch", "x", "--repo", "workspace", folder=tmp_path)
     assert exported.returncode == 0, exported.stderr
-    git_log = ["git", "log", "--no-merges", "--format=%an", "x"]
-    log = subprocess.run(git_log, cwd=team.workspace, capture_output=True, text=True, check=True)
-    assert sorted(log.stdout.split()) == []
+    for name, turn in (("1", "writer 1"), ("2", "writer 2"), ("3", "last 1")):
+        wrote = ["git", "log", "--no-merges", "--format=%(trailers:key=Turn,valueonly)", "x", "--", f"{name}.txt"]
+        log = subprocess.run(wrote, cwd=team.workspace, capture_output=True, text=True, check=True)
+        assert log.stdout.strip() == turn
