@@ -16,7 +16,7 @@ PRINTED = {
     "Run a team": "succeeded 0",
     "Follow a run": "planner (",
     "Look at earlier runs": "integrator 1 completed",
-    "Use the result": "('implementer turn 1',) pass",
+    "Use the result": " 2 files changed, 48 insertions(+)",
     "Resume a run": "cycles_used_up\ndone",
     "Write a team in Python": "'status': 'DONE'",
     "Answer a question": "success",

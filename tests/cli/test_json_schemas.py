@@ -131,7 +131,6 @@ EVERY_KEY: dict[str, list[Any]] = {
                 "repair_attempts": 1,
                 "run_tests": False,
                 "baseline": False,
-                "allow_removed_tests": ["test_old.py"],
                 "pytest_cmd": "pytest",
                 "test_seconds": 5,
             },

@@ -98,7 +98,7 @@ def test_lower_limit_cannot_leave_out_what_is_recorded(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_input_that_only_leads_further_can_change(tmp_path: Path) -> None:
-    team = team_with(tmp_path, {"ask": "one", "next": AGAIN})
+    team = team_with(tmp_path, {"ask": "one", "next": [*LOOP, {"end": "timeout", "exit": 1}]})
     assert team.run(flow="own").exit_code == 1
     assert team.resume(inputs={"most": 3, "word": "b"}).exit_code == 1
     assert [turn for _, turn, _ in team.turns()] == [2, 3]

@@ -223,10 +223,13 @@ def play(options: RunOptions, model: PureModel) -> PureRun:
         durable.work(Journal().slots())
     ending = durable.ending.result(0)
     prompts = [path.read_text() for path in sorted(folder.path.glob("*/turn_*/prompt.txt"))]
+    end = f"{ending.outcome}: {ending.reason} {ending.details}"
+    for path, name in names.items():
+        end = end.replace(path, name)
     return PureRun(
         folder.run_id,
         model.shown,
         files_of(definitions.workspace),
-        f"{ending.outcome}: {ending.reason} {ending.details}",
+        end,
         prompts,
     )
