@@ -202,7 +202,6 @@ PLACES = {
 
 QUICK = "memory only"
 LOCKS = {
-    ("lifecycle/subscribers.py", "self._lock"): "what subscribers do with an event, which has to be short",
     ("codex/fleet.py", "self._lock"): "starts no process under it, and writes no file but a new home's",
     ("codex/slots.py", "self._lock"): QUICK,
     ("codex/transport.py", "self._spawn_lock"): "one start of a program",
@@ -210,7 +209,10 @@ LOCKS = {
     ("codex/transport.py", "self._write_lock"): "WRITE_SECONDS",
     ("codex/wire_log.py", "self._lock"): "one line to a file",
     ("engine/askers.py", "self._lock"): QUICK,
-    ("lifecycle/turn_observers.py", "self._lock"): "one search for entry points, and small files of the run",
+    (
+        "lifecycle/subscribers.py",
+        "self._lock",
+    ): "what subscribers do with an event, one search for entry points, small files",
     ("engine/flow_walk.py", "self._announce_lock"): "calls of git, GIT_SECONDS each",
     ("engine/journal_file.py", "self._lock"): "one statement; other processes only read the file",
     ("playbook/loopback.py", "self._changed"): "memory only, or a wait for it that has STOP_SECONDS",
@@ -235,7 +237,7 @@ LOCKS = {
     ): "calls of git, GIT_SECONDS each, and a copy of its objects",
     ("steps/resources.py", "self._lock"): QUICK,
     ("steps/unit.py", "run.progress.workspace_lock"): "calls of git, GIT_SECONDS each",
-    ("steps/repeated_check.py", "run.progress.workspace_lock"): "calls of git, GIT_SECONDS each",
+    ("steps/check.py", "run.progress.workspace_lock"): "calls of git, GIT_SECONDS each",
     ("steps/protection.py", "run.progress.workspace_lock"): "calls of git, and the check's deadline",
     ("steps/resources.py", "self.progress.workspace_lock"): "calls of git, GIT_SECONDS each",
     ("extensions/plan_solve/calculator.py", "_functions_lock"): "one function of a number of bounded size",

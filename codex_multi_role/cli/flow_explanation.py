@@ -23,7 +23,7 @@ from codex_multi_role.lifecycle.step_fields import contracts_of
 from codex_multi_role.presentation.wording import duration, one_line, plural
 from codex_multi_role.run_folder.cost import dollars
 from codex_multi_role.run_options import RunLimits, RunOptions
-from codex_multi_role.steps.terms import terms
+from codex_multi_role.steps.check_context import terms
 
 COLUMNS = 100
 LEAST_TEXT_COLUMNS = 40

@@ -34,8 +34,14 @@ from codex_multi_role.flow import graph
 from codex_multi_role.flow.routing import ends
 from codex_multi_role.lifecycle.definitions import judge
 from codex_multi_role.lifecycle.flow_notes import notes_on
-from codex_multi_role.lifecycle.team_check import check_playbooks, load_checked_team, own_flows, require_finish
-from codex_multi_role.lifecycle.team_loading import load_flow_and_called, roles_folder
+from codex_multi_role.lifecycle.team_loading import (
+    check_playbooks,
+    load_checked_team,
+    load_flow_and_called,
+    own_flows,
+    require_finish,
+    roles_folder,
+)
 from codex_multi_role.presentation.typical import typical_runs
 from codex_multi_role.run_options import RunOptions
 

@@ -16,8 +16,7 @@ from codex_multi_role.cli.output import put_json, put_line, put_table, put_yaml,
 from codex_multi_role.cli.tables import Column
 from codex_multi_role.cli.team import WATCH, open_catalog, option_for, repeatedly
 from codex_multi_role.errors import UsageError
-from codex_multi_role.lifecycle.team_check import load_checked_team, own_flows, require_finish
-from codex_multi_role.lifecycle.team_loading import roles_folder
+from codex_multi_role.lifecycle.team_loading import load_checked_team, own_flows, require_finish, roles_folder
 from codex_multi_role.reading.shipped import definition_folders
 from codex_multi_role.run_options import RunOptions
 

@@ -15,7 +15,7 @@ from itertools import count
 from pathlib import Path
 
 from codex_multi_role.engine.durable_run import Begin, DurableRun
-from codex_multi_role.engine.journal import JOURNAL_VERSION, Past, RecordedStep, journal_error, require_version
+from codex_multi_role.engine.journal_slots import JOURNAL_VERSION, Past, RecordedStep, journal_error, require_version
 from codex_multi_role.errors import StorageError
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import RunFolder

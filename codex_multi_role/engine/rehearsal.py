@@ -13,8 +13,7 @@ from itertools import count, takewhile
 
 from codex_multi_role.engine.askers import Asker, Instances, Scope
 from codex_multi_role.engine.flow_walk import CallableFlows, FlowWalk
-from codex_multi_role.engine.journal import Past
-from codex_multi_role.engine.journal_slots import JournalSlots, NothingRecorded, RunHalted
+from codex_multi_role.engine.journal_slots import JournalSlots, NothingRecorded, Past, RunHalted
 from codex_multi_role.errors import CodexMultiRoleError, ReviewWaiting, UsageError, ending_for
 from codex_multi_role.flow import FlowState
 from codex_multi_role.reading.json_types import Json

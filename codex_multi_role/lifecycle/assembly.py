@@ -23,7 +23,7 @@ from codex_multi_role.lifecycle.model_providers import ModelProviders, sources_o
 from codex_multi_role.lifecycle.preparing import preparation_of, sandbox_variables
 from codex_multi_role.lifecycle.sandbox_probe import trying_sandbox
 from codex_multi_role.lifecycle.steering import Steering
-from codex_multi_role.lifecycle.turn_observers import InstalledObservers
+from codex_multi_role.lifecycle.subscribers import InstalledObservers
 from codex_multi_role.run_folder import EventLog, RunFolder, list_turns, own_turns, started_turns
 from codex_multi_role.run_folder.events import ProcessesStarting
 from codex_multi_role.steps import RunProgress, RunResources, RunServices, RunSettings, TestSettings

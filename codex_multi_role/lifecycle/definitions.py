@@ -38,7 +38,7 @@ from codex_multi_role.lifecycle.sandbox_probe import require_sandbox
 from codex_multi_role.lifecycle.step_fields import contracts_of
 from codex_multi_role.lifecycle.team_loading import load_team
 from codex_multi_role.run_options import RunOptions
-from codex_multi_role.steps.terms import terms
+from codex_multi_role.steps.check_context import terms
 from codex_multi_role.workspace.commands import Sandbox, no_sandbox
 from codex_multi_role.workspace.git import require_merging
 from codex_multi_role.workspace.preparation import Needs

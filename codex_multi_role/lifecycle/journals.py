@@ -16,7 +16,7 @@ from codex_multi_role.run_options import RunOptions
 
 if TYPE_CHECKING:
     from codex_multi_role.engine.durable_run import Begin
-    from codex_multi_role.engine.journal import Past
+    from codex_multi_role.engine.journal_slots import Past
 
 
 class Journals(Protocol):

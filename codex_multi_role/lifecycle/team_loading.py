@@ -1,10 +1,21 @@
-"""A team as its files define it: the catalog of roles, a flow and the flows it calls, with their tools and checks."""
+"""A team as its files define it: the catalog of roles, a flow and the flows it calls, with their tools and checks.
+
+A team is also checked as a whole: all its files, and all mistakes at once.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog, StepSpec, asked_role_files, check_flows, read_flows
+from codex_multi_role.catalog import (
+    FlowSpec,
+    RoleSpecCatalog,
+    StepSpec,
+    asked_role_files,
+    check_flows,
+    list_flows,
+    read_flows,
+)
 from codex_multi_role.catalog.contract_schemas import check_contracts
 from codex_multi_role.catalog.flow_references import AT_THE_END
 from codex_multi_role.catalog.flow_spec import step_place, steps_below
@@ -13,6 +24,7 @@ from codex_multi_role.catalog.source_files import LOCAL_ROLES
 from codex_multi_role.checks import find_check
 from codex_multi_role.checks.tools import find_tool, tool_names
 from codex_multi_role.errors import DefinitionError, UsageError
+from codex_multi_role.flow.routing import relies_on_done
 from codex_multi_role.lifecycle.step_fields import contracts_of
 from codex_multi_role.lifecycle.value_checks import (
     check_closed_schemas,
@@ -21,6 +33,7 @@ from codex_multi_role.lifecycle.value_checks import (
     is_recorded,
     known_types,
 )
+from codex_multi_role.playbook import list_playbooks, load_playbook
 from codex_multi_role.reading.places import Place, Problems
 from codex_multi_role.reading.shipped import packaged_roles
 from codex_multi_role.reading.value_types import Fields
@@ -130,3 +143,50 @@ def changed_catalog(source: Path, catalog: RoleSpecCatalog) -> RoleSpecCatalog:
     beside = tuple(source.parent / file.name for file in catalog.role_files)
     role_files = tuple(new if new.exists() else old for new, old in zip(beside, catalog.role_files, strict=True))
     return _with_tools(RoleSpecCatalog.load(source, tool_names, role_files))
+
+
+def load_checked_team(given: Path | None) -> RoleSpecCatalog:
+    """Load the catalog that ``--roles`` names. Raises one `DefinitionError` for all mistakes in the team's files."""
+    problems = Problems()
+    folder = roles_folder(given)
+    catalog: RoleSpecCatalog | None = None
+    with problems.collected():
+        catalog = load_catalog(given)
+    for name in own_flows(folder):
+        with problems.collected():
+            if catalog is None:
+                check_without_roles(name, folder)
+            else:
+                load_flow_and_called(name, catalog)
+    with problems.collected():
+        check_playbooks(folder)
+    problems.raise_found()
+    return catalog or load_catalog(given)
+
+
+def own_flows(folder: Path) -> list[str]:
+    """The names of the flows beside the catalog; the shipped ones, which may need systems, are nobody's own."""
+    if folder.resolve() == packaged_roles().resolve():
+        return []
+    return [entry.name for entry in list_flows(folder) if entry.source.parent.parent == folder]
+
+
+def check_playbooks(folder: Path) -> None:
+    """Load every playbook beside the catalog. Raises one `DefinitionError` for all mistakes."""
+    problems = Problems()
+    for path in list_playbooks(folder).values():
+        if path.parent.parent == folder:
+            with problems.collected():
+                load_playbook(str(path))
+    problems.raise_found()
+
+
+def require_finish(flow: FlowSpec, catalog: RoleSpecCatalog) -> None:
+    """Raise `DefinitionError` if only a role's DONE can end the flow with its goal, and no role may say it."""
+    asked = {role for step in flow.steps for role in step.asked}
+    roles = [role for role in catalog.roles if "*" in asked or role.name in asked]
+    if relies_on_done(flow) and not any(role.behaviors.can_finish for role in roles):
+        raise Place(catalog.source, ("roles",)).error(
+            f"no role can finish: the flow {flow.name} reaches its goal only if a role says DONE",
+            "Set behaviors: {can_finish: true} for the role that decides when the goal is reached.",
+        )

@@ -6,6 +6,7 @@ turn → repair turns → files → tests, each recorded separately, so that a k
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from codex_multi_role.catalog import (
@@ -25,7 +26,7 @@ from codex_multi_role.flow import ExpectedAnswer
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import TurnFolder
 from codex_multi_role.run_folder.events import FilesApplied, RoleSkipped
-from codex_multi_role.steps.analysis import with_analyses
+from codex_multi_role.run_folder.turn_folder import ANALYSIS, ANALYSIS_PATH
 from codex_multi_role.steps.baseline import OFTEN_EMPTY
 from codex_multi_role.steps.protection import SHOWN_PATHS, TOLD, protected_among
 from codex_multi_role.steps.recovery import finished_before
@@ -45,6 +46,8 @@ from codex_multi_role.steps.turn_record import (
 from codex_multi_role.steps.unit import StepOutcome, Unit
 from codex_multi_role.workspace import apply_files
 
+MAX_ANALYSIS_CHARACTERS = 50_000
+"""Of an analysis that a prompt has for a role which cannot open files."""
 TESTS_TOLD = 20
 """How many tests of a kind a prompt names."""
 
@@ -281,3 +284,33 @@ def payload_from(handoffs: dict[str, Any]) -> Json | None:
     """A single handoff as it is, without fields that are null; several under the names of their roles."""
     given = {role: {key: value for key, value in each.items() if value is not None} for role, each in handoffs.items()}
     return next(iter(given.values())) if len(given) == 1 else given or None
+
+
+def with_analyses(role: RoleSpec, payload: Any, run_folder: Path) -> Any:  # noqa: ANN401 - JSON
+    """``payload`` as ``role`` can read it: with the text of each analysis, if all commands of the role are declined."""
+    if role.approval_policy != "untrusted" or role.auto_approve.commands:
+        return payload
+    return _with_texts(payload, run_folder.absolute())
+
+
+def _with_texts(value: Any, run_folder: Path) -> Any:  # noqa: ANN401 - JSON
+    if isinstance(value, list):
+        return [_with_texts(item, run_folder) for item in value]
+    if not isinstance(value, dict):
+        return value
+    found = {key: _with_texts(item, run_folder) for key, item in value.items() if key != ANALYSIS_PATH}
+    if ANALYSIS_PATH not in value:
+        return found
+    text = _analysis(value[ANALYSIS_PATH], run_folder)
+    return {**found, ANALYSIS_PATH: value[ANALYSIS_PATH]} if text is None else {**found, "analysis_md": text}
+
+
+def _analysis(named: object, run_folder: Path) -> str | None:
+    """The text of a turn's analysis; None for any other path, which a model may have written."""
+    path = Path(str(named))
+    is_of_run = path.parent.parent.parent == run_folder and ".." not in path.parts
+    if not is_of_run or path.name != ANALYSIS or not path.is_file():
+        return None
+    text = path.read_text(encoding="utf-8", errors="replace")
+    left_out = len(text) - MAX_ANALYSIS_CHARACTERS
+    return text if left_out <= 0 else f"{text[:MAX_ANALYSIS_CHARACTERS]}\n[{left_out} characters left out]"

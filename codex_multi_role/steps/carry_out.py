@@ -8,18 +8,18 @@ from codex_multi_role.errors import RunInterrupted, UsageError
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder.states import FAILED, IN_PROGRESS
 from codex_multi_role.steps.ask import ask_step
-from codex_multi_role.steps.call import call_step
 from codex_multi_role.steps.check import check_step
 from codex_multi_role.steps.resources import RunResources
 from codex_multi_role.steps.review import review_step
 from codex_multi_role.steps.unit import StepKind, StepOutcome, Unit
 
-KINDS: dict[str, StepKind] = {
-    "ask": ask_step,
-    "check": check_step,
-    "review": review_step,
-    "call": call_step,
-}
+
+def call_step(run: RunResources, unit: Unit) -> StepOutcome:
+    """Walk the called flow with rendered inputs. How it ended is output to route on, not a failure."""
+    return unit.call_flow(unit, unit.fill("with"))
+
+
+KINDS: dict[str, StepKind] = {"ask": ask_step, "check": check_step, "review": review_step, "call": call_step}
 
 
 def carry_out(run: RunResources, unit: Unit) -> StepOutcome:

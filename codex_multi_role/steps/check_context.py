@@ -1,4 +1,4 @@
-"""What a check gets from its run, and who observes it."""
+"""What a check gets from its run, who observes it, and how long it may take."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from typing import Any
 from codex_multi_role.catalog import load_yaml, settings_file, validate
 from codex_multi_role.checks import CheckContext, RunFacts, find_check
 from codex_multi_role.errors import DefinitionError
+from codex_multi_role.flow import Terms
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import own_turns
+from codex_multi_role.run_options import RunOptions
 from codex_multi_role.steps.resources import RunResources
 
 
@@ -64,3 +66,14 @@ def _facts(run: RunResources, key: str) -> RunFacts:
     return RunFacts(
         folder.run_id, record["flow"], record["started_at"], folder.path, key, turns, run.settings.searches_web
     )
+
+
+def terms(options: RunOptions, cycles: int | None = None) -> Terms:
+    """The terms of a run with these options; ``cycles`` overrides theirs. `test_seconds` limits every check."""
+
+    def check_seconds(name: str, given: Mapping[str, object]) -> float:
+        return find_check(name).max_seconds(given, options.tests.test_seconds)
+
+    seconds_of_tests = check_seconds("tests", {}) if options.tests.run_tests else 0.0
+    baseline = options.tests.test_seconds if options.tests.baseline else 0.0
+    return Terms(cycles or options.cycles, options.answers.repair_attempts, check_seconds, seconds_of_tests, baseline)

@@ -123,7 +123,7 @@ def test_what_a_fork_keeps(parent: Parent, change: str) -> None:
 
 def test_journal_that_is_gone_or_of_another_version(parent: Parent, monkeypatch: pytest.MonkeyPatch) -> None:
     team, original = parent
-    monkeypatch.setattr("codex_multi_role.engine.journal.JOURNAL_VERSION", "another")
+    monkeypatch.setattr("codex_multi_role.engine.journal_slots.JOURNAL_VERSION", "another")
     with pytest.raises(StorageError, match="this program writes another"):
         forked(team, "build")
     monkeypatch.undo()

@@ -13,9 +13,8 @@ from typing import Any, cast
 import pytest
 
 from codex_multi_role.engine.durable_run import DurableRun
-from codex_multi_role.engine.journal import RecordedStep
 from codex_multi_role.engine.journal_file import fork_file, open_file, steps_of_file
-from codex_multi_role.engine.journal_slots import JournalSlot
+from codex_multi_role.engine.journal_slots import JournalSlot, RecordedStep
 from codex_multi_role.errors import StorageError
 from codex_multi_role.reading.json_types import Json
 from tests.support.processes import wait_until

@@ -151,7 +151,7 @@ def test_ctrl_c_stops_running_tests_and_resume_reruns_them(tmp_path: Path) -> No
 def test_journal_of_another_version_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     team = TeamFolder(tmp_path, {"one": {}}, {"one": [say()]})
     team.run()
-    monkeypatch.setattr("codex_multi_role.engine.journal.JOURNAL_VERSION", "another")
+    monkeypatch.setattr("codex_multi_role.engine.journal_slots.JOURNAL_VERSION", "another")
     report = team.resume(cycles=2)
     assert (report.outcome, report.exit_code) == ("storage_failed", 3)
     assert "version" in report.reason

@@ -194,7 +194,7 @@ def test_resume_that_cannot_replay_leaves_the_state_as_it_was(tmp_path: Path, mo
     team = team_of_two(tmp_path)
     state = team.run().folder / "controller_state.json"
     before = state.read_text()
-    monkeypatch.setattr("codex_multi_role.engine.journal.JOURNAL_VERSION", "another")
+    monkeypatch.setattr("codex_multi_role.engine.journal_slots.JOURNAL_VERSION", "another")
     assert team.resume(max_turns=9).outcome == "storage_failed"
     assert state.read_text() == before
 

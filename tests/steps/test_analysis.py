@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from codex_multi_role.catalog import RoleSpec
-from codex_multi_role.steps.analysis import MAX_CHARACTERS, with_analyses
+from codex_multi_role.steps.ask import MAX_ANALYSIS_CHARACTERS, with_analyses
 from tests.support.teams import Record, TeamFolder, read, say
 
 pytestmark = pytest.mark.real
@@ -63,7 +63,7 @@ def test_only_an_analysis_of_the_run_is_put_into_a_prompt(tmp_path: Path) -> Non
     turn = tmp_path / "run" / "one" / "turn_001"
     turn.mkdir(parents=True)
     (tmp_path / "analysis.md").write_text("not of the run")
-    (turn / "analysis.md").write_text("x" * (MAX_CHARACTERS + 7))
+    (turn / "analysis.md").write_text("x" * (MAX_ANALYSIS_CHARACTERS + 7))
     outside = (tmp_path / "analysis.md", tmp_path / "run" / "one" / ".." / ".." / "analysis.md", "/etc/passwd")
     (tmp_path.parent / "analysis.md").write_text("not of the run")
     for path in (*outside, tmp_path / "run" / ".." / ".." / "analysis.md", turn / "turn.json"):
@@ -71,4 +71,4 @@ def test_only_an_analysis_of_the_run_is_put_into_a_prompt(tmp_path: Path) -> Non
         assert with_analyses(role, payload, tmp_path / "run") == payload
     long = {"one": [{"analysis_md_path": str(turn / "analysis.md")}]}
     (found,) = with_analyses(role, long, tmp_path / "run")["one"]
-    assert found == {"analysis_md": "x" * MAX_CHARACTERS + "\n[7 characters left out]"}
+    assert found == {"analysis_md": "x" * MAX_ANALYSIS_CHARACTERS + "\n[7 characters left out]"}

@@ -25,7 +25,7 @@ from codex_multi_role.catalog.contracts import Contracts
 from codex_multi_role.catalog.templates import evaluate
 from codex_multi_role.checks import CheckContext, RunFacts, find_check
 from codex_multi_role.engine import CallableFlows, DurableRun
-from codex_multi_role.engine.journal import RecordedStep
+from codex_multi_role.engine.journal_slots import RecordedStep
 from codex_multi_role.engine.rehearsal import PastUnits, walk_past
 from codex_multi_role.errors import (
     CheckFailed,
@@ -46,8 +46,8 @@ from codex_multi_role.run_options import RunOptions
 from codex_multi_role.steps import Recorder, RunProgress, RunResources, RunServices, RunSettings, StepOutcome, Unit
 from codex_multi_role.steps.ask import Ask
 from codex_multi_role.steps.carry_out import carry_out
+from codex_multi_role.steps.check_context import terms
 from codex_multi_role.steps.resources import TestSettings
-from codex_multi_role.steps.terms import terms
 from codex_multi_role.steps.turn_events import says_done
 from codex_multi_role.steps.turn_record import TurnResult
 from codex_multi_role.steps.work_clock import WorkClock

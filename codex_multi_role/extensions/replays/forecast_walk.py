@@ -14,8 +14,7 @@ from itertools import count
 
 from codex_multi_role.engine.askers import Asker, Instances, Scope
 from codex_multi_role.engine.flow_walk import CallableFlows, FlowWalk
-from codex_multi_role.engine.journal import Past
-from codex_multi_role.engine.journal_slots import JournalSlots, RunHalted
+from codex_multi_role.engine.journal_slots import JournalSlots, Past, RunHalted
 from codex_multi_role.engine.rehearsal import RecordedSlot, walk_past
 from codex_multi_role.flow import FlowState
 from codex_multi_role.reading.json_types import Json

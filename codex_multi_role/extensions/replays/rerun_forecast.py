@@ -14,7 +14,7 @@ from typing import Any
 
 from codex_multi_role.codex.usage import TokenUsage
 from codex_multi_role.engine.flow_walk import CallableFlows
-from codex_multi_role.engine.journal import Past
+from codex_multi_role.engine.journal_slots import Past
 from codex_multi_role.engine.rehearsal import PathEnded
 from codex_multi_role.errors import CodexMultiRoleError
 from codex_multi_role.extensions.replays.forecast_walk import past_with_units, walk_forecast

@@ -10,7 +10,7 @@ from codex_multi_role.flow import worst_case
 from codex_multi_role.lifecycle.team_loading import load_team
 from codex_multi_role.reading.shipped import packaged_roles
 from codex_multi_role.run_options import RunOptions
-from codex_multi_role.steps.terms import terms
+from codex_multi_role.steps.check_context import terms
 from tests.support.generation import ABOVE, BELOW, IMPORT, P1, P2, SIGN, Generation, code, item, plan
 from tests.support.teams import read
 

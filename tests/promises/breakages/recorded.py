@@ -8,9 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import IO
 
-from codex_multi_role.engine.final_checks import _recorder
-from codex_multi_role.engine.journal import require_version
-from codex_multi_role.engine.journal_slots import JournalSlots
+from codex_multi_role.engine.durable_run import _recorder
+from codex_multi_role.engine.journal_slots import JournalSlots, require_version
 from codex_multi_role.host.atomic import replacing
 from codex_multi_role.lifecycle import live_roles
 from codex_multi_role.lifecycle.corrected_flows import require_no_wider_rights

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from codex_multi_role.engine.durable_run import Begin
-from codex_multi_role.engine.journal import (
+from codex_multi_role.engine.journal_slots import (
     TRY_AGAIN,
     Past,
     RecordedStep,

@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import Dialect, Engine, event
 from sqlalchemy.engine.interfaces import DBAPIConnection
 
-from codex_multi_role.engine.journal import in_words, journal_error
+from codex_multi_role.engine.journal_slots import in_words, journal_error
 from codex_multi_role.errors import RunInterrupted
 
 OUTAGE_SECONDS = 600.0

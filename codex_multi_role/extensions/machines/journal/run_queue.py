@@ -11,7 +11,7 @@ from threading import Event
 import sqlalchemy as sa
 
 from codex_multi_role.engine.durable_run import DurableRun
-from codex_multi_role.engine.journal import TRY_AGAIN, journal_error
+from codex_multi_role.engine.journal_slots import TRY_AGAIN, journal_error
 from codex_multi_role.errors import StorageError
 from codex_multi_role.extensions.machines.journal.dbos_library import (
     DBOS,

@@ -12,8 +12,7 @@ from typing import Any, NoReturn
 from uuid import uuid4
 
 from codex_multi_role.engine.durable_run import Begin, DurableRun
-from codex_multi_role.engine.journal import JOURNAL_VERSION, journal_error, require_version
-from codex_multi_role.engine.journal_slots import RunHalted
+from codex_multi_role.engine.journal_slots import JOURNAL_VERSION, RunHalted, journal_error, require_version
 from codex_multi_role.errors import CodexMultiRoleError
 from codex_multi_role.extensions.machines.journal.database_url import with_timeouts
 from codex_multi_role.extensions.machines.journal.dbos_library import DBOS, JSON_ROWS, SetWorkflowID, refusal

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from codex_multi_role.catalog import FlowSpec
 from codex_multi_role.errors import DefinitionError
 from codex_multi_role.flow import GoTo, after, new_state
+from codex_multi_role.flow.bounds import most_visits
 from codex_multi_role.flow.conditions import meanings_of
-from codex_multi_role.flow.visits import most_visits
 from tests.support.flows import TEST_GENERATION, flow_of, steps_of
 from tests.support.generated_flows import STEP_IDS, flows_of_checks
 
