@@ -115,7 +115,7 @@ PLACES = {
     ("steps/baseline.py", "self.tests.exception()"): "programs that are being ended: `stopping` is set",
     ("steps/test_runs.py", "with ThreadPoolExecutor(1, thread_name_prefix='baseline')"): "as self.tests.exception",
     ("run_folder/event_log.py", "mine.published.result()"): DONE,
-    ("run_folder/turn_ends.py", "turn.result()"): "one small file",
+    ("run_folder/states.py", "turn.result()"): "one small file",
     ("host/processes.py", "os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)"): "returns at once",
     ("lifecycle/definitions.py", "(started or start()).result()"): INSPECTED,
     ("lifecycle/definitions.py", "with ThreadPoolExecutor(1, thread_name_prefix='python')"): INSPECTED,

@@ -15,7 +15,7 @@ from referencing.exceptions import Unresolvable
 from codex_multi_role.checks.contract import CheckContext, CheckOptions, CheckResult, declare_check, no_time
 from codex_multi_role.checks.data_file import parse_document, read_document
 from codex_multi_role.errors import UsageError
-from codex_multi_role.reading.schema_mismatch import describe_mismatch
+from codex_multi_role.reading.schema_validation import describe_mismatch
 from codex_multi_role.workspace import Workspace
 
 Status = Literal["valid", "invalid", "could not run"]

@@ -245,7 +245,7 @@ class Session:
     def _run(self, events: EventLog, states: States, stop: Stop) -> Ending:
         """Run to the end; returns the ending, also of an error."""
         if self._earlier is not None:
-            from codex_multi_role.run_folder.turn_ends import unpublished_ends  # lazy: most runs are not resumed
+            from codex_multi_role.run_folder.states import unpublished_ends  # lazy: most runs are not resumed
 
             events.publish(*unpublished_ends(self._folder))
         events.publish(self._record.started())

@@ -1,18 +1,38 @@
-"""The fields that templates can see of a step: ``steps.<id>.<field>``."""
+"""The fields that templates can see of a step (``steps.<id>.<field>``), and values that no run can make right.
+
+A run that was recorded keeps the flows that it has.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import get_type_hints
 
-from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, RoleSpecCatalog, StepSpec
+from jinja2 import TemplateSyntaxError
+from pydantic import BaseModel
+
+from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, RoleSpec, RoleSpecCatalog, StepSpec, render
 from codex_multi_role.catalog.contracts import Contracts
+from codex_multi_role.catalog.definition import closed_properties
+from codex_multi_role.catalog.expression_types import type_of_value
+from codex_multi_role.catalog.flow_expressions import has_expressions
+from codex_multi_role.catalog.flow_references import item_types, template_types
+from codex_multi_role.catalog.flow_spec import step_place
+from codex_multi_role.catalog.flow_steps import TEMPLATE_NAMES
+from codex_multi_role.catalog.result_reads import fields_read
 from codex_multi_role.catalog.shown_fields import OF_COPY, OfStep
+from codex_multi_role.catalog.unknown_values import UnknownValue, tries
 from codex_multi_role.checks import find_check
-from codex_multi_role.checks.contract import COULD_NOT_RUN
+from codex_multi_role.checks.contract import COULD_NOT_RUN, WrongOption, require_option_names, require_option_values
 from codex_multi_role.errors import UsageError
+from codex_multi_role.flow.conditions import may_be_met
 from codex_multi_role.flow.routing import ends
+from codex_multi_role.reading.places import Place, Problems
+from codex_multi_role.reading.validation_words import how_to_quote, written_path
 from codex_multi_role.reading.value_types import (
     ANY,
     BOOLEAN,
@@ -28,6 +48,7 @@ from codex_multi_role.reading.value_types import (
     type_of_model,
     type_of_schema,
 )
+from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_folder.turn_folder import ANALYSIS_PATH
 from codex_multi_role.steps.protection import TOLD
 from codex_multi_role.steps.turn_record import WEB_SEARCHES
@@ -126,3 +147,131 @@ def _result(step: StepSpec) -> Fields | None:
     added = (TOLD, "reason", *(["number"] if step.check == "tests" else []))
     status = declared.get("status", ANY) | one_of(COULD_NOT_RUN)
     return {**fields_named(added), **declared, "status": status}
+
+
+OF_ANY_ANSWER = frozenset({"status", "error"})
+"""What an answer may have whatever its schema says."""
+SCHEMA_HINT = "Add it to the properties of the schema, or leave it out of the other."
+
+
+def is_recorded(flow: FlowSpec) -> bool:
+    """Whether the flow is a run's own copy, which was judged when the run started."""
+    catalog = flow.source.absolute().parent.parent
+    folders = RunFolder(catalog.parent), RunFolder(catalog.parent.parent)  # a later copy is in a folder of the first
+    return any(catalog.is_relative_to(folder.catalog_path) and folder.record_path.is_file() for folder in folders)
+
+
+def known_types(flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog) -> dict[str, Fields]:
+    """By flow, the type of each name that all its templates can use."""
+    of_step = KnownFields(flows, catalog).of_step
+    types = {name: template_types(flow, catalog, of_step) for name, flow in flows.items()}
+    return {name: _names_only(known) if is_recorded(flows[name]) else known for name, known in types.items()}
+
+
+def _names_only(types: Fields) -> Fields:
+    return {name: known.names_only() for name, known in types.items()}
+
+
+def check_options(step: StepSpec, options: type[BaseModel], place: Place, types: Fields | None) -> None:
+    """Raise `DefinitionError` for an option that the step's check, which has these ``options``, cannot take.
+
+    ``types``: those of the names that templates use; without them, only the names of the options are checked.
+    """
+    try:
+        require_option_names(options, step.with_)
+        if types is not None:
+            _check_values(step, options, types)
+    except WrongOption as error:
+        where = (place / "with").key(*written_path(tuple(error.path), step.with_))
+        hint = how_to_quote(where, error.value) or error.hint
+        raise where.error(f"check {step.check}: {error}", hint) from error
+
+
+def _check_values(step: StepSpec, options: type[BaseModel], types: Fields) -> None:
+    seen = item_types(step, types)
+    computed = {name: type_of_value(each, seen) for name, each in step.with_.items() if has_expressions(each)}
+    given = {name: each for name, each in step.with_.items() if name not in computed}
+    require_option_values(options, given, computed)
+
+
+def check_keys(flow: FlowSpec, problems: Problems) -> None:
+    """Find keys of steps that have no effect, and values in them that no result can have."""
+    for index, step in enumerate(flow.steps):
+        place = step_place(flow, index)
+        for key, problem, hint in _without_effect(step):
+            with problems.collected():
+                raise place.key(key).error(problem, hint)
+        with problems.collected(), suppress(TemplateSyntaxError):  # reported with its place by `check_template`
+            _check_until(step, place / "until")
+        for number, item in enumerate(step.for_each if isinstance(step.for_each, list) else ()):
+            with problems.collected():
+                _check_role_of(step, {step.as_: item, "item": item, "index": number}, place / "for_each" / number)
+
+
+def _without_effect(step: StepSpec) -> Iterator[tuple[str, str, str]]:
+    """Each such key, why, and what to do."""
+    given = step.model_fields_set
+    if "on_item_error" in given and (step.on_error == "skip" or step.until is not None):
+        beside = "until" if step.until is not None else "on_error: skip"
+        yield "on_item_error", f"on_item_error has no effect beside {beside}: no item ends the run", "Leave it out."
+    if step.retry is not None and step.review is not None:
+        hint = "Ask again with an entry of `next` that leads back to the step."
+        yield "retry", "retry has no effect on a review: a person's answer is final", hint
+    if "on_bad" in given and step.ask is not None and not (step.until or (step.for_each and step.on_error == "skip")):
+        hint = "Judge the answer with a `when` in the step's `next`."
+        yield "on_bad", "on_bad has no effect on an ask: an answer is never bad by itself", hint
+    if step.default is not None and step.time_limit_seconds is None:
+        hint = "Add time_limit_seconds, or leave the default out."
+        yield "default", "default needs time_limit_seconds: it is the answer after that time", hint
+
+
+def _check_until(step: StepSpec, place: Place) -> None:
+    if step.until is None or step.for_each is None:
+        return
+    if fields_read({"when": step.until}, step.id) - {"visits"}:
+        raise place.error(
+            f"steps.{step.id} has no results of this visit yet", "Read `results`, which are those of the items so far."
+        )
+    most = step.max_items if isinstance(step.for_each, str) else len(step.for_each)
+    if most is not None and not may_be_met(step.until, most):
+        raise place.error(f"cannot be met: the step has at most {most} items", "`results` has one entry per item.")
+
+
+def _check_role_of(step: StepSpec, names: Mapping[str, object], place: Place) -> None:
+    """Raise `DefinitionError` if an item that is known before a run asks a role that its step does not list."""
+    if not step.roles or has_expressions(names["item"]):
+        return
+    unknown = {name: UnknownValue(name) for name in TEMPLATE_NAMES}
+    role = tries(partial(render, step.ask, {**unknown, **names}, place))
+    if role.failure is not None:
+        raise role.failure
+    if isinstance(role.only, str) and role.only not in step.roles:
+        raise place.unknown("role", role.only, step.roles)
+
+
+def check_closed_schemas(catalog: RoleSpecCatalog, problems: Problems) -> None:
+    """Find schemas without the fields that ``apply_files`` takes or that the role's schema hint shows."""
+    for index, role in enumerate(catalog.roles):
+        in_catalog = role.source == catalog.source
+        place = Place(role.source, ("roles", index) if in_catalog else ()) / "output_schema"
+        with problems.collected():
+            _check_closed_schema(role, place)
+
+
+def _check_closed_schema(role: RoleSpec, place: Place) -> None:
+    listed = closed_properties(role.output_schema or {})
+    if listed is None:
+        return
+    if role.behaviors.apply_files and "files" not in listed:
+        raise place.error("forbids files, which behaviors.apply_files writes into the workspace", SCHEMA_HINT)
+    if forbidden := sorted(_fields_in_example(role.schema_hint) - listed.keys() - OF_ANY_ANSWER):
+        raise place.error(f"forbids {', '.join(forbidden)}, which the schema hint of the role shows", SCHEMA_HINT)
+
+
+def _fields_in_example(hint: str) -> set[str]:
+    """The keys of the JSON object in a schema hint; nothing if it has none, or is a schema itself."""
+    try:
+        example, _ = json.JSONDecoder().raw_decode(hint[hint.index("{") :])
+    except ValueError:
+        return set()
+    return set(example) if "properties" not in example else set()

@@ -25,11 +25,11 @@ from codex_multi_role.checks import find_check
 from codex_multi_role.checks.tools import find_tool, tool_names
 from codex_multi_role.errors import DefinitionError, UsageError
 from codex_multi_role.flow.routing import relies_on_done
-from codex_multi_role.lifecycle.step_fields import contracts_of
-from codex_multi_role.lifecycle.value_checks import (
+from codex_multi_role.lifecycle.step_fields import (
     check_closed_schemas,
     check_keys,
     check_options,
+    contracts_of,
     is_recorded,
     known_types,
 )

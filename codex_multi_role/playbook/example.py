@@ -19,7 +19,7 @@ from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT202012
 
 from codex_multi_role.errors import how_to_add
-from codex_multi_role.reading.schema_mismatch import describe_mismatch
+from codex_multi_role.reading.schema_validation import describe_mismatch
 
 Schema = Mapping[str, Any]
 

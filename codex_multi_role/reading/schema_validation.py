@@ -1,4 +1,4 @@
-"""Validate an answer against its JSON Schema (draft 2020-12)."""
+"""Validate an answer against its JSON Schema (draft 2020-12), in words that a model or a person can act on."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from codex_multi_role.errors import UsageError
-from codex_multi_role.reading.schema_mismatch import describe_mismatch
 
 if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
+
 
 MAX_PROBLEMS = 5
 _HINT = "fix the role's output_schema or the step's reply schema"
@@ -42,3 +42,18 @@ def mismatches(value: object, schema: Mapping[str, object]) -> Iterator[Iterator
         raise UsageError(f"the reply schema is not valid at {error.json_path}: {error.message}", _HINT) from error
     except (referencing.exceptions.Unresolvable, re.error, RecursionError) as error:
         raise UsageError(f"the reply schema cannot be used: {error}", _HINT) from error
+
+
+_MAX_MESSAGE_CHARACTERS = 240
+
+
+def describe_mismatch(error: ValidationError) -> str:
+    """The most specific mismatch, with its place; long values lose their middle."""
+    from jsonschema.exceptions import best_match
+
+    deepest = best_match([error]) or error
+    message = deepest.message
+    if len(message) > _MAX_MESSAGE_CHARACTERS:
+        half = _MAX_MESSAGE_CHARACTERS // 2
+        message = f"{message[:half]} … {message[-half:]}"
+    return f"{deepest.json_path}: {message}"

@@ -1,7 +1,7 @@
 """The states that a run and the items of its fan-outs went through.
 
 Events are their only source: ``states.json`` is the sum of the events, written before anyone is shown the event that
-changes it.
+changes it. The ends of turns that a killed session recorded but did not publish are published here.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from typing import Any
 
 from codex_multi_role.host.atomic import write_text
 from codex_multi_role.reading.json_files import read_object
-from codex_multi_role.run_folder.event_log import EventLog, event_of
-from codex_multi_role.run_folder.events import Record, RunEvent, StateChanged
+from codex_multi_role.run_folder.event_log import EventLog, event_of, skim_events
+from codex_multi_role.run_folder.events import Record, RunEvent, StateChanged, TurnEnded, TurnStarted
 from codex_multi_role.run_folder.folder import RunFolder
 from codex_multi_role.run_folder.past import skim_with_inherited
+from codex_multi_role.run_folder.turn_folder import REUSED, TurnFolder, origin_in_words
 
 RUN = ""
 """The run itself, in place of a unit's key."""
@@ -147,3 +148,42 @@ class ItemStates:
 
 def _as_text(summary: dict[str, Any]) -> str:
     return json.dumps(summary, ensure_ascii=False, indent=2)
+
+
+def unpublished_ends(folder: RunFolder) -> list[TurnEnded]:
+    """One event per turn that started and has no published end, in order, at the time of the latest event.
+
+    No process may be working on the run, and `close_unfinished` has marked the turns that a kill cut short.
+    """
+    at = ""
+    running: dict[tuple[str, int], None] = {}
+    for event in skim_events(folder.events_path, (TurnStarted, TurnEnded)):
+        at = event.at or at
+        match event:
+            case TurnStarted():
+                running[event.role, event.turn] = None
+            case TurnEnded():
+                running.pop((event.role, event.turn), None)
+    turns = ((role, TurnFolder.of(folder, role, number)) for role, number in running)
+    return [_end_of(role, turn, at) for role, turn in turns if turn.result()]
+
+
+def _end_of(role: str, turn: TurnFolder, at: str) -> TurnEnded:
+    result, handoff = turn.result(), turn.handoff()
+    tokens = result.get("tokens", {})
+    summary = handoff.get("summary", "") if isinstance(handoff, dict) else ""
+    return TurnEnded(
+        role=role,
+        turn=turn.number,
+        status=str(result["status"]),
+        outcome=str(result.get("outcome", "")),
+        reason=str(result.get("reason", "")),
+        input_tokens=tokens.get("input", 0),
+        output_tokens=tokens.get("output", 0),
+        seconds=result.get("seconds", 0.0),
+        summary=turn.redact(str(summary))[:200],
+        worked_seconds=result.get("worked_seconds"),
+        cost=result.get("cost"),
+        reused_from=origin_in_words(result.get(REUSED) or {}),
+        at=at,
+    )

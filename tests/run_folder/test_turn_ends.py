@@ -11,7 +11,7 @@ from codex_multi_role.presentation.progress import Progress
 from codex_multi_role.presentation.story import Story
 from codex_multi_role.run_folder import EventLog, RunEvent, RunFolder, TurnFolder, close_unfinished, read_events
 from codex_multi_role.run_folder import events as e
-from codex_multi_role.run_folder.turn_ends import unpublished_ends
+from codex_multi_role.run_folder.states import unpublished_ends
 from tests.support.recorded_runs import in_order, started, turn
 
 SPENT = {"tokens": {"input": 90, "output": 10}, "cost": 0.4, "worked_seconds": 7.0}
