@@ -19,13 +19,14 @@ from codex_multi_role.flow import first_asked, new_state
 from codex_multi_role.host.processes import Family
 from codex_multi_role.lifecycle.definitions import Definitions, role_settings, sandbox_of_tests
 from codex_multi_role.lifecycle.members import Members, unwritable_paths
-from codex_multi_role.lifecycle.model_providers import ModelProviders, sources_of, start_providers
+from codex_multi_role.lifecycle.model_providers import ModelProviders, start_providers
 from codex_multi_role.lifecycle.preparing import preparation_of, sandbox_variables
 from codex_multi_role.lifecycle.sandbox_probe import trying_sandbox
 from codex_multi_role.lifecycle.steering import Steering
 from codex_multi_role.lifecycle.subscribers import InstalledObservers
 from codex_multi_role.run_folder import EventLog, RunFolder, list_turns, own_turns, started_turns
 from codex_multi_role.run_folder.events import ProcessesStarting
+from codex_multi_role.run_folder.folder import repeated_run
 from codex_multi_role.steps import RunProgress, RunResources, RunServices, RunSettings, TestSettings
 from codex_multi_role.steps.baseline import Baseline
 from codex_multi_role.steps.budget import Budget, Limits
@@ -76,8 +77,8 @@ def live_parts(
         members = Members(definitions, folder, models, read_only, homes, catalog, kept_folder, sandbox)
         fleet = members.fleet(events)
         stack.callback(fleet.stop)
-        asks = all(source.asks for source in sources_of(definitions.options.added).values())
-        if asks and (starting := fleet.start(*_needed_first(definitions, folder))):
+        is_rerun = repeated_run(folder.record())  # most of its turns are taken over
+        if not is_rerun and (starting := fleet.start(*_needed_first(definitions, folder))):
             events.publish(ProcessesStarting(starting))
         if members.have_own_homes:
             stack.enter_context(homes.made_meanwhile())

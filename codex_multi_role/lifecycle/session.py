@@ -96,6 +96,10 @@ class Session:
         self._fork_note = fork_note
         self._notes = [note] if note else []
         self._earlier = earlier
+        if earlier and earlier["options"].get("reuse") == "*":
+            self._notes.append(
+                "it was started with an option that has ended: it takes no more turns over from other runs"
+            )
         self._record = RunRecord(definitions, folder, catalog_file, earlier, forked_from)
         if wider := self._record.wider_rights:
             self._notes.append(

@@ -131,4 +131,3 @@ REPLAY = ModelSource(
         recording_of(definitions), places_of(definitions, folder), person
     ),
 )
-REUSE = ModelSource(is_inherited=False, asks=False)
