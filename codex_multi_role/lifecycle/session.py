@@ -98,7 +98,7 @@ class Session:
         self._earlier = earlier
         if earlier and earlier["options"].get("reuse") == "*":
             self._notes.append(
-                "it was started with an option that has ended: it takes no more turns over from other runs"
+                "it takes over no more turns of other runs, as it was told at its start: only a rerun takes over any"
             )
         self._record = RunRecord(definitions, folder, catalog_file, earlier, forked_from)
         if wider := self._record.wider_rights:

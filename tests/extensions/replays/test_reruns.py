@@ -158,6 +158,17 @@ def test_turn_of_another_version_is_asked(short: TeamFolder, part: str) -> None:
     assert taken(short) == [True, False]
 
 
+def test_older_run_takes_over_no_more_turns_of_all_runs(short: TeamFolder) -> None:
+    """It resumes, and says so once."""
+    stored = short.run(flow="own", max_turns=1).folder / "run.json"
+    record = read(stored)
+    stored.write_text(json.dumps({**record, "options": {**record["options"], "reuse": "*"}}))
+    short.events.clear()
+    resume("latest", runs_dir=short.runs, changes={"max_turns": 9}, on_event=short.events.append)
+    assert (taken(short), len([each for each in warnings(short.events) if "rerun" in each])) == ([False], 1)
+    assert "reuse" not in read(stored)["options"]
+
+
 def test_forecast_refuses_what_rerun_refuses(short: TeamFolder) -> None:
     inside = {"workspace": short.workspace / "inside"}
     for prepare in (forecast_rerun, prepare_rerun):
@@ -408,13 +419,17 @@ def test_file_with_the_path_of_its_run_is_written_again(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_interrupted_rerun_resumes(tmp_path: Path) -> None:
-    """A rerun that a limit parks continues with its own turns, and takes over the rest."""
+    """A rerun that a limit parks continues with its own turns, and takes over the rest; also of an older version."""
     team = builders(tmp_path)
     first = team.run(flow="own")
     team.roles["judge"]["prompt_text"] = "Judge."
     team.write_catalog()
     parked = again(team, first.run_id, max_turns=1)
     assert (parked.status, taken(team)) == ("parked", [True, True, False, True])
+    stored = parked.folder / "run.json"
+    record = read(stored)
+    del record["forked_from"]["rerun"]
+    stored.write_text(json.dumps({**record, "options": {**record["options"], "reuse": first.run_id}}))
     team.events.clear()
     report = resume(parked.run_id, runs_dir=team.runs, changes={"max_turns": 9}, on_event=team.events.append)
     assert (report.outcome, report.totals["turns"], taken(team)) == ("judged", 3, [False, True, False])
