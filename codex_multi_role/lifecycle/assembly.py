@@ -35,11 +35,9 @@ from codex_multi_role.workspace import ProtectedFiles, Snapshots, Workspace, Wor
 from codex_multi_role.workspace.manifest import Manifest
 from codex_multi_role.workspace.preparation import forget_setups
 
-NO_STEERING = Steering()
-
 
 @contextmanager
-def idle_parts(definitions: Definitions, folder: RunFolder, steering: Steering = NO_STEERING) -> Iterator[RunResources]:
+def idle_parts(definitions: Definitions, folder: RunFolder) -> Iterator[RunResources]:
     """Yield the parts of a run with nothing started: enough to walk through its past.
 
     Its workspace may still be empty, so that nothing is known about protected files; see `with_first_protected`.
@@ -47,7 +45,7 @@ def idle_parts(definitions: Definitions, folder: RunFolder, steering: Steering =
     events = EventLog(folder.events_path, folder.redact)
     fleet = Members(definitions, folder, ModelProviders()).fleet(events)
     try:
-        yield _resources(definitions, folder, events, fleet, WorkClock(0.0), lambda: definitions.catalog, steering)
+        yield _resources(definitions, folder, events, fleet, WorkClock(0.0), lambda: definitions.catalog, Steering())
     finally:
         fleet.stop()
         events.close()

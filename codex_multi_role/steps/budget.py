@@ -25,8 +25,6 @@ from codex_multi_role.steps.work_clock import WorkClock
 Price = Callable[[str, TokenUsage], Decimal | None]
 """What a model's provider charges, in dollars; None if no price is known."""
 
-NO_COST = Decimal()
-
 
 @dataclass(frozen=True)
 class Limits:
