@@ -85,17 +85,15 @@ class Range:
 class Option:
     """An option of a run: a keyword, a flag, a key of settings files and of ``run.json``, and an environment variable.
 
-    ``section``: by default that of the group. ``flags``: by default made from the name. ``flag_value``: the option is a
-    text, and on the command line a flag that stands for this one. ``shown_default``: in words, where it is None.
-    ``path``: what a path must lead to. ``name``, ``type`` and ``default`` are those of the field that it is declared
-    with.
+    ``section``: by default that of the group. ``flags``: by default made from the name. ``shown_default``: in words,
+    where it is None. ``path``: what a path must lead to. ``name``, ``type`` and ``default`` are those of the field that
+    it is declared with.
     """
 
     help: str
     metavar: str = ""
     section: Section | None = None
     flags: tuple[str, ...] = ()
-    flag_value: str = ""
     shown_default: str = ""
     range: Range | None = None
     path: Literal["any", "folder", "file", "new file"] = "any"
@@ -135,7 +133,7 @@ class Option:
         elif isinstance(value, list | tuple):
             yield from ((self.flag, str(each)) for each in value)
         else:
-            yield (self.flag,) if self.flag_value else (self.flag, str(value))
+            yield self.flag, str(value)
 
     def checked(self, value: object) -> Any:  # noqa: ANN401 - of the declared type
         """``value`` as a run has it, such as a path for a text. Raises `UsageError` that names the option."""

@@ -63,7 +63,6 @@ class RunKeywords(NewRunKeywords, total=False):
     database_url: str | None
     record: str | os.PathLike[str] | None
     replay: str | os.PathLike[str] | None
-    reuse: str
 
 
 class OptionKeywords(RunKeywords, total=False):

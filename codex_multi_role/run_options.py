@@ -253,12 +253,12 @@ class RunOptions:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> RunOptions:
-        """The inverse of `as_record`; what an older version did not record has its default.
+        """The inverse of `as_record`; what an older version did not record has its default, `ENDED` is left out.
 
         Raises `UsageError` for an option of an extension that is not installed.
         """
         nothing = (None, "", "strict")  # older versions recorded every option, also of what is an extension now
-        given = {name: value for name, value in record.items() if value is not None}
+        given = {name: value for name, value in record.items() if value is not None and name not in ENDED}
         given = {name: value for name, value in given.items() if name in OPTIONS or value not in nothing}
         table = options_for(given)
         for name in given:
@@ -277,6 +277,8 @@ def is_playbook_file(playbook: str) -> bool:
     return "/" in playbook or bool(Path(playbook).suffix)
 
 
+ENDED = {"reuse"}
+"""Options that earlier versions recorded, and that count no more."""
 GROUPS: Mapping[str, type] = {"place": RunPlace, "answers": RunAnswers, "limits": RunLimits, "tests": RunTests}
 OPTIONS: Mapping[str, Option] = {
     name: each for group in (RunOptions, *GROUPS.values()) for name, each in options_in(group).items()

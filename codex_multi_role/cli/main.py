@@ -72,10 +72,11 @@ ENDED = {
         ("bundle", "verify"), "record with `run --record FILE`; `run --replay FILE` runs it again without a model"
     ),
     "restart": "`fork RUN --task ID` redoes one task",
+    "--reuse": "`codex-multi-role rerun RUN` repeats a run, and takes over its equal turns",
     "workers": "`queues` lists them too",
     "replay-test": "`run --replay FILE` exits with 3 if anything is not as recorded",
 }
-"""What to do instead of commands that earlier versions had."""
+"""What to do instead of commands and options that earlier versions had."""
 
 HELP = """Run a team of Codex agents on one goal, described in YAML.
 

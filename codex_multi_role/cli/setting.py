@@ -170,8 +170,6 @@ def _flags(option: Option) -> Sequence[str]:
 def _values(option: Option) -> dict[str, Any]:
     """The keywords with which click describes the values."""
     default = {} if option.default in (None, "") else {"default": option.default}
-    if option.flag_value:
-        return {"is_flag": True, "callback": lambda _ctx, _option, given: option.flag_value if given else ""}
     if option.kind in (tuple, dict):
         return {"multiple": True, **({"callback": assignments} if option.metavar == "KEY=VALUE" else {})}
     if option.kind is bool:

@@ -74,11 +74,10 @@ class _PastSlots(JournalSlots):
 class PastUnits:
     """What each unit of a walk was given and has recorded, and how often each of the flow's own steps was visited.
 
-    ``given(unit)``: what it was given. ``stopped_in``: the visit in which the walk stopped, empty if the walk ended.
+    ``stopped_in``: the visit in which the walk stopped, empty if the walk ended.
     """
 
-    def __init__(self, given: Callable[[Unit], Json]) -> None:
-        self._given = given
+    def __init__(self) -> None:
         self.units: dict[str, tuple[Json, list[Json]]] = {}
         self.visits: dict[str, int] = {}
         self.stopped_in = ""
@@ -97,7 +96,7 @@ class PastUnits:
         return replace(unit, record=record)
 
     def _note(self, unit: Unit, recorded: Json) -> None:
-        self.units.setdefault(unit.key, (self._given(unit), []))[1].append(recorded)
+        self.units.setdefault(unit.key, (unit.given, []))[1].append(recorded)
 
 
 def walk_past(
@@ -105,10 +104,9 @@ def walk_past(
     state: FlowState,
     run: RunResources,
     past: Past,
-    given: Callable[[Unit], Json] = lambda unit: unit.given,
 ) -> PastUnits:
     """Walk as far as the past reaches, or up to a value that the flow cannot use: there, the past has ended as well."""
-    found = PastUnits(given)
+    found = PastUnits()
     ids = _PastSlots.of(past)
     walk = FlowWalk(flows, Scope(run, ids, Asker(run, Instances()), state, found.watch))
     with suppress(RunHalted, CodexMultiRoleError):

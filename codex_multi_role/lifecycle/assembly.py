@@ -19,13 +19,14 @@ from codex_multi_role.flow import first_asked, new_state
 from codex_multi_role.host.processes import Family
 from codex_multi_role.lifecycle.definitions import Definitions, role_settings, sandbox_of_tests
 from codex_multi_role.lifecycle.members import Members, unwritable_paths
-from codex_multi_role.lifecycle.model_providers import ModelProviders, sources_of, start_providers
+from codex_multi_role.lifecycle.model_providers import ModelProviders, start_providers
 from codex_multi_role.lifecycle.preparing import preparation_of, sandbox_variables
 from codex_multi_role.lifecycle.sandbox_probe import trying_sandbox
 from codex_multi_role.lifecycle.steering import Steering
 from codex_multi_role.lifecycle.subscribers import InstalledObservers
 from codex_multi_role.run_folder import EventLog, RunFolder, list_turns, own_turns, started_turns
 from codex_multi_role.run_folder.events import ProcessesStarting
+from codex_multi_role.run_folder.folder import repeated_run
 from codex_multi_role.steps import RunProgress, RunResources, RunServices, RunSettings, TestSettings
 from codex_multi_role.steps.baseline import Baseline
 from codex_multi_role.steps.budget import Budget, Limits
@@ -34,11 +35,9 @@ from codex_multi_role.workspace import ProtectedFiles, Snapshots, Workspace, Wor
 from codex_multi_role.workspace.manifest import Manifest
 from codex_multi_role.workspace.preparation import forget_setups
 
-NO_STEERING = Steering()
-
 
 @contextmanager
-def idle_parts(definitions: Definitions, folder: RunFolder, steering: Steering = NO_STEERING) -> Iterator[RunResources]:
+def idle_parts(definitions: Definitions, folder: RunFolder) -> Iterator[RunResources]:
     """Yield the parts of a run with nothing started: enough to walk through its past.
 
     Its workspace may still be empty, so that nothing is known about protected files; see `with_first_protected`.
@@ -46,7 +45,7 @@ def idle_parts(definitions: Definitions, folder: RunFolder, steering: Steering =
     events = EventLog(folder.events_path, folder.redact)
     fleet = Members(definitions, folder, ModelProviders()).fleet(events)
     try:
-        yield _resources(definitions, folder, events, fleet, WorkClock(0.0), lambda: definitions.catalog, steering)
+        yield _resources(definitions, folder, events, fleet, WorkClock(0.0), lambda: definitions.catalog, Steering())
     finally:
         fleet.stop()
         events.close()
@@ -76,8 +75,8 @@ def live_parts(
         members = Members(definitions, folder, models, read_only, homes, catalog, kept_folder, sandbox)
         fleet = members.fleet(events)
         stack.callback(fleet.stop)
-        asks = all(source.asks for source in sources_of(definitions.options.added).values())
-        if asks and (starting := fleet.start(*_needed_first(definitions, folder))):
+        is_rerun = repeated_run(folder.record())  # most of its turns are taken over
+        if not is_rerun and (starting := fleet.start(*_needed_first(definitions, folder))):
             events.publish(ProcessesStarting(starting))
         if members.have_own_homes:
             stack.enter_context(homes.made_meanwhile())

@@ -106,8 +106,7 @@ class ModelSource:
     stack exits. ``close`` is called once the run has ended, and yields messages for the user; an error that it
     raises is then how the run ended. ``suggest``: from the option's value and the workspace, the options that are
     not given. ``person`` returns who answers questions, from the one given. ``writes``: a file outside of the run
-    folder that it writes. ``is_inherited``: forks have the option as well. ``asks``: most turns are asked, so that
-    processes start at once; otherwise each starts for a turn that is asked.
+    folder that it writes. ``is_inherited``: forks have the option as well.
     """
 
     require_new: Callable[[RunOptions], None] = lambda _: None
@@ -118,7 +117,6 @@ class ModelSource:
     person: Callable[[Definitions, RunFolder, AskPerson | None], AskPerson | None] = lambda _, __, person: person
     writes: Callable[[RunOptions], Path | None] = lambda _: None
     is_inherited: bool = True
-    asks: bool = True
 
 
 SOURCES: Registry[ModelSource] = Registry("model source", "codex_multi_role.providers", {})

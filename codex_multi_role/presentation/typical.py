@@ -46,8 +46,7 @@ def typical_runs(runs_dir: Path) -> dict[str, TypicalRun]:
 
 def _paid_for_all(record: Mapping[str, Any]) -> bool:
     """Whether no turn was played or replayed, inherited by a fork, or possibly taken over from an earlier run."""
-    reuse = (record.get("options") or {}).get("reuse")
-    return not (reuse or any(record.get(name) for name in ("playbook", "recording", "forked_from")))
+    return not any(record.get(name) for name in ("playbook", "recording", "forked_from"))
 
 
 def _typical(totals: list[Mapping[str, Any]]) -> TypicalRun:

@@ -51,6 +51,8 @@ RELOADED = "reloaded_"
 """Name prefix of the folders in ``catalog/`` that hold the roles of a run after somebody edited them."""
 SHARED = "shared"
 """The key of ``run.json`` in a copy of the folder of a run that workers execute: what only their database knows."""
+RERUN = "rerun"
+"""The key in ``forked_from`` of a run that takes over equal turns of the other one."""
 ROLE_PREFIX = "role-"
 OWN_NAMES = frozenset(
     {
@@ -234,6 +236,13 @@ def has_reached_end(record: Mapping[str, Any]) -> bool:
     """Whether the flow of the run with this ``run.json`` ended by itself."""
     code = ExitCode.find(record.get("exit_code"))
     return code is not None and not code.is_resumable
+
+
+def repeated_run(record: Mapping[str, Any]) -> str:
+    """The id of the run whose equal turns the run with this ``run.json`` takes over, or empty."""
+    origin, options = record.get("forked_from") or {}, record.get("options") or {}
+    run_id = str(origin.get("run_id", ""))
+    return run_id if origin.get(RERUN) or options.get("reuse") == run_id else ""  # as earlier versions recorded it
 
 
 def new_run_id() -> str:

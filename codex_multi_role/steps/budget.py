@@ -25,8 +25,6 @@ from codex_multi_role.steps.work_clock import WorkClock
 Price = Callable[[str, TokenUsage], Decimal | None]
 """What a model's provider charges, in dollars; None if no price is known."""
 
-NO_COST = Decimal()
-
 
 @dataclass(frozen=True)
 class Limits:
@@ -191,8 +189,8 @@ def _prices_missing(models: Iterable[str]) -> BudgetUsedUp:
 def _usage_unknown(role: str) -> BudgetUsedUp:
     return BudgetUsedUp(
         f"a limit in tokens or money needs all token counts; the provider of role {role} reported none or invalid ones",
-        "Start the run again with other limits (--max-turns, --max-seconds, limits.max_turns of a role) and --reuse, "
-        "which takes over its finished turns. `codex-multi-role resume RUN` asks one more turn.",
+        "Start another run that limits turns or seconds instead (--max-turns, --max-seconds, limits.max_turns of a "
+        "role). `codex-multi-role resume RUN` asks one more turn.",
     )
 
 

@@ -135,6 +135,7 @@ WRONG = [
     (["bundle"], '"bundle" is no command any more; record with `run --record FILE`'),
     (["bisect", "--", "pytest"], '"bisect" is no command any more; `export --branch NAME` makes one commit per turn'),
     (["restart", "--task", "T3"], '"restart" is no command any more; `fork RUN --task ID` redoes one task'),
+    (["run", "goal", "--reuse"], '"--reuse" is no option any more; `codex-multi-role rerun RUN` repeats a run'),
     (["replay-test", "recordings"], '"replay-test" is no command any more; `run --replay FILE` exits with 3'),
     (["cycles"], '"cycles" is the name of a flow, not a goal'),
     ([""], "'[GOAL]': must not be empty"),

@@ -25,8 +25,6 @@ def test_figures_are_the_medians_of_runs_that_ended_with_a_model(tmp_path: Path)
     make_run(tmp_path, "played", totals=took(99, 1.0), playbook="roman-numerals")
     make_run(tmp_path, "parked", totals=took(99, 1.0), exit_code=5)
     make_run(tmp_path, "forked", totals=took(99, 1.0), forked_from={"run_id": "run0"})
-    for number, reuse in enumerate(["run0", "every"]):
-        make_run(tmp_path, f"reused{number}", totals=took(0, 1.0), options={"reuse": reuse})
     make_run(tmp_path, "other", flow="testgen", totals=took(1, 12.0))
     found = typical_runs(tmp_path)
     assert {flow: each.in_words for flow, each in found.items()} == {

@@ -34,11 +34,14 @@ from codex_multi_role.lifecycle.members import Members
 from codex_multi_role.lifecycle.model_providers import ModelProviders
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.run_folder.folder import RERUN
 from codex_multi_role.workspace.manifest import Manifest
 from tests.support.scripted import Journal
 
 LOOKS, WRITES, SUBMITS = re.compile(r"\bLOOK\b"), re.compile(r"\bWRITE (\S+)"), re.compile(r"\bSUBMIT (\S+)")
 """What a role's prompt lets the model do: run a command, write a file by a command, submit a file."""
+SECONDS = re.compile(r'(\\"seconds\\": )[\d.]+')
+"""How long a check of an incoming handoff took, which differs in every run."""
 
 
 def key_of(value: object) -> str:
@@ -162,7 +165,7 @@ class PureClient:
         text = json.dumps(value, default=str)
         for path, name in self._names.items():
             text = text.replace(path, name)
-        return text
+        return SECONDS.sub(r"\g<1>0", text)
 
 
 class PureFleet:
@@ -198,12 +201,13 @@ class PureRun:
     prompts: list[str]
 
 
-def play(options: RunOptions, model: PureModel) -> PureRun:
-    """Do a run with the model in this process, with its journal in memory."""
+def play(options: RunOptions, model: PureModel, repeats: str = "") -> PureRun:
+    """Do a run with the model in this process, with its journal in memory. ``repeats``: the id of another one."""
     definitions = load_definitions(options)
     folder = RunFolder.create(options.place.runs_dir)
+    origin = {"forked_from": {"run_id": repeats, RERUN: True}} if repeats else {}
     folder.write_record(
-        {"run_id": folder.run_id, "workspace": str(definitions.workspace), "options": options.as_record()}
+        {"run_id": folder.run_id, "workspace": str(definitions.workspace), "options": options.as_record(), **origin}
     )
     project = definitions.workspace.parent
     copies = Manifest(folder.worktrees_path).place

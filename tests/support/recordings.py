@@ -19,7 +19,7 @@ KEY = "sk-test-0123456789ABCDEF0123456789"
 WHO: dict[str, Any] = {"role": "one", "visit": 1, "repair": 0, "attempt": 1, "provider": "p", "model": "m"}
 WHOLE = {"status": 200, "end": "completed", "items": [], "response": {}}
 HEADER: dict[str, Any] = {"run": "r1", "goal": "g", "flow": "f", "inputs": {}, "cycles": 1, "repair_attempts": 0,
-    "run_tests": True, "workspace": "tree", "workspace_name": "w"}  # fmt: skip
+    "run_tests": True, "workspace": "tree"}  # fmt: skip
 ENDED: dict[str, Any] = {"type": "ended", "status": "ended", "outcome": "timeout", "exit_code": 1, "answers": [],
     "handoffs": [], "files": {}}  # fmt: skip
 

@@ -14,6 +14,7 @@ from codex_multi_role.lifecycle.forking.workspace import ForkWorkspace
 from codex_multi_role.lifecycle.kept_definitions import remembered_options
 from codex_multi_role.option import Use
 from codex_multi_role.run_folder import Beginning, RunFolder, beginnings, events_with_inherited
+from codex_multi_role.run_folder.folder import RERUN
 from codex_multi_role.run_options import RunOptions, is_playbook_file, require_changeable
 
 
@@ -21,30 +22,28 @@ def prepare_rerun(parent: RunFolder, changes: Mapping[str, Any]) -> Fork:
     """Create a run that does ``parent`` again and takes over its turns as far as they are equal.
 
     ``changes`` (`RunOptions` fields) override the parent's options. The parent may be live; it is not changed. Raises
-    `UsageError`, `StorageError`.
+    `UsageError`, `StorageError`; a failure leaves nothing of the new run behind.
     """
-    record, beginning = parent.record(), first_visit(parent)
+    record, beginning, nested = parent.record(), first_visit(parent), list[str]()
     options = rerun_options(parent, record, changes)
-    given = options.place.workspace if "workspace" in changes else None
-    return make_rerun(parent, options, ForkWorkspace(workspace_of(record), given, beginning.workspace), beginning)
-
-
-def make_rerun(parent: RunFolder, options: RunOptions, workspace: ForkWorkspace, beginning: Beginning) -> Fork:
-    """Create the run from its ``options``, which works in ``workspace``. A failure leaves nothing of it behind."""
-    nested: list[str] = []
+    workspace = rerun_workspace(parent, record, options, changes)
     with created(options, workspace) as new:
         if beginning.workspace:
             with idle_parts(new.definitions, new.folder) as parts:
                 nested = parts.snapshots.fill_from(parent.snapshots_path, beginning.workspace)
-    origin = {"run_id": parent.run_id, "step": beginning.step, "visit": beginning.visit}
+    origin = {"run_id": parent.run_id, "step": beginning.step, "visit": beginning.visit, RERUN: True}
     place = workspace.in_words(new.definitions.workspace, nested)
     note = f"repeats {parent.run_id} and takes over its equal turns; {place}"
     return Fork(new.definitions, new.folder, new.catalog_file, origin, note)
 
 
-def workspace_of(record: Mapping[str, Any]) -> Path:
-    """The user's own folder that the run of this ``run.json`` was started for."""
-    return Path(record.get("source_workspace", record["workspace"]))
+def rerun_workspace(
+    parent: RunFolder, record: Mapping[str, Any], options: RunOptions, changes: Mapping[str, Any]
+) -> ForkWorkspace:
+    """Where the rerun with these ``options`` works. Raises `UsageError` for a run that never started."""
+    original = Path(record.get("source_workspace", record["workspace"]))  # that the user started the run for
+    given = options.place.workspace if "workspace" in changes else None
+    return ForkWorkspace(original, given, first_visit(parent).workspace)
 
 
 def first_visit(parent: RunFolder) -> Beginning:
@@ -76,7 +75,6 @@ def rerun_options(parent: RunFolder, record: Mapping[str, Any], changes: Mapping
         roles=Path(record["roles_source"]),
         playbook=given.answers.playbook,
         prices=given.limits.prices,
-        reuse=parent.run_id,
     )
     if changes.get("flow", options.flow) != options.flow:
         options = replace(options, inputs={})  # they belong to another flow

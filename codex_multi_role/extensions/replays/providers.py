@@ -78,7 +78,6 @@ def _header(definitions: Definitions, folder: RunFolder) -> dict[str, Any]:
         "roles": [role.name for role in definitions.roles],
         "model": options["model"],
         "playbook": definitions.playbook.name if definitions.playbook else None,
-        "workspace_name": definitions.workspace.name,
         "workspace": workspace_tree(definitions, folder),
     }
 
@@ -131,4 +130,3 @@ REPLAY = ModelSource(
         recording_of(definitions), places_of(definitions, folder), person
     ),
 )
-REUSE = ModelSource(is_inherited=False, asks=False)

@@ -30,7 +30,6 @@ Line = dict[str, Any]
 
 VERSION = 1
 OWNER_ONLY = 0o600
-"""The field, of every line that was read, that has its number in the file."""
 PLAYABLE = (*ENDS.values(), BROKEN)
 TURN, COMPACTION = "turn", "compaction"
 
@@ -50,7 +49,6 @@ class _Header(_Checked):
     repair_attempts: int
     run_tests: bool
     workspace: str
-    workspace_name: str
 
 
 class _Answered(_Checked):

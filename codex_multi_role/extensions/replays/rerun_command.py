@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 DRY_RUN = Setting(
     ["--dry-run"],
     is_flag=True,
-    help="List the turns that would be asked, why, and what they used before; nothing is started or changed.",
+    help="List the turns that the edits of YAML and options ask again, and what they used; nothing is started.",
 )
 
 
@@ -78,19 +78,16 @@ def _put_forecast(forecast: Forecast, *, as_json: bool, quiet: bool) -> None:
 
 def _line(turn: ExpectedTurn) -> str:
     asked = "asked" if turn.certain else "may be asked"
-    used = "unknown tokens" if turn.tokens is None else _used(turn.tokens, Cost.of(turn.cost))
-    return f"{turn.position}: {asked}, {used}: {turn.reason}"
+    return f"{turn.position}: {asked}, {_used(turn.tokens, Cost.of(turn.cost))}: {turn.reason}"
 
 
 def _summary(forecast: Forecast) -> str:
     found = forecast.as_json()
     parts = [f"{plural(forecast.taken, 'turn')} taken over, {found['asked']} asked, {found['possible']} may be asked"]
-    if known := [turn for turn in forecast.asked if turn.tokens is not None]:
-        which = "all of these" if len(known) == len(forecast.asked) else f"{len(known)} of these"
-        cost = sum((Cost.of(turn.cost) for turn in known), Cost())
-        parts.append(f"in the earlier run, {which} used {_used(forecast.tokens, cost)}")
-    if not forecast.is_whole:
-        parts.append("turns that the earlier run does not have may follow")
+    if forecast.asked:
+        parts.append(f"in the earlier run, all of these used {_used(forecast.tokens, forecast.cost)}")
+    if forecast.more_may_follow:
+        parts.append("other turns may follow")
     return "; ".join(parts)
 
 

@@ -1,243 +1,198 @@
-"""Which turns a rerun would ask, and why, found without a model in a temporary copy of the workspace."""
+"""Which turns a rerun asks, as far as the YAML that its run kept tells: nothing runs, and no other file is compared."""
 
 from __future__ import annotations
 
+import math
 import os
-import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
-from functools import cache
-from pathlib import Path
+from itertools import zip_longest
 from typing import Any
 
+from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, RoleSpecCatalog
+from codex_multi_role.catalog.flow_spec import with_called
 from codex_multi_role.codex.usage import TokenUsage
-from codex_multi_role.engine.flow_walk import CallableFlows
-from codex_multi_role.engine.journal_slots import Past
-from codex_multi_role.engine.rehearsal import PathEnded
-from codex_multi_role.errors import CodexMultiRoleError
-from codex_multi_role.extensions.replays.forecast_walk import past_with_units, walk_forecast
-from codex_multi_role.extensions.replays.prepare_rerun import first_visit, make_rerun, rerun_options, workspace_of
+from codex_multi_role.extensions.replays.prepare_rerun import rerun_options, rerun_workspace
 from codex_multi_role.extensions.replays.reuse.earlier_turns import EarlierTurn
-from codex_multi_role.extensions.replays.reuse.observer import Reuse
-from codex_multi_role.extensions.replays.reuse.role_inputs import RoleReader
-from codex_multi_role.extensions.replays.reuse.sources import earlier_run, earlier_turns
-from codex_multi_role.extensions.replays.reuse.turn_inputs import RoleInputsReader, position_of
-from codex_multi_role.flow import new_state
-from codex_multi_role.lifecycle.assembly import idle_parts, with_first_protected
-from codex_multi_role.lifecycle.definitions import Definitions
-from codex_multi_role.lifecycle.forking.prepare import Fork
-from codex_multi_role.lifecycle.forking.workspace import ForkWorkspace
-from codex_multi_role.lifecycle.journals import journals_for
-from codex_multi_role.lifecycle.steering import Steering
+from codex_multi_role.extensions.replays.reuse.sources import earlier_run
+from codex_multi_role.lifecycle.definitions import Definitions, load_definitions
 from codex_multi_role.lifecycle.team_loading import load_catalog, load_flow_and_called
+from codex_multi_role.option import options_in
 from codex_multi_role.reading.json_types import Json
-from codex_multi_role.run_folder import RunFolder
+from codex_multi_role.run_folder import RunFolder, beginnings, events_with_inherited, list_turns
 from codex_multi_role.run_folder.cost import Cost, as_number
-from codex_multi_role.run_options import RunOptions
-from codex_multi_role.steps import RunResources
-from codex_multi_role.steps.turn_record import TurnPrompt, TurnResult
-from codex_multi_role.workspace import FORK_MARK, Worktrees
+from codex_multi_role.run_folder.folder import has_reached_end
+from codex_multi_role.run_options import RunAnswers, RunOptions, RunTests
 
-OF_CHECKS = ("run_tests", "pytest_cmd", "python", "test_sandbox", "test_seconds")
-"""The options of a run that the results of its checks and tests depend on."""
-DEPENDS = "it depends on a turn that is asked, or on a result that may be another"
+COMPARED = {name for group in (RunOptions, RunAnswers, RunTests) for name in options_in(group)} - {"playbook"}
+"""The options that a prompt or a result can depend on. A playbook is compared as a file."""
+OF_PROMPTS = {"ask", "with_", "prompt", "prompt_replaces", "reply"}
+"""The fields of a step that its prompt is made from."""
 
 
 @dataclass(frozen=True)
 class ExpectedTurn:
-    """A turn of a rerun. ``tokens``: what it used in the earlier run; None if that has no such turn.
+    """A turn of the earlier run that is asked again, or may be. ``tokens``: what it used there.
 
-    ``certain``: it will be asked; otherwise it may be. ``model``: that of the rerun. ``cost``: of those tokens, in US
-    dollars; None if the model has no price.
+    ``certain``: its role or step was edited, or it can never be taken over. ``model``: that of the rerun. ``cost``: of
+    those tokens, in US dollars; None if the model has no price.
     """
 
     position: str
     role: str
     reason: str
     certain: bool
-    tokens: Mapping[str, int] | None
+    tokens: Mapping[str, int]
     model: str = ""
     cost: Decimal | None = None
 
     def as_json(self) -> Json:
-        tokens = None if self.tokens is None else dict(self.tokens)
         return {
             "type": "turn", "position": self.position, "role": self.role, "certain": self.certain,
-            "reason": self.reason, "tokens": tokens, "model": self.model,
+            "reason": self.reason, "tokens": dict(self.tokens), "model": self.model,
             "cost": as_number(self.cost),
         }  # fmt: skip
 
 
-@dataclass
+@dataclass(frozen=True)
 class Forecast:
-    """``taken``: how many turns are taken over; ``asked``: those that are, or may be, asked.
+    """``taken``: how many turns come before every change; ``asked``: those that are, or may be, asked.
 
-    ``definitions``: those of the new run, with the limits that apply to it. ``is_whole``: the forecast reached the end
-    of the flow; otherwise turns that the earlier run does not have may follow.
+    ``definitions``: those of the new run, with the limits that apply to it. ``more_may_follow``: turns that the earlier
+    run does not have, or that cannot be compared.
     """
 
     definitions: Definitions
-    taken: int = 0
-    asked: list[ExpectedTurn] = field(default_factory=list)
-    is_whole: bool = True
+    taken: int
+    asked: Sequence[ExpectedTurn]
+    more_may_follow: bool
 
     @property
     def asks_nothing(self) -> bool:
-        return self.is_whole and not self.asked
+        return not (self.more_may_follow or self.asked)
 
     @property
     def tokens(self) -> Mapping[str, int]:
         """What all turns that are or may be asked used in the earlier run."""
-        known = [turn.tokens for turn in self.asked if turn.tokens is not None]
-        return {kind: sum(each[kind] for each in known) for kind in ("input", "output")}
+        return {kind: sum(turn.tokens[kind] for turn in self.asked) for kind in ("input", "output")}
 
     @property
     def cost(self) -> Cost:
-        """Of these tokens; a turn that the earlier run does not have is unpriced."""
         return sum((Cost.of(turn.cost) for turn in self.asked), Cost())
 
     def as_json(self) -> Json:
         certain = sum(turn.certain for turn in self.asked)
         numbers = {"taken": self.taken, "asked": certain, "possible": len(self.asked) - certain}
-        unknown = {"more_may_follow": not self.is_whole}
+        unknown = {"more_may_follow": self.more_may_follow}
         return {"type": "forecast", **numbers, **unknown, "tokens": dict(self.tokens), **self.cost.as_json()}
 
 
 def forecast_rerun(parent: RunFolder, changes: Mapping[str, Any]) -> Forecast:
-    """What `prepare_rerun` with these ``changes`` leads to. Nothing of the project is changed, and nothing is started.
-
-    Results of checks and answers of people are assumed to stay as they are if their steps do, or else unknown. Raises
-    what `prepare_rerun` raises.
-    """
-    original = workspace_of(parent.record())
-    with (
-        tempfile.TemporaryDirectory(prefix="codex-multi-role-") as runs,
-        # Beside the workspace, because what is in the folders above both is an input, too.
-        tempfile.TemporaryDirectory(prefix=f"{original.name}{FORK_MARK}", dir=original.parent) as workspace,
-    ):
-        made = _in_temporary_folders(parent, changes, Path(runs).resolve(), Path(workspace).resolve())
-        for name in ("checks", "tests"):  # prompts name files of theirs, and the results are assumed to be the same
-            (made.folder.path / name).symlink_to(parent.path / name)
-        steering = Steering.of(made.definitions, made.definitions.catalog.source.resolve(), made.folder.path)
-        with idle_parts(made.definitions, made.folder, steering) as parts:
-            return _walk(made.definitions, made.folder, parent, with_first_protected(parts))
-
-
-def _in_temporary_folders(parent: RunFolder, changes: Mapping[str, Any], runs: Path, workspace: Path) -> Fork:
-    record, beginning = parent.record(), first_visit(parent)
-    options = rerun_options(parent, record, changes).changed(runs_dir=runs)
-    if "workspace" in changes:
-        ForkWorkspace(workspace_of(record), options.place.workspace, beginning.workspace).check()
-    given = workspace if beginning.workspace else options.place.workspace if "workspace" in changes else None
-    return make_rerun(parent, options, ForkWorkspace(workspace_of(record), given, beginning.workspace), beginning)
-
-
-def _walk(definitions: Definitions, folder: RunFolder, parent: RunFolder, parts: RunResources) -> Forecast:
-    options = definitions.options
-    reader = RoleReader(definitions, parts.services.catalog_now, parts.settings.protect)
-    reuse = _ForecastReuse(folder, definitions, reader.read, parent)
-    worktrees = Worktrees(folder.worktrees_path, parts.workspace, parts.snapshots, folder.run_id)
-    run = replace(parts, services=replace(parts.services, observers=lambda _: [reuse], worktrees=worktrees))
-    past = journals_for(options).steps(parent)
-    known = reuse.placed_names(_named_past(definitions, parent, past))
-    state = new_state(definitions.flow, options.goal, definitions.inputs, options.cycles)
-    flows = CallableFlows(definitions.flows, cache(definitions.bound))
-    is_whole = walk_forecast(flows, state, run, known, reuse.assumed)
-    return reuse.forecast(is_whole=is_whole)
-
-
-def _before(definitions: Definitions, parent: RunFolder) -> Definitions:
-    """``definitions`` with the flows, roles, inputs and options that ``parent`` had. Raises `UsageError`."""
+    """What `prepare_rerun` with these ``changes`` probably leads to. Raises what that raises; nothing is changed."""
     record = parent.record()
-    options = RunOptions.from_record(record["options"])
-    kept = load_catalog(parent.catalog_path / record["catalog_file"])
-    flows, catalog = load_flow_and_called(options.flow, kept)
-    return replace(definitions, flows=flows, catalog=catalog, inputs=record["inputs"], options=options)
+    options = rerun_options(parent, record, changes)
+    place = rerun_workspace(parent, record, options, changes).check()
+    now = load_definitions(options.changed(workspace=place))
+    edits, run = _Edits(parent, record, now), earlier_run(parent)
+    cause, since = edits.first()
+    known = run.turns if run else []
+    is_partial = not has_reached_end(record) or len(known) < len([*list_turns(parent)])
+    asked, turns = [], sorted(filter(edits.keeps, known), key=_place)
+    for turn in turns:
+        if reason := edits.of_turn(turn) or turn.basis.refused:
+            cause, since = (f"turn {turn.basis.position}", _place(turn)) if _place(turn) < since else (cause, since)
+            asked.append(_expected(turn, reason, now, certain=True))
+        elif _place(turn) > since:
+            asked.append(_expected(turn, f"it comes after a change: {cause}", now, certain=False))
+    return Forecast(now, len(turns) - len(asked), asked, bool(cause) or is_partial)
 
 
-def _settings_of_checks(definitions: Definitions) -> object:
-    """What the results of all checks and tests depend on, besides their steps and the workspace."""
-    options = definitions.options.as_record()
-    protect = {glob for flow in definitions.flows.values() for glob in flow.protect}
-    files = {path.name: path.read_bytes() for path in definitions.settings}
-    return [options[name] for name in OF_CHECKS], protect, files
+def _place(turn: EarlierTurn) -> int:
+    return turn.result.get("journal_step") or 0
 
 
-def _named_past(definitions: Definitions, parent: RunFolder, past: Past) -> Past:
-    """The ``past`` as `walk_forecast` needs it; empty if what all results depend on has changed, or is unknown."""
-    with suppress(CodexMultiRoleError), tempfile.TemporaryDirectory(prefix="codex-multi-role-") as scratch:
-        before = _before(definitions, parent)
-        if _settings_of_checks(before) == _settings_of_checks(definitions):
-            options, flows = before.options, CallableFlows(before.flows, cache(before.bound))
-            state = new_state(before.flow, options.goal, before.inputs, options.cycles)
-            with idle_parts(before, RunFolder.create(Path(scratch))) as parts:
-                return past_with_units(flows, state, parts, past)
-    return {}
+def _expected(turn: EarlierTurn, reason: str, now: Definitions, *, certain: bool) -> ExpectedTurn:
+    name, own = turn.recorded.role, str(turn.result["model"])
+    role = next((role for role in now.catalog.roles if role.name == name), None)
+    model = (role.resolved_model(os.environ, now.options.answers.model) if role else None) or own
+    used = [(model if name == own else name, tokens) for name, tokens in turn.tokens_by_model.items()]
+    costs = (Cost.of(now.prices.cost(name, TokenUsage.of_record(tokens))) for name, tokens in used)
+    return ExpectedTurn(turn.basis.position, name, reason, certain, turn.tokens, model, sum(costs, Cost()).known)
 
 
-class _ForecastReuse(Reuse):
-    """Takes turns over like a run does, and notes those that would be asked."""
+class _Edits:
+    """What was edited since a run, compared with what it kept. ``roles``, ``steps``: those whose prompts differ."""
 
-    def __init__(
-        self, folder: RunFolder, definitions: Definitions, read_role: RoleInputsReader, parent: RunFolder
-    ) -> None:
-        self._definitions = definitions
-        self._parent = earlier_run(parent)
-        self._turns = earlier_turns(lambda: [parent])
-        super().__init__(folder, definitions.workspace, read_role, self._turns)
-        self._asked: list[ExpectedTurn] = []
-        self._assumes_changes = False
+    def __init__(self, parent: RunFolder, record: Mapping[str, Any], now: Definitions) -> None:
+        self._parent, self._now, self._options = parent, now, RunOptions.from_record(record["options"])
+        self._kept = (parent.catalog_path / record["catalog_file"]).parent
+        catalog = load_catalog(parent.catalog_path / record["catalog_file"])
+        self._flows, self._catalog = load_flow_and_called(self._options.flow, catalog)
+        self._flow = self._flows[self._options.flow]
+        self.roles = _differing(_roles(self._catalog), _roles(now.catalog))
+        self.steps = _differing(_prompts(self._flow), _prompts(now.flow)) & {step.id for step in now.flow.steps}
 
-    def assumed(self, result: Json) -> Json:
-        """The result of a check, with the paths of this run. Assume that it changed the workspace as it did before."""
-        self._assumes_changes = True
-        return result if self._parent is None else self.placed(result, self._parent)
+    def of_turn(self, turn: EarlierTurn) -> str:
+        """Why the turn is asked for certain, or empty."""
+        role, step = turn.recorded.role, _own_step(turn)
+        return f"changed: role {role}" if role in self.roles else f"changed: step {step}" if step in self.steps else ""
 
-    def placed_names(self, past: Past) -> Past:
-        """The ``past`` with the paths of this run in its names."""
-        if self._parent is None:
-            return past
-        names = self.placed({str(number): step.name for number, step in past.items()}, self._parent)
-        return {number: replace(step, name=names[str(number)]) for number, step in past.items()}
+    def keeps(self, turn: EarlierTurn) -> bool:
+        """Whether the flow still has the step of the turn, as far as that is one of its own."""
+        return _own_step(turn) in {"", *(step.id for step in self._now.flow.steps)}
 
-    def take(self, run: RunResources, asked: TurnPrompt, *, may_decline: bool) -> TurnResult | None:
-        role, position = self.read_role(asked.role, run.workspace.root), position_of(asked)
-        reason = self.why_asked(run, asked, role, may_decline=may_decline)
-        before = self._turns.at(position)
-        if self._assumes_changes and before is not None and before.basis.workspace:
-            self._assumes_changes = False
-            if run.snapshots.find_in(before.run.repositories, before.basis.workspace):
-                run.snapshots.restore(before.basis.workspace)
-        if not reason and (taken := super().take(run, asked, may_decline=may_decline)):
-            return taken
-        why = reason or "changed: the files of the workspace"
-        self._asked.append(self._expected(position, asked.role.name, why, before, certain=True))
-        raise PathEnded(why)
+    def first(self) -> tuple[str, float]:
+        """What differs first besides roles, and the place in the journal after which turns may depend on it."""
+        if general := ", ".join(self._general()):
+            return general, -1
+        now, flow = self._now, self._flow
+        pairs = zip_longest(_steps(self._flows, flow, self._catalog), _steps(now.flows, now.flow, now.catalog))
+        index = next((at for at, (one, other) in enumerate(pairs) if one != other), None)
+        if index is None:
+            return "", math.inf
+        places = {each.step: each.place for each in reversed(beginnings(events_with_inherited(self._parent)))}
+        since = min((places.get(step.id, math.inf) for step in flow.steps[index:]), default=math.inf)
+        return f"step {(flow.steps[index:] or now.flow.steps[index:])[0].id}", since
 
-    def _expected(
-        self, position: str, role_name: str, reason: str, before: EarlierTurn | None, *, certain: bool
-    ) -> ExpectedTurn:
-        """A turn that is asked, with the figures of the turn ``before``."""
-        if before is None:
-            return ExpectedTurn(position, role_name, reason, certain, None)
-        role = next((role for role in self._definitions.catalog.roles if role.name == role_name), None)
-        now = role.resolved_model(os.environ, self._definitions.options.answers.model) if role else None
-        own = str(before.result["model"])
-        model, prices = now or own, self._definitions.prices
-        used = [(model if name == own else name, tokens) for name, tokens in before.tokens_by_model.items()]
-        costs = (Cost.of(prices.cost(name, TokenUsage.of_record(tokens))) for name, tokens in used)
-        return ExpectedTurn(position, role_name, reason, certain, before.tokens, model, sum(costs, Cost()).known)
+    def _general(self) -> Iterator[str]:
+        """What every turn may depend on."""
+        now, then, given = self._now, self._options.as_keywords(), self._now.options.as_keywords()
+        yield from (name for name in sorted(COMPARED) if then[name] != given[name])
+        if self._catalog.general_prompts != now.catalog.general_prompts:
+            yield "general_prompts"
+        files = {each.name: each.read_text() for each in now.settings}
+        files |= {f"playbooks/{now.playbook.source.name}": now.playbook.text} if now.playbook else {}
+        kept = {name: (self._kept / name).read_text() for name in files if (self._kept / name).is_file()}
+        yield from sorted(_differing(files, kept))
+        if len({str(flow.model_dump(exclude={"source", "steps"})) for flow in (self._flow, now.flow)}) > 1:
+            yield f"the flow {now.flow.name}"
 
-    def forecast(self, *, is_whole: bool) -> Forecast:
-        """``is_whole``: the walk reached the end of the flow, so that no other turn can be asked."""
-        possible = () if is_whole else self._possible()
-        return Forecast(self._definitions, len(self.taken), [*self._asked, *possible], is_whole)
 
-    def _possible(self) -> Iterator[ExpectedTurn]:
-        """The earlier turns that the walk did not get to."""
-        named = {turn.position for turn in self._asked}
-        for turn in sorted(self._turns, key=lambda turn: turn.result.get("journal_step") or 0):
-            if turn.turn_id not in self.taken and turn.basis.position not in named:
-                yield self._expected(turn.basis.position, turn.recorded.role, DEPENDS, turn, certain=False)
+def _differing(some: Mapping[str, object], others: Mapping[str, object]) -> set[str]:
+    return {name for name, each in some.items() if each != others.get(name)}
+
+
+def _roles(catalog: RoleSpecCatalog) -> dict[str, object]:
+    return {
+        role.name: (role.model_dump(exclude={"source", "limits"}), [catalog.skills[each] for each in role.skills])
+        for role in catalog.roles
+    }
+
+
+def _prompts(flow: FlowSpec) -> dict[str, object]:
+    return {step.id: step.model_dump(include=OF_PROMPTS) for step in flow.steps}
+
+
+def _steps(flows: Mapping[str, FlowSpec], flow: FlowSpec, catalog: RoleSpecCatalog) -> Iterator[object]:
+    """The steps, with what they call and whom they ask."""
+    for step in flow.steps:
+        called = with_called(flows, step.call) if step.call else ()
+        order = catalog.dependencies() if step.ask == EVERY_ROLE else {}
+        yield step, [each.model_copy(update={"source": None}) for each in called], order
+
+
+def _own_step(turn: EarlierTurn) -> str:
+    """The step that asked it; empty if another flow has that step, or it asks every role."""
+    unit = str(turn.result.get("unit") or "")
+    return "" if "/" in unit else unit.partition(".")[0]

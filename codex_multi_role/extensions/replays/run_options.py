@@ -1,4 +1,4 @@
-"""``--record``, ``--replay``, ``--replay-match`` and ``--reuse``: the options that replays add to a run."""
+"""``--record``, ``--replay`` and ``--replay-match``: the options that replays add to a run."""
 
 from __future__ import annotations
 
@@ -10,13 +10,10 @@ from codex_multi_role.errors import UsageError
 from codex_multi_role.option import Section, Use, option
 from codex_multi_role.run_options import AddedOptions, RunOptions
 
-EVERY_RUN = "*"
-"""In place of a run's id: every run. No id is like it."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class ReplayOptions(AddedOptions):
-    """What answers in place of a model. ``reuse``: the ID of a run, or `EVERY_RUN` for all in ``runs_dir``."""
+    """What answers in place of a model."""
 
     section: ClassVar = Section.WITHOUT_A_MODEL
 
@@ -38,13 +35,6 @@ class ReplayOptions(AddedOptions):
         "strict",
         "If a prompt differs from the recorded one: fail, or replay the most similar turn of the role.",
         use=Use.RESUME | Use.FORK | Use.LOCAL,
-    )
-    reuse: str = option(
-        "",
-        "Take over turns of earlier runs in --runs-dir if everything that they depend on is equal.",
-        section=Section.LIMITS,
-        flag_value=EVERY_RUN,
-        use=Use.BATCH | Use.LOCAL,
     )
 
     def check(self, options: RunOptions) -> None:

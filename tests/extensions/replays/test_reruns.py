@@ -153,9 +153,20 @@ def test_turn_of_another_version_is_asked(short: TeamFolder, part: str) -> None:
     stored = first.path / "two/turn_001/turn.json"
     result = read(stored)
     stored.write_text(json.dumps({**result, part: {**result[part], "unknown": ""}}))
-    assert [turn.reason for turn in forecast_rerun(first, {}).asked] == ["no earlier run has this turn"]
+    assert forecast_rerun(first, {}).more_may_follow
     again(short)
     assert taken(short) == [True, False]
+
+
+def test_older_run_takes_over_no_more_turns_of_all_runs(short: TeamFolder) -> None:
+    """It resumes, and says so once."""
+    stored = short.run(flow="own", max_turns=1).folder / "run.json"
+    record = read(stored)
+    stored.write_text(json.dumps({**record, "options": {**record["options"], "reuse": "*"}}))
+    short.events.clear()
+    resume("latest", runs_dir=short.runs, changes={"max_turns": 9}, on_event=short.events.append)
+    assert (taken(short), len([each for each in warnings(short.events) if "rerun" in each])) == ([False], 1)
+    assert "reuse" not in read(stored)["options"]
 
 
 def test_forecast_refuses_what_rerun_refuses(short: TeamFolder) -> None:
@@ -228,7 +239,7 @@ def test_changed_check_results_are_seen(tmp_path: Path) -> None:
     team.roles["judge"]["prompt_text"] = "Judge."
     team.write_catalog()
     forecast = forecast_rerun(RunFolder(first.folder), {})
-    assert [turn.role for turn in forecast.asked if turn.certain] == ["judge"]
+    assert [turn.role for turn in forecast.asked if turn.certain] == ["judge"] * 3
     assert forecast.cost.known is None
     price_playbook(team.folder / "roles/prices.yaml", 10)
     priced = forecast_rerun(RunFolder(first.folder), {})
@@ -298,10 +309,9 @@ def possible(team: TeamFolder, steps: list[Record] = CHECKED, **changes: object)
 
 @pytest.mark.real
 def test_forecast_does_not_know_edited_checks(checked: TeamFolder) -> None:
-    """Their command, its rendered options, their order, and what all checks depend on."""
+    """Their command, their order, and what all checks depend on."""
     first, second, turn = CHECKED
     assert possible(checked) == []
-    assert possible(checked, [{**first, "max_visits": 3}, second, turn]) == []
     assert possible(checked, [{**first, "with": {"argv": ["false"]}}, second, turn]) == [False]
     assert possible(checked, [second, first, turn]) == [False]
     assert possible(checked, inputs={"file": ""}) == [False]
@@ -321,44 +331,36 @@ def test_files_that_a_turn_looked_at_count(tmp_path: Path, sandbox: str, expecte
     """A turn that ran a command is asked again if the workspace differs, and always if it had no sandbox."""
     roles = {"one": {"sandbox": sandbox}}
     team = TeamFolder(tmp_path, roles, {"one": looker("cat in.txt > out.txt")})
-    with_flow(team, {"steps": [{"ask": "one"}]})
-    (team.workspace / "in.txt").write_text("1\n")
-    first = team.run(flow="own")
-    report = again(team)
-    assert taken(team) == expected[:1]
-    assert (workspace(report) / "out.txt").read_text() == "1\n"
-    (team.workspace / "in.txt").write_text("2\n")
-    (team.workspace / "out.txt").unlink()
-    team.run(flow="own", reuse=first.run_id)
-    assert taken(team) == expected[1:]
-    assert (team.workspace / "out.txt").read_text() == "2\n"
+    first = ""
+    for text, is_taken in (("1", False), ("1", expected[0]), ("2", expected[1])):
+        check = {"id": "k", "check": "command", "with": {"argv": ["sh", "-c", f"echo {text} > in.txt"]}}
+        with_flow(team, {"steps": [check, {"ask": "one", "with": {"note": "fixed"}}]})
+        report = again(team, first) if first else team.run(flow="own")
+        assert taken(team) == [is_taken]
+        assert (workspace(report) / "out.txt").read_text() == f"{text}\n"
+        first = first or report.run_id
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("command", "reason"),
-    [
-        ("git log", "it used git"),
-        ("cat .env", "changed: the files of the workspace"),
-        ("cat in.txt", ""),
-    ],
+    ("command", "reason", "is_taken"),
+    [("git log", "it used git", False), ("cat .env", "", False), ("cat in.txt", "", True)],
 )
-def test_files_in_no_snapshot_count(tmp_path: Path, command: str, reason: str) -> None:
+def test_files_in_no_snapshot_count(tmp_path: Path, command: str, reason: str, is_taken: bool) -> None:
     """What git ignores is not in the restored workspace, so that a turn that may have read it is asked again."""
     team = TeamFolder(tmp_path, {"one": {}}, {"one": looker(command)})
     with_flow(team, {"steps": [{"ask": "one"}]})
     for name, text in (("in.txt", "1\n"), (".gitignore", ".env\n.venv\n"), (".venv/lib.py", "")):
         (team.workspace / name).parent.mkdir(exist_ok=True)
         (team.workspace / name).write_text(text)
-    if reason.startswith("changed"):
-        (team.workspace / ".env").write_text("A=1\n")
+    (team.workspace / ".env").write_text("A=1\n")
     first = team.run(flow="own")
-    if reason.startswith("changed"):
+    if "env" in command:
         (team.workspace / ".env").write_text("A=2\n")
     forecast = forecast_rerun(RunFolder(first.folder), {})
     assert [turn.reason for turn in forecast.asked] == ([reason] if reason else [])
     again(team)
-    assert taken(team) == [not reason]
+    assert taken(team) == [is_taken]
 
 
 @pytest.mark.real
@@ -405,26 +407,29 @@ def test_binary_file_with_its_path_is_written_again(tmp_path: Path) -> None:
 @pytest.mark.real
 @pytest.mark.usefixtures("real_codex")
 def test_file_with_the_path_of_its_run_is_written_again(tmp_path: Path) -> None:
-    """Also in the same workspace, because the run folder is another one."""
+    """The run folder is another one."""
     roles: dict[str, Record] = {"one": {"sandbox": "workspace-write"}}
     team = TeamFolder(tmp_path, roles, {"one": looker("printenv CODEX_MULTI_ROLE_RUN > out.txt")})
     with_flow(team, {"steps": [{"ask": "one"}]})
-    first = team.run(flow="own")
-    (team.workspace / "out.txt").unlink()
-    second = team.run(flow="own", reuse=first.run_id)
+    team.run(flow="own")
+    second = again(team)
     assert taken(team) == [False]
-    assert (team.workspace / "out.txt").read_text().startswith(str(second.folder))
+    assert (workspace(second) / "out.txt").read_text().startswith(str(second.folder))
 
 
 @pytest.mark.long
 def test_interrupted_rerun_resumes(tmp_path: Path) -> None:
-    """A rerun that a limit parks continues with its own turns, and takes over the rest."""
+    """A rerun that a limit parks continues with its own turns, and takes over the rest; also of an older version."""
     team = builders(tmp_path)
     first = team.run(flow="own")
     team.roles["judge"]["prompt_text"] = "Judge."
     team.write_catalog()
     parked = again(team, first.run_id, max_turns=1)
     assert (parked.status, taken(team)) == ("parked", [True, True, False, True])
+    stored = parked.folder / "run.json"
+    record = read(stored)
+    del record["forked_from"]["rerun"]
+    stored.write_text(json.dumps({**record, "options": {**record["options"], "reuse": first.run_id}}))
     team.events.clear()
     report = resume(parked.run_id, runs_dir=team.runs, changes={"max_turns": 9}, on_event=team.events.append)
     assert (report.outcome, report.totals["turns"], taken(team)) == ("judged", 3, [False, True, False])

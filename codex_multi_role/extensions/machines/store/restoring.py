@@ -10,7 +10,7 @@ from io import BytesIO
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from codex_multi_role.extensions.machines.store.saved_files import OWN_OF_A_MACHINE, SNAPSHOTS
+from codex_multi_role.extensions.machines.store.saved_files import OWN_OF_A_MACHINE
 from codex_multi_role.extensions.machines.store.state_manifest import SavedFile, read_piece, read_states
 from codex_multi_role.extensions.machines.store.store import Store, in_parallel
 from codex_multi_role.host.atomic import replacing, storage_errors
@@ -19,8 +19,6 @@ from codex_multi_role.workspace import Snapshots, Workspace
 from codex_multi_role.workspace.manifest import MANIFEST, OF_RUN, Manifest
 from codex_multi_role.workspace.removal import delete_folder
 from codex_multi_role.workspace.worktrees import NEEDED, fill_again
-
-PACKS = f"{SNAPSHOTS}/objects/pack/"
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,10 @@
-"""The turns and check results of earlier runs that a run can take over."""
+"""The turns and check results of an earlier run that its rerun can take over."""
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -111,49 +110,23 @@ class EarlierRun:
         """Those with the states of its workspace and of the copies."""
         return [self.folder.snapshots_path, *self.folder.worktrees_path.glob("*/snapshots.git")]
 
-    def turns(self) -> Iterator[EarlierTurn]:
+    @cached_property
+    def turns(self) -> list[EarlierTurn]:
         """Those that were answered and recorded with what they depend on."""
+        found = []
         for instance, folder in list_turns(self.folder):
             result = folder.result()
             basis, recorded = TurnBasis.read(result), TurnResult.read(result)
             if basis is not None and recorded is not None:
-                yield EarlierTurn(self, instance, folder, result, basis, recorded)
+                found.append(EarlierTurn(self, instance, folder, result, basis, recorded))
+        return found
+
+    def turns_with(self, inputs: Mapping[str, str], position: str) -> list[EarlierTurn]:
+        """The turns with the same inputs; those at the same position come first."""
+        found = (turn for turn in self.turns if turn.basis.inputs == inputs)
+        return sorted(found, key=lambda turn: turn.basis.position != position)
 
     def same_result(self, wanted: TimedResult) -> Json | None:
         """The result of the same check on the same files that differs in times and paths alone; None without one."""
         same = (each for each in self._measured if each.named(self.names).without_times == wanted.without_times)
         return next((each.result for each in same), None)
-
-
-class EarlierTurns:
-    """All turns of ``runs``, by their inputs and by their position; read when the first one is looked up."""
-
-    def __init__(self, runs: Callable[[], Iterable[EarlierRun]]) -> None:
-        self._read_runs = runs
-
-    @cached_property
-    def runs(self) -> list[EarlierRun]:
-        return list(self._read_runs())
-
-    @cached_property
-    def _all(self) -> list[EarlierTurn]:
-        return [turn for run in self.runs for turn in run.turns()]
-
-    @cached_property
-    def _by_inputs(self) -> Mapping[str, list[EarlierTurn]]:
-        found: dict[str, list[EarlierTurn]] = defaultdict(list)
-        for turn in self._all:
-            found[digest(turn.basis.inputs)].append(turn)
-        return found
-
-    def with_inputs(self, inputs: Mapping[str, str], position: str) -> list[EarlierTurn]:
-        """The turns with the same inputs; those at the same position come first."""
-        found = self._by_inputs.get(digest(inputs), [])
-        return sorted(found, key=lambda turn: turn.basis.position != position)
-
-    def at(self, position: str) -> EarlierTurn | None:
-        """The latest turn at the same position, whatever its inputs."""
-        return next((turn for turn in reversed(self._all) if turn.basis.position == position), None)
-
-    def __iter__(self) -> Iterator[EarlierTurn]:
-        return iter(self._all)

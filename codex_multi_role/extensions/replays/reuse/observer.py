@@ -1,6 +1,6 @@
 """Take a turn from an earlier run instead of asking for it, if everything that it depends on is provably equal.
 
-Every run notes what its turns depend on (`TurnBasis`); only a run with earlier runs to look at takes any over.
+Every run notes what its turns depend on (`TurnBasis`); only a rerun takes any over.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,17 +36,16 @@ from codex_multi_role.workspace.git import Git, RecordedGit
 
 if TYPE_CHECKING:
     from codex_multi_role.extensions.replays.normalization import PathNames
-    from codex_multi_role.extensions.replays.reuse.earlier_turns import EarlierRun, EarlierTurn, EarlierTurns
+    from codex_multi_role.extensions.replays.reuse.earlier_turns import EarlierRun, EarlierTurn
     from codex_multi_role.extensions.replays.reuse.timed_results import TimedResult
 
 NEW = "new"
 
 
 class Reuse:
-    """The `TurnObserver` that notes what turns depend on; ``earlier`` ones that are equal stand for turns of this run.
+    """The `TurnObserver` that notes what turns depend on; equal ones of the ``earlier`` run stand for turns of this.
 
-    ``read_role`` reads the inputs of a role; ``workspace`` is the run's own. ``taken``: Codex's ids of the turns that
-    were taken over. Threads may share it.
+    ``read_role`` reads the inputs of a role; ``workspace`` is the run's own. Threads may share it.
     """
 
     def __init__(
@@ -54,13 +53,12 @@ class Reuse:
         folder: RunFolder,
         workspace: Path,
         read_role: RoleInputsReader,
-        earlier: EarlierTurns | None = None,
+        earlier: EarlierRun | None = None,
     ) -> None:
         self._folder, self._workspace, self.read_role, self._earlier = folder, workspace, read_role, earlier
         self._lock = threading.Lock()
         self._latest_turns: dict[str, str] = {}
-        self.taken: set[str] = set()
-        self._sources: dict[str, EarlierRun] = {}
+        self._taken: set[str] = set()
         self._copied: set[tuple[Path, Path]] = set()
         self._taken_threads: set[str] = set()
         turns = [(turn.result(), turn) for _, turn in list_turns(folder)]
@@ -68,7 +66,7 @@ class Reuse:
             if thread := result.get("thread_id"):
                 self._latest_turns[thread] = result.get("turn_id") or str(turn.path)
             if result.get(REUSED) and result.get("recorded"):
-                self.taken.add(result["turn_id"])
+                self._taken.add(result["turn_id"])
                 self._taken_threads.add(str(thread))
 
     @cached_property
@@ -125,28 +123,14 @@ class Reuse:
 
         role = self.read_role(asked.role, run.workspace.root)
         inputs = self.inputs(run, asked, role)
-        for turn in self._earlier.with_inputs(inputs, position_of(asked)):
-            if not _refusal(turn, inputs, self._workspace, may_decline=may_decline) and self._reserve(turn):
-                taken = TurnTaking(run, asked, turn, partial(self.placed, run=turn.run)).take()
+        for turn in self._earlier.turns_with(inputs, position_of(asked)):
+            if _may_stand(turn, inputs, self._workspace, may_decline=may_decline) and self._reserve(turn):
+                taken = TurnTaking(run, asked, turn, self._placed).take()
                 if taken is not None:
                     self._keep_thread(run, asked, turn)
                     return taken
-                self.taken.discard(turn.turn_id)
+                self._taken.discard(turn.turn_id)
         return None
-
-    def why_asked(self, run: RunResources, asked: TurnPrompt, role: RoleInputs, *, may_decline: bool) -> str:
-        """Why a turn is not taken over, as far as that is known without the workspace; empty if it may be."""
-        assert self._earlier is not None
-        inputs, position = self.inputs(run, asked, role), position_of(asked)
-        refusals = [
-            _refusal(turn, inputs, self._workspace, may_decline=may_decline)
-            for turn in self._earlier.with_inputs(inputs, position)
-            if turn.turn_id not in self.taken
-        ]
-        if refusals:
-            return "" if "" in refusals else refusals[0]
-        before = self._earlier.at(position)
-        return "no earlier run has this turn" if before is None else _differences(before.basis.inputs, inputs)
 
     def check(
         self, run: RunResources, folder: Path, name: str, options: Mapping[str, object], carry_out: CarryOut, stay: Stay
@@ -172,27 +156,26 @@ class Reuse:
         """
         if not measured.has_times:
             return measured.result
-        earlier = self._earlier.runs if self._earlier is not None else []
-        for run in (*self._sources.values(), *earlier):  # first those with the turns that are taken over
-            if (same := run.same_result(measured.named(self._names))) is not None:
-                return replace(measured, result=self.placed(same, run)).written(folder, self._folder.redact)
+        if self._earlier and (same := self._earlier.same_result(measured.named(self._names))) is not None:
+            measured = replace(measured, result=self._placed(same))
         return measured.written(folder, self._folder.redact)
 
     def _reserve(self, turn: EarlierTurn) -> bool:
         """A turn stands for one turn of this run: two equal prompts get two answers if there are two."""
         with self._lock:
-            free = turn.turn_id not in self.taken
-            self.taken.add(turn.turn_id)
+            free = turn.turn_id not in self._taken
+            self._taken.add(turn.turn_id)
             return free
 
-    def placed(self, value: Json, run: EarlierRun) -> Json:
-        """``value`` of an earlier run, with the paths of this one."""
-        placed: Json = self._names.placed(run.names.named(value))
+    def _placed(self, value: Json) -> Json:
+        """``value`` of the earlier run, with the paths of this one."""
+        assert self._earlier is not None
+        placed: Json = self._names.placed(self._earlier.names.named(value))
         return placed
 
     def _keep_thread(self, run: RunResources, asked: TurnPrompt, turn: EarlierTurn) -> None:
         """Let a later live turn continue the conversation, which Codex then forks from the earlier run's."""
-        thread, self._sources[turn.run.folder.run_id] = turn.result["thread_id"], turn.run
+        thread = turn.result["thread_id"]
         self._latest_turns[thread] = turn.turn_id
         self._taken_threads.add(thread)
         run.services.fleet.inherit(thread, turn.turn_id)
@@ -204,17 +187,12 @@ class Reuse:
             copy_threads(*homes)
 
 
-def _refusal(turn: EarlierTurn, inputs: Mapping[str, str], workspace: Path, *, may_decline: bool) -> str:
-    """Why ``turn``, whose inputs are equal, still cannot be taken over."""
-    if turn.basis.refused:
-        return turn.basis.refused
-    if not inputs["thread"]:
-        return "its conversation is unknown"
-    if not is_settled(turn.recorded, may_decline=may_decline):
-        return f"the earlier turn ended without an answer: {turn.recorded.reason}"
+def _may_stand(turn: EarlierTurn, inputs: Mapping[str, str], workspace: Path, *, may_decline: bool) -> bool:
+    """Whether ``turn``, whose inputs are equal, has an answer, a known conversation, and changes without own paths."""
+    if turn.basis.refused or not inputs["thread"] or not is_settled(turn.recorded, may_decline=may_decline):
+        return False
     folders = [turn.run.folder.path, *([turn.run.workspace] if turn.run.workspace != workspace else [])]
-    names = turn.basis.workspace != turn.basis.after and _names_one_of(folders, turn)
-    return "its changes name the folder of the earlier run or its workspace" if names else ""
+    return turn.basis.workspace == turn.basis.after or not _names_one_of(folders, turn)
 
 
 def _names_one_of(folders: Sequence[Path], turn: EarlierTurn) -> bool:
@@ -231,8 +209,3 @@ def _changed_lines(git: Git, basis: TurnBasis) -> bytes:
     """As a patch without context."""
     as_stored = ("--text", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color")
     return git.run("diff-tree", "-r", "--patch", "--unified=0", *as_stored, basis.workspace, basis.after).stdout
-
-
-def _differences(before: Mapping[str, str], now: Mapping[str, str]) -> str:
-    changed = [part for part in now if before.get(part) != now[part]] + [part for part in before if part not in now]
-    return f"changed: {', '.join(changed)}"

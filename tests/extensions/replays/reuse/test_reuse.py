@@ -28,7 +28,7 @@ def check_project(folder: Path, seed: int, edits: int) -> int:
         edit(chance, edited)
         where = f"seed {seed}, edit {number}: {edit.__name__}"
         full = play(edited.write(folder / f"full{number}"), model)
-        again = play(edited.write(folder / f"again{number}").changed(reuse=first.run_id), model)
+        again = play(edited.write(folder / f"again{number}"), model, first.run_id)
         required = Counter(full.shown) - Counter(first.shown)
         assert required <= Counter(again.shown) <= Counter(full.shown), where
         assert Counter(again.shown) == required or not is_exact(edited, edit), where

@@ -174,7 +174,6 @@ CASES = {
         )
     ),
     "rerun of a worktree": Case(("--worktree",), then=("rerun", "earlier", "--goal", "another")),
-    "reuse": Case(("--reuse",)),
     "fork": Case(then=("fork", "earlier", "--from", "go")),
     "roles of a folder": Case(roles="team/a b", prepare=move("roles", "team/a b"), shows="--roles 'team/a b'"),
     "catalog file": Case(
@@ -249,7 +248,7 @@ def made_project(folder: Path, case: Case) -> Path:
     return team.folder
 
 
-DAILY = ["rerun of a worktree", "reuse", "roles elsewhere", "playbook elsewhere", "every kind of option", "settings"]
+DAILY = ["rerun of a worktree", "roles elsewhere", "playbook elsewhere", "every kind of option", "settings"]
 REPLAY = Case(
     ("--record", "../a record"),
     then=("run", "--replay", "../a record", "--worktree", "--no-run-tests"),
