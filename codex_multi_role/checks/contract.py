@@ -187,7 +187,9 @@ class CheckResult(ResultPart):
     @classmethod
     def why_bad(cls, result: Mapping[str, Any]) -> str:
         """Why ``result``, as the check gave it, is bad; empty if it is not."""
-        status, why = str(result["status"]), result.get("reason") or next(iter(result.get("problems") or ()), "")
+        problems = result.get("problems")  # some checks only count them
+        first = problems[0] if problems and isinstance(problems, list) else ""
+        status, why = str(result["status"]), result.get("reason") or first
         return "" if status not in cls.bad else f"{status}: {why}" if why else status
 
 

@@ -94,6 +94,19 @@ class Counts(ResultPart):
     bad: int
 
 
+class Red(CheckResult):
+    bad = ("red",)
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [({"reason": "no", "problems": ["a"]}, "red: no"), ({"problems": ["a", "b"]}, "red: a"), ({"problems": 2}, "red")],
+)
+def test_bad_result_says_its_reason_or_first_problem(more: dict[str, object], why: str) -> None:
+    assert Red.why_bad({"status": "red", **more}) == why
+    assert Red.why_bad({"status": "ok", **more}) == ""
+
+
 class Found(CheckResult):
     status: Literal["ok"]
     json_: object = Field(alias="json")

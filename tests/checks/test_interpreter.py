@@ -5,7 +5,6 @@ import gc
 import hashlib
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -21,7 +20,7 @@ from codex_multi_role.checks.plugins.codex_multi_role_python import described
 from codex_multi_role.errors import RunInterrupted, UsageError
 from codex_multi_role.workspace.commands import no_sandbox
 from tests.support.checks import MakeContext
-from tests.support.console import DEADLINE_SECONDS, console
+from tests.support.console import console
 from tests.support.teams import TeamFolder, say, with_flow
 
 NO_PYTEST = '#!/bin/sh\necho \'{"version": "3.9.1", "prefix": "x", "packages": {"pytest": false}, "roots": []}\'\n'
@@ -367,19 +366,6 @@ def test_inspection_that_nobody_waits_for_is_stopped(tmp_path: Path) -> None:
     stopping.set()
     with pytest.raises(RunInterrupted):
         inspect(slow, tmp_path, {}, no_sandbox, stopping)
-
-
-@pytest.mark.long
-def test_startup_skips_packaging_import_without_requirements(tmp_path: Path) -> None:
-    """`packaging` is imported only if a file of the project names requirements."""
-    check = f"""import sys
-from pathlib import Path
-from codex_multi_role.lifecycle.definitions import load_definitions
-from codex_multi_role.run_options import RunOptions
-load_definitions(RunOptions(goal="x", workspace=Path({str(tmp_path)!r})))
-sys.exit("packaging" in sys.modules)
-"""
-    subprocess.run([sys.executable, "-c", check], cwd=tmp_path, check=True, timeout=DEADLINE_SECONDS)
 
 
 @pytest.mark.real
