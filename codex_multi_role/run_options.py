@@ -66,9 +66,9 @@ class RunPlace:
     )
     branch: str | None = option(
         None,
-        "With --worktree: create this branch there.",
+        "Create this branch, and work in a new git worktree of it.",
         "NAME",
-        shown_default="no branch, detached",
+        shown_default="none",
         use=Use.GOAL | Use.LOCAL,
     )
     workspace_copy: tuple[str, ...] = option(
@@ -87,6 +87,9 @@ class RunPlace:
     run_id: str | None = option(
         None, "The id of the run.", "ID", shown_default="date, time and a random part", use=Use.FORK | Use.LOCAL
     )
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "worktree", self.worktree or bool(self.branch))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -228,11 +231,6 @@ class RunOptions:
             group = GROUPS.get(each.name)
             value = given[each.name] if group is None else group(**{one.name: given[one.name] for one in fields(group)})
             object.__setattr__(self, each.name, value)
-        self._check_together()
-
-    def _check_together(self) -> None:
-        if self.place.branch and not self.place.worktree:
-            raise UsageError("branch needs worktree", "The branch is created for the run's own worktree.")
         for group in ADDED.that_load() if self.added else ():
             group(**{name: self.added[name] for name in options_in(group) if name in self.added}).check(self)
 
