@@ -87,7 +87,8 @@ class Option:
 
     ``section``: by default that of the group. ``flags``: by default made from the name. ``flag_value``: the option is a
     text, and on the command line a flag that stands for this one. ``shown_default``: in words, where it is None.
-    ``path``: what a path must lead to. ``name``, ``type`` and ``default`` are those of the field that it is declared
+    ``path``: what a path must lead to. ``is_set_once``: mostly set once per project, so that long ``--help`` texts only
+    name it. ``name``, ``type`` and ``default`` are those of the field that it is declared
     with.
     """
 
@@ -100,6 +101,7 @@ class Option:
     range: Range | None = None
     path: Literal["any", "folder", "file", "new file"] = "any"
     use: Use = Use.ANYWHERE
+    is_set_once: bool = False
     name: str = ""
     type: Any = None
     default: Any = None

@@ -25,6 +25,7 @@ SHARED_RUNS = Setting(
     ["--database-url"],
     section=Section.TEAM,
     trust=True,
+    is_set_once=True,
     metavar="URL",
     callback=not_empty,
     help="Also the runs that the workers of this database execute.",

@@ -38,6 +38,7 @@ class ReplayOptions(AddedOptions):
         "strict",
         "If a prompt differs from the recorded one: fail, or replay the most similar turn of the role.",
         use=Use.RESUME | Use.FORK | Use.LOCAL,
+        is_set_once=True,
     )
     reuse: str = option(
         "",
