@@ -142,6 +142,7 @@ WRONG = [
     (["bisect", "--", "pytest"], '"bisect" is no command any more; `export --branch NAME` makes one commit per turn'),
     (["restart", "--task", "T3"], '"restart" is no command any more; `fork RUN --task ID` redoes one task'),
     (["replay-test", "recordings"], '"replay-test" is no command any more; `run --replay FILE` exits with 3'),
+    (["work-on", "first"], '"work-on" is no command any more; `resume RUN` continues a run'),
     (["cycles"], '"cycles" is the name of a flow, not a goal'),
     ([""], "'[GOAL]': must not be empty"),
     (["make it", "--goal", "x"], "the goal is given twice: GOAL and --goal"),
