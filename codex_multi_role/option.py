@@ -86,8 +86,8 @@ class Option:
     """An option of a run: a keyword, a flag, a key of settings files and of ``run.json``, and an environment variable.
 
     ``section``: by default that of the group. ``flags``: by default made from the name. ``shown_default``: in words,
-    where it is None. ``path``: what a path must lead to. ``name``, ``type`` and ``default`` are those of the field that
-    it is declared with.
+    where it is None. ``path``: what a path must lead to. ``is_set_once``: mostly set once per project, so that long
+    ``--help`` texts only name it. ``name``, ``type`` and ``default`` are those of the field that it is declared with.
     """
 
     help: str
@@ -98,6 +98,7 @@ class Option:
     range: Range | None = None
     path: Literal["any", "folder", "file", "new file"] = "any"
     use: Use = Use.ANYWHERE
+    is_set_once: bool = False
     name: str = ""
     type: Any = None
     default: Any = None

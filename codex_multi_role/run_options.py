@@ -48,31 +48,29 @@ class RunPlace:
         None,
         "The catalog file, or a folder with catalog.yaml.",
         "PATH",
-        shown_default="./roles if it has a catalog.yaml, otherwise the shipped roles",
+        shown_default="./roles if it has one, otherwise the shipped roles",
         use=IN_GOALS | Use.LOCAL,
     )
     workspace: Path = option(
         Path(),
         "The folder that the roles work on.",
         "DIR",
-        shown_default="the current folder",
         path="folder",
         use=IN_GOALS | Use.LOCAL,
     )
     worktree: bool = option(
         False,
-        "Work in a new git worktree at the checked-out commit, and leave --workspace as it is.",
+        "Work in a new git worktree at the checked-out commit; --workspace stays as it is.",
         use=Use.BATCH | Use.GOAL | Use.LOCAL,
     )
     branch: str | None = option(
-        None,
-        "With --worktree: create this branch there.",
-        "NAME",
-        shown_default="no branch, detached",
-        use=Use.GOAL | Use.LOCAL,
+        None, "Create this branch, and work in a new git worktree of it.", "NAME", use=Use.GOAL | Use.LOCAL
     )
     workspace_copy: tuple[str, ...] = option(
-        (), "Copy these files or folders of --workspace, such as .env, into every new worktree or copy of it.", "GLOB"
+        (),
+        "Copy these files or folders of --workspace, such as .env, into every new worktree or copy of it.",
+        "GLOB",
+        is_set_once=True,
     )
     workspace_setup: str | None = option(
         None,
@@ -80,13 +78,22 @@ class RunPlace:
         "COMMAND",
         shown_default="none",
         use=Use.ANYWHERE | Use.OUTSIDE,
+        is_set_once=True,
     )
     runs_dir: Path = option(
         Path("runs"), "The folder in which runs are recorded.", "DIR", path="folder", use=Use.BATCH | Use.LOCAL
     )
     run_id: str | None = option(
-        None, "The id of the run.", "ID", shown_default="date, time and a random part", use=Use.FORK | Use.LOCAL
+        None,
+        "The id of the run.",
+        "ID",
+        shown_default="date, time and a random part",
+        use=Use.FORK | Use.LOCAL,
+        is_set_once=True,
     )
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "worktree", self.worktree or bool(self.branch))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,15 +109,20 @@ class RunAnswers:
         (), "A setting to pass to Codex.", "KEY=VALUE", flags=("-c", "--config"), use=BOUNDING | Use.TRUST
     )
     codex_bin: Path | None = option(
-        None, "The Codex binary.", "PATH", shown_default="the bundled binary", use=ON_THIS_MACHINE
+        None, "The Codex binary.", "PATH", shown_default="the bundled binary", use=ON_THIS_MACHINE, is_set_once=True
     )
     repair_attempts: int = option(
-        2, "Maximum number of extra turns to repair an invalid answer.", "N", range=Range(0, MOST_REPAIRS), use=BOUNDING
+        2,
+        "Maximum number of extra turns to repair an invalid answer.",
+        "N",
+        range=Range(0, MOST_REPAIRS),
+        use=BOUNDING,
+        is_set_once=True,
     )
     playbook: str | None = option(
         None,
-        "Take the answers from this playbook instead of a model. A playbook may also set goal and cycles. "
-        "auto: small valid answers made from the roles' JSON Schemas, to try a team of your own.",
+        "Take the answers from this playbook instead of a model. auto: small valid answers made from the roles' "
+        "JSON Schemas, to try a team of your own.",
         "NAME|FILE",
         section=Section.WITHOUT_A_MODEL,
         use=IN_GOALS,
@@ -148,12 +160,18 @@ class RunLimits:
         shown_default="prices.yaml beside the catalog, otherwise the shipped list",
         path="file",
         use=Use.ANYWHERE | Use.BOUND,
+        is_set_once=True,
     )
     max_seconds: float | None = option(
         None, "Park the run after S seconds of work, also within a turn.", "S", range=Range(0, above=True), use=BOUNDING
     )
     max_processes: int | None = option(
-        None, "Maximum number of Codex processes; further turns wait for a free one.", "N", range=Range(1), use=BOUNDING
+        None,
+        "Maximum number of Codex processes; further turns wait for a free one.",
+        "N",
+        range=Range(1),
+        use=BOUNDING,
+        is_set_once=True,
     )
 
 
@@ -165,12 +183,14 @@ class RunTests:
 
     run_tests: bool = option(True, "Run pytest after each turn that changed files.", use=BOUNDING)
     baseline: bool = option(
-        True, "Run the tests once before the first change, so that old failures do not count.", use=BOUNDING
+        True,
+        "Run the tests once before the first change, so that old failures do not count.",
+        use=BOUNDING,
+        is_set_once=True,
     )
     allow_removed_tests: tuple[str, ...] = option(
         (),
-        "Let the run end with its goal although tests that passed before are gone: those, or the modules with those, "
-        "that match. A resume judges again with it.",
+        "Accept that tests that passed before are gone, if they or their modules match.",
         "GLOB",
     )
     pytest_cmd: str | None = option(
@@ -179,6 +199,7 @@ class RunTests:
         "COMMAND",
         shown_default="`python -m pytest` in the project's environment",
         use=IN_GOALS | Use.OUTSIDE,
+        is_set_once=True,
     )
     python: Path | None = option(
         None,
@@ -186,9 +207,10 @@ class RunTests:
         "PATH",
         shown_default="the project's virtual environment",
         use=ON_THIS_MACHINE,
+        is_set_once=True,
     )
     test_sandbox: bool = option(
-        True, "Run the tests in Codex's sandbox, without network.", use=Use.ANYWHERE | Use.OUTSIDE
+        True, "Run the tests in Codex's sandbox, without network.", use=Use.ANYWHERE | Use.OUTSIDE, is_set_once=True
     )
     test_seconds: float = option(
         300.0,
@@ -196,6 +218,7 @@ class RunTests:
         "SECONDS",
         range=Range(0, A_DAY, above=True),
         use=BOUNDING,
+        is_set_once=True,
     )
 
 
@@ -228,11 +251,6 @@ class RunOptions:
             group = GROUPS.get(each.name)
             value = given[each.name] if group is None else group(**{one.name: given[one.name] for one in fields(group)})
             object.__setattr__(self, each.name, value)
-        self._check_together()
-
-    def _check_together(self) -> None:
-        if self.place.branch and not self.place.worktree:
-            raise UsageError("branch needs worktree", "The branch is created for the run's own worktree.")
         for group in ADDED.that_load() if self.added else ():
             group(**{name: self.added[name] for name in options_in(group) if name in self.added}).check(self)
 

@@ -73,8 +73,9 @@ ENDED = {
     ),
     "restart": "`fork RUN --task ID` redoes one task",
     "--reuse": "`codex-multi-role rerun RUN` repeats a run, and takes over its equal turns",
-    "workers": "`queues` lists them too",
     "replay-test": "`run --replay FILE` exits with 3 if anything is not as recorded",
+    "work-on": "`resume RUN` continues a run, `batch FILE --resume` a batch",
+    "workers": "`queues` lists them too",
 }
 """What to do instead of commands and options that earlier versions had."""
 
@@ -111,8 +112,8 @@ group = LazyGroup(
 click.version_option(__version__, "--version", "-V", prog_name=PROGRAM)(group)
 
 
-def main() -> int:
-    """Run the command line of this process; returns its exit code."""
+def main(entry: click.Command = group) -> int:
+    """Run the command line of this process, with ``entry`` as its command; returns its exit code."""
     gc.set_threshold(UNCOLLECTED_OBJECTS)
     open_missing()
     instruction = os.environ.get(VARIABLE)
@@ -123,7 +124,7 @@ def main() -> int:
             return shell_complete(group, {}, PROGRAM, VARIABLE, instruction)
         except CodexMultiRoleError:  # offer nothing; the command itself reports the error
             return 1
-    code = run_guarded(group, sys.argv[1:])
+    code = run_guarded(entry, sys.argv[1:])
     gc.freeze()  # otherwise the interpreter walks everything imported once more: a quarter of its exit
     _exit_if_blocked(code)
     return code

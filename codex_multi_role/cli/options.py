@@ -44,15 +44,15 @@ NEW_WORKSPACE = Setting(
     section=Section.TEAM,
     metavar="DIR",
     type=FOLDER,
-    help="The folder to restore the workspace in; must be empty or not exist.",
-    show_default="<workspace>.fork-…, next to the old one",
+    help="The new or empty folder to restore the workspace in.",
+    show_default="<workspace>.fork-…, beside the old one",
 )
 START = Setting(
     ["--from"],
     metavar="STEP[:VISIT]",
     callback=not_empty,
     help="Fork before this visit of the step.",
-    show_default="the last visit",
+    show_default="last",
 )
 TASK = Setting(["--task"], metavar="ID", callback=not_empty, help="Redo this task; `show` lists the ids.")
 JSON = Setting(["--json"], is_flag=True, section=Section.OUTPUT, help="Print JSON on standard output.")
@@ -68,6 +68,7 @@ AWAIT_ANSWERS = Setting(
     ["--await-answers"],
     is_flag=True,
     section=Section.QUESTIONS,
+    is_set_once=True,
     help="Without a terminal, wait for answers from `approve` or `serve` instead of parking.",
 )
 QUIET = Setting(["--quiet"], is_flag=True, section=Section.OUTPUT, help="Print errors only.")

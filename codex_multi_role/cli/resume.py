@@ -96,15 +96,13 @@ def resume(ctx: click.Context, /, run: str, **values: Any) -> None:  # noqa: ANN
 @run_argument
 @click.pass_context
 def fork(ctx: click.Context, /, run: str, **values: Any) -> None:  # noqa: ANN401 - the settings above
-    """Start a new run that shares the history of RUN (default: the latest run) up to a step.
+    """Start a new run with the history of RUN (default: the latest) up to a step.
 
-    The turns before the step are not repeated, and the roles remember nothing that came later. The workspace is
-    restored in a new folder as it was then, without .git, caches and files that git ignores. RUN may still be running;
-    it and its workspace are not changed.
+    The turns before the step are not repeated, and the roles remember nothing later. The workspace is restored in a new
+    folder as it was then, without .git, caches and ignored files. RUN may still be running; it is not changed.
 
-    The new run has the options of RUN. Options given here, as flags or in the environment, replace them; -i and -c add
-    to them. With --flow, the inputs of RUN are not carried over. The flow and the roles must lead to the step the same
-    way as before.
+    The new run has the options of RUN. Options given here, or in the environment, replace them; -i and -c add to them.
+    With --flow, the inputs of RUN are not carried over. Flow and roles must lead to the step the same way as before.
 
     With --task, one ended item of a fan-out is done again, together with the items that need it and everything after
     them. All other results are kept and not paid for again. RUN must not be running then.

@@ -40,12 +40,10 @@ def run(ctx: click.Context, /, **values: Any) -> None:  # noqa: ANN401 - the set
     \b
     Examples:
       codex-multi-role "Add a --version flag" --cycles 3
-      codex-multi-role "Add a --version flag" --worktree --branch version-flag
+      codex-multi-role "Add a --version flag" --branch version-flag
       codex-multi-role run --goal-file goal.md --workspace ../shop
       codex-multi-role run --playbook roman-numerals --json > events.ndjson
-      codex-multi-role run --goal-file goal.md --junit junit.xml
       codex-multi-role "Add a --version flag" --dry-run
-      codex-multi-role "Add a --version flag" --record version.ndjson
       codex-multi-role run --replay version.ndjson
     """
     options = run_options(ctx)

@@ -28,7 +28,8 @@ class Setting(click.Option):
 
     ``section``: its heading in the ``--help`` of commands with many options, one of `Section` or an extension's own.
     ``is_secret``: `config show` hides it. ``is_key``: of an extension's settings, whether settings files may have it.
-    ``trust``: a settings file of others may not decide it, as `trusted_settings` has it.
+    ``is_set_once``: as `Option` has it. ``trust``: a settings file of others may not decide it, as `trusted_settings`
+    has it.
     """
 
     def __init__(
@@ -38,6 +39,7 @@ class Setting(click.Option):
         is_secret: bool = False,
         is_key: bool = True,
         trust: bool = False,
+        is_set_once: bool = False,
         **keywords: Any,  # noqa: ANN401 - click's own
     ) -> None:
         is_plain_flag = keywords.get("is_flag") and "/" not in declarations[0]
@@ -46,6 +48,7 @@ class Setting(click.Option):
         self.is_secret = is_secret
         self.is_key = is_key
         self.trust = trust
+        self.is_set_once = is_set_once
         self.key = str(self.name)
         self.envvar = PREFIX + self.key.upper()
 
@@ -154,6 +157,7 @@ def setting_of(option: Option, *, remembered: bool = False) -> Setting:
     repeatable = "; repeatable." if option.kind in (tuple, dict) else "."
     told = option.help.removesuffix(".") + repeatable
     keywords: dict[str, Any] = {"help": told, "metavar": option.metavar or None, "section": option.section}
+    keywords["is_set_once"] = option.is_set_once
     keywords["trust"] = bool(option.use & (Use.TRUST | Use.OUTSIDE | Use.DECIDES))
     keywords |= {"shell_complete": COMPLETIONS.get(option.name), "show_default": option.shown_default or None}
     given = {name: each for name, each in keywords.items() if each} | ({"show_default": False} if remembered else {})

@@ -11,6 +11,7 @@ import re
 import shutil
 from collections.abc import Callable, Container, Mapping, Sequence
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import click
@@ -42,7 +43,8 @@ OTHER_VARIABLES = frozenset(
 HELP_NAMES = frozenset({"-h", "--help"})
 OTHER_OPTIONS = "Options"
 LONG_LIST = 15
-"""Maximum number of options that ``--help`` lists without headings."""
+"""Maximum number of options that ``--help`` lists without headings, and with those that are set once."""
+SET_ONCE = "Mostly set once per project; see `schema settings`:"
 WORKSPACE = "workspace"
 WORKSPACE_PARTS = {"path": WORKSPACE, "copy": "workspace_copy", "setup": "workspace_setup"}
 """The setting ``workspace`` may be a mapping: its keys, and the settings that they stand for."""
@@ -60,19 +62,24 @@ class SettingsCommand(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options below their headings, ours last; a short list has no headings."""
-        options = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
+        options = [each for each in self.get_params(ctx) if isinstance(each, click.Option) and not each.hidden]
+        is_long = len(options) > LONG_LIST
+        once = [each for each in options if is_long and isinstance(each, Setting) and each.is_set_once]
         others = (each.section for each in options if isinstance(each, Setting) and each.section not in [*Section])
         headings = (OTHER_OPTIONS, *filter(None, others), *Section)
         rows: dict[str, list[tuple[str, str]]] = {heading: [] for heading in headings}
         for option in options:
-            own = option.section if isinstance(option, Setting) and len(options) > LONG_LIST else None
-            is_help = option is self.get_help_option(ctx) and len(options) > LONG_LIST
-            if record := option.get_help_record(ctx):
+            own = option.section if isinstance(option, Setting) and is_long else None
+            is_help = option is self.get_help_option(ctx) and is_long
+            if option not in once and (record := option.get_help_record(ctx)):
                 rows[own or (Section.OUTPUT if is_help else OTHER_OPTIONS)].append(record)
         for heading, records in rows.items():
             if records:
                 with formatter.section(heading):
                     formatter.write_dl(records)
+        if once:
+            named = f"{SET_ONCE} {', '.join(each.opts[-1] for each in once)}"
+            formatter.write(f"\n{fill(named, formatter.width, break_on_hyphens=False)}\n")
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if HELP_NAMES.isdisjoint(args):

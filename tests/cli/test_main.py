@@ -97,11 +97,16 @@ def test_help_shows_commands_examples_and_exit_codes(tmp_path: Path) -> None:
 
 
 def test_help_fits_a_terminal_of_80_columns() -> None:
-    """The list of commands on one screen."""
+    """The list of commands on one screen, and no wall of options."""
     context = click.Context(group, info_name="codex-multi-role", terminal_width=80, max_content_width=80)
     texts = {"": group.get_help(context), **dict(help_texts(group, context))}
     assert [(name, line) for name, text in texts.items() for line in text.splitlines() if len(line) > 80] == []
     assert len(texts[""].splitlines()) <= 60
+    of_runs = {name: texts[f"codex-multi-role {name}"] for name in ("run", "resume", "fork")}
+    assert {name: lines for name, text in of_runs.items() if (lines := len(text.splitlines())) > 80} == {}
+    listed, named = of_runs["run"].rsplit("\n\n", 1)
+    assert {each.opts[-1] for each in RUN if each.is_set_once} <= {*re.findall(r"--[a-z-]+", named)}
+    assert {each.opts[-1] for each in RUN if each.is_set_once} & {*re.findall(r"^ +(--[a-z-]+)", listed, re.M)} == set()
 
 
 def help_texts(parent: click.Group, context: click.Context) -> Iterator[tuple[str, str]]:
@@ -125,6 +130,7 @@ def test_installed_script_and_the_module_are_the_same_command(tmp_path: Path) ->
 WRONG = [
     (["rum", "--goal", "x"], 'unknown command "rum"; did you mean "run"?'),
     (["--cylces", "3"], 'unknown option "--cylces"; did you mean "--cycles"?'),
+    (["--pricse", "p.yaml"], 'unknown option "--pricse"; did you mean "--prices"?'),
     (["resume", "latest", "--cylces", "3"], 'unknown option "--cylces"; did you mean "--cycles"?'),
     (["roles", "lst"], 'unknown command "lst"; did you mean "list"?'),
     (["make", "me", "a", "calculator"], 'unknown command "make"; put a goal in quotes'),
@@ -137,6 +143,7 @@ WRONG = [
     (["restart", "--task", "T3"], '"restart" is no command any more; `fork RUN --task ID` redoes one task'),
     (["run", "goal", "--reuse"], '"--reuse" is no option any more; `codex-multi-role rerun RUN` repeats a run'),
     (["replay-test", "recordings"], '"replay-test" is no command any more; `run --replay FILE` exits with 3'),
+    (["work-on", "first"], '"work-on" is no command any more; `resume RUN` continues a run'),
     (["cycles"], '"cycles" is the name of a flow, not a goal'),
     ([""], "'[GOAL]': must not be empty"),
     (["make it", "--goal", "x"], "the goal is given twice: GOAL and --goal"),
@@ -184,8 +191,10 @@ def test_wrong_settings_file_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.real
 def test_shell_can_complete_commands(tmp_path: Path) -> None:
-    asked = {"_CODEX_MULTI_ROLE_COMPLETE": "bash_complete", "COMP_WORDS": "codex-multi-role resu", "COMP_CWORD": "1"}
-    assert console_process(folder=tmp_path, variables=asked).stdout == "plain,resume\n"
+    for begun, offered in (("resu", "resume"), ("run --workspace-s", "--workspace-setup")):
+        words = {"COMP_WORDS": f"codex-multi-role {begun}", "COMP_CWORD": str(len(begun.split()))}
+        asked = {"_CODEX_MULTI_ROLE_COMPLETE": "bash_complete", **words}
+        assert console_process(folder=tmp_path, variables=asked).stdout == f"plain,{offered}\n"
     script = console_process(folder=tmp_path, variables={"_CODEX_MULTI_ROLE_COMPLETE": "zsh_source"})
     assert "compdef" in script.stdout
 

@@ -291,11 +291,9 @@ def test_every_command_that_prints_names_is_tried() -> None:
 
 @pytest.mark.extensions
 def test_every_command_of_an_extension_is_tried() -> None:
-    """`serve` has tests of its own below, `work-on` starts a process, and the others need a database."""
+    """`serve` has tests of its own below, and the others need a database."""
     tried = {arguments[0] for arguments in OF_EXTENSIONS.values()}
-    assert tried | {"serve", "work-on", "worker", "queues"} == {*group.list_commands(click.Context(group))} - {
-        *EVERY_COMMAND
-    }
+    assert tried | {"serve", "worker", "queues"} == {*group.list_commands(click.Context(group))} - {*EVERY_COMMAND}
 
 
 def test_report_page_shows_no_control_characters(surroundings: Folder) -> None:

@@ -55,7 +55,7 @@ def _refused(team: TeamFolder, **changes: Any) -> UsageError:
 def test_run_in_a_worktree_leaves_the_users_tree(tmp_path: Path) -> None:
     team = _team(tmp_path)
     before = contents(team.workspace)
-    report = team.run(worktree=True, branch="attempt")
+    report = team.run(branch="attempt")
     root, record = _worktree(report), read(report.folder / "run.json")
     assert contents(team.workspace) == before
     assert (root / "new.txt").read_text() == "new\n"
@@ -87,12 +87,11 @@ def test_run_without_a_worktree_names_no_source(tmp_path: Path) -> None:
 
 def test_worktree_that_cannot_be_made_is_refused_before_the_run(tmp_path: Path) -> None:
     team = _team(tmp_path)
-    assert "the branch main already exists" in str(_refused(team, worktree=True, branch="main"))
+    assert "the branch main already exists" in str(_refused(team, branch="main"))
     assert "is outside the workspace" in str(_refused(team, workspace_copy=("../x",)))
     shutil.rmtree(team.workspace / ".git")
     assert "is not in a git repository" in str(_refused(team, worktree=True))
-    with pytest.raises(UsageError, match="branch needs worktree"):
-        team.options(branch="attempt")
+    assert "is not in a git repository" in str(_refused(team, branch="attempt"))
 
 
 def test_setup_runs_before_the_first_turn(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from codex_multi_role.run_options import RunReport
 
 
-def _report(flag: str, content: str) -> Setting:
+def _report(flag: str, content: str, **more: bool) -> Setting:
     return Setting(
         [flag],
         metavar="FILE",
@@ -27,12 +27,13 @@ def _report(flag: str, content: str) -> Setting:
         callback=report_file,
         section=Section.OUTPUT,
         help=f"When the run ends, write {content}.",
+        **more,
     )
 
 
 JUNIT = _report("--junit", "the run and its latest tests to FILE as JUnit XML")
 SUMMARY = _report("--summary", "a Markdown summary to FILE (appended if FILE is $GITHUB_STEP_SUMMARY)")
-ANNOTATIONS = _report("--annotations", "GitLab annotations with links into the run folder to FILE")
+ANNOTATIONS = _report("--annotations", "GitLab annotations with links into the run folder to FILE", is_set_once=True)
 REPORTS = (JUNIT, SUMMARY, ANNOTATIONS)
 
 

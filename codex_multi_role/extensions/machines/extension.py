@@ -1,4 +1,4 @@
-"""What is registered: ``batch``, ``work-on``, ``worker`` and ``queues``, and where else runs are found.
+"""What is registered: ``batch``, ``worker`` and ``queues``, and where else runs are found.
 
 Beside these, `run_options.MachineOptions` is an option of a run, `journal.journal_client.SharedJournals` has journals,
 and `batches.goal_line.GoalLine` is a kind of schema.
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from codex_multi_role.cli.run_reference import RemoteRuns
 
 batch = LazyCommand(f"{__package__}.commands.batch:batch", "Run many goals, from a file with one per line.", "Run")
-work_on = LazyCommand(f"{__package__}.commands.batch:work_on")
 worker = LazyCommand(f"{__package__}.commands.workers:worker", "Take runs from the queues of a database.")
 queues = LazyCommand(f"{__package__}.commands.workers:queues", "List the queues and workers of a database.")
 
@@ -25,6 +24,7 @@ SHARED_RUNS = Setting(
     ["--database-url"],
     section=Section.TEAM,
     trust=True,
+    is_set_once=True,
     metavar="URL",
     callback=not_empty,
     help="Also the runs that the workers of this database execute.",

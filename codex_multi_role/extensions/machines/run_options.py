@@ -22,6 +22,7 @@ class MachineOptions(AddedOptions):
         "URL",
         shown_default="a file in the run folder",
         use=Use.BATCH | Use.LOCAL | Use.TRUST,
+        is_set_once=True,
     )
 
     def check(self, options: RunOptions) -> None:

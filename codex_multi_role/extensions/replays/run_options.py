@@ -35,6 +35,7 @@ class ReplayOptions(AddedOptions):
         "strict",
         "If a prompt differs from the recorded one: fail, or replay the most similar turn of the role.",
         use=Use.RESUME | Use.FORK | Use.LOCAL,
+        is_set_once=True,
     )
 
     def check(self, options: RunOptions) -> None:

@@ -90,7 +90,7 @@ class GoalKeys(Definition):
         if self.clones and (worktree or branch):
             raise ValueError("worktree and branch belong to a workspace; a repository is cloned for each goal")
         if branch and worktree is False:
-            raise ValueError("branch needs worktree")
+            raise ValueError("branch and worktree: false exclude each other")
         if any(urlsplit(address).password for address in self.clones):
             raise ValueError("the address contains a password, which others could see; use a credential helper of git")
         if len(set(self.repositories)) != len(self.repositories):
@@ -114,7 +114,7 @@ class GoalKeys(Definition):
             given["playbook"] = playbook_at(folder, given["playbook"])
         if "inputs" in given:
             given["inputs"] = {name: as_typed(value) for name, value in given["inputs"].items()}
-        return {**given, "worktree": True} if given.get("branch") else given
+        return given
 
 
 def _key(option: Option) -> tuple[Any, Any]:

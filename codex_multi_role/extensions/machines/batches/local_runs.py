@@ -39,7 +39,7 @@ class GoalProcess(OwnProcess):
 
     def __init__(self, run: PlannedRun, order: Order, log: Path) -> None:
         self.run, self.log = run, log
-        super().__init__(own_module("codex_multi_role", "work-on", run.run_id), asdict(order), log)
+        super().__init__(own_module(Order.__module__, run.run_id), asdict(order), log)
 
     def events(self, lines: Iterable[bytes]) -> Iterator[tuple[str, RunEvent]]:
         return ((self.run.id, event_of(record)) for record in read_records(lines))

@@ -1,22 +1,29 @@
 """The process of one run of a batch: started by the batch's process, and never outliving it for long.
 
-It reads what to do from an open file, and stops as SIGTERM does once its standard input ends: the other end of that
-pipe is in the batch's process, and closes however that ends.
+``python -m`` with this module, the run's id and ``--order N``. It reads what to do from the descriptor N, and stops as
+SIGTERM does once its standard input ends: the other end of that pipe is in the batch's process, and closes however that
+ends.
 """
 
 from __future__ import annotations
 
 import shutil
 import signal
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+import click
+
 import codex_multi_role.lifecycle.running as running
+from codex_multi_role.cli.main import main
+from codex_multi_role.cli.output import JsonLines
 from codex_multi_role.errors import RunInterrupted
 from codex_multi_role.extensions.machines.batches.batch_folder import join_members
 from codex_multi_role.extensions.machines.batches.repositories import clone
+from codex_multi_role.host.own_python import read_order
 from codex_multi_role.lifecycle.own_worktree import abandon_worktree
 from codex_multi_role.lifecycle.stopping import stop_at_end_of
 from codex_multi_role.run_folder import Record, RunFolder
@@ -72,3 +79,16 @@ def _remove_unstarted(folder: RunFolder) -> None:
     if folder.path.is_dir() and not folder.record_path.exists():
         abandon_worktree(folder)
         shutil.rmtree(folder.path, ignore_errors=True)
+
+
+@click.command()
+@click.argument("run")
+@click.option("--order", type=int, required=True)
+@click.pass_context
+def work_on(ctx: click.Context, run: str, order: int) -> None:
+    """Work on RUN as the file with the descriptor ORDER says, until standard input ends."""
+    ctx.exit(carry_out(Order(**read_order(order)), JsonLines()).exit_code)
+
+
+if __name__ == "__main__":
+    sys.exit(main(work_on))

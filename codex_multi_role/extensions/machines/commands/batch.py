@@ -1,4 +1,4 @@
-"""``batch``: run many goals, and ``work-on``: the process of one of them."""
+"""``batch``: run many goals."""
 
 from __future__ import annotations
 
@@ -8,12 +8,9 @@ from typing import Any
 import click
 
 from codex_multi_role.cli.options import command
-from codex_multi_role.cli.output import JsonLines
 from codex_multi_role.cli.setting import InputFile, output_file
-from codex_multi_role.extensions.machines.batches.run_process import Order, carry_out
 from codex_multi_role.extensions.machines.commands.batch_run import run_batch
 from codex_multi_role.extensions.machines.commands.options import BATCH, RUN_OF_BATCH
-from codex_multi_role.host.own_python import read_order
 
 
 @command(*BATCH, *RUN_OF_BATCH)
@@ -42,15 +39,3 @@ def batch(ctx: click.Context, /, file: Path, **values: Any) -> None:  # noqa: AN
       codex-multi-role batch goals.jsonl --total-max-tokens 5000000
     """
     ctx.exit(run_batch(ctx, file, values["name"]))
-
-
-@click.command(hidden=True)
-@click.argument("run")
-@click.option("--order", type=int, required=True)
-@click.pass_context
-def work_on(ctx: click.Context, run: str, order: int) -> None:
-    """Work on RUN for the process that started this one, as the file with the descriptor ORDER says.
-
-    Stops when standard input ends.
-    """
-    ctx.exit(carry_out(Order(**read_order(order)), JsonLines()).exit_code)

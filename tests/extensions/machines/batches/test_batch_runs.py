@@ -39,7 +39,7 @@ def write_play(team: TeamFolder, name: str, *plays: Record) -> None:
 
 
 @pytest.mark.real
-@pytest.mark.sample("batch", "work-on")
+@pytest.mark.sample("batch")
 def test_goals_run_and_finished_ones_are_not_repeated(tmp_path: Path) -> None:
     team = one_role(tmp_path)
     write_goals(team, {"id": "a", "goal": "first"}, {"goal": "second", "cycles": 1})

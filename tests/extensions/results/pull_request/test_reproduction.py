@@ -166,7 +166,7 @@ PRICES = "date: 2026-01-01\ncurrency: USD\nsource: us\nmodels: {m: {input: 1, ca
 CASES = {
     "plain": Case(shows="run --goal 'reach it'"),
     "worktree": Case(("--worktree",)),
-    "branch": Case(("--worktree", "--branch", "mine")),
+    "branch": Case(("--branch", "mine")),
     "rerun": Case(
         then=(
             "rerun",
