@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
-from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog, list_flows
+from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog, list_flows, read_flows
+from codex_multi_role.catalog.flow_references import unsent_roles
+from codex_multi_role.errors import UsageError
 from codex_multi_role.flow.routing import relies_on_done
 from codex_multi_role.lifecycle.team_loading import (
     check_without_roles,
@@ -41,6 +44,15 @@ def own_flows(folder: Path) -> list[str]:
     if folder.resolve() == packaged_roles().resolve():
         return []
     return [entry.name for entry in list_flows(folder) if entry.source.parent.parent == folder]
+
+
+def unsent_in_own_flows(catalog: RoleSpecCatalog) -> list[tuple[str, str]]:
+    """The roles of the catalog, each with a warning of `unsent_roles`, about the flows beside it that can be read."""
+    folder, warnings = catalog.source.parent, dict[tuple[str, str], None]()
+    for name in own_flows(folder):
+        with suppress(UsageError):
+            warnings |= dict.fromkeys(unsent_roles(read_flows(name, folder), catalog).items())
+    return [*warnings]
 
 
 def check_playbooks(folder: Path) -> None:
