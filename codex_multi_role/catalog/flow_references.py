@@ -102,6 +102,22 @@ def unused_roles(flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog) -> tup
     return tuple(role.name for role in catalog.roles if not {role.name, EVERY_ROLE} & asked)
 
 
+def unsent_roles(flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog) -> dict[str, str]:
+    """A warning for each role that ``flows`` ask, but never with its instructions, by the name of the role."""
+    warnings = {}
+    for role in catalog.roles:
+        asks = {
+            f"{flow.name}/{step.id}": step.prompt_replaces
+            for flow in flows.values()
+            for step in flow.steps
+            if {role.name, EVERY_ROLE} & {*step.asked}
+        }
+        if asks and all(asks.values()):
+            where = f"{role.source}: role {role.name}: its instructions are never sent"
+            warnings[role.name] = f"{where}: prompt_replaces in {', '.join(asks)}; delete it where they are to be sent"
+    return warnings
+
+
 def _check_field(schema: object, place: Place) -> None:
     checked = check_schema(schema, place)
     if "default" in checked and (problems := schema_problems(checked["default"], checked)):

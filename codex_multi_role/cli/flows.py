@@ -11,7 +11,7 @@ import click
 
 from codex_multi_role.catalog import list_flows as find_flows
 from codex_multi_role.catalog import read_text
-from codex_multi_role.catalog.flow_references import unused_roles
+from codex_multi_role.catalog.flow_references import unsent_roles, unused_roles
 from codex_multi_role.cli.boundary import complain_about
 from codex_multi_role.cli.completion import flow_names
 from codex_multi_role.cli.flow_explanation import (
@@ -201,9 +201,18 @@ def validate_flows(
         catalog = load_checked_team(roles)  # raises with the mistakes in flows and playbooks as well
     folder, typical, options = catalog.source.parent, typical_runs(runs_dir), _options(**bounding)
     own = own_flows(folder)
+    warned: set[str] = set()
     checks = [
         partial(
-            _validate, name, catalog, options, typical.get(name), is_named=name in names, is_own=name in own, all=all
+            _validate,
+            name,
+            catalog,
+            options,
+            typical.get(name),
+            warned,
+            is_named=name in names,
+            is_own=name in own,
+            all=all,
         )
         for name in names or [entry.name for entry in find_flows(folder)]
     ]
@@ -230,6 +239,7 @@ def _validate(
     catalog: RoleSpecCatalog,
     options: RunOptions,
     typical: TypicalRun | None,
+    warned: set[str],
     *,
     is_named: bool,
     is_own: bool,
@@ -237,7 +247,8 @@ def _validate(
 ) -> None:
     """Check one flow like a run, and print its worst case; of an internal flow only if it is named or with ``all``.
 
-    A flow that cannot reach its goal with this team may run all the same. Raises `UsageError`.
+    ``warned``: the warnings printed so far, for flows that others call. A flow that cannot reach its goal with this
+    team may run all the same. Raises `UsageError`.
     """
     flows, catalog = load_flow_and_called(name, catalog)
     known = {key: value for key, value in options.inputs.items() if is_named or key in flows[name].inputs}
@@ -253,6 +264,10 @@ def _validate(
     if is_named:
         for step, needed in answer_rows(flows, name, catalog):
             put_line(f"    {step} must answer {needed}")
+    for warning in unsent_roles(flows, catalog).values():
+        if warning not in warned:
+            warned.add(warning)
+            say(f"warning: {warning}")
     for note in notes_on(flows, name, catalog) if is_own else ():
         say(f"note: {note}")
     if is_named and is_own and (unused := unused_roles(flows, catalog)):

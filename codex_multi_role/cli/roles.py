@@ -16,7 +16,13 @@ from codex_multi_role.cli.output import put_json, put_line, put_table, put_yaml,
 from codex_multi_role.cli.tables import Column
 from codex_multi_role.cli.team import WATCH, open_catalog, option_for, repeatedly
 from codex_multi_role.errors import UsageError
-from codex_multi_role.lifecycle.team_loading import load_checked_team, own_flows, require_finish, roles_folder
+from codex_multi_role.lifecycle.team_loading import (
+    load_checked_team,
+    own_flows,
+    require_finish,
+    roles_folder,
+    unsent_in_own_flows,
+)
 from codex_multi_role.reading.shipped import definition_folders
 from codex_multi_role.run_options import RunOptions
 
@@ -81,6 +87,9 @@ def show_roles(name: str, roles: Path | None, json: bool) -> None:
     role = catalog.role(name)
     put = put_json if json else put_yaml
     put({**role.model_dump(mode="json"), "prompt": build_prompt(catalog.general_prompts, role, "<goal>")})
+    for warned, warning in unsent_in_own_flows(catalog):
+        if warned == name:
+            say(f"warning: {warning}")
 
 
 @command(ROLES, name="validate")
@@ -104,6 +113,8 @@ def validate_roles(ctx: click.Context, /, names: tuple[str, ...], roles: Path | 
         put_line(f"ok: {catalog.source}: {', '.join(checked)}")
         for note in catalog.notes:
             say(f"note: {note}")
+        for _, warning in unsent_in_own_flows(catalog):
+            say(f"warning: {warning}")
         _warn_if_none_can_finish(catalog, str((ctx.default_map or {}).get("flow") or ""))
 
     repeatedly(roles_folder(roles), check, watch=watch)

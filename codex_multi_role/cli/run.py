@@ -153,7 +153,10 @@ def put_dry_run(records: Sequence[Mapping[str, Any]], *, as_json: bool, quiet: b
         for record in records:
             put_json_line(record)
     elif not quiet:
-        for number, record in enumerate(records, 1):
+        steps = [record for record in records if record["type"] != "warning"]
+        for record in records[: len(records) - len(steps)]:
+            say(f"warning: {record['message']}")
+        for number, record in enumerate(steps, 1):
             put_text("\n".join([*_dry_run_lines(number, record), ""]))
         prompts = sum(record["type"] == "ask" for record in records)
         say(f"{plural(prompts, 'prompt')} in the first pass; nothing was started, written or spent")

@@ -15,6 +15,7 @@ from typing import Any
 
 from codex_multi_role.catalog import FlowSpec, RoleSpec, RoleSpecCatalog, StepSpec, settings_file
 from codex_multi_role.catalog.contracts import Contracts
+from codex_multi_role.catalog.flow_references import unsent_roles
 from codex_multi_role.catalog.prices import PriceList
 from codex_multi_role.checks import Check, find_check
 from codex_multi_role.checks.interpreter import Interpreter, find_interpreter, inspect, starts_own_pytest
@@ -90,6 +91,11 @@ class Definitions:
     def flow(self) -> FlowSpec:
         """The run's own flow; the others are the flows it calls."""
         return self.flows[self.options.flow]
+
+    @property
+    def warnings(self) -> list[str]:
+        """What is right in the team's files, but has no effect."""
+        return [*unsent_roles(self.flows, self.catalog).values()]
 
     def bound(self, cycles: int | None = None) -> WalkBound:
         """Upper bounds of the run's walk and of every walk within it. Raises `DefinitionError`.

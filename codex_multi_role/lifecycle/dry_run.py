@@ -29,10 +29,13 @@ def dry_run(options: RunOptions) -> list[Record]:
     its first call. Each record starts with ``{type, step, item}``: the kind, the step's ID below those of the calls,
     and which item it is (None without a fan-out). An ask adds ``role`` and ``prompt``; a check ``check`` and ``with``;
     a review ``question``, ``show``, ``time_limit_seconds`` and ``default``; a call ``flow``, ``with`` and ``first``.
+    What a run warns of at its start stands before the steps: ``warning`` with ``message``.
     """
     definitions = load_definitions(options)
     require_paths(definitions)
-    records: list[Record] = []
+    records: list[Record] = [
+        {"type": "warning", "step": "", "item": None, "message": each} for each in definitions.warnings
+    ]
     walk = _FirstPass(definitions, definitions.flow, definitions.inputs, records)
     walk.walk()
     return records

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from jinja2 import nodes
 
-from codex_multi_role.catalog import EVERY_ROLE, FlowSpec, RoleSpecCatalog, RouteSpec, StepSpec
+from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog, RouteSpec, StepSpec
 from codex_multi_role.catalog.flow_expressions import name_or_constant, parse_expression
 from codex_multi_role.catalog.flow_spec import reached_from, step_place
 from codex_multi_role.catalog.result_reads import is_used
@@ -23,7 +23,6 @@ FAILURES = (
 
 def notes_on(flows: Mapping[str, FlowSpec], name: str, catalog: RoleSpecCatalog) -> Iterator[str]:
     """Notes on the flow ``name`` of ``flows``, which are those that it calls, without an error in any of them."""
-    yield from _unsent_roles(flows, catalog)
     flow = flows[name]
     for index, step in enumerate(flow.steps):
         place = step_place(flow, index)
@@ -34,15 +33,6 @@ def notes_on(flows: Mapping[str, FlowSpec], name: str, catalog: RoleSpecCatalog)
         for number, route in enumerate(step.next):
             if _is_failure(route) and _says_that_it_is_bad(route, step):
                 yield f"{place / 'next' / number}: the flow ends with exit code 0; add `exit: 1` if that is a failure"
-
-
-def _unsent_roles(flows: Mapping[str, FlowSpec], catalog: RoleSpecCatalog) -> Iterator[str]:
-    asks = [step for flow in flows.values() for step in flow.steps]
-    for role in catalog.roles:
-        asking = [step for step in asks if {role.name, EVERY_ROLE} & {*step.asked}]
-        if asking and all(step.prompt_replaces for step in asking):
-            steps = ", ".join(step.id for step in asking)
-            yield f"{role.source}: role {role.name}: its instructions are never sent, because {steps} replaces them"
 
 
 def _leaves_only_its_result(step: StepSpec, catalog: RoleSpecCatalog) -> bool:

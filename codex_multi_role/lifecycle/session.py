@@ -145,6 +145,8 @@ class Session:
                 )
             if self._definitions.options.place.worktree and self._earlier is None:
                 self._notes += differences(self._definitions, self._folder)
+            if self._earlier is None:
+                self._notes += self._definitions.warnings
             self._require_journal()
             if self._earlier is not None:
                 self._keep_other_files(self._earlier)

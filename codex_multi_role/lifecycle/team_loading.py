@@ -5,6 +5,7 @@ A team is also checked as a whole: all its files, and all mistakes at once.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 from codex_multi_role.catalog import (
@@ -17,7 +18,7 @@ from codex_multi_role.catalog import (
     read_flows,
 )
 from codex_multi_role.catalog.contract_schemas import check_contracts
-from codex_multi_role.catalog.flow_references import AT_THE_END
+from codex_multi_role.catalog.flow_references import AT_THE_END, unsent_roles
 from codex_multi_role.catalog.flow_spec import step_place, steps_below
 from codex_multi_role.catalog.flow_steps import check_steps
 from codex_multi_role.catalog.source_files import LOCAL_ROLES
@@ -169,6 +170,15 @@ def own_flows(folder: Path) -> list[str]:
     if folder.resolve() == packaged_roles().resolve():
         return []
     return [entry.name for entry in list_flows(folder) if entry.source.parent.parent == folder]
+
+
+def unsent_in_own_flows(catalog: RoleSpecCatalog) -> list[tuple[str, str]]:
+    """The roles of the catalog, each with a warning of `unsent_roles`, about the flows beside it that can be read."""
+    folder, warnings = catalog.source.parent, dict[tuple[str, str], None]()
+    for name in own_flows(folder):
+        with suppress(UsageError):
+            warnings |= dict.fromkeys(unsent_roles(read_flows(name, folder), catalog).items())
+    return [*warnings]
 
 
 def check_playbooks(folder: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from codex_multi_role.catalog.flow_references import unused_roles
+from codex_multi_role.catalog.flow_references import unsent_roles, unused_roles
 from codex_multi_role.cli.boundary import run_guarded
 from codex_multi_role.cli.init import PURPOSES, settings_file
 from codex_multi_role.cli.main import group
@@ -108,6 +108,7 @@ def test_each_starter_is_valid_as_it_is(name: str, tmp_path: Path, monkeypatch: 
     flow = str(read_file(Path("codex-multi-role.yaml"), {setting.key: setting for setting in RUN})["flow"].value)
     flows, complete = load_team(flow, None)
     assert not unused_roles(flows, complete)
+    assert not unsent_roles(flows, complete)
     assert {role.name for role in complete.roles} - {role.name for role in load_catalog(None).roles} <= NOT_ALWAYS
     asked = [record["role"] for record in dry_run(RunOptions(flow=flow, **TRIED[name])) if record["type"] == "ask"]
     assert asked

@@ -2,8 +2,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.support.catalogs import CATALOG, write_team
 from tests.support.console import console
+from tests.support.teams import TeamFolder, say, warnings, with_flow
 
 MISTAKES = {
     "catalog.yaml": CATALOG.replace("model_env", "modle_env")
@@ -102,3 +105,37 @@ def test_run_reports_mistakes_of_catalog_and_flow_at_once(tmp_path: Path) -> Non
     assert done.returncode == 2
     files = [line.split(":")[1].strip() for line in done.stderr.splitlines() if line.startswith("error")]
     assert sorted(set(files)) == ["team/catalog.yaml", "team/extra.yaml", "team/flows/own.yaml"]
+
+
+REPLACED = "{ask: thinker, prompt: Now., prompt_replaces: true, next: [{end: never, exit: 1}]}"
+UNSENT = (
+    "catalog.yaml: role thinker: its instructions are never sent: prompt_replaces in own/thinker; delete it where they"
+)
+
+
+def test_instructions_that_no_step_sends_are_a_warning(tmp_path: Path) -> None:
+    """Each command that loads the team prints it once, also if other flows call the one that replaces them."""
+    project = write_team(tmp_path)
+    _write(project, {"flows/own.yaml": f"steps: [{REPLACED}]\n", "flows/outer.yaml": "steps: [{call: own}]\n"})
+    ways = ["roles validate", "roles show thinker", "flows validate", "flows validate own outer"]
+    for way in [*ways, "run --flow outer --goal g --playbook auto --dry-run"]:
+        done = console(*way.split(), "--roles", "team", folder=project)
+        assert (done.returncode, done.stderr.count(f"warning: team/{UNSENT}")) == (0, 1), done.stderr
+    assert UNSENT not in console("roles", "show", "doer", "--roles", "team", folder=project).stderr
+    _write(project, {"flows/own.yaml": f"steps: [{REPLACED}, {{id: too, ask: thinker}}]\n"})
+    for way in ways:
+        assert UNSENT not in console(*way.split(), "--roles", "team", folder=project).stderr
+
+
+@pytest.mark.real
+def test_run_warns_once_of_instructions_that_no_step_sends(tmp_path: Path) -> None:
+    step = {"ask": "one", "prompt": "Now.", "prompt_replaces": True}
+    flow = {"steps": [step, {"id": "ok", "review": "Good?"}]}
+    team = with_flow(TeamFolder(tmp_path, {"one": {}}, {"one": [say()]}), flow)
+    assert team.run(flow="own").exit_code == 4
+    assert warnings(team.events) == [
+        f"{team.folder}/roles/catalog.yaml: role one: its instructions are never sent: prompt_replaces in own/one; "
+        "delete it where they are to be sent"
+    ]
+    team.resume(yes=True)
+    assert warnings(team.events) == []

@@ -38,6 +38,10 @@ def _read(text: str) -> dict[str, object]:
         ('{"a": "it\\\'s"}', {"a": "it's"}),
         ('{"a": "one \\\ntwo"}', {"a": "one two"}),
         ("{'a': 'one \\\ntwo'}", {"a": "one two"}),
+        ('{"a": " x}``` [1, {b: 2}] // c\n", "": "y",}', {"a": " x}``` [1, {b: 2}] // c\n", "": "y"}),
+        ('{"a": "x}\\\\\\"y",}', {"a": 'x}\\"y'}),
+        ('{"a": "{b: 1}", "c": "[d, e]", "f": "2", "g": "N/A",}', {"a": "{b: 1}", "c": "[d, e]", "f": "2", "g": "N/A"}),
+        ('{"a": "(b)"/* one */, "c": "d]"/* two */}', {"a": "(b)", "c": "d]"}),
     ],
 )
 def test_what_is_certain_is_repaired(text: str, expected: dict[str, object]) -> None:
@@ -69,6 +73,15 @@ def test_what_is_certain_is_repaired(text: str, expected: dict[str, object]) -> 
         '{"a": "one\nprint(\'\\n\')"}',
         '{"a": "\x1b"}',
         '{"a\nb": 1}',
+        '{"a": "b, "c": "d"}',
+        '{"a": "b + "c"}',
+        '{"a": "b" + "c"}',
+        '{"a": "b" c}',
+        '{"a": b", "c": "d"}',
+        '{"a": "5\'3")"}',
+        '{"a": "b\\u26"}',
+        '{"a": “b”}',
+        '{\\"a\\": \\"b\\"}',
     ],
 )
 def test_string_is_never_guessed(text: str) -> None:
@@ -94,6 +107,16 @@ def test_string_is_never_guessed(text: str) -> None:
             '{"a": 01}',
             '{"a": 0x1}',
         ],
+        *['{"a": 2.}', '{"a": 2e}', '{"a": -}', '{"a": 0.0.1}', '{"a": 1.2.3}', '{"a": 2024-10-18T18:35}'],
+        *[
+            '{"a": /x/}',
+            '{"a": Long(2)}',
+            '{"a": https://b.c/}',
+            '{"a": hello world}',
+            '{"a": trueish}',
+            '{"a": [1 {}]}',
+        ],
+        *['{"a": [1],, "b": 2}', '{"a": 1, "a": 1}', '{"a": {"b": 1], "c": 2}', '{"a" 2}', "{:2}", '{,"a": 1}'],
         *['{"a": DONE}', '{"a": undefined}', '{"a": `x`}', "{None: 1}", "{1: 2}"],
     ],
 )
