@@ -240,7 +240,6 @@ LOCKS = {
     ("steps/check.py", "run.progress.workspace_lock"): "calls of git, GIT_SECONDS each",
     ("steps/protection.py", "run.progress.workspace_lock"): "calls of git, and the check's deadline",
     ("steps/resources.py", "self.progress.workspace_lock"): "calls of git, GIT_SECONDS each",
-    ("extensions/plan_solve/calculator.py", "_functions_lock"): "one function of a number of bounded size",
     ("extensions/web/starting.py", "self._lock"): QUICK,
     ("workspace/manifest.py", "self._lock"): "one small file",
     ("workspace/snapshots.py", "self._lock"): "calls of git, GIT_SECONDS each",

@@ -142,7 +142,6 @@ def test_shipped_flows_work_after_the_first_command_of_readme(tmp_path: Path) ->
         ("runs --database-url postgresql://db.example.org/runs", "sqlalchemy", "machines"),
         (f"{TEAM} --database-url sqlite:///none.db", "dbos", "machines"),
         ("flows validate document", "networkx", "document"),
-        ("flows validate plan-solve", "mpmath", "plan-solve"),
     ],
 )
 def test_missing_extra_is_named(run: Run, command: str, module: str, extra: str) -> None:

@@ -1,215 +1,240 @@
-"""The tool ``calculator``: evaluate one expression in Python's syntax, decimals by `decimal`, functions by mpmath.
+"""The tool ``calculator``: evaluate one expression in Python's syntax, numbers as fractions, functions by `math`.
 
 Nothing is evaluated as a program: a node of the tree is a number, a known name, an operator or a known function, or is
-refused. Every step of the calculation is limited in size, and so is its time.
+refused. The size of every intermediate result is limited, and with it the time.
 """
 
 from __future__ import annotations
 
 import ast
+import math
 import operator
+import sys
 from collections.abc import Callable, Mapping
-from decimal import (
-    ROUND_CEILING,
-    ROUND_FLOOR,
-    ROUND_HALF_UP,
-    Context,
-    Decimal,
-    DecimalException,
-    DivisionByZero,
-    Inexact,
-    InvalidOperation,
-    Overflow,
-    Underflow,
-    localcontext,
-)
-from threading import Lock
+from decimal import Context, Decimal, Inexact, InvalidOperation
+from fractions import Fraction
 from typing import Any
-
-import mpmath
 
 from codex_multi_role.checks.tools.tool import Tool, ToolContext, ToolResult
 from codex_multi_role.reading.python_source import NotPython, syntax_tree
 
 DIGITS = 100
-"""Precision of every intermediate result."""
-SHOWN_DIGITS = 30
-"""Precision of an inexact result."""
+"""Digits of the longest result that is shown as it is."""
+ROUNDED_DIGITS = 30
+"""Digits shown of any other fraction."""
+FLOAT_DIGITS = 15
+"""Digits shown of what functions of `math` calculated."""
 LARGEST_EXPONENT = 1_000
 LARGEST_FACTORIAL = 400
 MOST_PARTS = 500
 
-_TRAPS = [DivisionByZero, InvalidOperation, Overflow, Underflow]
-_CONTEXT = Context(prec=DIGITS, Emin=-LARGEST_EXPONENT, Emax=LARGEST_EXPONENT, traps=_TRAPS)
-_NEGLIGIBLE = Decimal(1).scaleb(10 - DIGITS)
-_MPMATH = mpmath.MPContext()
-_MPMATH.dps = DIGITS + 10
-_functions_lock = Lock()
-"""Guards the precision of mpmath's context, which its functions raise while they work."""
+_LARGEST = 10**LARGEST_EXPONENT
+_ROUNDING_ERRORS = 4
+"""What a function of `math` may be wrong by, in units of the last place."""
 
 
 def calculate(expression: str) -> str:
     """The value of ``expression``, with all digits if it is exact. Raises ValueError with what is wrong."""
-    with localcontext(_CONTEXT) as context:
-        try:
-            tree = syntax_tree(expression.strip(), "eval")
-            if sum(1 for _ in ast.walk(tree)) > MOST_PARTS:
-                raise ValueError(f"the expression has more than {MOST_PARTS} parts")
-            value = _Calculation(expression.strip()).value(tree.body)
-        except NotPython as error:
-            raise ValueError(f"no expression: {error.message}") from error
-        except RecursionError as error:
-            raise ValueError("the expression is nested too deeply") from error
-        except ZeroDivisionError as error:
-            raise ValueError("division by zero") from error
-        except (Overflow, Underflow) as error:
-            raise ValueError(f"too large or too small: 10**{LARGEST_EXPONENT} is the limit") from error
-        except DecimalException as error:
-            raise ValueError("the result is not defined") from error
-        return _shown(value, exact=not context.flags[Inexact])
+    try:
+        tree = syntax_tree(expression.strip(), "eval")
+        if sum(1 for _ in ast.walk(tree)) > MOST_PARTS:
+            raise ValueError(f"the expression has more than {MOST_PARTS} parts")
+        calculation = _Calculation(expression.strip())
+        return _shown(calculation.value(tree.body), by_math=calculation.by_math)
+    except NotPython as error:
+        raise ValueError(f"no expression: {error.message}") from error
+    except RecursionError as error:
+        raise ValueError("the expression is nested too deeply") from error
+    except ZeroDivisionError as error:
+        raise ValueError("division by zero") from error
+    except OverflowError as error:
+        limits = f"10**{LARGEST_EXPONENT}, and in functions 10**{sys.float_info.max_10_exp}"
+        raise ValueError(f"too large or too small: the limit is {limits}") from error
 
 
 class _Calculation:
     def __init__(self, text: str) -> None:
         self._text = text
+        self.by_math = False
+        """Whether a part of the value is a float."""
 
-    def value(self, node: ast.expr) -> Decimal:
+    def value(self, node: ast.expr) -> Fraction:
         match node:
             case ast.Constant(value=int() | float()) if not isinstance(node.value, bool):
-                return self._number(node)
+                return _limited(self._number(node))
             case ast.Name(id=name) if name in _CONSTANTS:
-                return +_CONSTANTS[name]
+                return self._kept(_CONSTANTS[name])
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 return -self.value(operand)
             case ast.UnaryOp(op=ast.UAdd(), operand=operand):
                 return self.value(operand)
             case ast.BinOp(left=left, op=sign, right=right) if type(sign) in _OPERATORS:
-                return _OPERATORS[type(sign)](self.value(left), self.value(right))
+                return self._kept(_OPERATORS[type(sign)](self.value(left), self.value(right)))
             case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in _FUNCTIONS:
-                return self._call(name, [self.value(argument) for argument in arguments])
+                return self._kept(_called(name, [self.value(argument) for argument in arguments]))
             case ast.BinOp(op=ast.BitXor()):
                 raise ValueError("^ is not supported: write powers as **")
         shown = ast.get_source_segment(self._text, node) or ""
         raise ValueError(f"not supported: {shown[:60]!r}; the known names are: {', '.join([*_CONSTANTS, *_FUNCTIONS])}")
 
-    def _number(self, node: ast.Constant) -> Decimal:
+    def _number(self, node: ast.Constant) -> Fraction:
         """The number as written: a float would have lost digits."""
-        return +Decimal((ast.get_source_segment(self._text, node) or str(node.value)).replace("_", ""))
+        if isinstance(node.value, int):
+            return Fraction(node.value)
+        try:
+            number = Decimal((ast.get_source_segment(self._text, node) or "").replace("_", ""))
+        except InvalidOperation as error:  # an exponent that no decimal has
+            raise OverflowError from error
+        if number and abs(number.adjusted()) > LARGEST_EXPONENT:
+            raise OverflowError
+        return Fraction(number)
 
-    def _call(self, name: str, arguments: list[Decimal]) -> Decimal:
-        least, most, function = _FUNCTIONS[name]
-        if not least <= len(arguments) <= most:
-            raise ValueError(f"{name} takes {least if least == most else f'{least} to {most}'} numbers")
-        return function(*arguments)
-
-
-def _shown(value: Decimal, *, exact: bool) -> str:
-    if not exact:
-        value = Context(prec=SHOWN_DIGITS).plus(value)
-    value = value.normalize() + 0  # no -0
-    return f"{value:f}" if -SHOWN_DIGITS <= value.adjusted() < DIGITS else str(value)
-
-
-def _decimal(number: Any) -> Decimal:  # noqa: ANN401 - mpmath has no types
-    """mpmath's result as a decimal that is marked inexact. Raises ValueError if it is not a real number."""
-    if isinstance(number, _MPMATH.mpc) or not _MPMATH.isfinite(number):
-        raise ValueError("the result is not a real number")
-    found = +Decimal(_MPMATH.nstr(number, DIGITS + 5, strip_zeros=False))
-    return found if abs(found) > _NEGLIGIBLE else Decimal(0)  # sin(pi) is 0, except for the digits that pi lacks
+    def _kept(self, result: Fraction | int | float) -> Fraction:
+        self.by_math = self.by_math or isinstance(result, float)
+        return _limited(_without_noise(result) if isinstance(result, float) else Fraction(result))
 
 
-def _by_mpmath(name: str) -> Callable[..., Decimal]:
-    def function(*arguments: Decimal) -> Decimal:
-        with _functions_lock:
-            return _decimal(getattr(_MPMATH, name)(*(_MPMATH.mpf(str(argument)) for argument in arguments)))
-
-    return function
-
-
-def _power(base: Decimal, exponent: Decimal) -> Decimal:
-    if base < 0 and exponent != exponent.to_integral_value():
-        raise ValueError("the result is not a real number")
-    if base == 0 and exponent < 0:
-        raise ZeroDivisionError
-    return base**exponent
+def _limited(value: Fraction) -> Fraction:
+    """Round fractions that are too long to calculate with. Raises OverflowError."""
+    numerator, denominator = abs(value.numerator), value.denominator
+    if numerator > _LARGEST * denominator or 0 < numerator * _LARGEST < denominator:
+        raise OverflowError
+    if max(numerator, denominator) <= _LARGEST:
+        return value
+    return Fraction(_quotient(value, Context(prec=DIGITS + 10)))  # more digits than are shown as exact
 
 
-def _floor_division(left: Decimal, right: Decimal) -> Decimal:
-    """Round down, as Python does; decimals alone round towards zero."""
-    quotient, rest = divmod(left, right)
-    return quotient - 1 if rest and (rest < 0) != (right < 0) else quotient
+def _without_noise(result: float) -> Fraction:
+    """The short decimal that ``result`` would be without rounding errors, so that ``floor(log(125, 5))`` is 3."""
+    if not math.isfinite(result):
+        raise OverflowError
+    short = float(f"{result:.12g}")
+    return Fraction(short if abs(short - result) <= _ROUNDING_ERRORS * math.ulp(result) else result)
 
 
-def _modulo(left: Decimal, right: Decimal) -> Decimal:
-    if right == 0:
-        raise ZeroDivisionError
-    rest = left % right
-    return rest + right if rest and (rest < 0) != (right < 0) else rest
+def _shown(value: Fraction, *, by_math: bool) -> str:
+    context = Context(prec=DIGITS)
+    shown = _quotient(value, context)
+    if by_math or context.flags[Inexact]:
+        shown = Context(prec=FLOAT_DIGITS if by_math else ROUNDED_DIGITS).plus(shown)
+    shown = context.normalize(shown)
+    return f"{shown:f}" if -ROUNDED_DIGITS <= shown.adjusted() < DIGITS else str(shown)
 
 
-def _round(value: Decimal, digits: Decimal = Decimal(0)) -> Decimal:
-    if digits != digits.to_integral_value() or not -DIGITS < digits < DIGITS:
+def _quotient(value: Fraction, context: Context) -> Decimal:
+    return context.divide(Decimal(value.numerator), Decimal(value.denominator))
+
+
+def _called(name: str, arguments: list[Fraction]) -> Fraction | float:
+    least, most, function = _FUNCTIONS[name]
+    if not least <= len(arguments) <= most:
+        raise ValueError(f"{name} takes {least if least == most else f'{least} to {most}'} numbers")
+    return function(*arguments)
+
+
+def _by_math(function: Callable[..., float]) -> Callable[..., float]:
+    def called(*arguments: Fraction) -> float:
+        try:
+            result = function(*map(_for_math, arguments))
+        except (ValueError, ZeroDivisionError) as error:
+            raise ValueError("the result is not a real number") from error
+        if not result and arguments[0] and function in (math.exp, math.pow):  # too small for a float
+            raise OverflowError
+        return result
+
+    return called
+
+
+def _for_math(value: Fraction) -> float:
+    """A whole number stays one: logarithms accept any. Raises OverflowError."""
+    number = int(value) if value.denominator == 1 else float(value)
+    if value and not number:
+        raise OverflowError
+    return number
+
+
+def _of_an_angle(function: Callable[[float], float]) -> Callable[..., float]:
+    """Return 0 where the result is only what the angle lacks: ``sin(pi)``."""
+
+    def called(angle: float) -> float:
+        result = function(angle)
+        return 0.0 if abs(result) <= abs(angle) * sys.float_info.epsilon else result
+
+    return _by_math(called)
+
+
+def _power(base: Fraction, exponent: Fraction) -> Fraction | float:
+    if base == 0 and exponent <= 0:
+        raise ZeroDivisionError if exponent else ValueError("the result is not defined")
+    if exponent.denominator != 1:
+        return _by_math(math.pow)(base, exponent)
+    result = Fraction(1)
+    for bit in f"{abs(exponent.numerator):b}":  # no intermediate result is longer than the limit
+        result = _limited(result * result * (base if bit == "1" else 1))
+    return result if exponent > 0 else 1 / result
+
+
+def _round(value: Fraction, digits: Fraction = Fraction(0)) -> Fraction:
+    if digits.denominator != 1 or not -DIGITS < digits < DIGITS:
         raise ValueError(f"round(x, digits): digits is a whole number below {DIGITS}")
-    return _exactly(value, Decimal(1).scaleb(-int(digits)), ROUND_HALF_UP)
+    unit = Fraction(10) ** -int(digits)
+    rounded = math.floor(abs(value) / unit + Fraction(1, 2)) * unit
+    return rounded if value > 0 else -rounded
 
 
-def _exactly(value: Decimal, unit: Decimal, rounding: str) -> Decimal:
-    """Round on purpose, without marking the result inexact."""
-    with localcontext() as context:
-        context.prec = LARGEST_EXPONENT + DIGITS
-        return value.quantize(unit, rounding)
+def _square_root(value: Fraction) -> Fraction | float:
+    if value >= 0:
+        root = Fraction(math.isqrt(value.numerator), math.isqrt(value.denominator))
+        if root * root == value:
+            return root
+    return _by_math(math.sqrt)(value)
 
 
-def _square_root(value: Decimal) -> Decimal:
-    if value < 0:
-        raise ValueError("the result is not a real number")
-    return value.sqrt()
-
-
-def _factorial(value: Decimal) -> Decimal:
-    if value != value.to_integral_value() or not 0 <= value <= LARGEST_FACTORIAL:
+def _factorial(value: Fraction) -> Fraction:
+    if value.denominator != 1 or not 0 <= value <= LARGEST_FACTORIAL:
         raise ValueError(f"factorial takes a whole number from 0 to {LARGEST_FACTORIAL}")
-    product = Decimal(1)
-    for factor in range(2, int(value) + 1):
-        product *= factor
-    return product
+    return Fraction(math.factorial(int(value)))
 
 
-def _logarithm(value: Decimal, base: Decimal | None = None) -> Decimal:
-    if value <= 0 or (base is not None and (base <= 0 or base == 1)):
-        raise ValueError("the result is not a real number")
-    return value.ln() if base is None else value.log10() if base == 10 else _by_mpmath("log")(value, base)
-
-
-with localcontext(_CONTEXT):
-    _CONSTANTS = {"pi": _decimal(+_MPMATH.pi), "e": _decimal(+_MPMATH.e), "tau": _decimal(2 * _MPMATH.pi)}
-_OPERATORS: dict[type[ast.operator], Callable[[Decimal, Decimal], Decimal]] = {
+_CONSTANTS = {"pi": math.pi, "e": math.e, "tau": math.tau}
+_OPERATORS: dict[type[ast.operator], Callable[[Fraction, Fraction], Fraction | float]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
     ast.Div: operator.truediv,
-    ast.FloorDiv: _floor_division,
-    ast.Mod: _modulo,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
     ast.Pow: _power,
 }
-_FUNCTIONS: dict[str, tuple[int, int, Callable[..., Decimal]]] = {
+_FUNCTIONS: dict[str, tuple[int, int, Callable[..., Fraction | float]]] = {
     "abs": (1, 1, abs),
     "min": (1, MOST_PARTS, lambda *values: min(values)),
     "max": (1, MOST_PARTS, lambda *values: max(values)),
     "round": (1, 2, _round),
-    "floor": (1, 1, lambda value: _exactly(value, Decimal(1), ROUND_FLOOR)),
-    "ceil": (1, 1, lambda value: _exactly(value, Decimal(1), ROUND_CEILING)),
+    "floor": (1, 1, math.floor),
+    "ceil": (1, 1, math.ceil),
     "sqrt": (1, 1, _square_root),
-    "cbrt": (1, 1, _by_mpmath("cbrt")),
-    "ln": (1, 1, _logarithm),
-    "log": (1, 2, _logarithm),
-    "log10": (1, 1, lambda value: _logarithm(value, Decimal(10))),
-    "log2": (1, 1, lambda value: _logarithm(value, Decimal(2))),
     "factorial": (1, 1, _factorial),
-    **{name: (2, 2, _by_mpmath(name)) for name in ("atan2", "hypot")},
+    "ln": (1, 1, _by_math(math.log)),
+    "log": (1, 2, _by_math(math.log)),
+    **{name: (1, 1, _of_an_angle(getattr(math, name))) for name in ("sin", "cos", "tan")},
+    **{name: (2, 2, _by_math(getattr(math, name))) for name in ("atan2", "hypot")},
     **{
-        name: (1, 1, _by_mpmath(name))
-        for name in ("exp", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "degrees", "radians")
+        name: (1, 1, _by_math(getattr(math, name)))
+        for name in (
+            "cbrt",
+            "exp",
+            "log10",
+            "log2",
+            "asin",
+            "acos",
+            "atan",
+            "sinh",
+            "cosh",
+            "tanh",
+            "degrees",
+            "radians",
+        )
     },
 }
 
@@ -246,10 +271,10 @@ def _call(context: ToolContext, arguments: Mapping[str, Any]) -> ToolResult:
 calculator = Tool(
     name="calculator",
     description=(
-        "Evaluate one expression, exactly if decimals can represent the result: + - * / // % ** and parentheses; "
-        "pi, e, tau; abs, min, max, round(x, digits) (halves away from zero), floor, ceil, sqrt, cbrt, hypot, exp, ln, "
-        "log(x, base), log10, log2, factorial, sin, cos, tan, asin, acos, atan, atan2, sinh, cosh, tanh, degrees, "
-        "radians. Angles are in radians. No variables, no other words."
+        "Evaluate one expression, exactly except for 15-digit functions and constants: + - * / // % ** and "
+        "parentheses; pi, e, tau; abs, min, max, round(x, digits) (halves away from zero), floor, ceil, sqrt, cbrt, "
+        "hypot, exp, ln, log(x, base), log10, log2, factorial, sin, cos, tan, asin, acos, atan, atan2, sinh, cosh, "
+        "tanh, degrees, radians. Angles are in radians. No variables, no other words."
     ),
     input_schema=_SCHEMA,
     call=_call,

@@ -1,4 +1,4 @@
-"""The calculator is exact where decimals are, bounded always, and runs nothing."""
+"""The calculator is exact where fractions are, bounded always, and runs nothing."""
 
 from __future__ import annotations
 
@@ -33,6 +33,13 @@ from tests.support.tools import call
         ("max(1, hypot(3, 4), factorial(3))", "6"),
         ("1_000 * 1.1", "1100"),
         ("floor(-0.5) + ceil(0.5)", "0"),
+        ("1/3 + 1/3", f"0.{'6' * 29}7"),
+        ("pi", "3.14159265358979"),
+        ("sin(1e-20)", "0.00000000000000000001"),
+        ("floor(log(125, 5)) + log10(10**500)", "503"),
+        ("sqrt(2)**2", "2"),
+        ("(1 + 0.05 / 365)**3650", "1.6486648137654718302139994212"),
+        ("-9 // 2.5 + 10**500 // 10**498", "96"),
     ],
 )
 def test_value(expression: str, value: str) -> None:
@@ -52,6 +59,10 @@ def test_value(expression: str, value: str) -> None:
         ("9**9**9**9", "too large"),
         ("exp(exp(exp(9)))", "too large"),
         ("1e-2000", "too small"),
+        ("1e99999999999999999999", "too large"),
+        ("2**10**300", "too large"),
+        ("exp(-1000)", "too small"),
+        ("log(5, 1)", "not a real number"),
         ("factorial(10**9)", "from 0 to"),
         ("round(1, 10**9)", "whole number"),
         ("1+" * 400 + "1", "parts"),
