@@ -101,7 +101,9 @@ class Worker:
         self._membership = Membership(database, settings)
         self._children: list[RunChild] = []
         self._last_beat = 0.0
-        self._is_cut_off = False
+        self._failure: StorageError | None = None
+        self._failing_since = 0.0
+        self._in_vain = 0
         self._not_before: dict[str, float] = {}
         self.draining = Event()
         """Set it to start nothing further, finish the turns in progress, give the runs back, and leave."""
@@ -111,14 +113,15 @@ class Worker:
     def work(self, *, until_empty: bool = False) -> None:
         """Work until `draining` is set, or, ``until_empty``, until nothing waits that this worker could take.
 
-        Raises `UsageError` if a living worker has the name, and `StorageError` if the database cannot be used at first.
+        Raises `UsageError` if a living worker has the name, and `StorageError` if the database cannot be used at first,
+        or, ``until_empty``, for as long as others wait for a worker, and if it gets none of the runs that wait.
         """
         self._folders.create()
         self._membership.join()
         self._last_beat = time.monotonic()
         try:
             while not self.draining.is_set():
-                self._look(self._fill)
+                self._look((lambda: None) if until_empty and self._is_in_vain else self._fill)
                 if until_empty and not self._children and not self._waits():
                     return
                 self.draining.wait(LOOK_SECONDS)
@@ -149,17 +152,18 @@ class Worker:
         try:
             self._beat()
             fill()
-            self._is_cut_off = False
+            self._failure = None
         except StorageError as error:
-            if not self._is_cut_off:
+            if self._failure is None:
                 self._report(f"{error}. {error.hint}")
-            self._is_cut_off = True
+                self._failing_since = time.monotonic()
+            self._failure = error
             if time.monotonic() - self._last_beat > self._settings.dead_after_seconds:
                 self._give_up_runs("the database has been unreachable for too long, and others may take the runs")
 
     def _beat(self, *, now: bool = False) -> None:
         pause = self._settings.dead_after_seconds / BEATS
-        if not now and not self._is_cut_off and time.monotonic() - self._last_beat < pause:
+        if not now and self._failure is None and time.monotonic() - self._last_beat < pause:
             return
         if not self._membership.beat(is_draining=self.draining.is_set()):
             self._give_up_runs("others have declared this worker dead")
@@ -185,10 +189,22 @@ class Worker:
         return {queue: n for queue, n in self._queued.waiting_by_queue().items() if can_take(queue, *offers)}
 
     def _waits(self) -> bool:
+        """Whether it is worth staying. Raises `StorageError` if nothing has come of that for too long."""
+        if self._failure is not None:
+            if time.monotonic() - self._failing_since > self._settings.dead_after_seconds:
+                raise self._failure
+            return True
+        if self._is_in_vain:
+            hint = f"See {self._folders.log}."
+            raise StorageError(f"{self._in_vain} run processes in a row ended without any of the runs that wait", hint)
         try:
             return bool(self._takeable())
-        except StorageError:
+        except StorageError:  # the next look fails as well
             return True
+
+    @property
+    def _is_in_vain(self) -> bool:
+        return self._in_vain >= self._settings.max_crashes
 
     def _order(self, queue: str) -> Json:
         return {
@@ -203,6 +219,7 @@ class Worker:
 
     def _conclude(self, child: RunChild) -> None:
         child.follow(child.close())
+        self._in_vain = 0 if child.run_id else self._in_vain + 1
         if child.result:
             self._report(f"run {child.run_id}: {child.result}")
         elif child.run_id:

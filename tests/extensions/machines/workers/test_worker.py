@@ -33,3 +33,32 @@ def test_drain_without_the_database_interrupts_nothing(
     assert child.drain.called
     assert not child.stop.called
     assert told == ["run first: given back", "the database cannot be reached. "]
+
+
+@pytest.mark.parametrize(
+    ("broken", "words"),
+    [
+        ("heartbeat", "no database"),
+        ("queue", "no database"),
+        ("log", "no database"),
+        ("processes", "run processes in a row ended"),
+    ],
+)
+def test_worker_until_empty_ends_with_what_keeps_it_from_working(
+    broken: str, words: str, tmp_path: Path, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that stays waits until the database is back."""
+    monkeypatch.setattr(module, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(module, "EMPTY_PAUSE_SECONDS", 0.0)
+    failing = Mock(side_effect=StorageError("no database"))
+    child = Mock(spec=RunChild, queue="goals", problem="", run_id="", result="", exit_code=2)
+    child.lines.return_value = child.close.return_value = []
+    crashes = 2 if broken == "processes" else 100
+    settings = WorkerSettings("a", ("goals",), (), 1, dead_after_seconds=0.3, max_crashes=crashes)
+    worker = Worker(database, "", WorkerFolders(tmp_path), settings, lambda _: None)
+    monkeypatch.setattr(module, "RunChild", failing if broken == "log" else lambda *_: child)
+    monkeypatch.setattr(worker, "_takeable", failing if broken == "queue" else lambda: {"goals": 1})
+    if broken == "heartbeat":
+        monkeypatch.setattr(Membership, "beat", failing)
+    with pytest.raises(StorageError, match=words):
+        worker.work(until_empty=True)
