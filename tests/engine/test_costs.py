@@ -247,7 +247,7 @@ def test_limit_that_cannot_count_ends_the_run_after_the_turn(
     assert (report.exit_code, report.outcome) == (5, "budget_used_up")
     assert report.reason.endswith("the provider of role one reported none or invalid ones")
     assert team.turns() == [("one", 1, "completed")]
-    again = rerun(report.run_id, runs_dir=team.runs, changes=dict.fromkeys(limit))
+    again = rerun(report.run_id, runs_dir=team.runs, changes={"max_cost": None, "max_tokens": None})
     turns = [read(again.folder / f"one/turn_{number:03d}/turn.json") for number in (1, 2, 3)]
     assert [bool(turn.get("reused_from")) for turn in turns] == [True, False, False]
 
