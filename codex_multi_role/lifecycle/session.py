@@ -275,9 +275,9 @@ class Session:
                     lambda each: definitions.catalog.role_of(each) == role
                 )
                 services = replace(parts.services, ask_person=self._ask_person, states=states)
-                services = self._placed(services, parts)
                 progress = replace(parts.progress, killed_turns=self._killed_turns)
-                if self._placement is not None:
+                if self._placement is not None:  # a worker: every step is saved
+                    services = replace(services, save=partial(self._placement.save, parts.trees))
                     progress = replace(progress, draining=self._placement.draining)
                 with roles.following():
                     ending = self._drive(replace(parts, services=services, progress=progress), roles, stop)
@@ -295,16 +295,6 @@ class Session:
         if self._placement is None:
             return steering
         return replace(steering, existing=(*steering.existing, *self._placement.off_limits))
-
-    def _placed(self, services: RunServices, parts: RunResources) -> RunServices:
-        """The services of a run of a worker: every step is saved."""
-        placement = self._placement
-        if placement is None:
-            return services
-        return replace(
-            services,
-            save=partial(placement.save, parts.trees),
-        )
 
     def _prepare(self, events: EventLog) -> None:
         """Prepare the workspace before the first turn. Raises `SetupFailed`, `UsageError`, `StorageError`."""
