@@ -69,7 +69,7 @@ class SharedRuns:
         return command_line(*words, database_url=self.database.url)
 
     def find(self, reference: str) -> QueuedRun | None:
-        """The run with that ID, the only one with that prefix, or the ``latest``; None if there is none.
+        """The run with that ID, the only one with that prefix, or the ``latest``; None if not found.
 
         Raises `RunNotFound` if several have the prefix, `StorageError`.
         """
