@@ -108,7 +108,7 @@ def answer(ctx: click.Context, /, run: str, values: tuple[str, ...], **_: Any) -
 def _pair(text: str) -> tuple[str, str]:
     name, sign, value = text.partition("=")
     if not sign:
-        raise UsageError(f'"{text}" is no KEY=VALUE', "Give the option as option=NAME, and a field as NAME=VALUE.")
+        raise UsageError(f'"{text}" is not KEY=VALUE', "Give the option as option=NAME, and a field as NAME=VALUE.")
     return name.strip(), value
 
 

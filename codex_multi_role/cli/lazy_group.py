@@ -166,7 +166,7 @@ class LazyGroup(click.Group):
 
     def _unknown(self, name: str) -> str:
         if name in self.ended:
-            return f'"{name}" is no command any more; {self.ended[name]}'
+            return f'"{name}" is not a command any more; {self.ended[name]}'
         otherwise = "; put a goal in quotes, and options after it" if self.default else ""
         return f'unknown command "{name}"{self._suggestion(name) or otherwise}'
 

@@ -98,7 +98,7 @@ class Session:
         self._earlier = earlier
         if earlier and earlier["options"].get("reuse") == "*":
             self._notes.append(
-                "it takes over no more turns of other runs, as it was told at its start: only a rerun takes over any"
+                "it no longer takes over turns of other runs, as requested at its start: only a rerun takes over any"
             )
         self._record = RunRecord(definitions, folder, catalog_file, earlier, forked_from)
         if wider := self._record.wider_rights:

@@ -1,7 +1,7 @@
 """``manifest.json``: the copies of the workspace that a run made, where their files are, and the state of each.
 
 The records are in the run folder, the files in the user's state folder: tools that walk the project (test runners, type
-checkers, linters) would also find a copy inside it. Workers keep both together, because their folders are no project.
+checkers, linters) would also find a copy inside it. Workers keep both together, because their folders are not projects.
 """
 
 from __future__ import annotations

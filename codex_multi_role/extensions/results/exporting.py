@@ -204,7 +204,7 @@ class _BranchCommits:
         return self._run("write-tree").decode().strip()
 
     def _outside_submodules(self, files: Files) -> Files:
-        """What a copy of the workspace has in the empty folder of a submodule is no file of this repository."""
+        """Leave out files in the folder of a submodule: they are not in this repository."""
         submodules = tuple(f"{path}/" for path, entry in self._tracked.items() if _is_nested(entry))
         return {path: entry for path, entry in files.items() if not f"{self._below}{path}".startswith(submodules)}
 
