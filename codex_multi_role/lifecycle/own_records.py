@@ -44,7 +44,14 @@ def is_own(record: Mapping[str, Any], run: RunFolder | None = None) -> bool:
 
 def _what_counts(record: Mapping[str, Any], run: RunFolder | None) -> list[object]:
     options = {name: record["options"][name] for name in of_trust(record["options"])}
-    return [options, record.get("roles_source"), [*_team(run, record["catalog_file"])] if run else []]
+    place = (record.get("repository") or {}).get("top")
+    return [
+        record.get("run_id"),
+        place,
+        options,
+        record.get("roles_source"),
+        [*_team(run, record["catalog_file"])] if run else [],
+    ]
 
 
 def _team(run: RunFolder, catalog_file: str) -> Iterator[tuple[str, str]]:
