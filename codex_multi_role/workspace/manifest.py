@@ -237,9 +237,8 @@ def usual_place(folder: Path) -> Path:
 def _require_inside(copy: Copy) -> None:
     """Raise `ValueError` for a copy that leads elsewhere."""
     paths = [PurePath(path) for path in (copy.path, *copy.nested, *copy.left_out)]
-    if not paths[0].is_relative_to(f"{copy.key}/copy") or any(
-        each.is_absolute() or ".." in each.parts for each in paths
-    ):
+    is_outside = any(each.is_absolute() or ".." in each.parts for each in paths)
+    if is_outside or PurePath(copy.key, "copy") not in paths[0].parents:
         raise ValueError(f"the copy {copy.key} leads elsewhere")
 
 

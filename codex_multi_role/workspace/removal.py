@@ -106,7 +106,7 @@ def _reason_to_keep(copies: Manifest, copy: Copy) -> str:
     if not copies.is_own(copy):
         return "this machine did not make it"
     root = copies.place / copy.path
-    if root.resolve() != root or CopyPaths(copies, copy.key).copy not in root.parents:
+    if root.resolve() != root:
         return "it is outside the run's copies"
     if copy.removed_at:
         return ""
