@@ -10,6 +10,7 @@ from unittest.mock import Mock
 
 import pytest
 
+import codex_multi_role.lifecycle.running as running
 from codex_multi_role.errors import UsageError
 from codex_multi_role.extensions.machines.workers import run_attempt as module
 from codex_multi_role.extensions.machines.workers.queued_runs import QueuedRun
@@ -34,7 +35,7 @@ def attempt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunAttempt:
     monkeypatch.setattr(module, "fill_workspace", Mock())
     monkeypatch.setattr(module, "receive", lambda *_: False)
     for name in ("run", "resume"):
-        monkeypatch.setattr(module.running, name, Mock())
+        monkeypatch.setattr(running, name, Mock())
     return made
 
 
@@ -48,7 +49,7 @@ def test_row_names_no_program_or_place(name: str, attempt: RunAttempt) -> None:
 def test_worker_chooses_its_places_itself(attempt: RunAttempt) -> None:
     attempt._run.request.options.update(dict.fromkeys(OF_THIS_MACHINE, PLACE))
     attempt._started(Mock(spec=Placement))
-    (options,) = module.running.run.call_args.args  # type: ignore[attr-defined]
+    (options,) = running.run.call_args.args  # type: ignore[attr-defined]
     assert PLACE not in json.dumps(options.as_record())
 
 
@@ -62,4 +63,4 @@ def test_change_in_a_row_names_no_program_or_place(name: str, attempt: RunAttemp
         attempt._resumed(Mock(spec=Placement))
     attempt._run.request.changes.clear()
     attempt._resumed(Mock(spec=Placement))
-    assert module.running.resume.called  # type: ignore[attr-defined]
+    assert running.resume.called  # type: ignore[attr-defined]
