@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from codex_multi_role.errors import UsageError
-from codex_multi_role.lifecycle.own_records import own_place
+from codex_multi_role.host.user_cache import user_state
 from codex_multi_role.option import Use
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_options import RunOptions, all_options
@@ -101,7 +101,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
         team = TeamFolder(folder, {"one": WRITER}, {"one": [FILE, say("again")]})
         git(team.workspace, "init", "-q")
         assert team.run(test_seconds=77.0).status
-        assert any(own_place().iterdir())
+        assert any((user_state() / "records").iterdir())
     return folder
 
 
@@ -249,6 +249,33 @@ def test_goal_file_names_no_program(tmp_path: Path, line: dict[str, Any], given:
     with pytest.raises(UsageError) as refused:
         plan_runs(goals, defaults, "b", tmp_path)
     assert f"goals.jsonl:1: this line says what counts only if you say it as well: {named}" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "rights", [{}, {"mcp_servers": {"files": {"command": "evil"}}}, {"sandbox": "danger-full-access"}]
+)
+@pytest.mark.parametrize("is_said", [True, False])
+def test_goal_line_names_no_team_that_leaves_the_sandbox(rights: dict[str, Any], is_said: bool, tmp_path: Path) -> None:
+    """Unless the user names the same team."""
+    from codex_multi_role.extensions.machines.batches.goal_file import read_goals
+    from codex_multi_role.extensions.machines.batches.planned_runs import Defaults, plan_runs
+
+    team = TeamFolder(tmp_path, {"one": rights}, {"one": []})
+    (tmp_path / "goals.jsonl").write_text('{"goal": "it", "roles": "roles"}\n' * 2)
+    values: dict[str, Any] = {"workspace": team.workspace, "roles": tmp_path / "roles" if is_said else None}
+    with (tmp_path / "goals.jsonl").open("rb") as stream:
+        goals = read_goals(stream, "goals.jsonl")
+    defaults = Defaults(values, frozenset(), tmp_path)
+    if is_said or not rights:
+        assert len(plan_runs(goals, defaults, "b", tmp_path)) == 2
+        return
+    with pytest.raises(UsageError) as refused:
+        plan_runs(goals, defaults, "b", tmp_path)
+    assert (
+        f"goals.jsonl:1: this line says what counts only if you say it as well: role one has {next(iter(rights))}"
+        in str(refused.value)
+    )
+    assert f"--roles {tmp_path / 'roles'}" in str(refused.value) + refused.value.hint
 
 
 def test_resumed_batch_from_elsewhere_names_no_program(tmp_path: Path) -> None:
