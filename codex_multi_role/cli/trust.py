@@ -10,7 +10,7 @@ import click
 from codex_multi_role.cli.options import KNOWN
 from codex_multi_role.cli.output import put_line, say
 from codex_multi_role.cli.settings import find_nearest, read_file
-from codex_multi_role.cli.trusted_settings import forget, needing, set_trusted
+from codex_multi_role.cli.trusted_settings import needing, set_trusted
 from codex_multi_role.errors import UsageError
 from codex_multi_role.host.redaction import MASK
 from codex_multi_role.host.settings_files import SETTINGS_FILE, holds_settings
@@ -42,7 +42,7 @@ def trust(is_all: bool, revoke: bool) -> None:
         raise UsageError("no settings file here or above", "`codex-multi-role config show` says where they are read.")
     for file in files:
         if revoke:
-            forget(file)
+            set_trusted(file, None)
             say(f"{file}: no longer trusted")
         else:
             _trust(file)

@@ -6,18 +6,14 @@ was written here. The word is a digest of these values, in the user's state fold
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import re
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 
 from codex_multi_role.cli.setting import PREFIX, Found
 from codex_multi_role.errors import CodexMultiRoleError
-from codex_multi_role.host.atomic import storage_errors, write_bytes
-from codex_multi_role.host.user_cache import expanded, is_only_ours, make_private, trusted_folder
+from codex_multi_role.host.user_cache import expanded, is_noted, note
 from codex_multi_role.run_options import HARMLESS
 from codex_multi_role.workspace.git import UserGit
 from codex_multi_role.workspace.paths import is_git_folder
@@ -39,7 +35,7 @@ def needing(found: Mapping[str, Found]) -> dict[str, object]:
 def left_out(file: Path, found: Mapping[str, Found]) -> list[str]:
     """Those settings ``found`` in ``file`` that need a word which was not given."""
     values = needing(found)
-    is_free = not values or os.environ.get(VARIABLE, "").lower() in TRUE or is_trusted(file, values) or _is_own(file)
+    is_free = not values or os.environ.get(VARIABLE, "").lower() in TRUE or _is_trusted(file, values) or _is_own(file)
     return [] if is_free else [*values]
 
 
@@ -60,37 +56,17 @@ def _leads_out(text: str, folder: Path) -> bool:
     return "://" in text or not real.is_relative_to(top) or any(map(is_git_folder, real.relative_to(top).parts))
 
 
-def is_trusted(file: Path, values: Mapping[str, object]) -> bool:
-    record = _record(file)
-    with suppress(OSError):
-        return is_only_ours(record.parent) and record.read_text() == _word(values)
-    return False
+def _is_trusted(file: Path, values: Mapping[str, object]) -> bool:
+    return is_noted("trusted", _place(file), values)
 
 
-def set_trusted(file: Path, values: Mapping[str, object]) -> None:
-    """Let the settings ``values`` in ``file`` count from now on. Raises `StorageError`."""
-    record = _record(file)
-    with storage_errors(record):
-        make_private(record.parent)
-    write_bytes(record, _word(values).encode())
-
-
-def forget(file: Path) -> None:
-    """Remember no longer what was said about ``file``. Raises `StorageError`."""
-    with storage_errors(_record(file)):
-        _record(file).unlink(missing_ok=True)
-
-
-def _record(file: Path) -> Path:
-    return trusted_folder() / hashlib.sha256(os.fsencode(_place(file))).hexdigest()
+def set_trusted(file: Path, values: Mapping[str, object] | None) -> None:
+    """Let the settings ``values`` in ``file`` count from now on, or none of them. Raises `StorageError`."""
+    note("trusted", _place(file), values)
 
 
 def _place(file: Path) -> Path:
     return Path(os.path.realpath(file.parent)) / file.name
-
-
-def _word(values: Mapping[str, object]) -> str:
-    return hashlib.sha256(json.dumps(values, sort_keys=True, default=str).encode()).hexdigest()
 
 
 def _is_own(file: Path) -> bool:

@@ -17,6 +17,7 @@ from typing import Any, Self
 from codex_multi_role.codex.codex_settings import as_settings
 from codex_multi_role.errors import UsageError
 from codex_multi_role.host.programs import program_path
+from codex_multi_role.host.user_cache import user_state
 
 PROFILE = "codex_multi_role"
 SETTINGS = "sandbox_workspace_write"
@@ -53,7 +54,9 @@ class WriteAccess:
                 found[key.removeprefix(f"{SETTINGS}.")] = _toml(value)
         known = {each.name: found[each.name] for each in fields(cls) if each.name in found}
         access = cls(**known)
-        return replace(access, writable_roots=tuple(access.writable_roots))
+        state = user_state()  # with copies of workspaces, each of which is writable only while a role works in it
+        roots = (root for root in access.writable_roots if not Path(root).resolve().is_relative_to(state))
+        return replace(access, writable_roots=tuple(roots))
 
 
 def profile(access: WriteAccess, read_only: Sequence[Path], workspace: Path | None = None) -> tuple[str, ...]:

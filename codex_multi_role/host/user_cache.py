@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import stat
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
+from codex_multi_role.host.atomic import storage_errors, write_bytes
+
+Noted = Literal["records", "trusted", "owned"]
+"""What was noted: records that this machine wrote, settings that the user trusts, copies that runs here made."""
 _USUAL = {"CACHE": ".cache", "STATE": ".local/state"}
 
 
@@ -29,9 +36,31 @@ def user_folder(kind: Literal["CACHE", "STATE"], name: str, environment: Mapping
     return parent / "codex-multi-role" / name
 
 
-def trusted_folder() -> Path:
-    """The folder of what this user said about settings files. No role and no test may write it."""
-    return user_folder("STATE", "trusted", os.environ).resolve()
+def user_state() -> Path:
+    """The folder of this user's notes, and of the copies of workspaces. No role and no test may write it."""
+    return user_folder("STATE", "", os.environ).resolve()
+
+
+def note(kind: Noted, about: object, said: object = None) -> None:
+    """Note for this user what is ``said`` ``about`` something, instead of what was before. Raises `StorageError`."""
+    with storage_errors(place := _note(kind, about)):
+        make_private(place.parent)
+    write_bytes(place, _digest(said).encode())
+
+
+def is_noted(kind: Noted, about: object, said: object = None) -> bool:
+    """Whether that was noted: not by a role, a test or another user, and by nobody who wrote a folder elsewhere."""
+    with suppress(OSError):
+        return is_only_ours((place := _note(kind, about)).parent) and place.read_text() == _digest(said)
+    return False
+
+
+def _note(kind: Noted, about: object) -> Path:
+    return user_state() / kind / _digest(about)
+
+
+def _digest(told: object) -> str:
+    return hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).hexdigest()
 
 
 def make_private(folder: Path) -> None:

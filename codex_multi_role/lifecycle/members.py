@@ -34,10 +34,9 @@ from codex_multi_role.codex.thread import ThreadSettings
 from codex_multi_role.codex.warm_home import WarmHomes, user_store
 from codex_multi_role.host.processes import Family
 from codex_multi_role.host.programs import loaded_in_temporary_folders, program_path
-from codex_multi_role.host.user_cache import make_private, trusted_folder
+from codex_multi_role.host.user_cache import make_private, user_state
 from codex_multi_role.lifecycle.definitions import Definitions, role_settings
 from codex_multi_role.lifecycle.model_providers import ModelProviders, sources_of
-from codex_multi_role.lifecycle.own_records import own_place
 from codex_multi_role.lifecycle.own_worktree import users_tree
 from codex_multi_role.lifecycle.steering import Steering
 from codex_multi_role.run_folder import EventLog, RunFolder, inherited_threads, list_turns
@@ -229,9 +228,8 @@ def unwritable_paths(definitions: Definitions, folder: RunFolder, steering: Stee
     """
     runs_dir = folder.path.parent
     with suppress(OSError):  # a folder that does not exist could be made by a role
-        make_private(trusted_folder())
-    places = (user_store(os.environ), all_places(), own_place(), trusted_folder())
-    ours = [place for place in places if place.is_dir()]
+        make_private(user_state())
+    ours = [place for place in (user_store(os.environ), user_state(), all_places()) if place.is_dir()]
     written = (source.writes(definitions.options) for source in sources_of(definitions.options.added).values())
     files = [path.resolve() for path in written if path is not None and path.is_file()]
     below = repositories_below(definitions.workspace, runs_dir)

@@ -1,14 +1,13 @@
 """What a recorded run names that somebody must trust: options of `Use.TRUST`, and what its team may start.
 
-It counts if this user says the same now, or if this machine wrote the record: then the user's state folder has a file
-that is named by the digest of it. Nothing in a run folder can say so, because it would be copied with the folder.
+It counts if this user says the same now, or if this machine wrote the record, and noted that in the user's state
+folder. Nothing in a run folder can say so, because it would be copied with the folder.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,8 +17,8 @@ from typing import Any
 
 from codex_multi_role.catalog import FlowSpec, RoleSpecCatalog
 from codex_multi_role.checks import find_check
-from codex_multi_role.errors import UsageError
-from codex_multi_role.host.user_cache import is_only_ours, make_private, user_folder
+from codex_multi_role.errors import StorageError, UsageError
+from codex_multi_role.host.user_cache import is_noted, note
 from codex_multi_role.lifecycle.team_loading import load_team
 from codex_multi_role.option import Option, Use
 from codex_multi_role.run_folder import RunFolder
@@ -30,30 +29,22 @@ _COMMANDS = ("argv", "cwd", "environment", "pytest_cmd")
 """Options of checks that say which command runs, and how."""
 
 
-def own_place() -> Path:
-    """The folder with the digests of the records that this machine wrote."""
-    return user_folder("STATE", "records", os.environ).resolve()
-
-
 def remember(record: Mapping[str, Any], run: RunFolder | None = None) -> None:
     """Note that this machine writes ``record``, of a ``run`` that has kept its team. A read-only home has no notes."""
-    with suppress(OSError):
-        make_private(place := own_place())
-        (place / _digest(record, run)).touch(mode=0o600)
+    with suppress(OSError, StorageError):
+        note("records", _what_counts(record, run))
 
 
 def is_own(record: Mapping[str, Any], run: RunFolder | None = None) -> bool:
     """Whether this machine wrote ``record`` as it is, and the copy of the team of its ``run``."""
-    try:
-        return is_only_ours(place := own_place()) and (place / _digest(record, run)).is_file()
-    except OSError:
-        return False
+    with suppress(OSError):
+        return is_noted("records", _what_counts(record, run))
+    return False
 
 
-def _digest(record: Mapping[str, Any], run: RunFolder | None) -> str:
+def _what_counts(record: Mapping[str, Any], run: RunFolder | None) -> list[object]:
     options = {name: record["options"][name] for name in of_trust(record["options"])}
-    told = [options, record.get("roles_source"), [*_team(run, record["catalog_file"])] if run else []]
-    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+    return [options, record.get("roles_source"), [*_team(run, record["catalog_file"])] if run else []]
 
 
 def _team(run: RunFolder, catalog_file: str) -> Iterator[tuple[str, str]]:

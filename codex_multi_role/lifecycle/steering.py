@@ -18,7 +18,6 @@ from codex_multi_role.catalog.skills import SKILLS_FOLDER
 from codex_multi_role.catalog.source_files import LOCAL_ROLES
 from codex_multi_role.host.settings_files import PYPROJECT, SETTINGS_FILE, holds_settings, search_folders, user_file
 from codex_multi_role.host.spelling import as_on_disk, folded
-from codex_multi_role.host.user_cache import trusted_folder
 from codex_multi_role.lifecycle.definitions import Definitions
 from codex_multi_role.reading.json_types import Json
 from codex_multi_role.reading.shipped import FLOWS, PLAYBOOKS, STARTERS, definition_folders
@@ -67,7 +66,6 @@ class Steering:
             *(path for place in places for path in _read_in(place)),
             *map(_as_a_whole, (*(root / path for path in present), *_project_settings(Path.cwd()))),
             user_file(),
-            trusted_folder(),
         }
         real = {path for path in map(as_on_disk, named) if path != root}
         copies = _copies(real, definitions.source_workspace, root)

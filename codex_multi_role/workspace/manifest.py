@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from codex_multi_role.errors import StorageError, UsageError
 from codex_multi_role.host.atomic import storage_errors
-from codex_multi_role.host.user_cache import make_private, user_folder
+from codex_multi_role.host.user_cache import make_private, user_state
 from codex_multi_role.workspace.applied_files import write_inside
 from codex_multi_role.workspace.merging import Conflict
 from codex_multi_role.workspace.paths import Workspace
@@ -189,7 +189,7 @@ class Manifest:
 
 def all_places() -> Path:
     """The folder with the files of the copies of all runs, and with the clones of batches."""
-    return user_folder("STATE", "copies", os.environ).resolve()
+    return (user_state() / "copies").resolve()
 
 
 def make_place(place: Path, owner: Path) -> None:

@@ -23,6 +23,7 @@ from typing import Literal
 
 from codex_multi_role.errors import UsageError
 from codex_multi_role.host.spelling import as_on_disk, folded
+from codex_multi_role.host.user_cache import user_state
 
 Pattern = tuple[str, ...]
 FORK_MARK = ".fork-"
@@ -96,14 +97,15 @@ class Workspace:
 
     @classmethod
     def of_run(cls, root: Path, run_folder: Path, steering: tuple[str, ...] = ()) -> Workspace:
-        """Exclude the folder of all runs or, if ``root`` is inside it, only the run's own folder.
+        """Exclude the user's state, and the folder of all runs or, if ``root`` is inside it, only the run's own folder.
 
         A worker's copies are inside the run's folder, and contain nothing of it.
         """
         if root.is_relative_to(run_folder):
             return cls(root, (), steering)
-        runs_dir = run_folder.parent
-        return cls(root, (run_folder if root.is_relative_to(runs_dir) else runs_dir,), steering)
+        runs_dir, state = run_folder.parent, user_state()
+        own = (state,) if state.is_relative_to(root) else ()
+        return cls(root, (run_folder if root.is_relative_to(runs_dir) else runs_dir, *own), steering)
 
     def resolve_inside(self, relative: str) -> Path:
         """The real path of a file that a model named relative to the workspace; it need not exist.

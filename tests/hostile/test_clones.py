@@ -12,7 +12,7 @@ import yaml
 from codex_multi_role.cli.options import KNOWN
 from codex_multi_role.cli.settings import settings_of_extensions
 from codex_multi_role.cli.trusted_settings import VARIABLE
-from codex_multi_role.host.user_cache import trusted_folder
+from codex_multi_role.host.user_cache import user_state
 from tests.support.console import Completed, console
 from tests.support.workspaces import git
 
@@ -123,7 +123,7 @@ def test_word_of_the_user_is_not_the_clones(clone: Path) -> None:
     """Nor is it if others can write where it is kept."""
     console("trust", folder=clone)
     assert left_out(console("runs", folder=clone)) == []
-    trusted_folder().chmod(0o777)
+    (user_state() / "trusted").chmod(0o777)
     assert left_out(console("runs", folder=clone))
 
 

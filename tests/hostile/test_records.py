@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from codex_multi_role.errors import UsageError
-from codex_multi_role.lifecycle.own_records import own_place
+from codex_multi_role.host.user_cache import user_state
 from codex_multi_role.option import Use
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_options import RunOptions, all_options
@@ -101,7 +101,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
         team = TeamFolder(folder, {"one": WRITER}, {"one": [FILE, say("again")]})
         git(team.workspace, "init", "-q")
         assert team.run(test_seconds=77.0).status
-        assert any(own_place().iterdir())
+        assert any((user_state() / "records").iterdir())
     return folder
 
 

@@ -10,6 +10,10 @@ from typing import Any
 
 import pytest
 
+from codex_multi_role import run
+from codex_multi_role.host.user_cache import is_noted, note
+from codex_multi_role.lifecycle.own_records import is_own
+from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.workspace.git_settings import FOLDER
 from codex_multi_role.workspace.manifest import Manifest
 from codex_multi_role.workspace.removal import collect
@@ -217,6 +221,36 @@ def test_role_writes_only_the_copy_that_it_works_in(tmp_path: Path, monkeypatch:
     assert list(seen) == list(seen.values())
     assert (tmp_path / "free.txt").exists()
     assert (place / "owner").read_text() == str(report.folder / "worktrees")
+
+
+@pytest.mark.parametrize("place", ["workspace", "writable"])
+@pytest.mark.parametrize("exists", [True, False])
+def test_role_writes_nothing_that_this_user_said(
+    place: str, exists: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither records that this machine wrote, nor trusted settings; what a person says meanwhile is kept."""
+    state = tmp_path / place / "state/codex-multi-role"
+    monkeypatch.setenv("XDG_STATE_HOME", str(state.parent))
+    kinds = [state / name for name in ("records", "trusted")]
+    for folder in kinds if exists else ():
+        folder.mkdir(mode=0o700, parents=True)
+    tries = "; ".join(f"mkdir -p {folder}; echo x > {folder}/by_command" for folder in kinds)
+    roots = [str(tmp_path / "writable"), *map(str, kinds)] if place == "writable" else []
+    config = {"codex_config": {"sandbox_workspace_write.writable_roots": roots}}
+    files = [{"path": f"state/codex-multi-role/{each.name}/by_answer", "content": "x"} for each in kinds]
+    made = team(tmp_path, [command(f"{tries}; mv {state} {state}2; true")], files, **config)
+    (tmp_path / place).mkdir(exist_ok=True)
+
+    def say_meanwhile(event: Record) -> None:
+        if event["type"] == "turn_started":
+            note("trusted", "settings", "yes")
+
+    report = run(made.options(), say_meanwhile)
+    assert report.outcome == "cycles_used_up", report
+    assert reasons(report.folder) == (["unsafe path"] * 2 if place == "workspace" else [None] * 2)
+    assert not [*state.rglob("by_*"), *state.parent.glob("*2")]
+    assert is_noted("trusted", "settings", "yes")
+    assert is_own(RunFolder(report.folder).record(), RunFolder(report.folder))
 
 
 def repository_that_runs(root: Path, program: str) -> None:
