@@ -16,18 +16,14 @@ from codex_multi_role.host.user_cache import user_state
 from codex_multi_role.option import Use
 from codex_multi_role.run_folder import RunFolder
 from codex_multi_role.run_options import RunOptions, all_options
-from tests.support.console import Completed, console, console_process
+from tests.support.console import COMMANDS, Completed, console, never_tried, tried
+from tests.support.serving import client
 from tests.support.teams import WRITER, TeamFolder, say
 from tests.support.workspaces import git
 
 pytestmark = [pytest.mark.extensions, pytest.mark.real]
 FILE = {**say("it"), "json": {"summary": "it", "files": [{"path": "a.txt", "content": "made\n"}]}}
 RESTS = ("resume", "--cycles", "2"), ("fork", "--from", "team"), ("rerun",), ("rerun", "--dry-run")
-LOOKS = (
-    *(("show",), ("report",), ("diff",), ("blame", "a.txt"), ("runs",), ("watch",), ("gc", "--dry-run")),
-    *(("apply", "--to", "checkout"), ("export", "--branch", "made"), ("pr",), ("config", "show"), ("flows", "list")),
-    *(("fork", "--task", "T1"), ("approve",), ("cancel",)),
-)
 GIT = ("core.fsmonitor", "core.hooksPath", "diff.evil.textconv", "filter.evil.clean", "core.alternateRefsCommand")
 
 
@@ -41,7 +37,6 @@ class Elsewhere:
         self.program.write_text(f"#!/bin/sh\ntouch {self.ran}\n")
         self.program.chmod(0o755)
         (self.run,) = (RunFolder(path.parent) for path in team.runs.glob("2*/run.json"))
-        (folder / "checkout").mkdir()
         self.values: dict[str, Any] = {
             "codex_bin": str(self.program),
             "python": str(self.program),
@@ -86,11 +81,8 @@ class Elsewhere:
         (self.run.snapshots_path / "info").mkdir(exist_ok=True)
         (self.run.snapshots_path / "info/attributes").write_text("* filter=evil diff=evil\n")
 
-    def call(self, verb: str, *words: str, how: Any = console, **variables: str) -> Completed:
-        place = () if verb in ("config", "flows") else ("--runs-dir", str(self.team.runs))
-        run = () if verb in ("runs", "gc", "config", "flows", "blame") else (self.run.run_id,)
-        done: Completed = how(verb, *place, *run, *words, folder=self.folder, variables=variables)
-        return done
+    def call(self, verb: str, *words: str) -> Completed:
+        return console(verb, self.run.run_id, *words, "--runs-dir", str(self.team.runs), folder=self.folder)
 
 
 @pytest.fixture(scope="module")
@@ -146,20 +138,32 @@ def test_what_the_team_of_a_record_from_elsewhere_starts_is_refused_by_name(else
 
 
 @pytest.mark.parametrize("kind", ["options", "team and git"])
-def test_looking_at_a_run_from_elsewhere_runs_nothing(elsewhere: Elsewhere, kind: str) -> None:
+def test_no_command_runs_what_a_run_from_elsewhere_names(elsewhere: Elsewhere, kind: str) -> None:
+    """Nor what a recording and a goal line name."""
     if kind == "options":
         elsewhere.name(**elsewhere.values)
     else:
         elsewhere.arm_team(mcp_servers={"files": {"command": str(elsewhere.program)}})
         elsewhere.arm_git()
-    git(elsewhere.folder / "checkout", "init", "-q")
+    place = elsewhere.team.folder
+    options = {"goal": "it", "flow": "cycles", "inputs": {}, "cycles": 1, "repair_attempts": 1, "run_tests": True}
+    header = {"type": "recording", "version": 1, "run": "it", "workspace": ".", "options": elsewhere.values}
+    (place / "recording.ndjson").write_text(json.dumps({**elsewhere.values, **header, **options}) + "\n")
+    (place / "goals.jsonl").write_text(json.dumps({"goal": "it", "config": elsewhere.values["config"]}))
+    (place / "checkout").mkdir()
+    git(place / "checkout", "init", "-q")
     codes = {}
-    for verb, *words in (*LOOKS, *RESTS):
-        done = elsewhere.call(verb, *words, how=console_process if verb in ("show", "diff") else console)
-        codes[verb] = done.returncode
-        assert not elsewhere.ran.exists(), (verb, done.stderr)
-        assert "Traceback" not in done.stderr, (verb, done.stderr)
-    assert all(codes[verb] == 0 for verb in ("show", "report", "diff", "blame", "runs", "apply")), codes
+    for words in COMMANDS:
+        done = tried(words, place)
+        codes[words] = done.returncode
+        assert not elsewhere.ran.exists(), (words, done.stderr)
+        assert "Traceback" not in done.stderr, (words, done.stderr)
+    assert not never_tried()
+    for page in ("/", "/start", run := f"/runs/{elsewhere.run.run_id}", f"{run}/report"):
+        assert client(elsewhere.team.runs).get(page).status_code == 200, page
+    assert not elsewhere.ran.exists()
+    assert all(codes[words] == 0 for words in ("show", "report", "diff", "blame a.txt", "runs", "gc")), codes
+    assert all(codes[words] == 2 for words in ("resume --cycles 2", "fork --from team", "batch goals.jsonl")), codes
 
 
 @pytest.mark.long

@@ -16,6 +16,7 @@ from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import IO
 
+import click
 import pytest
 
 from codex_multi_role.cli.boundary import run_guarded
@@ -25,7 +26,15 @@ from tests.support.preloaded import can_be_preloaded, started
 WITHOUT_PLUGINS = "PYTEST_DISABLE_PLUGIN_AUTOLOAD"
 OWN_VARIABLES = "CODEX_MULTI_ROLE_"
 DEADLINE_SECONDS = 120
-
+COMMANDS = (
+    *("runs", "show", "watch", "report", "diff", "blame a.txt", "gc --dry-run", "gc", "serve --host 192.0.2.1", "pr"),
+    *("apply --to checkout", "export --branch made", "approve", "reject --comment no", "answer option=yes", "cancel"),
+    *("doctor", "doctor --json", "config show", "codex --version", "schema flow", "completion bash", "queues"),
+    *("roles list", "roles show", "roles validate", "flows list", "flows show", "flows validate", "flows graph"),
+    *("run it --dry-run", "batch goals.jsonl", "worker --until-empty", "init own"),
+    *("resume --cycles 2", "fork --from team", "fork --task T1", "rerun", "rerun --dry-run", "run --replay recording.ndjson"),
+)
+"""Every command but ``trust`` and the long ``demo``, as tried in a folder from elsewhere. ``192.0.2.1`` is no machine's."""
 
 Completed = subprocess.CompletedProcess[str]
 
@@ -47,6 +56,16 @@ def console(*arguments: str, folder: Path, variables: dict[str, str] | None = No
         code = run_guarded(group, arguments)
     said = {name: stream.buffer.getvalue().decode() for name, stream in streams.items()}
     return subprocess.CompletedProcess(arguments, code, **said)
+
+
+def tried(words: str, folder: Path) -> Completed:
+    """One of `COMMANDS`; ``codex`` replaces the process that calls it."""
+    return (console_process if words.startswith("codex") else console)(*words.split(), folder=folder)
+
+
+def never_tried() -> set[str]:
+    """The installed commands that are not among `COMMANDS`."""
+    return {*group.list_commands(click.Context(group))} - {words.split()[0] for words in COMMANDS} - {"trust", "demo", *group.ended}
 
 
 def console_process(
