@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from codex_multi_role.catalog import RoleSpecCatalog
+from codex_multi_role.reading.shipped import packaged_roles
 from codex_multi_role.replies import Reply, read_reply, schema_problems
 from codex_multi_role.replies.refusal import ERROR
 
@@ -71,3 +74,46 @@ def test_answers_without_a_grammar_are_read_as_before() -> None:
     assert [each.judged for each in free if each.read().refusal] == ["refused", "refused"]
     taken = Counter(each.judged for each in free if each.read().handoff is not None and not each.read().refusal)
     assert taken == {"repaired": 2}
+
+
+TEAM: dict[str, Any] = json.loads(
+    (Path(__file__).parents[1] / "samples/shipped-team-answers.json").read_text(encoding="utf-8")
+)
+FORM = re.compile(r"<[a-z][^<>]*>", re.IGNORECASE)
+
+
+class OfTeam(NamedTuple):
+    """``when``: with the prompts `before` or `now`, or `bound` by the schema of now; ``goal``: a word of the goal."""
+
+    when: str
+    role: str
+    goal: str
+    text: str
+
+    def rate(self) -> str:
+        """`own`: it says something about the goal that neither its handoff nor the form says; `valid`, `no`."""
+        reply = read_reply(self.text, self._schema)
+        if reply.handoff is None or reply.refusal:
+            return "no"
+        said = [each for each in _texts(reply.handoff) if self.goal in each.casefold() and not FORM.search(each)]
+        return "own" if set(said) - set(TEAM["given"][self.goal]) else "valid"
+
+    @property
+    def _schema(self) -> dict[str, Any]:
+        """What the prompt described: now that of the shipped role."""
+        if self.when == "before":
+            return dict(TEAM["before"][self.role])
+        return RoleSpecCatalog.load(packaged_roles()).role(self.role).output_schema or {}
+
+
+def _texts(value: object) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [text for part in parts for text in _texts(part)]
+
+
+def test_shipped_team_is_answered_with_its_handoffs() -> None:
+    """Of 6 goals that no wording was chosen by, a role each: too few for a rate, enough to see it fall."""
+    rates = Counter(f"{each.when}: {each.rate()}" for each in (OfTeam(*answer) for answer in TEAM["answers"]))
+    assert rates == TEAM["rates"]
