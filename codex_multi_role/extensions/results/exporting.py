@@ -14,9 +14,15 @@ from datetime import datetime
 from pathlib import Path
 
 from codex_multi_role.errors import UsageError
-from codex_multi_role.extensions.results.chain import make_chain
 from codex_multi_role.extensions.results.commit_texts import EVENTS, NOBODY, CommitFacts
-from codex_multi_role.extensions.results.run_history import RUNS_DIR, AnyRun, RunHistory, history_of, result_of
+from codex_multi_role.extensions.results.run_history import (
+    RUNS_DIR,
+    AnyRun,
+    RunHistory,
+    history_of,
+    make_chain,
+    result_of,
+)
 from codex_multi_role.extensions.results.workspace_states import Change
 from codex_multi_role.host.user_cache import is_noted
 from codex_multi_role.run_folder import skim_with_inherited

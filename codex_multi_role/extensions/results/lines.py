@@ -14,8 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from codex_multi_role.errors import UsageError
-from codex_multi_role.extensions.results.chain import make_chain
-from codex_multi_role.extensions.results.run_history import RunHistory, history_of
+from codex_multi_role.extensions.results.run_history import RunHistory, history_of, make_chain
 from codex_multi_role.extensions.results.workspace_states import Change
 from codex_multi_role.run_folder import RunFolder, TurnFolder, list_runs
 from codex_multi_role.workspace.git import Git
